@@ -2,18 +2,18 @@
 
 import streamlit as st
 
-from model.language.say import say
+from model.language import say
 from viz import FOLDER, language
-from viz.traces.session import open_named
-from viz.ui.url_state.page import restore_address
+from viz.traces.session import open_command_line_trace
+from viz.ui.address import restore_address
 
 # Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
 st.set_page_config(page_title="Attenscope", page_icon=str(FOLDER / "icon.png"))
 restore_address()
-language.begin()
+language.set_visitor_language()
 # The name "explore" is taken below.
 EXPLORE = st.Page(FOLDER / "pages/explore.py", title=say("Explore"), url_path="start", default=True)
-open_named()
+open_command_line_trace()
 
 
 def explore_by_name() -> None:

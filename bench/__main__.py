@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from .timing import Row
+from bench.timing import Row
 
 NAMES = (
     "attribution",

@@ -9,14 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model.attribution.logit_parts import logit_parts
-from model.attribution.methods import attribute, record_target
-from model.attribution.target import Target, target_pieces
-from model.experiments.head_effects import head_effects
+from bench.peers import marian
+from bench.timing import Row, seconds, side_by_side
+from model.attribution.logit import split_logit
+from model.attribution.methods import attribute_target, record_target_pass
+from model.attribution.target import Target, make_piece_target
+from model.experiments.ablation import head_effects
 from model.translate import Translator
-
-from .peers import marian
-from .timing import Row, seconds, side_by_side
 
 SENTENCE = "Where did you buy this red bicycle last summer, my dear old friend from work?"
 MODEL, POSITION, STEPS = "everyday-en-de", 8, 50
@@ -28,15 +27,15 @@ LIMITS = {"leave-one-out": 300, "heads": 300, "effect of each head": 3000}
 def measure() -> list[Row]:
     translator = Translator.load(MODEL, "cpu")
     result = translator.translate(SENTENCE, capture=False)
-    target = target_pieces(translator, result, POSITION)
+    target = make_piece_target(translator, result, POSITION)
     theirs = _captum(marian(translator.config), target)
     rows = [
-        _against(method, lambda: attribute(translator, target, method), run)  # noqa: B023  (called within the turn)
+        _against(method, lambda: attribute_target(translator, target, method), run)  # noqa: B023  (called within the turn)
         for method, run in theirs.items()
     ]
     ours: dict[str, Callable[[], object]] = {
-        "leave-one-out": lambda: attribute(translator, target, "leave-one-out"),
-        "heads": lambda: logit_parts(translator.model, target, record_target(translator.model, target)),
+        "leave-one-out": lambda: attribute_target(translator, target, "leave-one-out"),
+        "heads": lambda: split_logit(translator.model, target, record_target_pass(translator.model, target)),
         "effect of each head": lambda: head_effects(translator.model, result.source_ids, result.target_ids),
     }
     return rows + [_within(name, run, len(target.source_ids)) for name, run in ours.items()]

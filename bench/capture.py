@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from model.network.attention import attention_path
+from bench.timing import Row, side_by_side
+from model.network.attention import force_attention_path
 from model.translate import Translator
-
-from .timing import Row, side_by_side
 
 CHECKPOINT = "everyday-en-de"
 SENTENCE = "The old man sat on the bench in the park and fed the birds with the bread that was left over."
@@ -15,7 +14,7 @@ GOAL = 1.05
 
 def measure() -> list[Row]:
     translator = Translator.load(CHECKPOINT, device="cpu")
-    with attention_path("explicit"):
+    with force_attention_path("explicit"):
         tokens = len(translator.translate(SENTENCE).steps)
         looking, alone = side_by_side(
             lambda: translator.translate(SENTENCE),

@@ -11,15 +11,20 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from model.diagnosis import arrange, judge
-from model.faults import codes, generate
+from model.gallery.recipes import generate_case, list_codes
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
 
 TABLE = Path(__file__).with_suffix(".md")
 
 
 def names(code: str, broken: bool, seed: int) -> list[str]:
     """What is named above info, first cause first."""
-    return [one.code for one in judge(arrange(generate(code, broken, seed).arrays)).findings if one.severity != "info"]
+    return [
+        one.code
+        for one in diagnose_arrays(normalise_arrays(generate_case(code, broken, seed).arrays)).findings
+        if one.severity != "info"
+    ]
 
 
 def row(code: str, cases: int) -> str:
@@ -43,7 +48,7 @@ def table(cases: int) -> str:
         "| fault made | named first | named among others | named | named first instead | alarms on the fixed |",
         "|---|---|---|---|---|---|",
     ]
-    return "\n".join([*head, *(row(code, cases) for code in codes())]) + "\n"
+    return "\n".join([*head, *(row(code, cases) for code in list_codes())]) + "\n"
 
 
 if __name__ == "__main__":

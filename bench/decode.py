@@ -8,17 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bench.greedy import CONFIG, GOALS, SOURCE_TOKENS, STEPS, endless_marian, our_model
+from bench.timing import Row, one_thread, side_by_side
 from model.capture.attention import capture_attention
-from model.decoding.beam_search import beam_search
-from model.decoding.steps import greedy_batch
-from model.decoding.teacher_forcing import forced
+from model.decoding.beam import beam_search
+from model.decoding.greedy import decode_batch_greedily, teacher_force
+from model.network.attention import make_padding_mask
 from model.network.config import BOS_ID, PAD_ID, SPECIAL_PIECES
 from model.network.layers import DecoderCache
-from model.network.masks import padding_mask
 from model.network.transformer import Transformer
-
-from .greedy import CONFIG, GOALS, SOURCE_TOKENS, STEPS, endless_marian, our_model
-from .timing import Row, one_thread, side_by_side
 
 WIDTH = 4
 BATCHES = (1, 32)
@@ -50,7 +48,7 @@ def _against(ours: Transformer, theirs: Any, beams: int, batch: int, cache: bool
     def our_tokens() -> object:
         if not cache:
             return _uncached(ours, source, beams)
-        return greedy_batch(ours, source, STEPS) if beams == 1 else _beams(ours, source)
+        return decode_batch_greedily(ours, source, STEPS) if beams == 1 else _beams(ours, source)
 
     def their_tokens() -> Tensor:
         with torch.inference_mode():
@@ -80,7 +78,7 @@ def _beams(model: Transformer, source: Tensor) -> list[int]:
 def _uncached(model: Transformer, source: Tensor, beams: int) -> Tensor:
     """What decoding costs when every step computes all tokens again: the same rows, the same choice of a next token."""
     rows = source.repeat_interleave(beams, 0)
-    memory, mask = model.encode(rows), padding_mask(rows, PAD_ID)
+    memory, mask = model.encode(rows), make_padding_mask(rows, PAD_ID)
     target = torch.full((len(rows), 1), BOS_ID)
     for _ in range(STEPS):
         log_probs = model.generator(model.decode(target, memory, mask)[:, -1]).log_softmax(-1)
@@ -95,7 +93,7 @@ def _capture(model: Transformer) -> Row:
     def looking() -> None:
         ids = _beams(model, source)
         with capture_attention(model) as recording:
-            forced(model, source, ids)
+            teacher_force(model, source, ids)
         assert recording.trace.cross is not None
 
     with_capture, alone = side_by_side(looking, lambda: _beams(model, source), REPETITIONS[1], warm_up=2)
@@ -127,7 +125,7 @@ def _growth(model: Transformer) -> Row:
 
 @torch.inference_mode()
 def _steps(model: Transformer, source: Tensor, count: int) -> None:
-    memory, mask = model.encode(source), padding_mask(source, PAD_ID)
+    memory, mask = model.encode(source), make_padding_mask(source, PAD_ID)
     cache, last = DecoderCache(CONFIG.decoder_layers), torch.full((1, 1), BOS_ID)
     for _ in range(count):
         last = model.generator(model.decode(last, memory, mask, cache=cache)[:, -1]).argmax(-1, keepdim=True)

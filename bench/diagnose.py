@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from bench.apart import run_apart
+from bench.timing import Row, side_by_side
 from model.cli.diagnose import diagnose_file
-
-from .apart import run_apart
-from .timing import Row, side_by_side
 
 LAYERS, HEADS, TOKENS = 12, 12, 512
 SECONDS = 60

@@ -14,11 +14,10 @@ from statistics import median
 import torch
 from transformers import BertConfig, BertModel
 
+from bench.timing import Row, seconds, side_by_side
+from model.capture.any_model.modules import release_spare_memory
 from model.capture.attention import capture_attention
-from model.capture.foreign.layer_store import release_spare
 from model.trace import AttentionTrace
-
-from .timing import Row, seconds, side_by_side
 
 TOKENS = 512
 REPETITIONS = 9
@@ -39,7 +38,7 @@ class Bert:
         return capture.trace
 
     def captured_first(self) -> AttentionTrace:
-        release_spare()
+        release_spare_memory()
         return self.captured()
 
     def returned(self) -> object:
@@ -100,7 +99,7 @@ def print_peaks() -> None:
 def _peak(function: Callable[[], object]) -> int:
     """Bytes of memory by which the process grew at most while it ran, as Linux counts them."""
     gc.collect()
-    release_spare()
+    release_spare_memory()
     ctypes.CDLL(None).malloc_trim(0)  # Else it grows by less than it takes: what others have freed is still there.
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak until now
     before = _resident("VmRSS")

@@ -11,18 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model.atlas.forward import Sentence, batches, run
-from model.atlas.measures import measure as measure_heads
-from model.decoding.beam_search import beam_search
-from model.decoding.steps import greedy_batch
-from model.experiments.head_effects import head_effects
+from bench.greedy import SOURCE_TOKENS, STEPS, endless_marian, our_model
+from bench.timing import Row, side_by_side
+from bench.training import CONFIG, RECIPE, random_batches
+from model.atlas.forward import Sentence, make_batches, run_batch
+from model.atlas.measure import measure_heads
+from model.decoding.beam import beam_search
+from model.decoding.greedy import decode_batch_greedily
+from model.experiments.ablation import head_effects
 from model.network.transformer import Transformer
 from model.training.trainer import Trainer
 from model.translate import Translator
-
-from .greedy import SOURCE_TOKENS, STEPS, endless_marian, our_model
-from .timing import Row, side_by_side
-from .training import CONFIG, RECIPE, random_batches
 
 CHECKPOINT = "everyday-en-de"
 SENTENCE = "Where did you buy this red bicycle last summer, my dear old friend?"
@@ -59,7 +58,7 @@ def _workloads() -> dict[str, Callable[[torch.device], Callable[[], object]]]:
 
     def greedily(device: torch.device) -> Callable[[], object]:
         model, source = our_model().to(device), _source(device)
-        return lambda: greedy_batch(model, source, STEPS)
+        return lambda: decode_batch_greedily(model, source, STEPS)
 
     def searching(device: torch.device) -> Callable[[], object]:
         model, source = our_model().to(device), _source(device)
@@ -70,8 +69,8 @@ def _workloads() -> dict[str, Callable[[torch.device], Callable[[], object]]]:
         done = translator.translate(SENTENCE, capture=False)
         ids = (done.source_ids, list(done.target_ids))
         one = Sentence.of(0, (SENTENCE, done.text), ids, translator.tokenizer, ("en", "de"))
-        (batch,) = batches([one] * BATCH, device)
-        return lambda: measure_heads(translator.model, run(translator.model, batch), True)
+        (batch,) = make_batches([one] * BATCH, device)
+        return lambda: measure_heads(translator.model, run_batch(translator.model, batch), True)
 
     return {
         f"an atlas's measures and costs, {BATCH} sentences": measuring,
@@ -92,7 +91,7 @@ def _against_marian(name: str, device: torch.device) -> list[Row]:
             return theirs.generate(input_ids=source, num_beams=beams, **settings)
 
     cases: dict[str, tuple[Callable[[], object], int]] = {
-        "greedy": (lambda: greedy_batch(ours, source, STEPS), 1),
+        "greedy": (lambda: decode_batch_greedily(ours, source, STEPS), 1),
         f"beam {WIDTH}": (lambda: list(beam_search(ours, source, WIDTH, max_tokens=STEPS)), WIDTH),
     }
     return [

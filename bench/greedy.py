@@ -7,13 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from model.decoding.steps import greedy_batch
+from bench.peers import in_ctranslate2, marian, names
+from bench.timing import Row, one_thread, side_by_side
+from model.decoding.greedy import decode_batch_greedily
 from model.network.config import EOS_ID, SPECIAL_PIECES, TransformerConfig
 from model.network.transformer import Transformer
-from model.pytorch.linear import lay_out
-
-from .peers import in_ctranslate2, marian, names
-from .timing import Row, one_thread, side_by_side
+from model.torch_layers import reorder_linear_weights
 
 SOURCE_TOKENS, STEPS = 30, 30
 REPETITIONS = {1: 40, 32: 20}  # by batch size
@@ -35,7 +34,7 @@ def our_model() -> Transformer:
     torch.nn.init.zeros_(model.generator.bias)
     with torch.no_grad():
         model.generator.bias[EOS_ID] = -torch.inf
-    lay_out(model)  # as every checkpoint is when it is loaded
+    reorder_linear_weights(model)  # as every checkpoint is when it is loaded
     return model
 
 
@@ -52,7 +51,7 @@ def _rows(ours: Transformer, theirs: Any, fast: Any, batch: int) -> list[Row]:
     tokens = [[pieces[token] for token in row] for row in source.tolist()]
 
     def our_tokens() -> list[list[int]]:
-        return greedy_batch(ours, source, STEPS)
+        return decode_batch_greedily(ours, source, STEPS)
 
     def their_tokens() -> Tensor:
         with torch.inference_mode():

@@ -20,18 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Browser
 
-from model.atlas.folder import LINKS, SENTENCES, Manifest, Plan
-from model.atlas.merge import ROWS_A_FILE, ROWS_A_GROUP
-from model.atlas.tables import LINK_SCHEMA
-from model.heads.atlas import Atlas, released_atlas
-from model.heads.question import read_question
-from model.heads.search import search
-from model.text.tags import TAGS
+from bench.browser import chromium
+from bench.positions import SETTLED, STARTS_WITHIN, app
+from bench.timing import Row
+from model.atlas.build import ROWS_A_FILE, ROWS_A_GROUP
+from model.atlas.files import LINK_SCHEMA, LINKS_TABLE, SENTENCES_TABLE, AtlasPlan, Manifest
+from model.atlas.query import Atlas, read_question, released_atlas_folder, search_atlas
+from model.text.language import WORD_TAGS
 from model.trace import KINDS
-
-from .browser import chromium
-from .positions import SETTLED, STARTS_WITHIN, app
-from .timing import Row
 
 MODEL = "everyday-en-de"
 LINKS_OF_BENCH, VOCABULARY, LINKS_A_SENTENCE = 10_000_000, 20_000, 2_600
@@ -78,7 +74,7 @@ def _searches(folder: Path) -> list[Row]:
         times = []
         for _ in range(REPETITIONS + 1):
             start = time.perf_counter()
-            search(atlas, read_question(asked))
+            search_atlas(atlas, read_question(asked))
             times.append(1000 * (time.perf_counter() - start))
         found.append(median(times[1:]))
     what = f"search of {LINKS_OF_BENCH // 10**6} million links, ms, median of {len(QUESTIONS)} questions"
@@ -92,9 +88,9 @@ def _searches(folder: Path) -> list[Row]:
 def made_up(folder: Path) -> Atlas:
     """An atlas of made-up links, drawn as words are: the common ones often."""
     random = np.random.default_rng(0)
-    (folder / LINKS).mkdir()
+    (folder / LINKS_TABLE).mkdir()
     words = pa.array([f"w{number}" for number in range(VOCABULARY)])
-    tags = pa.array([tag for tag in TAGS if tag])
+    tags = pa.array([tag for tag in WORD_TAGS if tag])
     for number, first in enumerate(range(0, LINKS_OF_BENCH, ROWS_A_FILE)):
         count = min(ROWS_A_FILE, LINKS_OF_BENCH - first)
         at = np.arange(first, first + count)
@@ -115,9 +111,11 @@ def made_up(folder: Path) -> Atlas:
             columns |= {f"{end}_piece": _coded(codes, words), f"{end}_word": _coded(codes, words)}
             columns[f"{end}_tag"] = _coded(codes % len(tags), tags)
         table = pa.table({name: columns[name] for name in LINK_SCHEMA.names})
-        pq.write_table(table, folder / LINKS / f"{number:04}.parquet", compression="zstd", row_group_size=ROWS_A_GROUP)
+        pq.write_table(
+            table, folder / LINKS_TABLE / f"{number:04}.parquet", compression="zstd", row_group_size=ROWS_A_GROUP
+        )
     heads = pd.DataFrame([(kind, layer, head) for kind in KINDS for layer in range(4) for head in range(8)])
-    plan = Plan("made up", "", "", "", 0, 1, "", False)
+    plan = AtlasPlan("made up", "", "", "", 0, 1, "", False)
     return Atlas(folder, Manifest(plan), heads.set_axis(["map", "layer", "head"], axis=1), pd.DataFrame())
 
 
@@ -139,7 +137,7 @@ def paint(browser: Browser, address: str) -> float:
 
 def build() -> tuple[float, float, int]:
     """Seconds from the command to the finished atlas, sentences a second, and its size in bytes."""
-    released = pd.read_parquet(released_atlas(MODEL) / f"{SENTENCES}.parquet")
+    released = pd.read_parquet(released_atlas_folder(MODEL) / f"{SENTENCES_TABLE}.parquet")
     processes = os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from model.language.catalogue import COMPLETE, LANGUAGES
-
-from .positions import app
-from .timing import Row, side_by_side
-from .visitor import Visitor
+from bench.positions import app
+from bench.timing import Row, side_by_side
+from bench.visitor import Visitor
+from model.language import COMPLETE_LANGUAGES, LANGUAGES
 
 PAGES = {"Explore": None, "Masks": "masks"}
 REPETITIONS = 40
@@ -16,7 +15,7 @@ REPETITIONS = 40
 
 def measure() -> list[Row]:
     with app() as url, Visitor(url) as visitor:
-        return [_row(visitor, name, language) for name in PAGES for language in COMPLETE[1:]]
+        return [_row(visitor, name, language) for name in PAGES for language in COMPLETE_LANGUAGES[1:]]
 
 
 def _row(visitor: Visitor, name: str, language: str) -> Row:

@@ -18,15 +18,14 @@ from statistics import median
 import torch
 from playwright.sync_api import Browser, Page
 
-from model.checkpoint.files import folder_of
+from bench.browser import chromium
+from bench.retrained import MODEL, PIECES, SENTENCE
+from bench.timing import Row
+from model.checkpoint.load import find_checkpoint_folder
 from model.translate import Translator
-from viz.components.bundle import bundle
-from viz.engine.package import ENGINE, KERNEL, package
+from viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
 from viz.export import collect
-
-from .browser import chromium
-from .retrained import MODEL, PIECES, SENTENCE
-from .timing import Row
+from viz.web.bundle import bundle_scripts
 
 OPENINGS, ROUNDS = 5, 15
 READY, SIZE, SLOWER, KEY = 3000.0, 1.4, 3.0, 50.0
@@ -76,12 +75,12 @@ RUN = """(text) => {
 
 
 def measure() -> list[Row]:
-    collect.begin()
+    collect.start_page_runtime()
     torch.set_num_threads(1)
     translator = Translator.load(MODEL, "cpu")
     with chromium() as browser, tempfile.TemporaryDirectory() as folder:
         file = written(translator, Path(folder))
-        weights = (folder_of(MODEL) / "model.safetensors").stat().st_size
+        weights = (find_checkpoint_folder(MODEL) / "model.safetensors").stat().st_size
         share = file.stat().st_size / weights
         mine, theirs = (f"{one / 1e6:.1f}" for one in (file.stat().st_size, weights))
         what = "live: MB of the file / of the weights in half precision"
@@ -90,10 +89,10 @@ def measure() -> list[Row]:
 
 
 def written(translator: Translator, folder: Path) -> Path:
-    from viz.export.live_file import live_file  # after the runtime, as all that draws components
+    from viz.export.live_file import build_live_file  # after the runtime, as all that draws components
 
     file = folder / "live.html"
-    file.write_text(live_file([translator.checkpoint], date.today()), encoding="utf-8")
+    file.write_text(build_live_file([translator.checkpoint], date.today()), encoding="utf-8")
     return file
 
 
@@ -155,9 +154,13 @@ def milliseconds(work: Callable[[], None]) -> float:
 
 def kernels(browser: Browser, folder: Path, translator: Translator) -> list[Row]:
     """The kernel against the same product on typed arrays."""
-    source = bundle(ENGINE / "engine.js") + bundle(ENGINE.parent / "components" / "shared" / "packed.js")
+    source = bundle_scripts(ENGINE_FOLDER / "engine.js") + bundle_scripts(
+        ENGINE_FOLDER.parent / "components" / "shared" / "packed.js"
+    )
     assert PRODUCT in source
-    given = [base64.b64encode(data).decode() for data in (package(translator.checkpoint), KERNEL.read_bytes())]
+    given = [
+        base64.b64encode(data).decode() for data in (pack_checkpoint(translator.checkpoint), KERNEL_FILE.read_bytes())
+    ]
     pages = []
     for name, code in (("kernel", source), ("plain", source.replace(PRODUCT, PLAIN))):
         file = folder / f"{name}.html"

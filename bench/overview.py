@@ -21,13 +21,12 @@ import torch
 from bertviz import model_view
 from playwright.sync_api import Browser
 
+from bench.browser import chromium, painted_after, served
+from bench.timing import Row, side_by_side
 from model.trace import AttentionMap
-from viz.components import bundle
-from viz.components.overview import packed
-from viz.figures.palette import Look
-
-from .browser import chromium, painted_after, served
-from .timing import Row, side_by_side
+from viz.figures.look import Look
+from viz.web import bundle
+from viz.web.maps import encode_overview
 
 LAYERS, HEADS = 4, 8
 REPETITIONS = {32: 7, 64: 5, 128: 3}  # by tokens
@@ -59,7 +58,7 @@ def _rows(tokens: int, files: dict[str, bytes], url: str, browser: Browser) -> I
     weights = torch.rand(LAYERS, HEADS, tokens, tokens, generator=torch.Generator().manual_seed(0)).mul(8).softmax(-1)
     words = tuple(f"token{number}" for number in range(tokens))
     attention = AttentionMap("encoder", weights.numpy(), words, words, np.ones((tokens, tokens), dtype=bool))
-    build_ours = partial(packed, attention, 0, 0, Look())
+    build_ours = partial(encode_overview, attention, 0, 0, Look())
     build_theirs = partial(bertviz_page, weights, words)
 
     ours = our_files(build_ours())
@@ -90,10 +89,10 @@ def _figure(value: float) -> str:
 
 def our_files(weights: bytes) -> dict[str, bytes]:
     """What a browser fetches to show the overview, by path: the page, the component with all it imports, the data."""
-    folder = bundle.HERE
+    folder = bundle.COMPONENTS_FOLDER
     sheets = (folder / "shared" / "shared.css", folder / "overview" / "overview.css")
     page = OUR_PAGE.format(css="".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
-    script = bundle.bundle(folder / "overview" / "overview.js")
+    script = bundle.bundle_scripts(folder / "overview" / "overview.js")
     return {"/ours": page.encode(), "/overview.js": script.encode(), "/weights": weights}
 
 

@@ -21,13 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from playwright.sync_api import Browser
 
-from model.positions.table import formula_table
-from viz.components.matrix import packed
+from bench.browser import chromium
+from bench.timing import Row
+from model.positions.table import make_formula_table
 from viz.positions.controls import TableChoice
-from viz.positions.table import picture
-
-from .browser import chromium
-from .timing import Row
+from viz.positions.views import build_table_matrix
+from viz.web.maps import encode_matrix
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZE = 512
@@ -73,9 +72,9 @@ CLICK = """() => new Promise((resolve) => {
 
 
 def measure() -> list[Row]:
-    table = formula_table(SIZE, SIZE)
-    shown = picture(TableChoice(table, "sinusoidal", False, "float64", table.real, None), np.arange(SIZE))
-    size = len(packed(shown)) / shown.values.size
+    table = make_formula_table(SIZE, SIZE)
+    shown = build_table_matrix(TableChoice(table, "sinusoidal", False, "float64", table.real, None), np.arange(SIZE))
+    size = len(encode_matrix(shown)) / shown.values.size
     rows = [_row("bytes a value of the table, ours / the limit", size, BYTES, f"{size:.2f}", f"{BYTES}")]
     with app() as url, app("bench/empty.py") as empty, chromium() as browser:
         for view, control in CONTROLS.items():

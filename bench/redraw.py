@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page
 
-from model.checkpoint.files import FOLDER, TOKENIZER, available
+from bench.positions import SETTLED, STARTS_WITHIN
+from model.checkpoint.load import CHECKPOINTS_FOLDER, TOKENIZER_FILE, list_checkpoints
 from model.text.tokenizer import Tokenizer
-
-from .positions import SETTLED, STARTS_WITHIN
 
 TURNS = range(7)  # The first warms up.
 REST = 150  # milliseconds between two clicks
@@ -135,7 +134,7 @@ def of_the_page(browser: Browser, address: str, empty: str, tokens: int) -> dict
 
 def sentence(tokens: int) -> str:
     """Words that the page's first model reads as so many tokens, the end of the sentence included."""
-    tokenizer = Tokenizer.load(FOLDER / available()[0] / TOKENIZER)
+    tokenizer = Tokenizer.load(CHECKPOINTS_FOLDER / list_checkpoints()[0] / TOKENIZER_FILE)
     found: list[str] = []
     for word in cycle(" ".join(WORDS).split()):
         if len(tokenizer.encode(" ".join([*found, word])).ids) > tokens:

@@ -13,12 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from model.checkpoint.files import CONFIG, FOLDER, TOKENIZER, WEIGHTS, write_facts
-from model.evaluation.phenomena import read_items
+from bench.apart import run_apart
+from bench.timing import Row, one_thread, side_by_side
+from model.checkpoint.load import CHECKPOINTS_FOLDER, CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, write_facts
+from model.evaluation.quality import read_phenomenon_items
 from model.translate import Translator
-
-from .apart import run_apart
-from .timing import Row, one_thread, side_by_side
 
 MODEL = "everyday-en-de"
 FIRST = "f122bb675bb48a0297c6914383def4e1858fcb1d"
@@ -48,20 +47,20 @@ def measure() -> list[Row]:
 
 def write_first_weights(folder: Path) -> bool:
     """Write the checkpoint as it was first released into a folder; return whether the history has it."""
-    for name in (CONFIG, WEIGHTS, TOKENIZER):
+    for name in (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE):
         command = ["git", "show", f"{FIRST}:checkpoints/{MODEL}/{name}"]
-        found = subprocess.run(command, cwd=FOLDER, capture_output=True, check=False)
+        found = subprocess.run(command, cwd=CHECKPOINTS_FOLDER, capture_output=True, check=False)
         if found.returncode:
             return False
         (folder / name).write_bytes(found.stdout)
-    facts = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
     write_facts(folder, facts)  # with the hash of the architecture, which was not kept then
     return True
 
 
 def _rates(ours: Translator, theirs: Translator) -> list[Row]:
     """The 150 sentences by phenomenon, in tokens and, as the two have other tokens and translations, in sentences."""
-    texts = [one.source for one in read_items(FOLDER / "phenomena.en-de.tsv")]
+    texts = [one.source for one in read_phenomenon_items(CHECKPOINTS_FOLDER / "phenomena.en-de.tsv")]
     written = [sum(map(len, one.tokenizer.encode_ids(one.translate_batch(texts)))) for one in (ours, theirs)]
     rows = []
     for what, batches in (("one by one", [[text] for text in texts]), ("all at once", [texts])):

@@ -12,13 +12,12 @@ from statistics import median
 import numpy as np
 from playwright.sync_api import Browser
 
+from bench.browser import chromium, served
+from bench.timing import Row
 from model.trace import AttentionMap
-from viz.components.bundle import HERE, bundle, style
-from viz.components.snapshots import Scrubbed, StopShown, packed
-from viz.figures.palette import Look
-
-from .browser import chromium, served
-from .timing import Row
+from viz.figures.look import Look
+from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts, component_style
+from viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 
 STOPS = 9
 HEADS = (4, 8)
@@ -71,10 +70,14 @@ def page(heads: int, length: int) -> bytes:
         )
         for _ in range(STOPS)
     ]
-    shown = [StopShown(f"{at}", f"step {at}", " ".join(tokens), (at + 1) / STOPS, "dev BLEU") for at in range(STOPS)]
-    data = packed(Scrubbed(shown, maps, 0, (0, 0), Look(), "predicted", "bench"))
-    js = bundle(HERE / "snapshots" / "snapshots.js").replace("export default ", "").replace("export ", "")
-    return PAGE.format(css=style("snapshots"), js=js, data=base64.b64encode(data).decode()).encode()
+    shown = [SnapshotText(f"{at}", f"step {at}", " ".join(tokens), (at + 1) / STOPS, "dev BLEU") for at in range(STOPS)]
+    data = encode_snapshots(SnapshotSequence(shown, maps, 0, (0, 0), Look(), "predicted", "bench"))
+    js = (
+        bundle_scripts(COMPONENTS_FOLDER / "snapshots" / "snapshots.js")
+        .replace("export default ", "")
+        .replace("export ", "")
+    )
+    return PAGE.format(css=component_style("snapshots"), js=js, data=base64.b64encode(data).decode()).encode()
 
 
 def scrub(browser: Browser, body: bytes) -> tuple[float, float, float]:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .positions import Served, serving
-from .timing import Row
-from .visitor import Visitor
-from .visitors import SENTENCES
+from bench.positions import Served, serving
+from bench.timing import Row
+from bench.visitor import Visitor
+from bench.visitors import SENTENCES
 
 SESSIONS = 20
 PAGES = ("", "decode", "why", "heads", "positions", "training", "masks", "talk")

@@ -14,14 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from bench.timing import Row
 from model.checkpoint.recipe import Recipe
 from model.network.config import EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
-from model.network.positional_encoding import sinusoidal_table
+from model.network.layers import make_sinusoidal_table
 from model.network.transformer import Transformer
 from model.training.data import Batch, Batches
 from model.training.trainer import Trainer
-
-from .timing import Row
 
 CONFIG = TransformerConfig()
 RECIPE = Recipe("bench", "en", "de")
@@ -78,7 +77,7 @@ class TorchTransformer(nn.Module):
         super().__init__()
         width = CONFIG.d_model
         self.embedding = nn.Embedding(CONFIG.vocab_size, width)
-        self.register_buffer("positions", sinusoidal_table(CONFIG.max_length, width).float())
+        self.register_buffer("positions", make_sinusoidal_table(CONFIG.max_length, width).float())
         self.dropout = nn.Dropout(CONFIG.dropout)
         self.transformer = nn.Transformer(
             width,

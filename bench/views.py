@@ -20,18 +20,17 @@ import torch
 from bertviz import head_view
 from playwright.sync_api import Browser
 
+from bench import redraw
+from bench.browser import chromium, painted_after, served
+from bench.overview import libraries
+from bench.positions import app
+from bench.timing import Row, side_by_side
 from model.trace import AttentionMap
-from viz.components import bundle
-from viz.components.heatmap import packed
-from viz.components.overview import packed as packed_overview
-from viz.figures.heatmap import head_grid
-from viz.figures.palette import Look
-
-from . import redraw
-from .browser import chromium, painted_after, served
-from .overview import libraries
-from .positions import app
-from .timing import Row, side_by_side
+from viz.figures.heatmap import make_head_grid
+from viz.figures.look import Look
+from viz.web import bundle
+from viz.web.maps import encode_heatmap
+from viz.web.maps import encode_overview as packed_overview
 
 LAYERS, HEADS = 4, 8
 REPETITIONS = {32: 5, 64: 3, 128: 3}  # by tokens
@@ -139,7 +138,7 @@ def _fresh(attention: AttentionMap) -> AttentionMap:
 
 
 def _head(attention: AttentionMap) -> bytes:
-    return packed(head_grid(attention, 0, 0, "fed"), Look(), "", model="random")
+    return encode_heatmap(make_head_grid(attention, 0, 0, "fed"), Look(), "", model="random")
 
 
 def _both(attention: AttentionMap) -> tuple[bytes, bytes]:
@@ -148,8 +147,8 @@ def _both(attention: AttentionMap) -> tuple[bytes, bytes]:
 
 def _bare(name: str, data: bytes) -> dict[str, bytes]:
     """A page that shows one component and nothing else, and its data, by path."""
-    script = bundle.bundle(bundle.HERE / name / f"{name}.js")
-    page = PAGE.format(css=bundle.style(name), js=script, name=name)
+    script = bundle.bundle_scripts(bundle.COMPONENTS_FOLDER / name / f"{name}.js")
+    page = PAGE.format(css=bundle.component_style(name), js=script, name=name)
     return {f"/{name}": page.encode(), f"/{name}.bytes": data}
 
 

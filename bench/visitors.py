@@ -13,17 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from model.checkpoint.files import FOLDER
-
-from .positions import app
-from .timing import Row
-from .visitor import Visitor
+from bench.positions import app
+from bench.timing import Row
+from bench.visitor import Visitor
+from model.checkpoint.load import CHECKPOINTS_FOLDER
 
 SESSIONS = (1, 5, 20, 50)
 SECONDS = 20.0
 """For which a number of sessions acts, once all of them have the page."""
 SENTENCES = [
-    line for line in (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines() if 3 < len(line.split()) < 12
+    line
+    for line in (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
+    if 3 < len(line.split()) < 12
 ]
 NEW_SENTENCE = 5
 """One in so many actions of a visitor is a new sentence."""

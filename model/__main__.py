@@ -8,10 +8,16 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from .language.catalogue import SOURCE
-from .language.current import current_language, speaking
-from .language.say import listed, say, to_say
-from .language.terminal import of_terminal, speak_for_argparse
+from .language import (
+    SOURCE_LANGUAGE,
+    current_language,
+    join_items,
+    say,
+    terminal_language,
+    to_say,
+    translate_argparse,
+    use_language,
+)
 
 
 class Command(NamedTuple):
@@ -73,14 +79,14 @@ def main(
 
     It is said in the language of the terminal, and in English what a command writes as JSON.
     """
-    language = of_terminal()
-    speak_for_argparse(language)
-    with speaking(language):
-        return _main(sys.argv[1:] if arguments is None else list(arguments), commands, program)
+    language = terminal_language()
+    translate_argparse(language)
+    with use_language(language):
+        return _run_command(sys.argv[1:] if arguments is None else list(arguments), commands, program)
 
 
-def _main(given: list[str], commands: Mapping[str, Command], program: str) -> int:
-    about = say("The command line: {commands}.", commands=listed(commands))
+def _run_command(given: list[str], commands: Mapping[str, Command], program: str) -> int:
+    about = say("The command line: {commands}.", commands=join_items(commands))
     parser = argparse.ArgumentParser(prog=program, description=about)
     subparsers = parser.add_subparsers(dest="command", required=True)
     texts = {name: say(one.text) for name, one in commands.items()}
@@ -96,7 +102,7 @@ def _main(given: list[str], commands: Mapping[str, Command], program: str) -> in
         getattr(module, asked.arguments)(subs[given[0]])
     chosen = parser.parse_args(given)
     try:
-        with speaking(SOURCE if getattr(chosen, "json", False) else current_language()):
+        with use_language(SOURCE_LANGUAGE if getattr(chosen, "json", False) else current_language()):
             return int(getattr(module, commands[chosen.command].run)(chosen))
     except (ValueError, OSError) as error:
         print(f"{parser.prog} {chosen.command}: {error}", file=sys.stderr)

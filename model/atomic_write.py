@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-_RUN = re.compile(r"""(?:^|(?<=[,;\t\r\n"]))(?=[=+\-@\t\r])""")
+_FORMULA_START = re.compile(r"""(?:^|(?<=[,;\t\r\n"]))(?=[=+\-@\t\r])""")
 """Where a cell begins that a spreadsheet runs as a formula, also a quoted one; or would begin, where the spreadsheet
 takes another sign for the end of a cell."""
-QUOTED = frozenset(',;"\t\r\n')
+QUOTED_SIGNS = frozenset(',;"\t\r\n')
 """Signs for which a cell is quoted: all that any spreadsheet takes for the end of a cell."""
 
 
@@ -39,18 +39,18 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def whole_characters(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """Return a text that UTF-8 can hold: half of a surrogate pair, which JSON can bring, becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write bytes, or text as UTF-8 (:func:`whole_characters`), as :func:`atomic_write` does."""
+    """Write bytes, or text as UTF-8 (:func:`replace_lone_surrogates`), as :func:`atomic_write` does."""
     with atomic_write(path) as beside:
         beside.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
 
 
-def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def format_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table as CSV with its heading.
 
     Tokens and titles may begin with a sign that a spreadsheet runs as a formula (CWE-1236). It gets a backslash
@@ -59,13 +59,13 @@ def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     apostrophe, a blank or a tab before it, which are often advised, could not be told from what a token begins with.
     Numbers stay numbers; None and NaN are empty.
     """
-    return "".join(",".join(map(_cell, row)) + "\n" for row in (names, *rows))
+    return "".join(",".join(map(_format_csv_cell, row)) + "\n" for row in (names, *rows))
 
 
-def _cell(value: Any) -> str:
+def _format_csv_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, (Number, np.bool_)):
         return "" if value != value else str(value)
-    text = _RUN.sub(r"\\", whole_characters(str(value)).replace("\\", "\\\\"))
-    return '"' + text.replace('"', '""') + '"' if QUOTED & set(text) else text
+    text = _FORMULA_START.sub(r"\\", replace_lone_surrogates(str(value)).replace("\\", "\\\\"))
+    return '"' + text.replace('"', '""') + '"' if QUOTED_SIGNS & set(text) else text

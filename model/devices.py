@@ -7,7 +7,7 @@ import threading
 
 import torch
 
-from .language.say import listed, say
+from .language import join_items, say
 
 OutOfMemory = torch.OutOfMemoryError
 """What torch raises where a GPU has no memory left."""
@@ -26,14 +26,14 @@ def available_devices() -> tuple[str, ...]:
     return ("cpu", *(["cuda"] if cards else []), *numbered, *apple)
 
 
-def chosen_device(name: str | None = None) -> torch.device:
+def choose_device(name: str | None = None) -> torch.device:
     """Return the device of that name; without one the GPU when there is one with memory left. Raises DeviceError."""
     there = available_devices()
     if name is None:
         return torch.device("cuda" if "cuda" in there and not _gpu_is_full.is_set() else "cpu")
     if name not in there:
         raise DeviceError(
-            say("There is no device {name!r} here; --device may be: {there}.", name=name, there=listed(there))
+            say("There is no device {name!r} here; --device may be: {there}.", name=name, there=join_items(there))
         )
     return torch.device(name)
 
@@ -48,7 +48,7 @@ def has_left_gpu() -> bool:
     return _gpu_is_full.is_set()
 
 
-def one_thread_each() -> None:
+def limit_to_one_thread() -> None:
     """Let every computation of torch and of numpy use one core, unless OMP_NUM_THREADS says otherwise.
 
     A sentence through a model of this size gives several threads nothing to share but the waiting for each other:

@@ -31,22 +31,19 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from .behaviour.backends.agreement import (
+from .language import join_sentences, say
+from .mask_tests.backends import (
     assert_backends_agree,
     assert_cache_agrees,
     assert_packing_agrees,
     assert_padding_sides_agree,
     assert_static_cache_agrees,
+    compare_backends,
 )
-from .behaviour.backends.compare import compare_backends
-from .behaviour.checks import examine, examine_future
-from .behaviour.dependencies import dependencies, reachable
-from .behaviour.first_module import first_module
-from .behaviour.hugging_face import from_hugging_face
-from .behaviour.outcomes import Outcome
-from .behaviour.subject import Subject
-from .behaviour.subjects import from_ids
-from .language.say import say, sentences
+from .mask_tests.checks import run_future_tests, run_mask_tests
+from .mask_tests.first_module import describe_leaking_module
+from .mask_tests.outcomes import Outcome, find_reachable_inputs, measure_dependencies
+from .mask_tests.subjects import Subject, subject_from_ids, subjects_from_hugging_face
 
 __all__ = [
     "assert_backends_agree",
@@ -89,7 +86,7 @@ def assert_no_future_leak(
     Raises:
         AssertionError: naming the outputs and inputs.
     """
-    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal=True), examine_future, picture)
+    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal=True), run_future_tests, picture)
 
 
 def assert_padding_ignored(
@@ -108,7 +105,7 @@ def assert_padding_ignored(
     Raises:
         AssertionError: naming the end that was padded.
     """
-    judge = partial(examine, codes=("padding-content", "padding-amount"))
+    judge = partial(run_mask_tests, codes=("padding-content", "padding-amount"))
     _check(_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
 
 
@@ -130,7 +127,7 @@ def assert_batch_invariant(
     Raises:
         AssertionError: naming the change.
     """
-    judge = partial(examine, codes=("batch-neighbour",))
+    judge = partial(run_mask_tests, codes=("batch-neighbour",))
     _check(_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
 
 
@@ -140,9 +137,9 @@ def _check(subjects: Mapping[str, Subject], judge: Judge, picture: Path | None) 
         bad = [one for one in judge(subject) if one.status == "fault"]
         if bad:
             where = "" if picture is None else say("See {file}.", file=_draw(picture, subject, bad))
-            modules = dict.fromkeys(first_module(subject, one.check) for one in bad)
+            modules = dict.fromkeys(describe_leaking_module(subject, one.check) for one in bad)
             faults = "; ".join(f"{part}: {one.check}: {one.reason}" for one in bad)
-            raise AssertionError(sentences(say("{faults}.", faults=faults), *modules, where))
+            raise AssertionError(join_sentences(say("{faults}.", faults=faults), *modules, where))
 
 
 @torch.no_grad()
@@ -157,7 +154,7 @@ def _check_outputs(subject: Subject) -> None:
                 type=type(first).__name__,
             )
         )
-    shape = tuple(subject.outputs_real.shape)
+    shape = tuple(subject.real_outputs.shape)
     if first.dim() < 3 or first.shape[:2] != shape:
         raise ValueError(
             say(
@@ -203,10 +200,10 @@ def _subjects(
     if embedding is None:
         if not hasattr(model, "get_input_embeddings"):
             raise TypeError(say("Say which module embeds the tokens: embedding=model.embedding."))
-        return from_hugging_face(model, ids, keep, causal=causal)
+        return subjects_from_hugging_face(model, ids, keep, causal=causal)
     module = model if isinstance(model, nn.Module) else None
     run = call if call is not None else lambda tokens, kept: model(tokens)
-    return {"model": from_ids(run, embedding, ids, keep, causal, pad_id, module=module)}
+    return {"model": subject_from_ids(run, embedding, ids, keep, causal, pad_id, module=module)}
 
 
 def _right_padded(ids: Tensor) -> Tensor:
@@ -218,11 +215,11 @@ def _right_padded(ids: Tensor) -> Tensor:
 
 def _draw(picture: Path, subject: Subject, bad: list[Outcome]) -> Path:
     """A table of what each output depends on, leaks in red."""
-    found = None if subject.output_keep is not None else dependencies(subject)
+    found = None if subject.output_keep is not None else measure_dependencies(subject)
     rows = (
         ""
         if found is None
-        else "".join(_row(one, may) for one, may in zip(found[0], reachable(subject)[0], strict=True))
+        else "".join(_row(one, may) for one, may in zip(found[0], find_reachable_inputs(subject)[0], strict=True))
     )
     words = html.escape("; ".join(f"{one.check}: {one.reason}" for one in bad))
     picture.write_text(

@@ -15,14 +15,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from .atomic_write import write_file
-from .language.say import listed, say
+from .language import join_items, say
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Head = tuple[Kind, int, int]
 """The attention, the layer and the head, both from 0."""
-TENSORS = ("q", "k", "v", "scores", "masked_scores")
-FORMAT = "attenscope-trace-1"
+TENSOR_NAMES = ("q", "k", "v", "scores", "masked_scores")
+TRACE_FORMAT = "attenscope-trace-1"
 
 
 class TraceError(ValueError):
@@ -63,7 +63,7 @@ class AttentionMap:
                 say(
                     "An attention map's kind is {kind!r}; it must be one of {kinds}.",
                     kind=self.kind,
-                    kinds=listed(KINDS),
+                    kinds=join_items(KINDS),
                 )
             )
         if self.weights.ndim != 4:
@@ -85,8 +85,10 @@ class AttentionMap:
             if own := getattr(self, name):
                 self._check(name.replace("_", " "), (len(own),), (self.layers,))
         for name, tensor in self.tensors.items():
-            if name not in TENSORS:
-                raise TraceError(say("A map cannot hold {name!r}; it holds {names}.", name=name, names=listed(TENSORS)))
+            if name not in TENSOR_NAMES:
+                raise TraceError(
+                    say("A map cannot hold {name!r}; it holds {names}.", name=name, names=join_items(TENSOR_NAMES))
+                )
             scores = name in ("scores", "masked_scores")
             rows = queries if name == "q" or scores else keys
             columns = (keys,) if scores else tensor.shape[-1:]  # any head width
@@ -187,10 +189,10 @@ class AttentionTrace:
         arrays: dict[str, np.ndarray] = {}
         described: dict[str, Any] = {}
         for kind, one in self.maps.items():
-            arrays |= {f"{kind}.{name}": np.ascontiguousarray(array) for name, array in _arrays(one)}
-            described[kind] = {name: list(getattr(one, name)) for name in (*_TOKENS, *_OF_LAYERS)}
-        described |= {name: getattr(self, name) for name in _TEXT} | {"settings": dict(self.settings)}
-        write_file(path, save(arrays, metadata={"format": FORMAT, "trace": json.dumps(described)}))
+            arrays |= {f"{kind}.{name}": np.ascontiguousarray(array) for name, array in _list_map_arrays(one)}
+            described[kind] = {name: list(getattr(one, name)) for name in (*_TOKEN_FIELDS, *_LAYER_FIELDS)}
+        described |= {name: getattr(self, name) for name in _TEXT_FIELDS} | {"settings": dict(self.settings)}
+        write_file(path, save(arrays, metadata={"format": TRACE_FORMAT, "trace": json.dumps(described)}))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -198,7 +200,7 @@ class AttentionTrace:
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
-                if metadata.get("format") != FORMAT:
+                if metadata.get("format") != TRACE_FORMAT:
                     raise TraceError(
                         say("This safetensors file is not an Attenscope trace: its header does not say so.")
                     )
@@ -212,7 +214,7 @@ class AttentionTrace:
             ) from error
         try:
             maps = {kind: _read_map(kind, described[kind], arrays) for kind in KINDS if kind in described}
-            text = {name: str(described[name]) for name in _TEXT}
+            text = {name: str(described[name]) for name in _TEXT_FIELDS}
             settings = dict(described["settings"])
         except TraceError:
             raise
@@ -226,12 +228,12 @@ class AttentionTrace:
         return cls(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), settings=settings, **text)
 
 
-_OF_LAYERS = ("layer_paths", "layer_calls")
-_TOKENS = ("query_tokens", "key_tokens", "predicted_tokens")
-_TEXT = ("source", "target", "model", "model_hash")
+_LAYER_FIELDS = ("layer_paths", "layer_calls")
+_TOKEN_FIELDS = ("query_tokens", "key_tokens", "predicted_tokens")
+_TEXT_FIELDS = ("source", "target", "model", "model_hash")
 
 
-def _arrays(one: AttentionMap) -> Iterator[tuple[str, np.ndarray]]:
+def _list_map_arrays(one: AttentionMap) -> Iterator[tuple[str, np.ndarray]]:
     yield "weights", one.weights
     yield "mask", one.mask
     if one.layer_masks is not None:
@@ -243,17 +245,17 @@ def _arrays(one: AttentionMap) -> Iterator[tuple[str, np.ndarray]]:
 
 def _read_map(kind: Kind, described: Any, arrays: dict[str, np.ndarray]) -> AttentionMap:
     own = {name.removeprefix(f"{kind}."): array for name, array in arrays.items() if name.startswith(f"{kind}.")}
-    tokens = {name: tuple(str(token) for token in described[name]) for name in _TOKENS}
-    paths, calls = (tuple(str(one) for one in described.get(name, ())) for name in _OF_LAYERS)
+    tokens = {name: tuple(str(token) for token in described[name]) for name in _TOKEN_FIELDS}
+    paths, calls = (tuple(str(one) for one in described.get(name, ())) for name in _LAYER_FIELDS)
     weights, mask = own.pop("weights"), own.pop("mask").astype(bool)
     masks = {name: own.pop(name).astype(bool) for name in ("layer_masks", "passed_masks") if name in own}
     layer_masks, passed = masks.get("layer_masks"), masks.get("passed_masks")
-    queries, keys, predicted = (tokens[name] for name in _TOKENS)
+    queries, keys, predicted = (tokens[name] for name in _TOKEN_FIELDS)
     one = AttentionMap(kind, weights, queries, keys, mask, predicted, own, layer_masks)
     return dataclasses.replace(one, layer_paths=paths, layer_calls=calls, passed_masks=passed)
 
 
-def with_tokens(
+def replace_tokens(
     one: AttentionMap, queries: tuple[str, ...], keys: tuple[str, ...], predicted: tuple[str, ...] = ()
 ) -> AttentionMap:
     """The same map with its rows and columns named."""

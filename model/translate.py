@@ -9,24 +9,23 @@ from typing import Self
 
 import torch
 
-from .checkpoint.load import Checkpoint, available, load_checkpoint
-from .decoding.beam_search import Stop, beam_batch
-from .decoding.steps import greedy_batch
-from .devices import chosen_device
-from .language.say import say, to_say
-from .live.abilities import Ability
-from .live.live_model import TEACHER_FORCING, LiveModel
-from .live.translation import InputError, Translation
-from .network.autoregressive import pad
+from .checkpoint.load import Checkpoint, load_checkpoint
+from .checkpoint.load import list_checkpoints as available
+from .decoding.beam import BeamStop, beam_search_batch
+from .decoding.greedy import decode_batch_greedily
+from .devices import choose_device
+from .language import say, to_say
+from .network.autoregressive import pad_ids
 from .network.transformer import Transformer
+from .runnable_model import TEACHER_FORCING, Ability, InputError, RunnableModel, Translation
 from .text.tokenizer import Tokenizer
 
-__all__ = ["TEACHER_FORCING", "InputError", "Translation", "Translator", "available"]
+__all__ = ["InputError", "TEACHER_FORCING", "Translation", "Translator", "available"]
 
 BATCH_TOKENS = 4000  # padded source tokens translated at once
 
 
-class Translator(LiveModel):
+class Translator(RunnableModel):
     """A loaded checkpoint that translates, and can do all that there is on the pages but compare kernels of others."""
 
     model: Transformer
@@ -55,16 +54,16 @@ class Translator(LiveModel):
     @classmethod
     def load(cls, name: str | Path, device: str | torch.device | None = None) -> Self:
         """Load by name below checkpoints/ or by folder; on the GPU when there is one and no device is given."""
-        return cls(load_checkpoint(name, device or chosen_device()))
+        return cls(load_checkpoint(name, device or choose_device()))
 
-    def translate_batch(self, texts: Sequence[str], beam: int = 1, stop: Stop = "early") -> list[str]:
+    def translate_batch(self, texts: Sequence[str], beam: int = 1, stop: BeamStop = "early") -> list[str]:
         """Translate many sentences, in the order given; `stop` is that of a search with more than one beam.
 
         Raises InputError naming the line that cannot be translated.
         """
         return [found[0] for found in self.hypotheses_batch(texts, beam, stop)]
 
-    def hypotheses_batch(self, texts: Sequence[str], beam: int, stop: Stop = "early") -> list[list[str]]:
+    def hypotheses_batch(self, texts: Sequence[str], beam: int, stop: BeamStop = "early") -> list[list[str]]:
         """Return all finished hypotheses of each sentence, best first; otherwise as :meth:`translate_batch`."""
         ids = []
         for number, text in enumerate(texts, start=1):
@@ -73,18 +72,18 @@ class Translator(LiveModel):
             except InputError as error:
                 raise InputError(say("Line {number}: {problem}", number=number, problem=error)) from error
         found: list[list[str]] = [[] for _ in texts]
-        for rows in _batches([len(one) for one in ids]):
-            source = pad([ids[row] for row in rows]).to(self.device)
+        for rows in _group_by_length([len(one) for one in ids]):
+            source = pad_ids([ids[row] for row in rows]).to(self.device)
             if beam == 1:
-                written = [[one] for one in greedy_batch(self.model, source)]
+                written = [[one] for one in decode_batch_greedily(self.model, source)]
             else:
-                written = beam_batch(self.model, source, beam, stop=stop)
+                written = beam_search_batch(self.model, source, beam, stop=stop)
             for row, hypotheses in zip(rows, written, strict=True):
                 found[row] = [self.tokenizer.decode(target) for target in hypotheses]
         return found
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+def _group_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Row numbers in batches of like length, at most BATCH_TOKENS padded tokens each."""
     batch: list[int] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from .language.say import say, say_many, sentences, to_say
-from .trace import AttentionMap, AttentionTrace, TraceError, with_tokens
+from .language import join_sentences, say, say_many, to_say
+from .trace import AttentionMap, AttentionTrace, TraceError, replace_tokens
 
-MEGABYTES = 256
-MOST_TOKENS, MOST_HEADS, MOST_CELLS = 1024, 2304, 2**27
-LONGEST_TOKEN, LONGEST_TEXT, LONGEST_NAME = 80, 2000, 80
-STARTS = "\u2581\u0120"
+MAX_FILE_MEGABYTES = 256
+MAX_TOKENS, MAX_HEADS, MAX_CELLS = 1024, 2304, 2**27
+MAX_TOKEN_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_NAME_CHARACTERS = 80, 2000, 80
+WORD_START_SIGNS = "\u2581\u0120"
 """Signs of SentencePiece and of byte-level BPE."""
-STEP = re.compile(r"step-(\d{7,})\.safetensors")
-ROUNDING = 0.0005
+STEP_FILE_NAME = re.compile(r"step-(\d{7,})\.safetensors")
+PRINTED_ROUNDING = 0.0005
 """How far outside 0 to 1 a weight is still printed as 0 or 1 with three decimals."""
-HINT = to_say("Save one with capture.trace.save(...); masks and plain arrays are read on the page Masks.")
+SAVE_HINT = to_say("Save one with capture.trace.save(...); masks and plain arrays are read on the page Masks.")
 
 
 class OpenError(ValueError):
@@ -80,34 +80,34 @@ class OpenedTrace:
         return tuple(said for count, said in ((self.not_finite, not_finite), (self.outside, outside)) if count)
 
 
-def read_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
+def read_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
     """Read a saved trace as it was uploaded under `name`, which is never used as a path.
 
     Raises:
         OpenError: whatever is wrong with it, in a sentence.
     """
-    name = clean(name, LONGEST_NAME)
+    name = clean_text(name, MAX_NAME_CHARACTERS)
     if not data:
         raise OpenError(say("{file} is empty.", file=name))
-    if len(data) > MEGABYTES * 2**20:
-        raise OpenError(_too_large(name, len(data)))
+    if len(data) > MAX_FILE_MEGABYTES * 2**20:
+        raise OpenError(_too_large_text(name, len(data)))
     try:
-        trace = _load(data)
+        trace = _load_trace(data)
     except TraceError as error:
         cannot = say("{file} cannot be opened.", file=name)
-        raise OpenError(sentences(cannot, clean(str(error), 300), say(HINT))) from error
+        raise OpenError(join_sentences(cannot, clean_text(str(error), 300), say(SAVE_HINT))) from error
     except Exception as error:  # whatever a parser can be made to raise, the file is to blame
         broken = say("{file} cannot be opened: it is broken or no saved trace.", file=name)
-        raise OpenError(sentences(broken, say(HINT))) from error
+        raise OpenError(join_sentences(broken, say(SAVE_HINT))) from error
     return open_trace(name, trace)
 
 
-def read_file(path: Path) -> OpenedTrace:
-    """Read a saved trace from a file of one's own, as :func:`read_trace` reads an uploaded one. Raises OpenError."""
+def read_trace_file(path: Path) -> OpenedTrace:
+    """Read a saved trace from a file of one's own, as :func:`read_uploaded_trace` reads an uploaded one. Raises OpenError."""
     try:
-        if path.stat().st_size > MEGABYTES * 2**20:
-            raise OpenError(_too_large(path.name, path.stat().st_size))
-        return read_trace(path.name, path.read_bytes())
+        if path.stat().st_size > MAX_FILE_MEGABYTES * 2**20:
+            raise OpenError(_too_large_text(path.name, path.stat().st_size))
+        return read_uploaded_trace(path.name, path.read_bytes())
     except OSError as error:
         raise OpenError(say("{path} cannot be read: {reason}.", path=path, reason=error.strerror)) from error
 
@@ -121,16 +121,16 @@ class OpenedRun:
     traces: tuple[OpenedTrace, ...]
 
 
-def read_run(folder: Path) -> OpenedRun:
+def read_training_run(folder: Path) -> OpenedRun:
     """Read the traces that :func:`.capture.training_watch.watch` has written. OpenError names the file at fault."""
-    found = {int(match[1]): path for path in folder.iterdir() if (match := STEP.fullmatch(path.name))}
+    found = {int(match[1]): path for path in folder.iterdir() if (match := STEP_FILE_NAME.fullmatch(path.name))}
     if not found:
         raise OpenError(say("{folder} holds no trace of a step, such as step-0000500.safetensors.", folder=folder))
     size = sum(path.stat().st_size for path in found.values())
-    if size > MEGABYTES * 2**20:
-        raise OpenError(_too_large(str(folder), size))
+    if size > MAX_FILE_MEGABYTES * 2**20:
+        raise OpenError(_too_large_text(str(folder), size))
     steps = sorted(found)
-    traces = [read_file(found[step]) for step in steps]
+    traces = [read_trace_file(found[step]) for step in steps]
     shapes = [{kind: one.weights.shape for kind, one in opened.trace.maps.items()} for opened in traces]
     odd = next((step for step, one in zip(steps, shapes, strict=True) if one != shapes[-1]), None)
     if odd is not None:
@@ -142,40 +142,42 @@ def read_run(folder: Path) -> OpenedRun:
                 folder=folder,
             )
         )
-    return OpenedRun(clean(folder.resolve().name, LONGEST_NAME), tuple(steps), tuple(traces))
+    return OpenedRun(clean_text(folder.resolve().name, MAX_NAME_CHARACTERS), tuple(steps), tuple(traces))
 
 
 def open_trace(name: str, trace: AttentionTrace) -> OpenedTrace:
     """Make a trace fit to be drawn. Raises OpenError for one that is too large or has nothing to show."""
-    _check(name, trace)
-    maps: dict[str, Any] = {kind: _drawable(one) for kind, one in trace.maps.items()}
+    _check_trace_size(name, trace)
+    maps: dict[str, Any] = {kind: _make_drawable_map(one) for kind, one in trace.maps.items()}
     not_finite = sum(int((~np.isfinite(one.weights)).sum()) for one in trace.maps.values())
-    outside = sum(int((np.abs(one.weights - 0.5) > 0.5 + ROUNDING).sum()) for one in maps.values())
-    source, target = clean(trace.source, LONGEST_TEXT), clean(trace.target, LONGEST_TEXT)
-    model = clean(trace.model, LONGEST_NAME)
+    outside = sum(int((np.abs(one.weights - 0.5) > 0.5 + PRINTED_ROUNDING).sum()) for one in maps.values())
+    source, target = clean_text(trace.source, MAX_TEXT_CHARACTERS), clean_text(trace.target, MAX_TEXT_CHARACTERS)
+    model = clean_text(trace.model, MAX_NAME_CHARACTERS)
     drawable = dataclasses.replace(trace, **maps, source=source, target=target, model=model)
     return OpenedTrace(uuid.uuid4().hex, name, trace, drawable, not_finite, outside)
 
 
-def clean(text: str, longest: int) -> str:
+def clean_text(text: str, longest: int) -> str:
     """Text that can be sent and read: no half characters, no control characters, at most `longest` characters."""
     whole = text[: longest + 1].encode("utf-8", "replace").decode()
     printable = "".join(sign if sign.isprintable() else " " for sign in whole)
     return printable if len(printable) <= longest else printable[: longest - 1] + "…"
 
 
-def _too_large(name: str, size: int) -> str:
-    return say("{file} has {size:.0f} MB; at most {most} MB are read.", file=name, size=size / 2**20, most=MEGABYTES)
+def _too_large_text(name: str, size: int) -> str:
+    return say(
+        "{file} has {size:.0f} MB; at most {most} MB are read.", file=name, size=size / 2**20, most=MAX_FILE_MEGABYTES
+    )
 
 
-def _load(data: bytes | memoryview) -> AttentionTrace:
+def _load_trace(data: bytes | memoryview) -> AttentionTrace:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.safetensors"
         path.write_bytes(data)
         return AttentionTrace.load(path)
 
 
-def _check(name: str, trace: AttentionTrace) -> None:
+def _check_trace_size(name: str, trace: AttentionTrace) -> None:
     if not trace.maps:
         raise OpenError(say("{file} is a trace without any map, so there is nothing to show.", file=name))
     for kind, one in trace.maps.items():
@@ -184,8 +186,8 @@ def _check(name: str, trace: AttentionTrace) -> None:
             raise OpenError(
                 say("{file}: its {kind} map is empty, of the shape {shape}.", file=name, kind=kind, shape=shape)
             )
-        sizes = max(queries, keys) > MOST_TOKENS or layers * heads > MOST_HEADS
-        if sizes or one.weights.size > MOST_CELLS:
+        sizes = max(queries, keys) > MAX_TOKENS or layers * heads > MAX_HEADS
+        if sizes or one.weights.size > MAX_CELLS:
             raise OpenError(
                 say(
                     "{file}: its {kind} map has the shape {shape}; shown are at most {tokens:,} tokens and {heads:,} "
@@ -193,22 +195,22 @@ def _check(name: str, trace: AttentionTrace) -> None:
                     file=name,
                     kind=kind,
                     shape=shape,
-                    tokens=MOST_TOKENS,
-                    heads=MOST_HEADS,
+                    tokens=MAX_TOKENS,
+                    heads=MAX_HEADS,
                 )
             )
 
 
-def _drawable(one: AttentionMap) -> AttentionMap:
+def _make_drawable_map(one: AttentionMap) -> AttentionMap:
     weights = np.asarray(one.weights, np.float32)
     if not np.isfinite(weights).all():
         weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
-    paths = tuple(clean(path, LONGEST_NAME) for path in one.layer_paths)
+    paths = tuple(clean_text(path, MAX_NAME_CHARACTERS) for path in one.layer_paths)
     drawn = dataclasses.replace(one, weights=weights, layer_paths=paths)
-    return with_tokens(drawn, *map(clean_tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
+    return replace_tokens(drawn, *map(clean_tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
 
 
 def clean_tokens(raw: Sequence[str]) -> tuple[str, ...]:
     """Tokens as this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
-    short = (clean(token, LONGEST_TOKEN) or " " for token in raw)
-    return tuple(" " + token[1:] if token[0] in STARTS and len(token) > 1 else token for token in short)
+    short = (clean_text(token, MAX_TOKEN_CHARACTERS) or " " for token in raw)
+    return tuple(" " + token[1:] if token[0] in WORD_START_SIGNS and len(token) > 1 else token for token in short)

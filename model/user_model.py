@@ -17,38 +17,37 @@ from typing import Any
 
 from torch import nn
 
-from .hugging_face.folder import PREFIX, model_folders, open_named
-from .language.say import say
-from .live.live_model import LiveModel
-from .live.local_model import LocalError, LocalModel, in_words
+from .hugging_face.folder import FOLDER_PREFIX, find_model_folders, open_model_folder
+from .language import say
+from .runnable_model import LocalError, LocalModel, RunnableModel, one_line_error_text
 
-__all__ = ["LocalError", "LocalModel", "load", "named_folders", "option"]
+__all__ = ["LocalError", "LocalModel", "list_named_folders", "load_user_model", "read_option"]
 
-OPTION = "--model"
-DIRECTORY = "--models"
+MODEL_OPTION = "--model"
+MODELS_OPTION = "--models"
 
 
-def named_folders(arguments: Sequence[str]) -> dict[str, str]:
-    """Return what :func:`load` takes for each model of the directory that ``--models`` names, by its folder's name.
+def list_named_folders(arguments: Sequence[str]) -> dict[str, str]:
+    """Return what :func:`load_user_model` takes for each model of the directory that ``--models`` names, by its folder's name.
 
     Raises LocalError for a directory that is not there or holds no model.
     """
-    directory = option(arguments, DIRECTORY)
+    directory = read_option(arguments, MODELS_OPTION)
     if directory is None:
         return {}
-    folders = model_folders(Path(directory).expanduser())
+    folders = find_model_folders(Path(directory).expanduser())
     if not folders:
         raise LocalError(
             say(
                 "{option} {directory}: no folder in it holds a Hugging Face model (config.json).",
-                option=DIRECTORY,
+                option=MODELS_OPTION,
                 directory=directory,
             )
         )
-    return {folder.name: f"{PREFIX}{folder}" for folder in folders}
+    return {folder.name: f"{FOLDER_PREFIX}{folder}" for folder in folders}
 
 
-def option(arguments: Sequence[str], name: str = OPTION) -> str | None:
+def read_option(arguments: Sequence[str], name: str = MODEL_OPTION) -> str | None:
     """Return what stands after an option such as ``--model``, or after it and ``=``; None where it is not given."""
     for at, argument in enumerate(arguments):
         if argument == name:
@@ -58,17 +57,17 @@ def option(arguments: Sequence[str], name: str = OPTION) -> str | None:
     return None
 
 
-def load(spec: str) -> LiveModel | LocalModel:
+def load_user_model(spec: str) -> RunnableModel | LocalModel:
     """Load the folder, or import the module, also from the current folder, and call the factory. Raises LocalError."""
-    if spec.startswith(PREFIX):
-        return open_named(spec.removeprefix(PREFIX))
+    if spec.startswith(FOLDER_PREFIX):
+        return open_model_folder(spec.removeprefix(FOLDER_PREFIX))
     path, colon, name = spec.partition(":")
     if not (path and colon and name):
         raise LocalError(
-            say("{option} {spec}: write it as package.module:factory, or as hf:FOLDER.", option=OPTION, spec=spec)
+            say("{option} {spec}: write it as package.module:factory, or as hf:FOLDER.", option=MODEL_OPTION, spec=spec)
         )
-    found = _call(_factory(path, name, spec), spec)
-    if isinstance(found, LiveModel):
+    found = _call_factory(_import_factory(path, name, spec), spec)
+    if isinstance(found, RunnableModel):
         return found
     if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], nn.Module) and callable(found[1]):
         return LocalModel(spec.rpartition(".")[2], *found)
@@ -76,14 +75,14 @@ def load(spec: str) -> LiveModel | LocalModel:
         say(
             "{option} {spec}: the factory returned {found}. It must return a Translator, or (module, run) with "
             "run(text) -> tokens.",
-            option=OPTION,
+            option=MODEL_OPTION,
             spec=spec,
             found=type(found).__name__,
         )
     )
 
 
-def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
+def _import_factory(path: str, name: str, spec: str) -> Callable[[], Any]:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
@@ -93,17 +92,17 @@ def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
         raise LocalError(
             say(
                 "{option} {spec}: {module} cannot be imported: {error}",
-                option=OPTION,
+                option=MODEL_OPTION,
                 spec=spec,
                 module=path,
-                error=in_words(error),
+                error=one_line_error_text(error),
             )
         ) from error
     if not callable(factory):
         raise LocalError(
             say(
                 "{option} {spec}: {module} has no function {function}.",
-                option=OPTION,
+                option=MODEL_OPTION,
                 spec=spec,
                 module=path,
                 function=name,
@@ -112,10 +111,15 @@ def _factory(path: str, name: str, spec: str) -> Callable[[], Any]:
     return factory
 
 
-def _call(factory: Callable[[], Any], spec: str) -> Any:
+def _call_factory(factory: Callable[[], Any], spec: str) -> Any:
     try:
         return factory()
     except Exception as error:  # as above
         raise LocalError(
-            say("{option} {spec}: the factory failed: {error}", option=OPTION, spec=spec, error=in_words(error))
+            say(
+                "{option} {spec}: the factory failed: {error}",
+                option=MODEL_OPTION,
+                spec=spec,
+                error=one_line_error_text(error),
+            )
         ) from error

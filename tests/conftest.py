@@ -13,15 +13,13 @@ import torch
 from hypothesis import settings
 
 from model.checkpoint.load import save_checkpoint
-from model.checkpoint.recipe import RECIPE, Recipe
+from model.checkpoint.recipe import RECIPE_FILE, Recipe
 from model.devices import available_devices
-from model.faults.exhibits import Side, run
-from model.faults.gallery import EXHIBITS
+from model.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
 from model.translate import Translator
-
-from . import toy
+from tests import toy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -73,14 +71,14 @@ def toy_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a checkpoint that translates the sentences of tests/toy.py without a mistake."""
     folder = tmp_path_factory.mktemp("checkpoints") / "toy-en-de"
     save_checkpoint(toy.checkpoint(toy.learned_model()), folder, torch.float32)
-    Recipe("toy-en-de", "en", "de", seed=0).save(folder / RECIPE)
+    Recipe("toy-en-de", "en", "de", seed=0).save(folder / RECIPE_FILE)
     return folder
 
 
 @pytest.fixture(scope="session")
-def exhibit() -> Callable[[str], tuple[Side, Side]]:
+def exhibit() -> Callable[[str], tuple[ExhibitSide, ExhibitSide]]:
     """The broken and the fixed side of an entry of the gallery, by its name; each entry is run once."""
-    return cache(lambda name: run(EXHIBITS[name]))
+    return cache(lambda name: run_exhibit(EXHIBITS[name]))
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +89,7 @@ def toy_translator(toy_checkpoint: Path) -> Translator:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """The one browser of a process, for the tests of pages and for walks over them."""
-    from .browser.conftest import open_chromium  # only here: it needs Playwright, which few tests do
+    from tests.browser.conftest import open_chromium  # only here: it needs Playwright, which few tests do
 
     with open_chromium() as browser:
         yield browser

@@ -10,36 +10,34 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.atlas.forward import Sentence, batches, run
-from model.atlas.measures import measure
-from model.attribution.logit_parts import logit_parts
-from model.attribution.methods import attribute_all, record_target
-from model.attribution.score_parts import score_parts
-from model.attribution.source_shares import source_effect, source_shares
-from model.attribution.target import target_word
-from model.decoding.sampling import Sampling
-from model.decoding.steps import Strategy
-from model.evaluation.deletion_curves import deletion_curves
-from model.experiments.ablation import compare
-from model.experiments.activation_patching import contrast, patch_heads, patch_stream
-from model.experiments.cache_agreement import agreement_of
-from model.experiments.decoder_lens import decoder_lens
-from model.experiments.head_effects import head_effects
-from model.experiments.input_perturbation import perturb, run_checks
-from model.experiments.logit_lens import logit_lens
-from model.experiments.mask_trial import MaskTrial, run_trial
-from model.experiments.word_facts import word_facts
-from model.interventions.changes import parse
+from model.atlas.forward import Sentence, make_batches, run_batch
+from model.atlas.measure import measure_heads
+from model.attribution.blocks import compute_source_effect, compute_source_shares
+from model.attribution.logit import split_logit, split_score
+from model.attribution.methods import attribute_all_methods, record_target_pass
+from model.attribution.target import make_word_target
+from model.decoding.greedy import Sampling, Strategy
+from model.evaluation.attribution import measure_deletion_curves
+from model.experiments.ablation import compare_with_changes, head_effects, read_word_facts
+from model.experiments.lens import run_decoder_lens, run_logit_lens
+from model.experiments.mask_trial import (
+    MaskTrial,
+    measure_cache_agreement,
+    perturb_inputs,
+    run_mask_trial,
+    run_trial_tests,
+)
+from model.experiments.patching import find_contrast, patch_heads, patch_stream
+from model.interventions.changes import parse_changes
+from model.network.attention import make_padding_mask
 from model.network.config import PAD_ID
-from model.network.masks import padding_mask
-from model.positions.embedding_parts import embedding_parts
-from model.positions.experiments import PositionExperiment, log_prob_curve, run_experiment
-from model.positions.head_scores import positional_heads
-from model.trace import TENSORS
-from model.training.loss import smoothed_cross_entropy
+from model.positions.analysis import score_positional_heads
+from model.positions.experiments import PositionExperiment, compute_log_prob_curve, run_experiment
+from model.positions.table import read_embedding_parts
+from model.trace import TENSOR_NAMES
+from model.training.trainer import smoothed_cross_entropy
 from model.translate import Translator
-
-from . import toy
+from tests import toy
 
 NOT_COMPARED = ("seconds", "device", "path", "by_capture", "difference", "settings", "model_hash")
 """Fields that say how a result was made, not what it is."""
@@ -91,7 +89,7 @@ def _batches(translator: Translator, text: str) -> Any:
 
 
 def _forced(translator: Translator, text: str) -> Any:
-    return translator.force(text, translator.translate(text).target_ids, tensors=TENSORS)
+    return translator.force(text, translator.translate(text).target_ids, tensors=TENSOR_NAMES)
 
 
 def _observed(translator: Translator, text: str) -> Any:
@@ -103,8 +101,8 @@ def _observed(translator: Translator, text: str) -> Any:
 
 
 def _changed(translator: Translator, text: str) -> Any:
-    changes = parse("encoder.1.1:off,cross.2.1:uniform,decoder.1.1:head.2,mask.cross.*.*.1:block")
-    return compare(translator, translator.translate(text), changes)
+    changes = parse_changes("encoder.1.1:off,cross.2.1:uniform,decoder.1.1:head.2,mask.cross.*.*.1:block")
+    return compare_with_changes(translator, translator.translate(text), changes)
 
 
 def _head_effects(translator: Translator, text: str) -> Any:
@@ -114,15 +112,15 @@ def _head_effects(translator: Translator, text: str) -> Any:
 
 def _three_ways(translator: Translator, text: str) -> Any:
     done = translator.translate(text)
-    return agreement_of(translator, done.source_ids, done.target_ids).largest
+    return measure_cache_agreement(translator, done.source_ids, done.target_ids).largest
 
 
 def _lenses(translator: Translator, text: str) -> Any:
     done = translator.translate(text)
     return [
-        logit_lens(translator, done, sublayers=True),
-        decoder_lens(translator, done),
-        word_facts(translator, text, done.target_ids),
+        run_logit_lens(translator, done, sublayers=True),
+        run_decoder_lens(translator, done),
+        read_word_facts(translator, text, done.target_ids),
     ]
 
 
@@ -131,37 +129,41 @@ def _positions(translator: Translator, text: str) -> Any:
     shift = PositionExperiment("shift", 2.0)
     return [
         run_experiment(translator, done, shift),
-        log_prob_curve(translator, done, shift, (0.0, 1.0)),
-        positional_heads(translator, done),
-        embedding_parts(translator, done, "source"),
+        compute_log_prob_curve(translator, done, shift, (0.0, 1.0)),
+        score_positional_heads(translator, done),
+        read_embedding_parts(translator, done, "source"),
     ]
 
 
 def _attributed(translator: Translator, text: str) -> Any:
     done = translator.translate(text)
-    target = target_word(translator, done, 2)
-    scores = attribute_all(translator, target)
+    target = make_word_target(translator, done, 2)
+    scores = attribute_all_methods(translator, target)
     return [
         scores,
-        deletion_curves(translator, target, scores, random_orders=2),
-        logit_parts(translator.model, target, record_target(translator.model, target)),
-        score_parts(translator, done, "cross", 1, 0, 1, 1),
-        source_shares(translator, done),
-        source_effect(translator, done),
+        measure_deletion_curves(translator, target, scores, random_orders=2),
+        split_logit(translator.model, target, record_target_pass(translator.model, target)),
+        split_score(translator, done, "cross", 1, 0, 1, 1),
+        compute_source_shares(translator, done),
+        compute_source_effect(translator, done),
     ]
 
 
 def _patched(translator: Translator, text: str) -> Any:
     first, second = (translator.translate(one) for one in (text, text.replace("a ", "the ")))
-    pair = contrast(translator, first, second)
+    pair = find_contrast(translator, first, second)
     return [patch_stream(translator, pair, "decoder"), patch_heads(translator, pair, "cross")]
 
 
 def _tried_masks(translator: Translator, text: str) -> Any:
     trial = MaskTrial("decoder", "no causal mask")
-    result = run_trial(translator, text, None, 2)
-    checks = run_checks(translator, result, "decoder", trial)
-    return [run_trial(translator, text, trial, 2), perturb(translator, result, trial), [one.status for one in checks]]
+    result = run_mask_trial(translator, text, None, 2)
+    checks = run_trial_tests(translator, result, "decoder", trial)
+    return [
+        run_mask_trial(translator, text, trial, 2),
+        perturb_inputs(translator, result, trial),
+        [one.status for one in checks],
+    ]
 
 
 def _measured_heads(translator: Translator, text: str) -> Any:
@@ -169,8 +171,8 @@ def _measured_heads(translator: Translator, text: str) -> Any:
     done = translator.translate(text)
     ids = (done.source_ids, list(done.target_ids))
     sentences = [Sentence.of(line, (text, done.text), ids, translator.tokenizer, ("en", "de")) for line in (0, 1)]
-    (batch,) = batches(sentences, translator.device)
-    return measure(translator.model, run(translator.model, batch), True)
+    (batch,) = make_batches(sentences, translator.device)
+    return measure_heads(translator.model, run_batch(translator.model, batch), True)
 
 
 def _trained(translator: Translator, text: str) -> Any:
@@ -179,7 +181,7 @@ def _trained(translator: Translator, text: str) -> Any:
     source, target_in, target_out = (
         one.to(translator.device) for one in (batch.source, batch.target_in, batch.target_out)
     )
-    states = model.decode(target_in, model.encode(source), padding_mask(source, PAD_ID))
+    states = model.decode(target_in, model.encode(source), make_padding_mask(source, PAD_ID))
     loss = smoothed_cross_entropy(
         states.flatten(0, 1), target_out.flatten(), model.generator.weight, model.generator.bias, 0.1
     )

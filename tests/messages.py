@@ -17,9 +17,9 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from model.language.catalogue import DOMAIN, LANGUAGES, LOCALE, SOURCE
+from model.language import CATALOGUE_DOMAIN, LANGUAGES, LOCALE_FOLDER, SOURCE_LANGUAGE
+from viz.ui.address import ChoiceParameter
 from viz.ui.addresses.pages import PAGES
-from viz.ui.url_state.kinds import Choice
 
 ROOT = Path(__file__).parent.parent
 KEYWORDS = {"say": None, "to_say": None, "say_many": (1, 2), "sayMany": (1, 2)}
@@ -28,12 +28,12 @@ Said = str | tuple[str, str]
 """A message, or one with its plural."""
 BEGUN = datetime(2026, 11, 23, tzinfo=UTC)
 """The date in a catalogue's head, which stays: what has changed is told by the history."""
-TRANSLATED = tuple(language for language in LANGUAGES if language != SOURCE)
+TRANSLATED = tuple(language for language in LANGUAGES if language != SOURCE_LANGUAGE)
 
 
 def messages() -> Catalog:
     """Every message of the sources, in the order of the files, without a translation."""
-    found = Catalog(domain=DOMAIN)
+    found = Catalog(domain=CATALOGUE_DOMAIN)
     for part in ("model", "viz"):
         scripts = extract_from_dir(ROOT / part, METHODS, keywords=KEYWORDS, strip_comment_tags=True)
         rows = [(f"{part}/{file}", line, message) for file, line, message, _, _ in scripts]
@@ -67,22 +67,24 @@ def in_python(source: str) -> Iterator[tuple[int, Said]]:
 
 def _choices(parameters: Iterable[object]) -> list[str]:
     """What a person reads of the choices, as far as it is words."""
-    read = (one.write(option) for one in parameters if isinstance(one, Choice) for option in one.options)
+    read = (one.write(option) for one in parameters if isinstance(one, ChoiceParameter) for option in one.options)
     return [text for text in read if any(map(str.isalpha, text))]
 
 
 def path(language: str) -> Path:
     """The catalogue of a language, as people edit it."""
-    return LOCALE / language / "LC_MESSAGES" / f"{DOMAIN}.po"
+    return LOCALE_FOLDER / language / "LC_MESSAGES" / f"{CATALOGUE_DOMAIN}.po"
 
 
 def read(language: str) -> Catalog:
     """The catalogue of a language; an empty one where there is none yet."""
     if not path(language).exists():
         comment = f"# The interface in {language}; brought up to date by `python -m tests.messages`."
-        return Catalog(language, DOMAIN, comment, "Attenscope", revision_date=BEGUN, creation_date=BEGUN, fuzzy=False)
+        return Catalog(
+            language, CATALOGUE_DOMAIN, comment, "Attenscope", revision_date=BEGUN, creation_date=BEGUN, fuzzy=False
+        )
     with path(language).open("rb") as file:
-        return read_po(file, locale=language, domain=DOMAIN)
+        return read_po(file, locale=language, domain=CATALOGUE_DOMAIN)
 
 
 def compiled(catalog: Catalog) -> bytes:

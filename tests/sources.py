@@ -58,7 +58,7 @@ def statements(node: ast.AST, runs: bool = True) -> Iterator[tuple[ast.Import | 
 
 
 def full_names(file: str, statement: ast.Import | ast.ImportFrom) -> list[str]:
-    """What is imported: `from ..text import words` in model/decoding/steps.py is "model.text.words"."""
+    """What is imported: `from ..text import words` in model/decoding/greedy.py is "model.text.words"."""
     if isinstance(statement, ast.Import):
         return [alias.name for alias in statement.names]
     package = file.split(".") if is_package(file) else file.split(".")[:-1]

@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from model.live.live_model import LiveModel
-from model.network.autoregressive import AutoregressiveModel, Cache, Side
+from model.network.autoregressive import AutoregressiveModel, DecodingCache, Side
 from model.network.hooks import Stream
 from model.network.transformer import Transformer
+from model.runnable_model import RunnableModel
 from model.translate import Translator
 
 
@@ -45,14 +45,14 @@ class Stranger(AutoregressiveModel):
     def source_mask(self, source: Tensor) -> Tensor:
         return self.own.source_mask(source)
 
-    def new_cache(self) -> Cache:
+    def new_cache(self) -> DecodingCache:
         return self.own.new_cache()
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         return self.own.encode(source, mask)
 
     def decode(
-        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
+        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: DecodingCache | None = None
     ) -> Tensor:
         return self.own.decode(target, memory, memory_mask, cache=cache)
 
@@ -63,8 +63,8 @@ class Stranger(AutoregressiveModel):
         return self.own.predictions(source, target)
 
 
-def as_stranger(translator: Translator) -> LiveModel:
-    return LiveModel(
+def as_stranger(translator: Translator) -> RunnableModel:
+    return RunnableModel(
         "stranger",
         Stranger(translator.model),
         translator.tokenizer,

@@ -13,18 +13,18 @@ from graphlib import TopologicalSorter
 
 import pytest
 
-from .sources import ROOT, Import, files, imports, room, tree
+from tests.sources import ROOT, Import, files, imports, room, tree
 
 LEVELS = (
     "model.language",
     "model.atomic_write model.devices model.masking",
     "model.trace",
     "model.pytorch",
-    "model.network model.untrusted_trace model.diagnosis.inputs",
-    "model.diagnosis.mistakes",
-    "model.text model.decoding model.capture.foreign.calls model.diagnosis.readers model.diagnosis.rules",
+    "model.network model.untrusted_trace model.masks.diagnose.inputs",
+    "model.masks.diagnose.mistakes",
+    "model.text model.decoding model.capture.foreign.calls model.masks.diagnose.readers model.masks.diagnose.rules",
     "model.capture.foreign",
-    "model.capture model.checkpoint model.diagnosis",
+    "model.capture model.checkpoint model.masks.diagnose",
     "model.live",
     "model.interventions model.analysis model.behaviour model.training model.translate model.hugging_face",
     "model.behaviour.backends model.faults model.positions model.user_model",
@@ -36,8 +36,8 @@ LEVELS = (
     "model.cli",
     "model.__main__",
     "viz",
-    "viz.streamlit_internals viz.turns viz.figures",
-    "viz.computed",
+    "viz.streamlit_internals viz.fair_queue viz.figures",
+    "viz.queued_cache",
     "viz.figures.* viz.components viz.ui.url_state",
     "viz.components.presenter viz.components.save viz.ui.addresses viz.engine viz.serving",
     "viz.components.*",
@@ -46,7 +46,7 @@ LEVELS = (
     "viz.traces",
     "viz.talk viz.tour",
     "viz.__main__",
-    "viz.server viz.export viz.frame viz.masks.judge.input viz.why.texts",
+    "viz.server viz.export viz.page_setup viz.masks.judge.input viz.why.texts",
     "viz.notebook viz.command viz.explore viz.decode viz.why viz.heads viz.positions viz.training viz.masks.*",
     "viz.explore.views viz.why.views viz.heads.views",
     "viz.explore.*",
@@ -62,8 +62,8 @@ NEVER = {
     "viz.figures": {"model", "streamlit", "torch"},
 }
 """What the files of a part do without when they run; a figure may name types of the model."""
-FOUNDATIONS = ("model.trace", "model.network.config", "model.network.masks")
-BELOW = ("model.atomic_write", "model.language.say")
+FOUNDATIONS = ("model.trace", "model.network.config", "model.network.attention")
+BELOW = ("model.atomic_write", "model.language")
 """What foundations may stand on."""
 WITHOUT_TORCH = ("trace", "untrusted_trace", "masking.rule", "masking.conventions", "diagnosis.readers.files")
 
@@ -153,7 +153,7 @@ def test_reading_and_judging_need_no_torch() -> None:
 def test_few_modules_cache() -> None:
     """What pages share, what Why and Heads alone compute, and what both do it by."""
     assert {file for file in files() if "st.cache_" in ast.unparse(tree(file))} == {
-        "viz.computed",
+        "viz.queued_cache",
         "viz.ui.cache",
         "viz.why.cache",
         "viz.heads.cache",

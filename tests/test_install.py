@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import setup as wheel
-from viz.server import NEEDED
+from viz.server import NEEDED_PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import torch
@@ -162,7 +162,7 @@ def test_the_extra_for_the_app_names_what_it_needs() -> None:
     extra = [Requirement(line) for line in project["optional-dependencies"]["app"]]
     assert {one.name for one in extra} | set(project["dependencies"]) == pinned
     everywhere = {one.name for one in extra if one.marker is None}
-    assert {name.replace("_", "-") for name in NEEDED} == everywhere
+    assert {name.replace("_", "-") for name in NEEDED_PACKAGES} == everywhere
 
 
 @pytest.mark.walk

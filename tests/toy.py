@@ -17,7 +17,7 @@ from model.checkpoint.load import Checkpoint
 from model.network.config import PAD_ID, TransformerConfig
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
-from model.training.data import Batches, Pair
+from model.training.data import Batches, SentencePair
 
 WORDS = {
     **{"the": "der", "a": "ein", "small": "kleine", "old": "alte", "red": "rote", "and": "und"},
@@ -32,7 +32,7 @@ def translation(english: str) -> str:
     return " ".join(WORDS[word] for word in english.removesuffix(".").split()) + "."
 
 
-def sentences(count: int, seed: int = 0) -> list[Pair]:
+def sentences(count: int, seed: int = 0) -> list[SentencePair]:
     """Pairs such as ("the old dog sees a tree today.", "der alte Hund sieht ein Baum heute.")."""
     chosen = random.Random(seed)
     return [(english, translation(english)) for english in (_sentence(chosen) for _ in range(count))]

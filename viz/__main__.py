@@ -10,52 +10,50 @@ from collections.abc import Sequence
 
 from streamlit.errors import StreamlitAPIException
 
-from .serving.application import serve
-from .serving.memory import give_back, keep_little
-from .streamlit_internals import allow_caches_outside_of_runs
+from viz.serving.server import limit_kept_memory, release_free_memory, serve_app
+from viz.streamlit_internals import allow_caches_outside_of_runs
 
-GARBAGE = 10.0
+COLLECTION_INTERVAL = 10.0
 """Seconds between two collections of garbage, which is given back then."""
 
 
-def warm() -> None:
+def warm_up_first_model() -> None:
     """Load the model that the page opens with and translate what it opens with; visitors share both."""
     from model.checkpoint.load import CheckpointError  # only here: torch takes seconds, in which the server can begin
+    from viz.ui import cache as ui_cache
+    from viz.ui.sentences import list_example_sentences
 
-    from .ui import cache
-    from .ui.sentences import examples
-
-    for name in cache.checkpoints()[:1]:
+    for name in ui_cache.list_checkpoint_names()[:1]:
         try:
-            first, *_ = examples(cache.live(name).card)
+            first, *_ = list_example_sentences(ui_cache.load_runnable_model(name).card)
         except CheckpointError:
             return  # The page says what is wrong with it.
         if first:
-            cache.translation(name, first)
+            ui_cache.compute_translation(name, first)
 
 
-def _begin() -> None:
+def _warm_up_and_collect() -> None:
     """Warm up; then collect garbage for all visitors together, which stops them all.
 
     Streamlit would collect it after each run of each visitor (``runner.postScriptGC``). What is there once the app is
     warm, libraries above all, stays out of every collection.
     """
-    warm()
+    warm_up_first_model()
     gc.collect()
     gc.freeze()
     while True:
-        time.sleep(GARBAGE)
+        time.sleep(COLLECTION_INTERVAL)
         gc.collect()
-        give_back()
+        release_free_memory()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve the app, warming up beside it; the command line takes Streamlit's options, and the app's after ``--``."""
     allow_caches_outside_of_runs()
-    keep_little()
-    threading.Thread(target=_begin, name="warm", daemon=True).start()
+    limit_kept_memory()
+    threading.Thread(target=_warm_up_and_collect, name="warm", daemon=True).start()
     try:
-        serve(arguments)
+        serve_app(arguments)
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:

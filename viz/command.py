@@ -7,13 +7,10 @@ from collections.abc import Sequence
 
 from model.__main__ import COMMANDS, Command
 from model.__main__ import main as run_command
-from model.language.current import speaking
-from model.language.say import to_say
-from model.language.terminal import of_terminal
+from model.language import terminal_language, to_say, use_language
+from viz.server import missing_packages_text
 
-from .server import missing
-
-PAGES = {
+APP_COMMANDS = {
     "app": Command(to_say("serve the pages, with the released models or your own"), "server", package=__package__),
     "open": Command(
         to_say("serve the pages with a saved trace opened"), "server", "add_open", "open_trace", __package__
@@ -28,18 +25,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["export"]:
-        return _export(given[1:])
-    return run_command(given, {**PAGES, **COMMANDS}, "attenscope")
+        return _run_export(given[1:])
+    return run_command(given, {**APP_COMMANDS, **COMMANDS}, "attenscope")
 
 
-def _export(arguments: Sequence[str]) -> int:
+def _run_export(arguments: Sequence[str]) -> int:
     """Run what has a parser of its own, since all that it draws is imported after its arguments are known."""
-    with speaking(of_terminal()):
-        absent = missing()
+    with use_language(terminal_language()):
+        absent = missing_packages_text()
     if absent:
         print(f"attenscope export: {absent}", file=sys.stderr)
         return 2
-    from .export.__main__ import main as export
+    from viz.export.__main__ import main as export
 
     sys.argv = ["attenscope export", *arguments]
     return export()

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 import streamlit as st
 
-from model.language import current
-from model.language import say as speaker
-from model.language.catalogue import COMPLETE, LANGUAGES, SOURCE, closest
+from model import language as model_language
+from model.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, find_closest_language
+from viz.figures.look import set_speaker
+from viz.streamlit_internals import is_in_run
+from viz.ui.addresses.shared import LANGUAGE
+from viz.web.shell import draw_language_menu
 
-from .components.language_menu import language_menu
-from .figures.speech import spoken_by
-from .streamlit_internals import in_run
-from .ui.addresses.shared import LANGUAGE
-
-KEY = "language"
+LANGUAGE_KEY = "language"
 """Where the session has it."""
 
 
-def begin() -> None:
+def set_visitor_language() -> None:
     """Find out the visitor's language; comes before anything is said."""
-    st.session_state[KEY] = language = LANGUAGE.hold() or closest(st.context.locale or "")
-    current.speak(language)
+    st.session_state[LANGUAGE_KEY] = language = LANGUAGE.hold() or find_closest_language(st.context.locale or "")
+    model_language.set_language(language)
 
 
-def of_visitor() -> str:
+def get_visitor_language() -> str:
     """The language of the visitor for whom this thread runs a part of a page; English outside of any."""
-    if not in_run():
-        return SOURCE
-    language: str = st.session_state.get(KEY, SOURCE)
-    current.speak(language)  # To ask the session costs a hundred times as much, and a thread runs for one visitor.
+    if not is_in_run():
+        return SOURCE_LANGUAGE
+    language: str = st.session_state.get(LANGUAGE_KEY, SOURCE_LANGUAGE)
+    model_language.set_language(
+        language
+    )  # To ask the session costs a hundred times as much, and a thread runs for one visitor.
     return language
 
 
-def switch() -> None:
+def draw_language_choice() -> None:
     """Draw the choice of the language, if there is one."""
-    if len(COMPLETE) > 1:
-        offered = {code: LANGUAGES[code] for code in COMPLETE}
-        language_menu(offered, current.current_language(), LANGUAGE.set, key="language-menu")
+    if len(COMPLETE_LANGUAGES) > 1:
+        offered = {code: LANGUAGES[code] for code in COMPLETE_LANGUAGES}
+        draw_language_menu(offered, model_language.current_language(), LANGUAGE.set, key="language-menu")
 
 
-current.ask(of_visitor)
-spoken_by(speaker)
+model_language.set_visitor_language_source(get_visitor_language)
+set_speaker(model_language)

@@ -16,9 +16,9 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from model.checkpoint import FOLDER_VARIABLE
-from model.language.say import listed, say
+from model.language import join_items, say
 
-NEEDED = (
+NEEDED_PACKAGES = (
     "streamlit",
     "torch",
     "sentencepiece",
@@ -33,10 +33,10 @@ NEEDED = (
     "brotli",
 )
 """What the extra [app] installs, as it is imported."""
-SERVED = ("model", "models", "atlas")
+PAGE_OPTIONS = ("model", "models", "atlas")
 """Options that the pages read themselves."""
-PORT = 8501
-PATIENCE = 60.0
+DEFAULT_PORT = 8501
+START_TIMEOUT = 60.0
 """Seconds in which the server begins, or no browser is opened."""
 
 
@@ -47,19 +47,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoints", metavar="DIR", type=Path, help=say("another folder of this project's checkpoints")
     )
-    _add_server(parser)
+    _add_server_arguments(parser)
 
 
 def add_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "trace", type=Path, help=say("a trace that was saved, or a folder that attenscope.watch has written")
     )
-    _add_server(parser)
+    _add_server_arguments(parser)
 
 
-def _add_server(parser: argparse.ArgumentParser) -> None:
+def _add_server_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--port", type=int, default=PORT, help=say("the port on this machine (default {port})", port=PORT)
+        "--port",
+        type=int,
+        default=DEFAULT_PORT,
+        help=say("the port on this machine (default {port})", port=DEFAULT_PORT),
     )
     parser.add_argument("--no-browser", action="store_true", help=say("open no browser"))
 
@@ -73,34 +76,36 @@ def run(arguments: argparse.Namespace) -> int:
                 say("--checkpoints {folder}: no folder in it holds a checkpoint (config.json).", folder=folder)
             )
         os.environ[FOLDER_VARIABLE] = str(folder.resolve())
-    given = {f"--{name}": getattr(arguments, name) for name in SERVED}
-    return _serve(arguments, [part for name, value in given.items() if value is not None for part in (name, value)])
+    given = {f"--{name}": getattr(arguments, name) for name in PAGE_OPTIONS}
+    return _serve_pages(
+        arguments, [part for name, value in given.items() if value is not None for part in (name, value)]
+    )
 
 
 def open_trace(arguments: argparse.Namespace) -> int:
     """Serve the pages with a trace or a training opened in them. OpenError for what cannot be shown."""
-    from model.untrusted_trace import read_file, read_run
+    from model.untrusted_trace import read_trace_file, read_training_run
 
-    (read_run if arguments.trace.is_dir() else read_file)(arguments.trace)
-    return _serve(arguments, ["--open", str(arguments.trace.resolve())])
+    (read_training_run if arguments.trace.is_dir() else read_trace_file)(arguments.trace)
+    return _serve_pages(arguments, ["--open", str(arguments.trace.resolve())])
 
 
-def missing() -> str:
+def missing_packages_text() -> str:
     """Return the sentence that says what the pages need and is not installed; "" where all is."""
-    absent = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    absent = [name for name in NEEDED_PACKAGES if importlib.util.find_spec(name) is None]
     if not absent:
         return ""
-    return say("this needs {packages}, not installed here: pip install 'attenscope[app]'.", packages=listed(absent))
+    return say("this needs {packages}, not installed here: pip install 'attenscope[app]'.", packages=join_items(absent))
 
 
-def _serve(arguments: argparse.Namespace, options: Sequence[str]) -> int:
-    if absent := missing():
+def _serve_pages(arguments: argparse.Namespace, options: Sequence[str]) -> int:
+    if absent := missing_packages_text():
         raise ValueError(absent)
-    from .__main__ import main
+    from viz.__main__ import main
 
     address = f"http://127.0.0.1:{arguments.port}"
     if not arguments.no_browser and _has_screen():
-        threading.Thread(target=_show, args=(address,), daemon=True).start()
+        threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
     # In a context of its own: visitors are not spoken to in the language of this terminal.
     Context().run(main, ["--server.port", str(arguments.port), "--server.fileWatcherType", "none", "--", *options])
     return 0
@@ -110,9 +115,9 @@ def _has_screen() -> bool:
     return not sys.platform.startswith("linux") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _show(address: str) -> None:
+def _open_browser(address: str) -> None:
     """Open the browser once the server answers."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + START_TIMEOUT
     while time.monotonic() < end:
         try:
             with urlopen(f"{address}/_stcore/health", timeout=1):

@@ -25,7 +25,7 @@ from typing import Any
 
 import streamlit as st
 
-VERSION = "1.67"
+STREAMLIT_VERSION = "1.67"
 
 
 class InternalsError(RuntimeError):
@@ -33,7 +33,7 @@ class InternalsError(RuntimeError):
 
     def __init__(self, part: str) -> None:
         super().__init__(
-            f"Streamlit {st.__version__} has no {part}; Attenscope was written for Streamlit {VERSION}. "
+            f"Streamlit {st.__version__} has no {part}; Attenscope was written for Streamlit {STREAMLIT_VERSION}. "
             "Install the version that requirements.txt names."
         )
 
@@ -43,11 +43,11 @@ def remove_query_parameters(names: Iterable[str]) -> None:
 
     Raises InternalsError.
     """
-    names, context = tuple(names), _context()
+    names, context = tuple(names), _get_run_context()
     if not names or context is None:
         return
     parts = "SessionState.query_params, QueryParams.remove_param or QueryParams.set_initial_query_params_from_current"
-    with _named(parts), context.session_state.query_params() as parameters:
+    with _name_missing_part(parts), context.session_state.query_params() as parameters:
         for name in names:
             parameters.remove_param(name)
         parameters.set_initial_query_params_from_current()
@@ -58,11 +58,11 @@ def read_whole_address() -> None:
 
     On the way to another page it takes out the parameters that the page which is left has bound to its widgets.
     """
-    context = _context()
+    context = _get_run_context()
     if context is None:
         return
     parts = "ScriptRunContext.query_string, QueryParams.populate_from_query_string or QueryParams._send_query_param_msg"
-    with _named(parts), context.session_state.query_params() as parameters:
+    with _name_missing_part(parts), context.session_state.query_params() as parameters:
         asked = context.query_string
         parameters.populate_from_query_string(asked)
         parameters.set_initial_query_params_from_current()
@@ -75,46 +75,46 @@ def write_query_parameter(name: str, text: str) -> None:
     Streamlit does not write what a script has given a widget before it was first drawn, and on the way through the
     browser's history it takes the default instead.
     """
-    context = _context()
+    context = _get_run_context()
     if context is None:
         return
     parts = "QueryParams.set_corrected_value or QueryParams.set_initial_query_params_from_current"
-    with _named(parts), context.session_state.query_params() as parameters:
+    with _name_missing_part(parts), context.session_state.query_params() as parameters:
         parameters.set_corrected_value(name, text, "string_value")
         parameters.set_initial_query_params_from_current()
 
 
 def unbind_query_parameters() -> None:
     """Part the parameters of the address from the widgets that they are bound to. Raises InternalsError."""
-    context = _context()
+    context = _get_run_context()
     if context is None:
         return
     parts = "QueryParams.get_binding_for_param or QueryParams.unbind_widget"
-    with _named(parts), context.session_state.query_params() as parameters:
+    with _name_missing_part(parts), context.session_state.query_params() as parameters:
         for name in list(parameters):
             if binding := parameters.get_binding_for_param(name):
                 parameters.unbind_widget(binding.widget_id)
 
 
-def in_run() -> bool:
+def is_in_run() -> bool:
     """Whether this thread runs a page for a visitor."""
-    return _context() is not None
+    return _get_run_context() is not None
 
 
-def went_through_history() -> bool:
+def is_history_navigation() -> bool:
     """Whether the browser's Back or Forward has caused this run. Raises InternalsError."""
-    context = _context()
-    with _named("ScriptRunContext.is_history_navigation"):
+    context = _get_run_context()
+    with _name_missing_part("ScriptRunContext.is_history_navigation"):
         return context is not None and bool(context.is_history_navigation)
 
 
-def connection_probe() -> Callable[[], bool]:
+def create_connection_probe() -> Callable[[], bool]:
     """Return what tells, from any thread, whether the visitor of this run still has the page open.
 
     Of a run that no browser has asked for it is always true. Raises InternalsError.
     """
-    context, runtime = _context(), _part("streamlit.runtime", "Runtime")
-    with _named("Runtime.exists, Runtime.instance or Runtime.is_active_session"):
+    context, runtime = _get_run_context(), _find_streamlit_object("streamlit.runtime", "Runtime")
+    with _name_missing_part("Runtime.exists, Runtime.instance or Runtime.is_active_session"):
         if context is None or not runtime.exists():
             return lambda: True
         is_active, session = runtime.instance().is_active_session, context.session_id
@@ -126,8 +126,10 @@ class PageRun:
 
     def __init__(self, script: Path, session: Mapping[str, Any]) -> None:
         self._script = str(script)
-        state = _part("streamlit.runtime.state.session_state", "SessionState")()
-        self._session = _part("streamlit.runtime.state.safe_session_state", "SafeSessionState")(state, lambda: None)
+        state = _find_streamlit_object("streamlit.runtime.state.session_state", "SessionState")()
+        self._session = _find_streamlit_object("streamlit.runtime.state.safe_session_state", "SafeSessionState")(
+            state, lambda: None
+        )
         for name, value in session.items():
             self._session[name] = value
 
@@ -136,10 +138,10 @@ class PageRun:
 
         Raises RuntimeError when it does not come to an end.
         """
-        runner = _part("streamlit.testing.v1.local_script_runner", "LocalScriptRunner")
-        manager = _part("streamlit.runtime.pages_manager", "PagesManager")
-        cache = _part("streamlit.runtime.scriptrunner.script_cache", "ScriptCache")
-        with _named("LocalScriptRunner or PagesManager with these arguments", TypeError):
+        runner = _find_streamlit_object("streamlit.testing.v1.local_script_runner", "LocalScriptRunner")
+        manager = _find_streamlit_object("streamlit.runtime.pages_manager", "PagesManager")
+        cache = _find_streamlit_object("streamlit.runtime.scriptrunner.script_cache", "ScriptCache")
+        with _name_missing_part("LocalScriptRunner or PagesManager with these arguments", TypeError):
             made = runner(self._script, self._session, manager(self._script, cache(), setup_watcher=False))
         return made.run(query_params=dict(query), timeout=timeout)
 
@@ -149,35 +151,37 @@ def start_runtime(app: Path) -> None:
 
     Raises InternalsError.
     """
-    files = _part("streamlit.runtime.memory_media_file_storage", "MemoryMediaFileStorage")("/media")
-    uploads = _part("streamlit.runtime.memory_uploaded_file_manager", "MemoryUploadedFileManager")("/upload")
-    runtime, config = (_part("streamlit.runtime", name) for name in ("Runtime", "RuntimeConfig"))
-    with _named("Runtime or RuntimeConfig with these arguments", TypeError):
+    files = _find_streamlit_object("streamlit.runtime.memory_media_file_storage", "MemoryMediaFileStorage")("/media")
+    uploads = _find_streamlit_object("streamlit.runtime.memory_uploaded_file_manager", "MemoryUploadedFileManager")(
+        "/upload"
+    )
+    runtime, config = (_find_streamlit_object("streamlit.runtime", name) for name in ("Runtime", "RuntimeConfig"))
+    with _name_missing_part("Runtime or RuntimeConfig with these arguments", TypeError):
         runtime(config(str(app), files, uploads))
 
 
-def message_kind(data: bytes) -> str | None:
+def read_message_kind(data: bytes) -> str | None:
     """What a message of the browser asks for, such as "rerun_script"; "" for nothing known, None for bytes that are no
     message. Raises InternalsError."""
-    message = _part("streamlit.proto.BackMsg_pb2", "BackMsg")()
+    message = _find_streamlit_object("streamlit.proto.BackMsg_pb2", "BackMsg")()
     try:
         message.ParseFromString(data)
-    except _part("google.protobuf.message", "DecodeError"):
+    except _find_streamlit_object("google.protobuf.message", "DecodeError"):
         return None
-    with _named("BackMsg with a type"):
+    with _name_missing_part("BackMsg with a type"):
         return message.WhichOneof("type") or ""
 
 
 def is_own_host(host: str) -> bool:
     """Whether a Host header names this server, as ``server.allowedHosts`` has it. Raises InternalsError."""
-    allowed = _part("streamlit.web.server.starlette.starlette_websocket", "is_host_allowed")
+    allowed = _find_streamlit_object("streamlit.web.server.starlette.starlette_websocket", "is_host_allowed")
     return bool(allowed(host))
 
 
-def uploaded_bytes() -> dict[str, int]:
+def count_uploaded_bytes() -> dict[str, int]:
     """How many bytes of uploaded files each session has in memory. Raises InternalsError."""
-    runtime = _part("streamlit.runtime", "Runtime")
-    with _named("Runtime.uploaded_file_mgr or MemoryUploadedFileManager.file_storage"):
+    runtime = _find_streamlit_object("streamlit.runtime", "Runtime")
+    with _name_missing_part("Runtime.uploaded_file_mgr or MemoryUploadedFileManager.file_storage"):
         stored = runtime.instance().uploaded_file_mgr.file_storage
         return {
             session: sum(len(file.data) for file in list(files.values())) for session, files in list(stored.items())
@@ -186,11 +190,13 @@ def uploaded_bytes() -> dict[str, int]:
 
 def allow_caches_outside_of_runs() -> None:
     """Let caches be filled without a visitor and without a warning for each. Raises InternalsError."""
-    logger: logging.Logger = _part("streamlit.runtime.scriptrunner_utils.script_run_context", "_LOGGER")
+    logger: logging.Logger = _find_streamlit_object(
+        "streamlit.runtime.scriptrunner_utils.script_run_context", "_LOGGER"
+    )
     logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
 
 
-def font_file(*, italic: bool) -> Path:
+def read_font_file(*, italic: bool) -> Path:
     """The font of the pages, upright or italic, in all weights, as WOFF2. Raises InternalsError."""
     name = f"SourceSansVF-{'Italic' if italic else 'Upright'}*.woff2"
     found = next((Path(st.__file__).parent / "static" / "static" / "media").glob(name), None)
@@ -199,12 +205,12 @@ def font_file(*, italic: bool) -> Path:
     return found
 
 
-def _context() -> Any:
+def _get_run_context() -> Any:
     """The context of this run; None outside of a page."""
-    return _part("streamlit.runtime.scriptrunner", "get_script_run_ctx")(suppress_warning=True)
+    return _find_streamlit_object("streamlit.runtime.scriptrunner", "get_script_run_ctx")(suppress_warning=True)
 
 
-def _part(module: str, name: str) -> Any:
+def _find_streamlit_object(module: str, name: str) -> Any:
     """An object of a module of Streamlit. Raises InternalsError."""
     try:
         return getattr(importlib.import_module(module), name)
@@ -213,7 +219,7 @@ def _part(module: str, name: str) -> Any:
 
 
 @contextmanager
-def _named(part: str, error: type[Exception] = AttributeError) -> Iterator[None]:
+def _name_missing_part(part: str, error: type[Exception] = AttributeError) -> Iterator[None]:
     """Say which part is missing, where a use of it raises `error`."""
     try:
         yield

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from .models import FAMILIES, Family
-from .run import TOLD, Case, cases
+from bench.families.models import FAMILIES, Family
+from bench.families.run import TOLD, Case, cases
 
 TABLE = Path(__file__).parents[1] / "families.md"
 

@@ -11,13 +11,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from model.capture import capture_attention
-from model.capture.base import Capture
-from model.diagnosis import Diagnosis, diagnose
+from bench.families.models import Family, Kernel
+from bench.families.planted import Plant, planted, plants
+from model.capture.attention import Capture, capture_attention
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
 from model.trace import Kind
-
-from .models import Family, Kernel
-from .planted import Plant, planted, plants
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("right", "left")

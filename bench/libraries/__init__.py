@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import diffusion, families, hugging_face, refused, text, vision, x_transformers
-from .case import Case
+from bench.libraries import diffusion, families, hugging_face, refused, text, vision, x_transformers
+from bench.libraries.case import Case
 
 
 def every_case() -> Iterator[Case]:

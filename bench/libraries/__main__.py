@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import every_case
-from .case import Case, Outcome, outcome
-from .installed import version_of
+from bench.libraries import every_case
+from bench.libraries.case import Case, Outcome, outcome
+from bench.libraries.installed import version_of
 
 TABLE = Path(__file__).parents[1] / "libraries.md"
 

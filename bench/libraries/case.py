@@ -10,13 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from model.capture import capture_attention
-from model.capture.base import Capture
-from model.capture.foreign.calls.call_site import tensors_in
+from bench.libraries.computed import softmaxes
+from bench.libraries.installed import prepare
+from model.capture.any_model.axes import iterate_tensors
+from model.capture.attention import Capture, capture_attention
 from model.trace import AttentionTrace, Kind, TraceError
-
-from .computed import softmaxes
-from .installed import prepare
 
 Sizes = tuple[int, int, int, int]
 """Layers, heads, queries, keys: as the model was built and called, never read off a capture."""
@@ -97,13 +95,13 @@ def outcome(case: Case) -> Outcome:
 
 def _output(subject: Subject) -> list[Tensor]:
     with torch.no_grad():
-        return list(tensors_in(_plain(_seeded(subject.run)())))
+        return list(iterate_tensors(_plain(_seeded(subject.run)())))
 
 
 def _captured(subject: Subject, case: Case) -> tuple[Capture, list[Tensor]]:
     with torch.no_grad(), capture_attention(subject.model, modules=case.modules) as capture:
         output = _seeded(subject.run)()
-    return capture, list(tensors_in(_plain(output)))
+    return capture, list(iterate_tensors(_plain(output)))
 
 
 def _seeded(run: Callable[[], object]) -> Callable[[], object]:

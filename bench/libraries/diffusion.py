@@ -10,10 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bench.libraries.case import Case, Sizes, Subject
+from bench.libraries.text import S, T, made, states
 from model.trace import Kind
-
-from .case import Case, Sizes, Subject
-from .text import S, T, made, states
 
 Given = dict[str, Any]
 

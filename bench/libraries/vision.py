@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bench.libraries.case import Case, Sizes, Subject
 from model.trace import Kind
-
-from .case import Case, Sizes, Subject
 
 LAYERS, HEADS = 2, 3
 

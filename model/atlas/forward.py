@@ -1,35 +1,39 @@
-"""One batch of sentences through the model by teacher forcing, with all that the measures need of it."""
+"""Run batches of tokenized and tagged sentences through a model by teacher forcing, and record its activations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..attribution.recording import sublayers
-from ..capture.sites import AttentionSite, attention_sites
-from ..live.live_model import TextTokenizer
-from ..network.autoregressive import AutoregressiveModel, pad, shift_right
+from ..attribution.logit import list_sublayers
+from ..capture.attention import AttentionSite, find_attention_sites
+from ..language import to_say
+from ..network.attention import combine_masks, make_causal_mask, make_padding_mask
+from ..network.autoregressive import AutoregressiveModel, pad_ids, shift_right
 from ..network.config import BOS_ID, PAD_ID
-from ..network.hooks import record
-from ..network.masks import causal_mask, combine, padding_mask
+from ..network.hooks import record_outputs
 from ..network.transformer import Transformer
-from ..text.words import START
+from ..runnable_model import TextTokenizer
+from ..text.language import START_TAG, is_punctuation, tag_words
+from ..text.words import SPECIAL_TOKENS, START_TOKEN, group_words, join_word
 from ..trace import KINDS, Kind
-from .places import ALIGNED, PLACES, place_cells
-from .tokens import Side, side_of
+
+# One batch of sentences through the model by teacher forcing, with all that the measures need of it.
+
 
 TOKENS_A_BATCH = 1000
 """Source and target tokens of a batch, padding included."""
-MEMORY = "memory"
+MEMORY_KEY = "memory"
 """Where a run has the encoder's output."""
 
 
-class Ids(NamedTuple):
+class SpecialIds(NamedTuple):
     """The ids that a model is fed besides those of a text."""
 
     start: int = BOS_ID
@@ -37,11 +41,11 @@ class Ids(NamedTuple):
     """None where there is none, so that a batch has one sentence."""
 
     @classmethod
-    def of(cls, model: AutoregressiveModel) -> Ids:
+    def of(cls, model: AutoregressiveModel) -> SpecialIds:
         return cls(model.start_id, model.pad_id)
 
 
-OURS = Ids()
+DEFAULT_IDS = SpecialIds()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +58,10 @@ class Sentence:
     target: str
     source_ids: tuple[int, ...]
     target_ids: tuple[int, ...]
-    source_side: Side
-    target_side: Side
+    source_side: TokenizedSide
+    target_side: TokenizedSide
     """The tokens predicted."""
-    start: str = START
+    start: str = START_TOKEN
     """What the target begins with when it is fed in."""
 
     @classmethod
@@ -68,16 +72,16 @@ class Sentence:
         ids: tuple[Sequence[int], Sequence[int]],
         tokenizer: TextTokenizer,
         languages: tuple[str, str],
-        start: str = START,
+        start: str = START_TOKEN,
     ) -> Sentence:
         """Name and tag the tokens of both sides."""
         sides = [
-            side_of([tokenizer.token(one) for one in row], language)
+            tag_pieces([tokenizer.token(one) for one in row], language)
             for row, language in zip(ids, languages, strict=True)
         ]
         return cls(line, *texts, tuple(ids[0]), tuple(ids[1]), sides[0], sides[1], start)
 
-    def sides(self, kind: Kind) -> tuple[Side, Side]:
+    def sides(self, kind: Kind) -> tuple[TokenizedSide, TokenizedSide]:
         """Queries and keys of a map: of the decoder's the tokens fed in, of the cross map's rows those predicted."""
         if kind == "cross":
             return self.target_side, self.source_side
@@ -109,12 +113,12 @@ class Batch:
 
     def real(self, kind: Kind) -> tuple[Tensor, Tensor]:
         """Return which queries (B, Q) and keys (B, K) are no padding."""
-        source, target = map(_real, (self.source, self.target_out), _ids(self.sentences))
+        source, target = map(_real_token_mask, (self.source, self.target_out), _source_and_target_ids(self.sentences))
         return (source if kind == "encoder" else target), (target if kind == "decoder" else source)
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class BatchRun:
     """What one pass of a batch computed."""
 
     batch: Batch
@@ -124,56 +128,59 @@ class Run:
     log_probs: Tensor
     """(B, T) of the target tokens, 0 at padding; natural logarithm."""
 
-    def of_kind(self, kind: Kind) -> list[AttentionSite]:
+    def sites_of_kind(self, kind: Kind) -> list[AttentionSite]:
         """The attention modules of a map, in the order of their layers."""
         return sorted((site for site in self.sites if site.kind == kind), key=lambda site: site.layer)
 
     def weights(self, kind: Kind) -> Tensor:
         """(B, L, H, Q, K)"""
-        return torch.stack([self.tensors[f"{site.path}.weights"] for site in self.of_kind(kind)], 1)
+        return torch.stack([self.tensors[f"{site.path}.weights"] for site in self.sites_of_kind(kind)], 1)
 
 
-def batches(sentences: Sequence[Sentence], device: torch.device, ids: Ids = OURS) -> Iterator[Batch]:
+def make_batches(sentences: Sequence[Sentence], device: torch.device, ids: SpecialIds = DEFAULT_IDS) -> Iterator[Batch]:
     """Yield sentences of like length together; what is in a batch depends on these sentences alone."""
     ordered = sorted(sentences, key=lambda one: (len(one.source_ids), len(one.target_ids), one.line))
     rows: list[Sentence] = []
     for one in ordered:
-        widths = [max(len(row) for row in side) for side in _ids([*rows, one])]
+        widths = [max(len(row) for row in side) for side in _source_and_target_ids([*rows, one])]
         if rows and (ids.pad is None or (len(rows) + 1) * sum(widths) > TOKENS_A_BATCH):
-            yield batch_of(rows, device, ids)
+            yield pad_batch(rows, device, ids)
             rows = []
         rows.append(one)
     if rows:
-        yield batch_of(rows, device, ids)
+        yield pad_batch(rows, device, ids)
 
 
-def batch_of(sentences: Sequence[Sentence], device: torch.device, ids: Ids = OURS) -> Batch:
+def pad_batch(sentences: Sequence[Sentence], device: torch.device, ids: SpecialIds = DEFAULT_IDS) -> Batch:
     """Pad sentences to one length."""
     fill = PAD_ID if ids.pad is None else ids.pad
-    source, target_out = (pad(rows, fill).to(device) for rows in _ids(sentences))
+    source, target_out = (pad_ids(rows, fill).to(device) for rows in _source_and_target_ids(sentences))
     batch = Batch(tuple(sentences), source, target_out, target_out)
     target_in = shift_right(target_out, ids.start).masked_fill(~batch.real("decoder")[0], fill)
     return Batch(tuple(sentences), source, target_in, target_out)
 
 
 @torch.inference_mode()
-def run(model: AutoregressiveModel, batch: Batch) -> Run:
+def run_batch(model: AutoregressiveModel, batch: Batch) -> BatchRun:
     """Read a batch with every hook point that the measures use recorded; of our own models the streams too."""
-    sites = attention_sites(model)
+    sites = find_attention_sites(model)
     points = [f"{site.path}.{point}" for site in sites for point in ("weights", "context")]
     if isinstance(model, Transformer):
         points += [name for name, _ in model.named_modules() if name.endswith(".stream")]
-        points += [block.path for block in sublayers(model, "decoder")]
-    with record(model, *points) as tensors:
+        points += [block.path for block in list_sublayers(model, "decoder")]
+    with record_outputs(model, *points) as tensors:
         memory = model.encode(batch.source)
         states = model.decode(batch.target_in, memory, model.source_mask(batch.source))
-    tensors[MEMORY] = memory
-    return Run(
-        batch, tuple(sites), tensors, target_log_probs(model, states, batch.target_out, batch.real("decoder")[0])
+    tensors[MEMORY_KEY] = memory
+    return BatchRun(
+        batch,
+        tuple(sites),
+        tensors,
+        compute_target_log_probs(model, states, batch.target_out, batch.real("decoder")[0]),
     )
 
 
-def target_log_probs(model: AutoregressiveModel, states: Tensor, target: Tensor, real: Tensor) -> Tensor:
+def compute_target_log_probs(model: AutoregressiveModel, states: Tensor, target: Tensor, real: Tensor) -> Tensor:
     """states (B, T, D) before the generator, target (B, T) -> log-probabilities of its tokens (B, T), 0 at padding.
 
     real (B, T) bool: what is no padding.
@@ -184,14 +191,14 @@ def target_log_probs(model: AutoregressiveModel, states: Tensor, target: Tensor,
     return found
 
 
-def decoder_mask(batch: Batch) -> Tensor | None:
+def make_decoder_mask(batch: Batch) -> Tensor | None:
     """Return the mask of the decoder's self-attention, as the model makes it."""
     target = batch.target_in
-    return combine(causal_mask(target.shape[1], device=target.device), padding_mask(target, PAD_ID))
+    return combine_masks(make_causal_mask(target.shape[1], device=target.device), make_padding_mask(target, PAD_ID))
 
 
 @torch.inference_mode()
-def shuffled_overlap(model: AutoregressiveModel, found: Run) -> dict[Kind, Tensor]:
+def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
     """Return what of each row's weight stays on its tokens when the words of the source change places.
 
     The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
@@ -199,12 +206,12 @@ def shuffled_overlap(model: AutoregressiveModel, found: Run) -> dict[Kind, Tenso
     both weights. NaN for sentences of one word.
     """
     batch = found.batch
-    orders = [shuffled_order(one) for one in batch.sentences]
+    orders = [shuffle_word_order(one) for one in batch.sentences]
     width = batch.source.shape[1]
     padded = np.stack([np.concatenate([order, np.arange(len(order), width)]) for order in orders])
     places = torch.tensor(padded, device=batch.source.device)
     moved = Batch(batch.sentences, batch.source.gather(1, places), batch.target_in, batch.target_out)
-    after = run(model, moved)
+    after = run_batch(model, moved)
     back = places.argsort(1)
     kept = torch.tensor([bool((np.diff(order) != 1).any()) for order in orders], device=back.device)
     overlaps: dict[Kind, Tensor] = {}
@@ -219,24 +226,24 @@ def shuffled_overlap(model: AutoregressiveModel, found: Run) -> dict[Kind, Tenso
     return overlaps
 
 
-def cells_of(found: Run, kind: Kind) -> Tensor:
+def find_allowed_place_cells(found: BatchRun, kind: Kind) -> Tensor:
     """Return the cells of every place that may be attended to: (B, Q, K, P) bool."""
     batch = found.batch
     allowed = batch.allowed(kind)
     cells = torch.zeros((*allowed.shape, len(PLACES)), dtype=torch.bool, device=allowed.device)
     for row, sentence in enumerate(batch.sentences):
-        own = torch.from_numpy(place_cells(kind, *sentence.sides(kind)))
+        own = torch.from_numpy(find_place_cells(kind, *sentence.sides(kind)))
         cells[row, : own.shape[0], : own.shape[1]] = own
     if kind == "cross":
-        predicted, fed = aligned_cells(found)
-        cells[..., PLACES.index(ALIGNED[0])], cells[..., PLACES.index(ALIGNED[1])] = predicted, fed
+        predicted, fed = find_aligned_cells(found)
+        cells[..., PLACES.index(ALIGNED_PLACES[0])], cells[..., PLACES.index(ALIGNED_PLACES[1])] = predicted, fed
     return cells & allowed[..., None]
 
 
-def aligned_cells(found: Run) -> tuple[Tensor, Tensor]:
+def find_aligned_cells(found: BatchRun) -> tuple[Tensor, Tensor]:
     """Return the source token that all cross-attention heads together align, at both readings: (B, Q, K) bool each.
 
-    As :func:`model.analysis.alignment.alignment_cells` does for one sentence.
+    As :func:`model.analysis.heads.alignment_cells` does for one sentence.
     """
     mean = found.weights("cross").double().mean((1, 2))
     for row, sentence in enumerate(found.batch.sentences):
@@ -252,7 +259,7 @@ def aligned_cells(found: Run) -> tuple[Tensor, Tensor]:
     return predicted, torch.cat([torch.zeros_like(predicted[:, :1]), predicted[:, :-1]], 1)
 
 
-def shuffled_order(sentence: Sentence) -> np.ndarray:
+def shuffle_word_order(sentence: Sentence) -> np.ndarray:
     """A random order of the source's tokens, words kept whole, that is not the order they have."""
     numbers = sentence.source_side.word_numbers
     special = sentence.source_side.special
@@ -266,11 +273,135 @@ def shuffled_order(sentence: Sentence) -> np.ndarray:
     return np.concatenate([*(tokens[numbers == word] for word in order), tokens[special]])
 
 
-def _real(padded: Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
+def _real_token_mask(padded: Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
     """(B, N) bool: what is no padding, by the length of each row."""
     lengths = torch.tensor([[len(one)] for one in rows], device=padded.device)
     return torch.arange(padded.shape[1], device=padded.device) < lengths
 
 
-def _ids(sentences: Sequence[Sentence]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+def _source_and_target_ids(sentences: Sequence[Sentence]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     return [one.source_ids for one in sentences], [one.target_ids for one in sentences]
+
+
+# Places that a head may look at in every row, as cells of an attention map. No torch.
+
+
+Place = Literal[
+    "same",
+    "previous",
+    "next",
+    "first",
+    "last",
+    "end",
+    "punctuation",
+    "same_word",
+    "later_piece",
+    "rare",
+    "aligned_predicted",
+    "aligned_fed",
+]
+PLACES: tuple[Place, ...] = get_args(Place)
+ALIGNED_PLACES: tuple[Place, Place] = ("aligned_predicted", "aligned_fed")
+"""Known only once the weights are: see :func:`.forward.aligned_cells`."""
+SELF_ATTENTION_PLACES: frozenset[Place] = frozenset({"same", "previous", "next", "later_piece"})
+PLACE_NAMES: MappingProxyType[Place, str] = MappingProxyType(
+    {
+        "same": to_say("the token itself"),
+        "previous": to_say("previous token"),
+        "next": to_say("next token"),
+        "first": to_say("first token"),
+        "last": to_say("last token before </s>"),
+        "end": "</s>",
+        "punctuation": to_say("punctuation"),
+        "same_word": to_say("the same word"),
+        "later_piece": to_say("later piece of the word"),
+        "rare": to_say("words in several pieces"),
+        "aligned_predicted": to_say("alignment of the token predicted"),
+        "aligned_fed": to_say("alignment of the token fed in"),
+    }
+)
+
+
+def find_place_cells(kind: Kind, queries: TokenizedSide, keys: TokenizedSide) -> np.ndarray:
+    """Return the cells of every place but the alignments, whatever may be attended to: (Q, K, P) bool.
+
+    In self-attention queries and keys are the tokens fed in; in cross-attention the queries are the tokens predicted.
+    """
+    count = len(queries.pieces), len(keys.pieces)
+    rows, columns = np.indices(count)
+    spelled = queries.lower_case_words()[:, None]
+    end = keys.special & (columns[0] > 0)
+    text = np.flatnonzero(~keys.special)
+    same_word = (spelled == keys.lower_case_words()) & (spelled != "")
+    found: dict[Place, np.ndarray] = {
+        "first": columns == 0,
+        "end": np.broadcast_to(end, count),
+        "punctuation": np.broadcast_to(keys.punctuation, count),
+        "rare": np.broadcast_to(keys.split_word_mask, count),
+    }
+    if kind != "decoder" and text.size:
+        found["last"] = columns == text[-1]
+    if kind != "cross":
+        same = rows == columns
+        found |= {"same": same, "previous": columns == rows - 1, "next": columns == rows + 1}
+        found["later_piece"] = (queries.word_numbers[:, None] == keys.word_numbers) & (columns > rows)
+        same_word = same_word & ~same
+    found["same_word"] = same_word
+    nowhere = np.zeros(count, dtype=bool)
+    return np.stack([found.get(place, nowhere) for place in PLACES], -1)
+
+
+# The tokens of one side of a sentence, with what the measures ask of each: its word and part of speech. No torch.
+
+
+@dataclass(frozen=True, eq=False)
+class TokenizedSide:
+    """The N tokens of a source or a translation."""
+
+    pieces: tuple[str, ...]
+    words: tuple[str, ...]
+    """(N,) the word that each piece is of, without spaces around it."""
+    tags: tuple[str, ...]
+    """(N,) the part of speech of that word."""
+    word_numbers: np.ndarray
+    """(N,) the number of that word, from 0."""
+
+    @property
+    def special(self) -> np.ndarray:
+        """(N,) bool: the tokens that stand for no text."""
+        return np.array([piece in SPECIAL_TOKENS for piece in self.pieces])
+
+    @property
+    def punctuation(self) -> np.ndarray:
+        """(N,) bool: the tokens of words that are punctuation."""
+        return np.array([is_punctuation(one) for one in self.words])
+
+    @property
+    def split_word_mask(self) -> np.ndarray:
+        """(N,) bool: the tokens of words that the tokenizer cuts into two pieces or more."""
+        return np.bincount(self.word_numbers)[self.word_numbers] > 1
+
+    def lower_case_words(self) -> np.ndarray:
+        """(N,) the word of each token in lower case; "" where it is no word but punctuation or a special token."""
+        no_word = self.special | self.punctuation
+        return np.array(["" if no else one.casefold() for one, no in zip(self.words, no_word, strict=True)], dtype=str)
+
+    def fed(self, start: str = START_TOKEN) -> TokenizedSide:
+        """Return the tokens fed in where these are predicted: the start, then all but the last."""
+        return TokenizedSide(
+            (start, *self.pieces[:-1]),
+            (start, *self.words[:-1]),
+            (START_TAG, *self.tags[:-1]),
+            np.concatenate([[0], self.word_numbers[:-1] + 1]),
+        )
+
+
+def tag_pieces(pieces: Sequence[str], language: str) -> TokenizedSide:
+    """Merge pieces into words and tag these."""
+    groups = group_words(pieces)
+    spelled = [join_word(pieces[group.start : group.stop]).strip() for group in groups]
+    numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    tags = tag_words(spelled, language)
+    return TokenizedSide(
+        tuple(pieces), tuple(spelled[at] for at in numbers), tuple(tags[at] for at in numbers), numbers
+    )

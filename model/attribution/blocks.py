@@ -1,19 +1,30 @@
-"""An attention block as a sum: what each query reads from each key, beside the residual stream that it adds to."""
+"""Attention blocks as sums of vectors: ALTI+, values without some pieces, and source shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..decoding.greedy import teacher_forced_log_probs
+from ..interventions.apply import edit_masks
+from ..network.autoregressive import AutoregressiveModel, make_decoder_inputs
+from ..network.hooks import hook_outputs
+from ..network.transformer import Transformer
+from ..runnable_model import RunnableModel, Translation
 from ..trace import KINDS, Kind
-from .recording import HeldNorm, Recording, Sublayer, sublayers
+from .logit import FixedScaleNorm, PassRecording, Sublayer, list_sublayers, record_pass
+from .target import Target
+
+# An attention block as a sum: what each query reads from each key, beside the residual stream that it adds to.
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class AttentionBlock:
     """One attention block of one pass over one text; all float64."""
 
     kind: Kind
@@ -55,40 +66,40 @@ class Block:
             vectors = vectors + residual[..., None] * self.before[:, None]
         if self.norm is not None:
             whole = vectors.sum(1) + (0 if self.bias is None else self.bias)
-            vectors = HeldNorm(self.norm, whole[:, None])(vectors)
-        return contributions(vectors, self.after, residual)
+            vectors = FixedScaleNorm(self.norm, whole[:, None])(vectors)
+        return compute_contribution_shares(vectors, self.after, residual)
 
 
-Stacks = tuple[list[Block], list[Block]]
+BlockStacks = tuple[list[AttentionBlock], list[AttentionBlock]]
 """The attention blocks of encoder and decoder in the order in which they ran."""
 
 
 @dataclass(frozen=True, eq=False)
-class SeenAttention:
+class AttentionPass:
     """The attention of one pass over one text, with what is known of its blocks."""
 
     weights: Mapping[Kind, Tensor]
     """(L, H, Q, K) float64"""
-    stacks: Callable[[], Stacks]
+    stacks: Callable[[], BlockStacks]
     """Raises AttributionError where the parts of a block are not found."""
 
 
-def seen_of(recording: Recording) -> SeenAttention:
+def make_attention_pass(recording: PassRecording) -> AttentionPass:
     """Return the attention of a recorded pass."""
     weights = {
         kind: torch.stack(
             [
                 recording[f"{one.path}.weights"]
-                for one in sublayers(recording.model, "encoder" if kind == "encoder" else "decoder")
+                for one in list_sublayers(recording.model, "encoder" if kind == "encoder" else "decoder")
                 if one.kind == kind
             ]
         )
         for kind in KINDS
     }
-    return SeenAttention(weights, lambda: stacks_of(recording))
+    return AttentionPass(weights, lambda: make_block_stacks(recording))
 
 
-def contributions(vectors: Tensor, result: Tensor, residual: Tensor) -> Tensor:
+def compute_contribution_shares(vectors: Tensor, result: Tensor, residual: Tensor) -> Tensor:
     """Return the shares of vectors (Q, K, D) in their results (Q, D): (Q, K), rows summing to 1.
 
     A row in which no vector comes nearer to the result than zero does is that of `residual` (Q, K).
@@ -98,26 +109,28 @@ def contributions(vectors: Tensor, result: Tensor, residual: Tensor) -> Tensor:
     return torch.where(total > 0, near / total.clamp_min(torch.finfo(near.dtype).tiny), residual)
 
 
-def stacks_of(recording: Recording) -> Stacks:
+def make_block_stacks(recording: PassRecording) -> BlockStacks:
     """Return the attention blocks of a recorded pass."""
-    return _stack(recording, "encoder"), _stack(recording, "decoder")
+    return _make_stack_blocks(recording, "encoder"), _make_stack_blocks(recording, "decoder")
 
 
-def _stack(recording: Recording, stack: str) -> list[Block]:
+def _make_stack_blocks(recording: PassRecording, stack: str) -> list[AttentionBlock]:
     before = recording[f"{'source' if stack == 'encoder' else 'target'}_embedding.stream"]
     found = []
-    for sublayer in sublayers(recording.model, stack):
+    for sublayer in list_sublayers(recording.model, stack):
         after = recording[sublayer.residual_path]
         if sublayer.kind is not None:
-            found.append(_block(recording, sublayer, sublayer.kind, before, after))
+            found.append(_make_block(recording, sublayer, sublayer.kind, before, after))
         before = after
     return found
 
 
-def _block(recording: Recording, sublayer: Sublayer, kind: Kind, before: Tensor, after: Tensor) -> Block:
+def _make_block(
+    recording: PassRecording, sublayer: Sublayer, kind: Kind, before: Tensor, after: Tensor
+) -> AttentionBlock:
     bias = recording.attention(sublayer).out_proj.bias
     off = recording[f"{sublayer.path}.context"].abs().amax((1, 2)) == 0
-    return Block(
+    return AttentionBlock(
         kind,
         recording[f"{sublayer.path}.weights"].masked_fill(off[:, None, None], 0.0),
         recording.projected_values(sublayer),
@@ -126,3 +139,170 @@ def _block(recording: Recording, sublayer: Sublayer, kind: Kind, before: Tensor,
         after,
         None if sublayer.residual.pre else sublayer.residual.norm,
     )
+
+
+# ALTI+: how much of each position comes from each piece of the source and of the prefix.
+#
+# Ferrando et al. (2022), "Towards Opening the Black Box of Neural Machine Translation: Source and Target
+# Interpretations of the Transformer", https://arxiv.org/abs/2205.11631. The output y of an attention block is a sum of
+# transformed vectors T(x_j), the residual connection one of them; x_j contributes max(0, |y| - |y - T(x_j)|) with the
+# L1 norm, rescaled so that a row sums to 1 (equations 5 and 6). Blocks are chained by matrix products, the encoder's
+# through the cross-attention; feed-forward networks work on each position alone and mix nothing.
+
+
+def compute_alti_shares(encoder: Sequence[AttentionBlock], decoder: Sequence[AttentionBlock]) -> tuple[Tensor, Tensor]:
+    """Return the shares of decoder inputs (T, T) and of source pieces (T, S) in each decoder position.
+
+    The attention blocks of both stacks are in the order in which they ran. A row of both together sums to 1.
+    """
+    memory = _identity_matrix(encoder[0])
+    for block in encoder:
+        memory = block.contributions @ memory
+    own = _identity_matrix(decoder[0])
+    source = own.new_zeros(len(own), len(memory))
+    for block in decoder:
+        read = block.contributions
+        if block.kind == "cross":
+            residual = read[:, -1:]
+            own, source = residual * own, residual * source + read[:, :-1] @ memory
+        else:
+            own, source = read @ own, read @ source
+    return own, source
+
+
+def _identity_matrix(block: AttentionBlock) -> Tensor:
+    return torch.eye(len(block.before), dtype=block.before.dtype, device=block.before.device)
+
+
+# Pieces taken away from a running model: the intervention by which every other method is judged.
+#
+# A piece that is taken away is blocked as a key in every mask of every layer (after the masks that other interventions
+# edit), and its token embedding is zero; its position stays. The second part matters for the last input alone, whose
+# own residual stream the prediction is read from.
+
+
+MAX_ROWS_AT_ONCE = 256  # of one forward pass at most
+
+
+@torch.no_grad()
+def compute_values_without_pieces(
+    model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor
+) -> Tensor:
+    """Return the target's value with pieces taken away, a row for each pattern.
+
+    source_keep (B, S) and prefix_keep (B, P) bool, False = taken away -> (B,) float64.
+    """
+    device, pieces = next(model.parameters()).device, source_keep.shape[1]
+    patterns, row_of = torch.unique(torch.cat([source_keep, prefix_keep], 1).to(device), dim=0, return_inverse=True)
+    rows = model.rows_at_once(MAX_ROWS_AT_ONCE, len(target.input_ids))
+    values = [_compute_values(model, target, part[:, :pieces], part[:, pieces:]) for part in patterns.split(rows)]
+    return torch.cat(values)[row_of].cpu()
+
+
+@torch.no_grad()
+def compute_leave_one_out(model: AutoregressiveModel, target: Target) -> tuple[Tensor, Tensor, Tensor]:
+    """Return how much the value falls without each piece: value (), source (S,), prefix (P,), float64."""
+    source, prefix = len(target.source_ids), len(target.prefix_tokens)
+    removed = torch.eye(source + prefix, dtype=torch.bool, device="cpu")
+    keep = ~torch.cat([torch.zeros_like(removed[:1]), removed])
+    values = compute_values_without_pieces(model, target, keep[:, :source], keep[:, source:])
+    falls = values[0] - values[1:]
+    return values[0], falls[:source], falls[source:]
+
+
+def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:
+    rows, device = len(source_keep), source_keep.device
+    source, inputs = (torch.tensor([ids], device=device) for ids in (target.source_ids, target.input_ids))
+    patterns, row_of = torch.unique(source_keep, dim=0, return_inverse=True)  # a sentence is encoded once
+    with block_keys(model, "encoder", patterns):
+        memory = model.encode(source.expand(len(patterns), -1))[row_of]
+    own = torch.ones(rows, len(target.input_ids) - prefix_keep.shape[1], dtype=torch.bool, device=device)
+    input_keep = torch.cat([prefix_keep, own], 1)
+
+    def zero(tokens: Tensor) -> Tensor:
+        return tokens * input_keep[..., None]
+
+    zeroed = hook_outputs({model.token_embedding("target"): zero})
+    with block_keys(model, "decoder", input_keep), block_keys(model, "cross", source_keep), zeroed:
+        states = model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
+    return target.value(model.generator(states[:, target.position :]))
+
+
+@contextmanager
+def block_keys(model: AutoregressiveModel, kind: Kind, keep: Tensor) -> Iterator[None]:
+    """Block the keys where keep (B, K) is False in all layers of one kind of attention."""
+    with edit_masks(model, kind, lambda mask, first: mask & keep[:, None, None, :]):
+        yield
+
+
+# Source or prefix: how much of each word of a translation comes from the source, and whether it has come loose.
+#
+# Two measures. The share by ALTI+ (:mod:`.alti`) says where the vectors come from; Dale et al. (2022), "Detecting and
+# Mitigating Hallucinations in Machine Translation", find hallucinations by it. The effect is an intervention: how much
+# more probable a piece is than without the source. The alarm goes by the effect, which tells true from shuffled pairs
+# far better (`python -m model attribution` measures both).
+
+
+@dataclass(frozen=True, eq=False)
+class SourceShares:
+    """Where each piece of a translation comes from, (T,) each."""
+
+    tokens: tuple[str, ...]
+    """The pieces predicted."""
+    source: np.ndarray
+    """The share that comes from the source; the rest is from the prefix, its start included."""
+    by_piece: np.ndarray
+    """(T, S) the same for each source piece."""
+    by_input: np.ndarray
+    """(T, T) the share of each decoder input, the start first."""
+    effect: np.ndarray
+    """log p of the piece less log p with all source pieces blocked, natural logarithm; below 0 the source speaks
+    against the piece."""
+    end_attention: np.ndarray
+    """The weight on the source's last piece, mean of all layers and heads of the cross-attention."""
+    end: str
+    """That piece, </s>."""
+
+    @property
+    def prefix(self) -> np.ndarray:
+        """1 - source"""
+        return 1 - self.source
+
+    @property
+    def mean_effect(self) -> float:
+        """The mean effect of the source over the pieces: low where a translation has come loose."""
+        return float(self.effect.mean())
+
+
+def compute_source_shares(
+    translator: RunnableModel, translation: Translation, seen: AttentionPass | None = None
+) -> SourceShares:
+    """Return the shares of a translation, read by teacher forcing; interventions open in this thread take part.
+
+    `seen` as in :func:`.methods.attribute`. Raises AttributionError where the parts of a block are not found.
+    """
+    seen = seen or make_attention_pass(record_translation(translator, translation))
+    own, source = (one.cpu().numpy() for one in compute_alti_shares(*seen.stacks()))
+    end = seen.weights["cross"][..., -1].mean((0, 1)).cpu().numpy()
+    effect = compute_source_effect(translator, translation)
+    return SourceShares(
+        translation.target_tokens, source.sum(-1), source, own, effect, end, translation.source_tokens[-1]
+    )
+
+
+def compute_source_effect(translator: RunnableModel, translation: Translation) -> np.ndarray:
+    """Return log p of each piece less log p with all source pieces blocked in every mask: (T,) float64."""
+    ids, model = translation.target_ids, translator.model
+    source = torch.tensor([translation.source_ids], device=translator.device)
+    with_source = teacher_forced_log_probs(model, source, ids)
+    nothing = torch.zeros_like(source, dtype=torch.bool)
+    with block_keys(model, "encoder", nothing), block_keys(model, "cross", nothing):
+        without = teacher_forced_log_probs(model, source, ids)
+    own = torch.tensor(ids, device=translator.device)[:, None]
+    return (with_source - without).gather(1, own)[:, 0].double().cpu().numpy()
+
+
+def record_translation(translator: RunnableModel, translation: Translation) -> PassRecording:
+    """Record the pass in which a whole translation is read, of a model of this project."""
+    assert isinstance(translator.model, Transformer)
+    return record_pass(translator.model, translation.source_ids, make_decoder_inputs(translation.target_ids))

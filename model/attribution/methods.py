@@ -1,13 +1,9 @@
-"""Every way of saying what made the model write a word, as one function and one result.
-
-target = target_word(translator, translation, 3)
-attribute(translator, target, "leave-one-out").source
-"""
+"""All attribution methods as one function with one result, and the scores that attention alone gives."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +11,70 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..language.say import listed, say, to_say
-from ..live.live_model import LiveModel
+from ..analysis.flow import compute_rollout
+from ..language import join_items, say, to_say
 from ..network.autoregressive import AutoregressiveModel
 from ..network.transformer import Transformer
-from .alti import alti
-from .attention_scores import last_cross_attention, norms_of_last, rolled_out
-from .blocking import leave_one_out, values_without
-from .blocks import SeenAttention, seen_of
-from .gradients import BASELINE, GradientScores, attention_x_gradient, gradient_x_input, integrated_gradients
-from .recording import Recording, record_pass
+from ..runnable_model import RunnableModel
+from ..trace import KINDS, AttentionMap, AttentionTrace, Kind
+from .blocks import (
+    AttentionBlock,
+    AttentionPass,
+    compute_alti_shares,
+    compute_leave_one_out,
+    compute_values_without_pieces,
+    make_attention_pass,
+)
+from .gradients import (
+    BASELINE_MESSAGE,
+    GradientScores,
+    compute_attention_x_gradient,
+    compute_gradient_x_input,
+    compute_integrated_gradients,
+)
+from .logit import PassRecording, record_pass
 from .target import AttributionError, Target
+
+# What attention alone says of a word: the last cross-attention, the vectors it carries, and rollout.
+#
+# A row of attention does not know which word is predicted from it; these scores are the same for every X at one place.
+
+
+def average_last_cross_attention(seen: AttentionPass) -> Tensor:
+    """Return the weights of the last cross-attention, their mean over heads: (T, S)."""
+    return seen.weights["cross"][-1].mean(0)
+
+
+def compute_last_read_norms(decoder: Sequence[AttentionBlock]) -> tuple[Tensor, Tensor]:
+    """Return the norms of what the last layer reads from each decoder input (T, T) and from the memory (T, S).
+
+    Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2, the heads added up before the norm is taken:
+    the norm of the sum over heads of alpha (x W_V + b_V) W_O. `decoder` are its attention blocks.
+    """
+    own, source = (
+        next(one for one in reversed(decoder) if one.kind == kind).vectors.norm(dim=-1) for kind in ("decoder", "cross")
+    )
+    return own, source
+
+
+def compute_last_rollout(seen: AttentionPass) -> tuple[Tensor, Tensor]:
+    """Return the rollout of decoder inputs (T, T) and source pieces (T, S) at the last layer."""
+    encoder, decoder, cross = (_make_attention_map(seen.weights, kind) for kind in KINDS)
+    found = compute_rollout(AttentionTrace(encoder, decoder, cross))
+    assert found.decoder is not None
+    assert found.cross is not None
+    return torch.from_numpy(found.decoder.weights[-1, 0]), torch.from_numpy(found.cross.weights[-1, 0])
+
+
+def _make_attention_map(seen: Mapping[Kind, Tensor], kind: Kind) -> AttentionMap:
+    weights = seen[kind].float().cpu().numpy()
+    rows, columns = ([str(at + 1) for at in range(count)] for count in weights.shape[-2:])
+    return AttentionMap(kind, weights, tuple(rows), tuple(columns), np.ones(weights.shape[-2:], dtype=bool))
+
+
+# Every way of saying what made the model write a word, as one function and one result.
+#
+# target = target_word(translator, translation, 3) attribute(translator, target, "leave-one-out").source
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +124,7 @@ class Attribution:
         }
 
 
-METHODS = {
+ATTRIBUTION_METHODS = {
     "leave-one-out": to_say("how far the value falls when the piece is blocked in every mask"),
     "integrated-gradients": to_say(
         "gradients along the way from the baseline (zero token embeddings, positions kept), times the input"
@@ -89,9 +138,9 @@ METHODS = {
     "alti": to_say("share of the piece in each layer's output, chained through all layers (ALTI+)"),
 }
 """Name -> what the score is, a message."""
-OF_BLOCKS = ("attention-norm", "alti")
+BLOCK_METHODS = ("attention-norm", "alti")
 """Those that need the parts of every attention block."""
-ATTENTION_X_GRADIENT = {
+ATTENTION_X_GRADIENT_METHOD = {
     "attention-x-gradient": to_say("how far the value falls, to first order, as all weights on the piece become zero")
 }
 """The same of what is not among the methods that are measured over sentences."""
@@ -99,8 +148,8 @@ ATTENTION_X_GRADIENT = {
 DEFAULT_METHOD = "leave-one-out"
 
 
-def attribute(
-    translator: LiveModel, target: Target, method: str = DEFAULT_METHOD, seen: SeenAttention | None = None
+def attribute_target(
+    translator: RunnableModel, target: Target, method: str = DEFAULT_METHOD, seen: AttentionPass | None = None
 ) -> Attribution:
     """Return the scores of one method; interventions open in this thread take part.
 
@@ -108,46 +157,52 @@ def attribute(
     is not of this project it has to be given. Raises AttributionError for an unknown method, and where the probability
     of X is zero, so that there is nothing to attribute.
     """
-    if method not in METHODS | ATTENTION_X_GRADIENT:
+    if method not in ATTRIBUTION_METHODS | ATTENTION_X_GRADIENT_METHOD:
         raise AttributionError(
-            say("There is no method {method!r}; the methods are {methods}.", method=method, methods=listed(METHODS))
+            say(
+                "There is no method {method!r}; the methods are {methods}.",
+                method=method,
+                methods=join_items(ATTRIBUTION_METHODS),
+            )
         )
     model = translator.model
     if method == "leave-one-out":
-        value, source, prefix = leave_one_out(model, target)
-        return _attribution(method, target, float(value), source, prefix)
-    if method in _GRADIENTS:
-        found = _GRADIENTS[method](model, target)
+        value, source, prefix = compute_leave_one_out(model, target)
+        return _make_attribution(method, target, float(value), source, prefix)
+    if method in _GRADIENT_METHODS:
+        found = _GRADIENT_METHODS[method](model, target)
         error = found.completeness_error if method == "integrated-gradients" else None
-        return _attribution(method, target, found.value, found.source, found.prefix, error, BASELINE)
-    if method in ATTENTION_X_GRADIENT:
-        return _attribution(method, target, target_value(model, target), *attention_x_gradient(model, target))
-    own, source = _MAPS[method](seen or _recorded(model, target))
+        return _make_attribution(method, target, found.value, found.source, found.prefix, error, BASELINE_MESSAGE)
+    if method in ATTENTION_X_GRADIENT_METHOD:
+        return _make_attribution(
+            method, target, compute_target_value(model, target), *compute_attention_x_gradient(model, target)
+        )
+    own, source = _MAP_METHODS[method](seen or _record_attention_pass(model, target))
     # Several pieces of X: the mean of their rows, but where X is compared with Y, its first is.
     rows = slice(target.position, None if target.against_id is None else target.position + 1)
     prefix = own[rows, : len(target.prefix_tokens)].mean(0)
-    return _attribution(method, target, target_value(model, target), source[rows].mean(0), prefix)
+    return _make_attribution(method, target, compute_target_value(model, target), source[rows].mean(0), prefix)
 
 
-def attribute_all(translator: LiveModel, target: Target) -> dict[str, Attribution]:
+def attribute_all_methods(translator: RunnableModel, target: Target) -> dict[str, Attribution]:
     """Return the scores of every method by its name, of a model of this project."""
-    seen = _recorded(translator.model, target)
-    return {method: attribute(translator, target, method, seen) for method in METHODS}
+    seen = _record_attention_pass(translator.model, target)
+    return {method: attribute_target(translator, target, method, seen) for method in ATTRIBUTION_METHODS}
 
 
-def record_target(model: Transformer, target: Target) -> Recording:
+def record_target_pass(model: Transformer, target: Target) -> PassRecording:
     """Record the pass in which the target is predicted."""
     return record_pass(model, target.source_ids, target.input_ids)
 
 
-def target_value(model: AutoregressiveModel, target: Target) -> float:
+def compute_target_value(model: AutoregressiveModel, target: Target) -> float:
     """Return log p(X), or logit X - logit Y."""
     sides = (target.source_ids, target.prefix_tokens)
     keep = (torch.ones(1, len(one), dtype=torch.bool, device="cpu") for one in sides)
-    return float(values_without(model, target, *keep)[0])
+    return float(compute_values_without_pieces(model, target, *keep)[0])
 
 
-def check_value(target: Target, value: float) -> None:
+def check_target_value(target: Target, value: float) -> None:
     """Raise AttributionError where the probability of X is zero, as heads that are switched off may make it."""
     if math.isfinite(value) and (target.against is not None or math.exp(value) > 0):
         return
@@ -163,42 +218,42 @@ def check_value(target: Target, value: float) -> None:
 def rank_correlation(first: Attribution, second: Attribution) -> float:
     """Return Spearman's rank correlation of two methods over the pieces that both score; NaN where one is constant."""
     count = min(len(first.scores), len(second.scores))
-    x, y = (_ranks(one.scores[:count]) for one in (first, second))
+    x, y = (_rank_values(one.scores[:count]) for one in (first, second))
     spread = x.std() * y.std()
     return float(((x - x.mean()) * (y - y.mean())).mean() / spread) if spread else math.nan
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
+def _rank_values(values: np.ndarray) -> np.ndarray:
     """Ranks from 0; equal values share the mean of theirs."""
     less = (values[:, None] > values).sum(1)
     return less + ((values[:, None] == values).sum(1) - 1) / 2
 
 
-def _recorded(model: AutoregressiveModel, target: Target) -> SeenAttention:
+def _record_attention_pass(model: AutoregressiveModel, target: Target) -> AttentionPass:
     assert isinstance(model, Transformer)
-    return seen_of(record_target(model, target))
+    return make_attention_pass(record_target_pass(model, target))
 
 
-_GRADIENTS: dict[str, Callable[[AutoregressiveModel, Target], GradientScores]] = {
-    "integrated-gradients": integrated_gradients,
-    "gradient-x-input": gradient_x_input,
+_GRADIENT_METHODS: dict[str, Callable[[AutoregressiveModel, Target], GradientScores]] = {
+    "integrated-gradients": compute_integrated_gradients,
+    "gradient-x-input": compute_gradient_x_input,
 }
 
 
-def _attention(seen: SeenAttention) -> tuple[Tensor, Tensor]:
-    source = last_cross_attention(seen)
+def _last_attention_scores(seen: AttentionPass) -> tuple[Tensor, Tensor]:
+    source = average_last_cross_attention(seen)
     return source.new_zeros(len(source), 0), source
 
 
-_MAPS: dict[str, Callable[[SeenAttention], tuple[Tensor, Tensor]]] = {
-    "attention": _attention,
-    "attention-norm": lambda seen: norms_of_last(seen.stacks()[1]),
-    "rollout": rolled_out,
-    "alti": lambda seen: alti(*seen.stacks()),
+_MAP_METHODS: dict[str, Callable[[AttentionPass], tuple[Tensor, Tensor]]] = {
+    "attention": _last_attention_scores,
+    "attention-norm": lambda seen: compute_last_read_norms(seen.stacks()[1]),
+    "rollout": compute_last_rollout,
+    "alti": lambda seen: compute_alti_shares(*seen.stacks()),
 }
 
 
-def _attribution(
+def _make_attribution(
     method: str,
     target: Target,
     value: float,
@@ -207,7 +262,7 @@ def _attribution(
     error: float | None = None,
     baseline: str | None = None,
 ) -> Attribution:
-    check_value(target, value)
+    check_target_value(target, value)
     by_source, by_prefix = (one.double().cpu().numpy() for one in (source, prefix))
     total = float(by_source.sum() + by_prefix.sum())
     return Attribution(method, by_source, by_prefix, total, target, value, error, baseline)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..language.say import say
-from ..live.live_model import LiveModel
-from ..live.translation import Translation
-from ..network.autoregressive import decoder_inputs
-from ..text.words import SPECIAL_TOKENS, word, words
+from ..language import say
+from ..network.autoregressive import make_decoder_inputs
+from ..runnable_model import RunnableModel, Translation
+from ..text.words import SPECIAL_TOKENS, group_words, join_word
 
 
 class AttributionError(ValueError):
@@ -41,7 +40,7 @@ class Target:
     @property
     def word(self) -> str:
         """X as people read it."""
-        return word(self.tokens).strip()
+        return join_word(self.tokens).strip()
 
     @property
     def position(self) -> int:
@@ -62,7 +61,7 @@ class Target:
         """What has to be said of this sentence before any score is read."""
         notes = []
         special = [one for one in self.source_tokens if one in SPECIAL_TOKENS]
-        if special and len(words(self.source_tokens)) == len(special) + 1:
+        if special and len(group_words(self.source_tokens)) == len(special) + 1:
             notes.append(
                 say("The sentence has one word: without it only {end} is left to attend to.", end=" ".join(special))
             )
@@ -80,8 +79,8 @@ class Target:
         return tuple(notes)
 
 
-def target_pieces(
-    model: LiveModel, translation: Translation, position: int, count: int = 1, against: str | int | None = None
+def make_piece_target(
+    model: RunnableModel, translation: Translation, position: int, count: int = 1, against: str | int | None = None
 ) -> Target:
     """Return the target of `count` pieces from `position` (from 0) of a translation.
 
@@ -90,9 +89,9 @@ def target_pieces(
     """
     ids, tokens = translation.target_ids, translation.target_tokens
     if not (position >= 0 and count > 0 and position + count <= len(ids)):
-        raise AttributionError(no_piece(position + count, len(ids)))
+        raise AttributionError(no_piece_text(position + count, len(ids)))
     end = position + count
-    against_id = piece_id(model, against, tokens[position]) if isinstance(against, str) else against
+    against_id = find_piece_id(model, against, tokens[position]) if isinstance(against, str) else against
     if against_id is not None and not 0 <= against_id < len(model.tokenizer):
         raise AttributionError(say("There is no piece with the id {id} in this vocabulary.", id=against_id))
     if against_id == ids[position]:
@@ -101,7 +100,7 @@ def target_pieces(
     return Target(
         translation.source_ids,
         translation.source_tokens,
-        decoder_inputs(ids[:end], model.model.start_id),
+        make_decoder_inputs(ids[:end], model.model.start_id),
         (model.tokenizer.token(model.model.start_id), *tokens[:position]),
         ids[position:end],
         tokens[position:end],
@@ -110,14 +109,16 @@ def target_pieces(
     )
 
 
-def no_piece(number: int, count: int) -> str:
+def no_piece_text(number: int, count: int) -> str:
     """That a translation of `count` pieces has no piece `number`, from 1."""
     return say("There is no piece {number}: this translation has {count} pieces.", number=number, count=count)
 
 
-def target_word(model: LiveModel, translation: Translation, number: int, against: str | int | None = None) -> Target:
+def make_word_target(
+    model: RunnableModel, translation: Translation, number: int, against: str | int | None = None
+) -> Target:
     """Return the target of word `number` (from 1) of a translation. Raises AttributionError."""
-    groups = words(translation.target_tokens)
+    groups = group_words(translation.target_tokens)
     if not 1 <= number <= len(groups):
         raise AttributionError(
             say(
@@ -127,10 +128,10 @@ def target_word(model: LiveModel, translation: Translation, number: int, against
             )
         )
     pieces = groups[number - 1]
-    return target_pieces(model, translation, pieces.start, len(pieces), against)
+    return make_piece_target(model, translation, pieces.start, len(pieces), against)
 
 
-def piece_id(model: LiveModel, text: str, beside: str) -> int:
+def find_piece_id(model: RunnableModel, text: str, beside: str) -> int:
     """Return the id of Y as a person types it, at a place where the piece `beside` stands. AttributionError.
 
     A piece inside a word has no space before it, and neither has its rival.

@@ -22,11 +22,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..text.token_names import Tokens
+from ..text.words import TokenNames
 from ..trace import AttentionTrace, Kind
 from .attention import capture_attention
 
-FILE = "step-{step:07d}.safetensors"
+TRACE_FILE_NAME = "step-{step:07d}.safetensors"
 
 
 @dataclass(eq=False)
@@ -37,7 +37,7 @@ class TrainingWatch:
     run: Callable[[], Any]
     every: int
     folder: Path
-    tokens: Tokens | None
+    tokens: TokenNames | None
     modules: Collection[str] | Mapping[str, Kind]
     at: int = 0
     """Steps trained so far."""
@@ -50,11 +50,14 @@ class TrainingWatch:
 
     def record(self) -> AttentionTrace:
         """Write a trace of the model as it is now, and return it. TraceError where nothing can be captured."""
-        with _undisturbed(self.model), capture_attention(self.model, modules=self.modules, tokens=self.tokens) as seen:
+        with (
+            _preserve_training_state(self.model),
+            capture_attention(self.model, modules=self.modules, tokens=self.tokens) as seen,
+        ):
             self.run()
         trace = seen.sample(0)
         trace = dataclasses.replace(trace, settings={**trace.settings, "step": self.at})
-        trace.save(self.folder / FILE.format(step=self.at))
+        trace.save(self.folder / TRACE_FILE_NAME.format(step=self.at))
         return trace
 
 
@@ -64,7 +67,7 @@ def watch(
     *,
     every: int = 500,
     to: str | os.PathLike[str],
-    tokens: Tokens | None = None,
+    tokens: TokenNames | None = None,
     modules: Collection[str] | Mapping[str, Kind] = (),
 ) -> TrainingWatch:
     """Begin to watch the training of a model: a trace now, and one at every `every` steps that are counted.
@@ -88,7 +91,7 @@ def watch(
 
 
 @contextmanager
-def _undisturbed(model: nn.Module) -> Iterator[None]:
+def _preserve_training_state(model: nn.Module) -> Iterator[None]:
     """Eval mode, no gradients, and random numbers of its own; afterwards every module is in the mode that it was in."""
     training = [module for module in model.modules() if module.training]
     model.eval()

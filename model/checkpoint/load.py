@@ -1,8 +1,13 @@
-"""A model with its tokenizer and facts, written to a checkpoint's folder and read from it; see files.py."""
+"""Read and write the folder of a checkpoint: weights, configuration, tokenizer and training snapshots."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,32 +15,20 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load, load_file, save
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from ..atomic_write import write_file
-from ..language.say import say
+from ..language import format_number, join_items, say
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
-from ..pytorch.linear import lay_out
 from ..text.tokenizer import Tokenizer, TokenizerError
-from .files import (
-    CONFIG,
-    FOLDER,
-    TOKENIZER,
-    WEIGHTS,
-    CheckpointError,
-    available,
-    config_of,
-    folder_of,
-    read_facts,
-    read_verified,
-    sha256,
-    write_facts,
-)
+from ..torch_layers import reorder_linear_weights
+from . import FOLDER_VARIABLE
+from .recipe import RECIPE_FILE, Recipe
 
-__all__ = ["CONFIG", "FOLDER", "TOKENIZER", "WEIGHTS", "Checkpoint", "CheckpointError", "available", "load_checkpoint"]
+# A model with its tokenizer and facts, written to a checkpoint's folder and read from it; see files.py.
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +53,9 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype = t
     """Write the folder; the weights in half precision unless another dtype is given."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = to_safetensors(unique_weights(checkpoint.model), dtype)
-    write_file(folder / WEIGHTS, weights)
-    write_file(folder / TOKENIZER, checkpoint.tokenizer.model)
-    hashes = {WEIGHTS: sha256(weights), TOKENIZER: sha256(checkpoint.tokenizer.model)}
+    write_file(folder / WEIGHTS_FILE, weights)
+    write_file(folder / TOKENIZER_FILE, checkpoint.tokenizer.model)
+    hashes = {WEIGHTS_FILE: sha256_hex(weights), TOKENIZER_FILE: sha256_hex(checkpoint.tokenizer.model)}
     facts = {"model": dataclasses.asdict(checkpoint.model.config), "card": checkpoint.card, "sha256": hashes}
     write_facts(folder, facts)
 
@@ -74,11 +67,11 @@ def to_safetensors(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.flo
 
 def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
     """Return a checkpoint by its name below checkpoints/ or its folder, in float32 and eval mode. CheckpointError."""
-    folder = folder_of(name)
+    folder = find_checkpoint_folder(name)
     facts = read_facts(folder)
-    config = config_of(folder, facts)
-    weights = read_verified(folder, WEIGHTS, facts)
-    tokenizer_bytes = read_verified(folder, TOKENIZER, facts)
+    config = parse_config(folder, facts)
+    weights = read_verified_file(folder, WEIGHTS_FILE, facts)
+    tokenizer_bytes = read_verified_file(folder, TOKENIZER_FILE, facts)
     try:
         tokenizer = Tokenizer(tokenizer_bytes)
     except TokenizerError as error:
@@ -92,15 +85,15 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
                     folder=folder.name,
                     pieces=len(tokenizer),
                     size=size,
-                    file=TOKENIZER,
+                    file=TOKENIZER_FILE,
                 )
             )
-    model = build_model(config, weights, f"{folder.name}/{WEIGHTS}").to(device)
-    lay_out(model)
-    return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256(weights)[:12])
+    model = build_model(config, weights, f"{folder.name}/{WEIGHTS_FILE}").to(device)
+    reorder_linear_weights(model)
+    return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256_hex(weights)[:12])
 
 
-class _Uninitialised(TorchFunctionMode):
+class _SkipInitialisation(TorchFunctionMode):
     """A mode that draws no random numbers where a model is built only to be filled: most of the time of loading.
 
     torch.nn.utils.skip_init serves single modules: it leaves buffers empty too, here the table of positions, and unties
@@ -118,14 +111,14 @@ class _Uninitialised(TorchFunctionMode):
 def build_model(config: TransformerConfig, data: bytes, name: str) -> Transformer:
     """Return a model of `config` with the weights of a safetensors file, in eval mode. CheckpointError."""
     weights = _read_weights(data, name)
-    _check_size(config, weights, name)
-    with _Uninitialised():
+    _check_config_size(config, weights, name)
+    with _SkipInitialisation():
         model = Transformer(config)
     _load_weights(model, weights, name)
     return model.eval()
 
 
-def _check_size(config: TransformerConfig, weights: Mapping[str, Tensor], name: str) -> None:
+def _check_config_size(config: TransformerConfig, weights: Mapping[str, Tensor], name: str) -> None:
     """Raise CheckpointError where the configuration asks for far more than there is, before memory is taken for it."""
     layers = config.encoder_layers + config.decoder_layers
     least = config.d_model * (config.target_vocab_size + layers * (4 * config.d_model + 2 * config.feed_forward))
@@ -198,3 +191,262 @@ def _check_weight(name: str, weight: Tensor, shape: torch.Size) -> None:
         raise CheckpointError(
             say("{name} holds NaN or infinite numbers: the file is damaged, or its training failed.", name=name)
         )
+
+
+# The folder of a released model: weights (safetensors), configuration and facts (JSON), tokenizer. No pickle.
+#
+# The configuration holds the hashes of the other files, so that a damaged or mixed-up folder is refused by name
+# instead of translating badly.
+
+
+WEIGHTS_FILE, CONFIG_FILE, TOKENIZER_FILE = "model.safetensors", "config.json", "tokenizer.model"
+ARCHITECTURE_KEY = "architecture"
+"""The name of the hash of what config.json says of the model."""
+
+
+def _find_checkpoints_folder() -> Path:
+    """The folder that is named, else that of the project; an installed package has the two for use inside it."""
+    here = Path(__file__).resolve()
+    project, package = (here.parents[up] / "checkpoints" for up in (2, 1))
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named).expanduser() if named else package if package.is_dir() else project
+
+
+CHECKPOINTS_FOLDER = _find_checkpoints_folder()
+OUTPUT_FOLDER = (
+    Path("checkpoints") if CHECKPOINTS_FOLDER.parent == Path(__file__).resolve().parents[1] else CHECKPOINTS_FOLDER
+)
+"""Where a training puts a finished checkpoint: never into an installed package, but below the current folder."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message names the file and the fault."""
+
+
+def list_checkpoints(folder: Path = CHECKPOINTS_FOLDER) -> list[str]:
+    """Return the names of the checkpoints in a folder, sorted."""
+    return sorted(path.parent.name for path in folder.glob(f"*/{CONFIG_FILE}"))
+
+
+def find_checkpoint_folder(name: str | Path) -> Path:
+    """Return the folder of a checkpoint given by its name below checkpoints/ or by its folder. CheckpointError."""
+    given, released = Path(name), CHECKPOINTS_FOLDER / name
+    folder = given if (given / CONFIG_FILE).is_file() or not released.is_dir() else released
+    if not folder.is_dir():
+        known = join_items(list_checkpoints()) or say("none yet")
+        raise CheckpointError(
+            say("There is no checkpoint {name!r}. Give a folder, or one of: {known}.", name=str(name), known=known)
+        )
+    return folder
+
+
+def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write config.json, which :func:`read_facts` reads, with the hash of the architecture in it."""
+    hashes = {**facts["sha256"], ARCHITECTURE_KEY: hash_architecture(facts["model"])}
+    write_file(folder / CONFIG_FILE, json.dumps({**facts, "sha256": hashes}, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return what a checkpoint's config.json says: "model", "card" and "sha256". CheckpointError."""
+    path = folder / CONFIG_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            say(
+                "{folder} has no {config}; a checkpoint is {weights}, {config} and {tokenizer}.",
+                folder=folder.name,
+                config=CONFIG_FILE,
+                weights=WEIGHTS_FILE,
+                tokenizer=TOKENIZER_FILE,
+            )
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(
+            say("{folder}/{config} cannot be read: {error}.", folder=folder.name, config=CONFIG_FILE, error=error)
+        ) from error
+    if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("model", "card", "sha256")):
+        raise CheckpointError(
+            say(
+                '{folder}/{config} must hold the objects "model", "card" and "sha256".',
+                folder=folder.name,
+                config=CONFIG_FILE,
+            )
+        )
+    return found
+
+
+def parse_config(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
+    """Return the architecture that config.json describes, whose hash it gives. CheckpointError."""
+    try:
+        config = TransformerConfig.from_json(json.dumps(facts["model"]))
+    except ValueError as error:
+        raise CheckpointError(f"{folder.name}/{CONFIG_FILE}: {error}") from error
+    if facts["sha256"].get(ARCHITECTURE_KEY) != hash_architecture(facts["model"]):
+        raise CheckpointError(
+            say(
+                "{folder}/{config} is damaged: the architecture is not the one whose hash it gives. Restore the "
+                "folder from its source.",
+                folder=folder.name,
+                config=CONFIG_FILE,
+            )
+        )
+    return config
+
+
+def read_verified_file(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
+    """Return the bytes of a file, whose hash is the one the configuration gives. CheckpointError."""
+    try:
+        data = (folder / name).read_bytes()
+    except OSError as error:
+        raise CheckpointError(
+            say("{folder} has no readable {name}: {strerror}.", folder=folder.name, name=name, strerror=error.strerror)
+        ) from error
+    if sha256_hex(data) != facts["sha256"].get(name):
+        raise CheckpointError(
+            say(
+                "{folder}/{name} is damaged or belongs to another checkpoint: its hash is not the one in "
+                "{config}. Restore the folder from its source.",
+                folder=folder.name,
+                name=name,
+                config=CONFIG_FILE,
+            )
+        )
+    return data
+
+
+def hash_architecture(model: Mapping[str, Any]) -> str:
+    """Return the hash of what a configuration says of the architecture, whatever the order of its fields."""
+    return sha256_hex(json.dumps(model, sort_keys=True).encode())
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# Snapshots of a training: the model at some of its steps, kept in half precision in the checkpoint's folder.
+#
+# Its two ends are not kept: the recipe's seed makes the random start again, and the end is the checkpoint itself.
+#
+# They share the checkpoint's configuration and tokenizer. config.json holds the hash of each, so that only the files
+# that belong to it are loaded.
+
+
+SNAPSHOTS_FOLDER = "snapshots"
+SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors")
+
+
+def list_snapshot_steps(name: str | Path) -> tuple[int, ...]:
+    """The steps that a checkpoint, by name or folder, has snapshots of; none for most. CheckpointError."""
+    return _parse_snapshot_steps(read_facts(find_checkpoint_folder(name)))
+
+
+def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:
+    """The checkpoint as it was at `step`, on the same device; at 0, as its training began. `folder`: where it lies, if
+    not under its name.
+
+    CheckpointError, naming the file and the fault, for a step of which there is no sound snapshot, and for step 0 where
+    no recipe says the seed.
+    """
+    place = find_checkpoint_folder(folder or checkpoint.name)
+    if step == 0:
+        return restore_random_start(checkpoint, read_start_seed(place))
+    facts = read_facts(place)
+    if step not in _parse_snapshot_steps(facts):
+        known = join_items(format_number(one, ",") for one in _parse_snapshot_steps(facts)) or say("none")
+        raise CheckpointError(
+            say("{place} has no snapshot of step {step:,}; it has: {known}.", place=place.name, step=step, known=known)
+        )
+    if parse_config(place, facts) != checkpoint.model.config:
+        raise CheckpointError(
+            say(
+                "The snapshots in {place} are of another architecture than {model}.",
+                place=place.name,
+                model=checkpoint.name,
+            )
+        )
+    weights = read_verified_file(place, _snapshot_file(step), facts)
+    model = build_model(checkpoint.model.config, weights, f"{place.name}/{_snapshot_file(step)}")
+    return _replace_model(checkpoint, model, sha256_hex(weights)[:12])
+
+
+def restore_random_start(checkpoint: Checkpoint, seed: int) -> Checkpoint:
+    """The checkpoint with the random weights that its training began with, if the recipe's seed is given."""
+    return _replace_model(checkpoint, build_random_model(checkpoint.model.config, seed), f"random {seed}")
+
+
+def build_random_model(config: TransformerConfig, seed: int) -> Transformer:
+    """A model as it is before its first step; leaves the random generator as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Transformer(config).eval()
+
+
+def has_random_start(name: str | Path) -> bool:
+    """Whether a recipe beside the checkpoint says that its training began with random weights.
+
+    True too for one that cannot be read: what is wrong with it is said by `read_start_seed`.
+    """
+    path = find_checkpoint_folder(name) / RECIPE_FILE
+    try:
+        return not Recipe.load(path).begin_from
+    except ValueError:
+        return path.is_file()
+
+
+def read_start_seed(name: str | Path) -> int:
+    """The seed of a checkpoint's random start, in the recipe beside it.
+
+    CheckpointError where there is no recipe to read it in, or where training began with trained weights.
+    """
+    folder = find_checkpoint_folder(name)
+    try:
+        recipe = Recipe.load(folder / RECIPE_FILE)
+    except ValueError as error:
+        raise CheckpointError(
+            say(
+                "The random start of {folder} is not known, since the seed is read in its {recipe}. {error}",
+                folder=folder.name,
+                recipe=RECIPE_FILE,
+                error=error,
+            )
+        ) from error
+    if recipe.begin_from:
+        raise CheckpointError(
+            say("{folder} had no random start: its training began with trained weights.", folder=folder.name)
+        )
+    return recipe.seed
+
+
+def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:
+    """Copy the snapshots of a training's folder into a checkpoint's, in half precision -> their steps.
+
+    Those of an earlier release are removed. CheckpointError for a file that is no snapshot.
+    """
+    shutil.rmtree(folder / SNAPSHOTS_FOLDER, ignore_errors=True)
+    facts = read_facts(folder)
+    hashes = {name: one for name, one in facts["sha256"].items() if not SNAPSHOT_PATTERN.fullmatch(name)}
+    for path in sorted(run.glob("snapshot-*.safetensors")):
+        try:
+            data = to_safetensors(load_file(path))
+        except SafetensorError as error:
+            raise CheckpointError(say("{path} is not a safetensors file: {error}.", path=path, error=error)) from error
+        name = _snapshot_file(int(path.stem.removeprefix("snapshot-")))
+        (folder / SNAPSHOTS_FOLDER).mkdir(exist_ok=True)
+        write_file(folder / name, data)
+        hashes[name] = sha256_hex(data)
+    write_facts(folder, {**facts, "sha256": hashes})
+    return list_snapshot_steps(folder)
+
+
+def _parse_snapshot_steps(facts: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(sorted(int(found[1]) for found in map(SNAPSHOT_PATTERN.fullmatch, facts["sha256"]) if found))
+
+
+def _snapshot_file(step: int) -> str:
+    return f"{SNAPSHOTS_FOLDER}/step-{step:07d}.safetensors"
+
+
+def _replace_model(checkpoint: Checkpoint, model: Transformer, name: str) -> Checkpoint:
+    device = next(checkpoint.model.parameters()).device
+    return dataclasses.replace(checkpoint, model=model.to(device), hash=name)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..atomic_write import write_file
-from ..language.say import listed, say
+from ..language import join_items, say
 
-RECIPE = "recipe.json"
+RECIPE_FILE = "recipe.json"
 SCHEDULES = ("linear", "inverse_sqrt")
-FREE = frozenset({"name", "facts", "model", "dev_split", "evaluate_sentences", "save_every"})
+WEIGHT_FREE_FIELDS = frozenset({"name", "facts", "model", "dev_split", "evaluate_sentences", "save_every"})
 """Fields that change no weight; and the model, which is compared as it was built."""
 
 
@@ -47,7 +47,7 @@ class Recipe:
     with one word added, removed or changed; case and punctuation do not count."""
     frames: str = ""
     """A table of frames and words, a file beside this one, whose sentences are a data folder "frames" (see
-    :mod:`model.training.frames`)."""
+    :mod:`model.training.synthetic`)."""
     written: list[str] = field(default_factory=list)
     """Pairs written for this training, files beside this one with a tab between both sides, as one data folder
     "written"."""
@@ -129,7 +129,7 @@ class Recipe:
                 say(
                     "schedule is {schedule!r}; it must be one of {known}.",
                     schedule=self.schedule,
-                    known=listed(map(repr, SCHEDULES)),
+                    known=join_items(map(repr, SCHEDULES)),
                 )
             )
         if self.schedule == "inverse_sqrt" and self.decay_steps:
@@ -152,7 +152,7 @@ class Recipe:
 
     def _check_own_text(self) -> None:
         for name in ("written", "decay_written"):
-            _check_written(name, getattr(self, name))
+            _check_file_list(name, getattr(self, name))
         if (self.decay_written or self.rewritten) and self.decay_mixture is None:
             raise ValueError(say("decay_written and rewritten are read with a decay_mixture only: give one."))
 
@@ -168,7 +168,7 @@ class Recipe:
         known = {one.name for one in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - known):
             raise ValueError(
-                say("The recipe {path} has unknown fields: {unknown}.", path=path, unknown=listed(unknown))
+                say("The recipe {path} has unknown fields: {unknown}.", path=path, unknown=join_items(unknown))
             )
         try:
             return cls(**{**values, "betas": tuple(values.get("betas", cls.betas))})
@@ -185,23 +185,23 @@ class Recipe:
 
         So fields that matter later may change: `steps`, as long as no learning rate and no snapshot up to here does.
         """
-        mine, theirs = self._so_far(step), saved._so_far(step)
-        names = {one.name for one in dataclasses.fields(self)}.difference(FREE, *mine)
+        mine, theirs = self._facts_until_step(step), saved._facts_until_step(step)
+        names = {one.name for one in dataclasses.fields(self)}.difference(WEIGHT_FREE_FIELDS, *mine)
         names.update(*(fields for fields in mine if mine[fields] != theirs[fields]))
         pairs = {name: (getattr(saved, name), getattr(self, name)) for name in sorted(names)}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
-    def _so_far(self, step: int) -> dict[tuple[str, ...], list[Any]]:
+    def _facts_until_step(self, step: int) -> dict[tuple[str, ...], list[Any]]:
         """What a run has left behind at a step, by the fields that decide it."""
         done = range(1, step + 1)
         return {
             ("schedule", "steps", "decay_steps", "warmup_steps", "peak_rate"): [self.rate(one) for one in done],
-            ("evaluate_every", "average"): [one for one in done if self.evaluates(one)][-self.average :],
+            ("evaluate_every", "average"): [one for one in done if self.is_evaluation_step(one)][-self.average :],
             ("snapshots", "steps"): [one for one in self.snapshot_steps() if one <= step],
-            ("decay_mixture", "decay_written", "rewritten", "steps", "decay_steps"): self._switched(step),
+            ("decay_mixture", "decay_written", "rewritten", "steps", "decay_steps"): self._mixture_switch_facts(step),
         }
 
-    def _switched(self, step: int) -> list[Any]:
+    def _mixture_switch_facts(self, step: int) -> list[Any]:
         """The switch of mixtures, if a run has gone past it."""
         passed = self.decay_mixture is not None and step > self.decay_begins
         return [self.decay_mixture, self.decay_written, self.rewritten, self.decay_begins] if passed else []
@@ -211,7 +211,7 @@ class Recipe:
         """The last step before the learning rate falls."""
         return self.steps - self.decay_steps
 
-    def evaluates(self, step: int) -> bool:
+    def is_evaluation_step(self, step: int) -> bool:
         """Whether the model is scored after this step, and its weights kept to be averaged."""
         return step % self.evaluate_every == 0 or step == self.steps
 
@@ -234,7 +234,7 @@ class Recipe:
         return tuple(sorted({round(self.steps ** (1 - gap / gaps)) for gap in range(1, gaps + 1)} - {self.steps}))
 
 
-def _check_written(name: str, files: Any) -> None:
+def _check_file_list(name: str, files: Any) -> None:
     """Raise ValueError for what is no list of texts: one text would be read letter by letter."""
     if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
         raise ValueError(

@@ -13,20 +13,22 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
-from ..diagnosis import Diagnosis, DiagnosisError, Finding, arrange, judge
-from ..diagnosis import Verdict as JudgedVerdict
-from ..diagnosis.api_fixes import APIS, Api, in_api
-from ..diagnosis.inputs.named_arrays import by_role
-from ..diagnosis.readers.files import ENDINGS, Contents, read
-from ..diagnosis.rules.findings import with_origins
-from ..language.say import listed, say, to_say
-from ..masking.meaning import hides_future, parse_meaning
-from ..masking.structure_names import WORDS as MEANINGS
+from ..language import join_items, say, to_say
+from ..masks.arrays import DiagnosisError
+from ..masks.findings import Diagnosis, Finding, add_origins
+from ..masks.findings import Verdict as JudgedVerdict
+from ..masks.fixes import APIS, Api, write_fixes_for_api
+from ..masks.judge import diagnose_arrays
+from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
+from ..masks.roles import assign_roles
+from ..masks.rule import hides_future, parse_meaning
+from ..masks.shapes import normalise_arrays
+from ..masks.structure import STRUCTURE_WORDS as MEANINGS
 
-Verdict = JudgedVerdict | Literal["unreadable"]
-EXIT: dict[Verdict, int] = {"sound": 0, "open": 0, "question": 0, "faulty": 1, "unreadable": 2}
-WORST_FIRST: tuple[JudgedVerdict, ...] = ("faulty", "question", "open", "sound")
-WORDS: dict[Verdict, str] = {
+FileVerdict = JudgedVerdict | Literal["unreadable"]
+EXIT_CODES: dict[FileVerdict, int] = {"sound": 0, "open": 0, "question": 0, "faulty": 1, "unreadable": 2}
+VERDICTS_WORST_FIRST: tuple[JudgedVerdict, ...] = ("faulty", "question", "open", "sound")
+VERDICT_WORDS: dict[FileVerdict, str] = {
     "sound": to_say("sound"),
     "open": to_say(
         "no contradiction; what was meant? say it with --meant: causal, padding, window:W, prefix:N, "
@@ -43,11 +45,11 @@ WORDS: dict[Verdict, str] = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class FileDiagnosis:
     """The verdict on one file, with its reasons."""
 
     file: str
-    verdict: Verdict
+    verdict: FileVerdict
     diagnoses: tuple[Diagnosis, ...] = ()
     reason: str = ""
     """Why it could not be read."""
@@ -67,21 +69,21 @@ class Answer:
         return json.dumps(answer | {name: value for name, value in more.items() if value})
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_diagnose_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``diagnose``."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help=say("{endings}, or a saved trace", endings=listed(ENDINGS))
+        "files", nargs="+", metavar="FILE", help=say("{endings}, or a saved trace", endings=join_items(FILE_ENDINGS))
     )
     parser.add_argument(
         "--meant",
         metavar="KIND",
-        help=say("what was meant: {meanings}, joined by + or and; layers in turn by /", meanings=listed(MEANINGS)),
+        help=say("what was meant: {meanings}, joined by + or and; layers in turn by /", meanings=join_items(MEANINGS)),
     )
     parser.add_argument("--api", choices=APIS, help=say("the interface in which fixes are to be written"))
     parser.add_argument("--json", action="store_true", help=say("one JSON object a line, in the order of the files"))
 
 
-def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
+def run_diagnose(args: argparse.Namespace, out: TextIO | None = None) -> int:
     """Print the answer for every file; return the exit code."""
     out = sys.stdout if out is None else out
     if args.meant is not None:
@@ -93,59 +95,63 @@ def run(args: argparse.Namespace, out: TextIO | None = None) -> int:
     worst = 0
     for file in args.files:
         answer = diagnose_file(file, args.meant, args.api)
-        print(answer.as_json() if args.json else _text(answer), file=out)
-        worst = max(worst, EXIT[answer.verdict])
+        print(answer.as_json() if args.json else _diagnosis_text(answer), file=out)
+        worst = max(worst, EXIT_CODES[answer.verdict])
     return worst
 
 
-def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -> Answer:
+def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -> FileDiagnosis:
     """Return the answer for one file, with fixes for ``api``; nothing in it makes this raise.
 
     In a trace with a decoder a causal ``meant`` is that of the decoder alone, any other that of all maps.
     """
     try:
-        contents = read(file)
-        meanings = [_meant_for(one.map, [other.map for other in contents], meant) for one in contents]
-        diagnoses = tuple(_judge(one, name, api) for one, name in zip(contents, meanings, strict=True))
+        contents = read_array_file(file)
+        meanings = [_choose_meaning(one.map, [other.map for other in contents], meant) for one in contents]
+        diagnoses = tuple(_diagnose_contents(one, name, api) for one, name in zip(contents, meanings, strict=True))
     except DiagnosisError as error:
-        return Answer(file, "unreadable", reason=str(error))
+        return FileDiagnosis(file, "unreadable", reason=str(error))
     except ValueError as error:
-        return Answer(file, "unreadable", reason=say("The arrays in this file cannot be judged: {error}.", error=error))
+        return FileDiagnosis(
+            file, "unreadable", reason=say("The arrays in this file cannot be judged: {error}.", error=error)
+        )
     verdicts = {one.verdict for one in diagnoses}
-    verdict = next(one for one in WORST_FIRST if one in verdicts)
+    verdict = next(one for one in VERDICTS_WORST_FIRST if one in verdicts)
     left = [one.map for one, name in zip(contents, meanings, strict=True) if meant is not None and name is None]
     notes = list(dict.fromkeys(note for one in contents for note in one.notes))
     if left:
-        notes += [say("--meant {meant} was taken for the decoder, not for: {maps}.", meant=meant, maps=listed(left))]
-    return Answer(file, verdict, diagnoses, notes=tuple(notes))
+        notes += [
+            say("--meant {meant} was taken for the decoder, not for: {maps}.", meant=meant, maps=join_items(left))
+        ]
+    return FileDiagnosis(file, verdict, diagnoses, notes=tuple(notes))
 
 
-def _judge(contents: Contents, meant: str | None, api: Api | None) -> Diagnosis:
-    named, blocks = by_role(contents.arrays, meant)
-    diagnosis = with_origins(judge(arrange(named, contents.map, blocks), meant), contents.calls)
-    return diagnosis if api is None else in_api(diagnosis, api)
+def _diagnose_contents(contents: MapContents, meant: str | None, api: Api | None) -> Diagnosis:
+    named, blocks = assign_roles(contents.arrays, meant)
+    diagnosis = add_origins(diagnose_arrays(normalise_arrays(named, contents.map, blocks), meant), contents.calls)
+    return diagnosis if api is None else write_fixes_for_api(diagnosis, api)
 
 
-def _meant_for(kind: str, kinds: list[str], meant: str | None) -> str | None:
+def _choose_meaning(kind: str, kinds: list[str], meant: str | None) -> str | None:
     """Return what is meant for the map of this kind, among those of its file."""
     if meant is None or kind == "decoder" or not hides_future(meant):
         return meant
     return None if "decoder" in kinds or kind == "cross" else meant
 
 
-def _finding(one: Finding) -> list[str]:
+def _finding_lines(one: Finding) -> list[str]:
     where = [f"    {say('where: {origin}', origin=one.origin)}"] if one.origin else []
     return [f"  {one.rank}: {one.code}: {one.message}", *where, f"    {say('fix: {fix}', fix=one.fix)}"]
 
 
-def _text(answer: Answer) -> str:
+def _diagnosis_text(answer: FileDiagnosis) -> str:
     """Return text for people: the verdict, the findings with their fixes, what was assumed, what could not be told."""
-    verdict = say(WORDS[answer.verdict])
+    verdict = say(VERDICT_WORDS[answer.verdict])
     lines = [f"{answer.file}: {verdict}: {answer.reason}" if answer.reason else f"{answer.file}: {verdict}"]
     lines += [f"  {note}" for note in answer.notes]
     for diagnosis in answer.diagnoses:
         meaning, sure = diagnosis.meaning, diagnosis.sure
         lines += [f"  {say('taken to be meant: {meaning} ({sure:.0%} sure)', meaning=meaning, sure=sure)}"]
-        lines += [line for one in diagnosis.findings for line in _finding(one)]
+        lines += [line for one in diagnosis.findings for line in _finding_lines(one)]
         lines += [f"  {one.message}" for one in diagnosis.unknown]
     return "\n".join(lines)

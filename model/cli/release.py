@@ -11,39 +11,41 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..atlas.folder import FORMAT, MANIFEST
-from ..checkpoint.bleu_scores import Score, read_scores
-from ..checkpoint.files import WEIGHTS, folder_of, read_facts, sha256
-from ..checkpoint.snapshots import had_random_start, snapshot_steps
-from ..devices import chosen_device
-from ..evaluation import attribution_scores, eight_bits, familiarity
-from ..heads import pruning_curves, timeline_table
-from ..heads.atlas import released_atlas
-from ..language.say import say
+from ..atlas import pruning, timeline
+from ..atlas.files import ATLAS_FORMAT, MANIFEST_FILE
+from ..atlas.query import released_atlas_folder
+from ..checkpoint.load import (
+    WEIGHTS_FILE,
+    find_checkpoint_folder,
+    has_random_start,
+    list_snapshot_steps,
+    read_facts,
+    sha256_hex,
+)
+from ..checkpoint.measurements import Score, read_scores
+from ..devices import choose_device
+from ..evaluation import attribution, eight_bits, in_domain_score
+from ..language import say
 from ..training.data import read_pairs
 from ..translate import Translator
-from ..word_alignment import rates
-from . import align as align_command
-from . import atlas as atlas_command
-from . import prune as prune_command
-from . import timeline as timeline_command
-from . import use, why
-from .writable import check_writable
+from ..word_alignment import measure
+from . import heads, models, why
+from .models import check_writable
 
-Words = list[str]
+CommandWords = list[str]
 """The words of one command, without `python -m model`."""
-COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]] = {
-    "evaluate": (use.add_evaluate, use.evaluate),
-    "quality": (use.add_quality, use.quality),
-    "atlas": (atlas_command.add_arguments, atlas_command.run),
-    "prune": (prune_command.add_arguments, prune_command.run),
-    "align": (align_command.add_arguments, align_command.run),
-    "attribution": (why.add_measure, why.run_measure),
-    "familiarity": (use.add_familiarity, use.familiarity),
-    "timeline": (timeline_command.add_arguments, timeline_command.run),
+RELEASE_COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]] = {
+    "evaluate": (models.add_evaluate_arguments, models.run_evaluate),
+    "quality": (models.add_quality_arguments, models.run_quality),
+    "atlas": (heads.add_atlas_arguments, heads.run_atlas),
+    "prune": (heads.add_prune_arguments, heads.run_prune),
+    "align": (heads.add_align_arguments, heads.run_align),
+    "attribution": (why.add_attribution_arguments, why.run_attribution),
+    "familiarity": (models.add_familiarity_arguments, models.run_familiarity),
+    "timeline": (heads.add_timeline_arguments, heads.run_timeline),
 }
-ROOT = Path(__file__).resolve().parents[2]
-CLAIMS = (
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+CLAIM_TESTS = (
     "model/checkpoint/test_released_cards.py",
     "model/evaluation",
     "model/heads",
@@ -56,7 +58,7 @@ CLAIMS = (
 """The tests that hold what is said of released models, below tests/."""
 
 
-class Text(NamedTuple):
+class DataText(NamedTuple):
     """One of the texts of a data folder."""
 
     folder: Path
@@ -78,11 +80,11 @@ class Release(NamedTuple):
 
     folder: Path
     hash: str
-    data: Sequence[Text]
+    data: Sequence[DataText]
     """The first is what everything but scores is measured on."""
     device: str | None
 
-    def text(self, name: str) -> Text | None:
+    def text(self, name: str) -> DataText | None:
         """The text that scores are called by: "Tatoeba dev" is dev of a folder tatoeba. None where it is not given."""
         *words, split = name.casefold().split()
         found = (text for word in reversed(words) for text in self.data if text.folder.name.casefold() == word)
@@ -98,25 +100,25 @@ class Release(NamedTuple):
         found = self.kept(file)
         return bool(found) and found.get("plan", found).get("model_hash") != self.hash
 
-    def command(self, name: str, *words: object) -> Words:
+    def command(self, name: str, *words: object) -> CommandWords:
         device = ["--device", self.device] if self.device else []
         return [name, "--checkpoint", str(self.folder), *device, *map(str, words)]
 
 
-def scores(one: Release) -> Iterator[Words]:
+def score_commands(one: Release) -> Iterator[CommandWords]:
     """Every score that is kept, and on the first text the greedy one of each snapshot."""
     kept = read_scores(one.folder)
     for score in kept:
         if score.step is None:
-            yield from _score(one, score, None)
+            yield from _evaluate_commands(one, score, None)
     greedy = next((score for score in kept if score.beam == 1 and score.step is None and one.text(score.set)), None)
-    steps = snapshot_steps(one.folder)
-    for step in ((0,) if steps and had_random_start(one.folder) else ()) + steps:
+    steps = list_snapshot_steps(one.folder)
+    for step in ((0,) if steps and has_random_start(one.folder) else ()) + steps:
         if greedy:
-            yield from _score(one, greedy, step)
+            yield from _evaluate_commands(one, greedy, step)
 
 
-def _score(one: Release, score: Score, step: int | None) -> Iterator[Words]:
+def _evaluate_commands(one: Release, score: Score, step: int | None) -> Iterator[CommandWords]:
     text = one.text(score.set)
     if text is None:
         print(say("No folder of --data is the text of {set}: its score stays.", set=score.set))
@@ -126,18 +128,18 @@ def _score(one: Release, score: Score, step: int | None) -> Iterator[Words]:
     yield one.command("evaluate", *words, *(["--step", step] if step is not None else []))
 
 
-def quality(one: Release) -> Iterator[Words]:
+def quality_commands(one: Release) -> Iterator[CommandWords]:
     yield one.command("quality")
 
 
-def atlas(one: Release) -> Iterator[Words]:
+def atlas_commands(one: Release) -> Iterator[CommandWords]:
     """Built beside the old one, which makes room for it when it is whole."""
-    place = released_atlas(one.folder)
-    if not one.is_of_others(f"{place.name}/{MANIFEST}"):
+    place = released_atlas_folder(one.folder)
+    if not one.is_of_others(f"{place.name}/{MANIFEST_FILE}"):
         return
-    found, built = one.kept(f"{place.name}/{MANIFEST}"), place.with_name("atlas.new")
-    begun = one.kept(f"{built.name}/{MANIFEST}")
-    if begun and (begun.get("format"), begun["plan"]["model_hash"]) != (FORMAT, one.hash):
+    found, built = one.kept(f"{place.name}/{MANIFEST_FILE}"), place.with_name("atlas.new")
+    begun = one.kept(f"{built.name}/{MANIFEST_FILE}")
+    if begun and (begun.get("format"), begun["plan"]["model_hash"]) != (ATLAS_FORMAT, one.hash):
         shutil.rmtree(built)  # of a release that was given up
     plan, text = found["plan"], one.data[0]
     words = ["--source", text.source, "--target", text.target, "--sentences", plan["lines"], "--output", built]
@@ -147,67 +149,67 @@ def atlas(one: Release) -> Iterator[Words]:
     built.rename(place)
 
 
-def prune(one: Release) -> Iterator[Words]:
-    found, text = one.kept(pruning_curves.FILE), one.data[0]
-    if one.is_of_others(pruning_curves.FILE):
+def prune_commands(one: Release) -> Iterator[CommandWords]:
+    found, text = one.kept(pruning.PRUNING_FILE), one.data[0]
+    if one.is_of_others(pruning.PRUNING_FILE):
         words = ["--source", text.source, "--target", text.target, "--skip", found["first_line"] - 1]
         words += ["--sentences", found["sentences"], "--points", len(found["left"]), "--orders", len(found["random"])]
         yield one.command("prune", *words)
 
 
-def align(one: Release) -> Iterator[Words]:
-    if one.is_of_others(rates.FILE):
+def align_commands(one: Release) -> Iterator[CommandWords]:
+    if one.is_of_others(measure.ALIGNMENT_FILE):
         yield one.command("align")
 
 
-def attribution(one: Release) -> Iterator[Words]:
-    yield from _on_first_text(one, "attribution", attribution_scores.FILE)
+def attribution_commands(one: Release) -> Iterator[CommandWords]:
+    yield from _first_text_commands(one, "attribution", attribution.ATTRIBUTION_FILE)
 
 
-def familiar(one: Release) -> Iterator[Words]:
-    yield from _on_first_text(one, "familiarity", familiarity.FILE)
+def familiarity_commands(one: Release) -> Iterator[CommandWords]:
+    yield from _first_text_commands(one, "familiarity", in_domain_score.FAMILIARITY_FILE)
 
 
-def _on_first_text(one: Release, name: str, file: str) -> Iterator[Words]:
+def _first_text_commands(one: Release, name: str, file: str) -> Iterator[CommandWords]:
     found, text = one.kept(file), one.data[0]
     if one.is_of_others(file):
         words = ["--data", text.folder, "--split", text.split, "--set", found["set"]]
         yield one.command(name, *words, "--sentences", found["sentences"])
 
 
-def timeline(one: Release) -> Iterator[Words]:
-    found, text = one.kept(timeline_table.FILE), one.data[0]
-    if snapshot_steps(one.folder) and (not found or one.is_of_others(timeline_table.FILE)):
+def timeline_commands(one: Release) -> Iterator[CommandWords]:
+    found, text = one.kept(timeline.TIMELINE_FILE), one.data[0]
+    if list_snapshot_steps(one.folder) and (not found or one.is_of_others(timeline.TIMELINE_FILE)):
         words = ["--source", text.source, "--target", text.target, "--sentences", found.get("sentences", 500)]
         yield one.command("timeline", *words, *(["--costs"] if "cost" in found.get("heads", ()) else []))
 
 
-def in_8_bits(one: Release) -> Iterator[Words]:
+def measure_int8_loss(one: Release) -> Iterator[CommandWords]:
     """No command of its own: what 8 bits lose is measured at a release alone."""
     text = one.data[0]
-    if one.is_of_others(eight_bits.FILE) or not one.kept(eight_bits.FILE):
-        translator = Translator.load(one.folder, chosen_device(one.device))
+    if one.is_of_others(eight_bits.INT8_FILE) or not one.kept(eight_bits.INT8_FILE):
+        translator = Translator.load(one.folder, choose_device(one.device))
         pairs = read_pairs([text.folder], text.source_language, text.target_language, text.split)
-        found = eight_bits.measure(translator, pairs, f"{text.folder.name}/{text.source.name}")
-        eight_bits.write(one.folder, found)
+        found = eight_bits.measure_eight_bits(translator, pairs, f"{text.folder.name}/{text.source.name}")
+        eight_bits.write_eight_bits(one.folder, found)
         print(say("BLEU {half:.2f}, in 8 bits {int8:.2f}", half=found.half, int8=found.int8))
     yield from ()
 
 
-PARTS: dict[str, Callable[[Release], Iterator[Words]]] = {
-    "scores": scores,
-    "quality": quality,
-    "atlas": atlas,
-    "prune": prune,
-    "align": align,
-    "attribution": attribution,
-    "familiarity": familiar,
-    "timeline": timeline,
-    "int8": in_8_bits,
+RELEASE_PARTS: dict[str, Callable[[Release], Iterator[CommandWords]]] = {
+    "scores": score_commands,
+    "quality": quality_commands,
+    "atlas": atlas_commands,
+    "prune": prune_commands,
+    "align": align_commands,
+    "attribution": attribution_commands,
+    "familiarity": familiarity_commands,
+    "timeline": timeline_commands,
+    "int8": measure_int8_loss,
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_release_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", help=say("name below checkpoints/ or a folder"))
     parser.add_argument(
         "--data",
@@ -217,44 +219,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=say("data folders; everything but scores is measured on the first one"),
     )
     parser.add_argument("--split", default="dev", help=say("the text to measure on: SPLIT.en, SPLIT.de (default dev)"))
-    parser.add_argument("--only", choices=[*PARTS, "claims"], nargs="+", help=say("these parts alone"))
+    parser.add_argument("--only", choices=[*RELEASE_PARTS, "claims"], nargs="+", help=say("these parts alone"))
     parser.add_argument("--device", help=say("cpu or cuda (default: the GPU when there is one)"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_release(arguments: argparse.Namespace) -> int:
     """Run every part, then the tests that hold what is said of released models.
 
     What was already measured of these weights is left as it is, so that the same command goes on where it ended.
     """
-    folder = folder_of(arguments.checkpoint)
-    check_writable(folder / eight_bits.FILE)
+    folder = find_checkpoint_folder(arguments.checkpoint)
+    check_writable(folder / eight_bits.INT8_FILE)
     card = read_facts(folder)["card"]
     languages = (str(card.get("source_language", "")), str(card.get("target_language", "")))
-    texts = [Text(one, arguments.split, *languages) for one in arguments.data]
-    one = Release(folder, sha256((folder / WEIGHTS).read_bytes())[:12], texts, arguments.device)
-    asked = arguments.only or [*PARTS, "claims"]
-    for name in (name for name in PARTS if name in asked):
+    texts = [DataText(one, arguments.split, *languages) for one in arguments.data]
+    one = Release(folder, sha256_hex((folder / WEIGHTS_FILE).read_bytes())[:12], texts, arguments.device)
+    asked = arguments.only or [*RELEASE_PARTS, "claims"]
+    for name in (name for name in RELEASE_PARTS if name in asked):
         print(f"== {name}", flush=True)
-        for words in PARTS[name](one):
-            if code := _command(words):
+        for words in RELEASE_PARTS[name](one):
+            if code := _run_command(words):
                 return code
-    return _claims() if "claims" in asked else 0
+    return _run_claim_tests() if "claims" in asked else 0
 
 
-def _command(words: Words) -> int:
-    add_arguments, run = COMMANDS[words[0]]
+def _run_command(words: CommandWords) -> int:
+    add_arguments, run = RELEASE_COMMANDS[words[0]]
     parser = argparse.ArgumentParser(prog=words[0])
     add_arguments(parser)
     return run(parser.parse_args(words[1:]))
 
 
-def _claims() -> int:
+def _run_claim_tests() -> int:
     """Say which tests of what is said of released models fail; nothing where the project's tests are not there."""
-    files = [str(ROOT / "tests" / one) for one in CLAIMS]
+    files = [str(PROJECT_ROOT / "tests" / one) for one in CLAIM_TESTS]
     if not all(Path(one).exists() for one in files):
         return 0
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "--no-header", "--tb=no", *files]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
     failed = [line.removeprefix("FAILED ") for line in done.stdout.splitlines() if line.startswith("FAILED ")]
     if not failed:
         print(done.stdout if done.returncode else say("All that is said of released models holds."))

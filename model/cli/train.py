@@ -16,31 +16,43 @@ import torch
 from tqdm import tqdm
 
 from ..atomic_write import atomic_write, write_file
-from ..checkpoint.bleu_scores import CARD
-from ..checkpoint.card import model_card
-from ..checkpoint.files import OUTPUT
-from ..checkpoint.history import HISTORY, HistoryRow
-from ..checkpoint.load import Checkpoint, load_checkpoint, save_checkpoint, unique_weights
-from ..checkpoint.recipe import FREE, RECIPE, Recipe
-from ..checkpoint.snapshots import release_snapshots
-from ..devices import chosen_device
-from ..language.say import listed, say
-from ..network.config import TransformerConfig
-from ..network.presets import preset
+from ..checkpoint.card import make_model_card
+from ..checkpoint.load import (
+    OUTPUT_FOLDER,
+    Checkpoint,
+    load_checkpoint,
+    release_snapshots,
+    save_checkpoint,
+    unique_weights,
+)
+from ..checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow
+from ..checkpoint.recipe import RECIPE_FILE, WEIGHT_FREE_FIELDS, Recipe
+from ..devices import choose_device
+from ..language import join_items, say
+from ..network.config import TransformerConfig, make_preset_config
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
-from ..training import copies, frames
-from ..training.data import Batches, Pair, Phase, drawn, how_often, read_pairs, read_rewritten, read_table, unlike
-from ..training.processes import WorkerLostError, process_group
-from ..training.trainer import STATE, Trainer
-from ..training.warm_start import begin_with
+from ..training import synthetic
+from ..training.data import (
+    Batches,
+    SentencePair,
+    TrainingPhase,
+    compute_pair_frequencies,
+    copy_starting_weights,
+    differs_from_dev,
+    draw_pairs,
+    read_pair_table,
+    read_pairs,
+    read_rewritten_pairs,
+)
+from ..training.trainer import STATE_FILE, Trainer, WorkerLostError, join_process_group
 from ..translate import Translator
 
-SLICE = 20_000
+TEXTS_A_SLICE = 20_000
 """Texts cut into pieces at a time: a list of Python's numbers is ten times as large as what is kept."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, required=True, help=say("the recipe, e.g. checkpoints/NAME/recipe.json"))
     parser.add_argument("--data", type=Path, nargs="+", required=True, help=say("folders with train.XX and dev.XX"))
     parser.add_argument(
@@ -57,14 +69,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=int, help=say("stop (resumably) after this step instead of the recipe's last"))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_train(arguments: argparse.Namespace) -> int:
     recipe = Recipe.load(arguments.config)
     if arguments.steps is not None and arguments.steps < 1:
         raise ValueError(say("--steps is {steps}; it must be at least 1.", steps=arguments.steps))
-    device = chosen_device(arguments.device)
+    device = choose_device(arguments.device)
     try:
-        with process_group(device) as (rank, world):
-            _train(recipe, arguments, device, rank, world)
+        with join_process_group(device) as (rank, world):
+            _train_checkpoint(recipe, arguments, device, rank, world)
     except WorkerLostError as error:
         print(error, file=sys.stderr)
         return 1
@@ -76,46 +88,48 @@ def build_config(recipe: Recipe) -> TransformerConfig:
     sizes = {"vocab_size": recipe.vocab_size, "target_vocab_size": recipe.vocab_size}
     fields = sizes | recipe.model
     try:
-        return preset(fields.pop("preset"), **fields) if "preset" in fields else TransformerConfig(**fields)
+        return make_preset_config(fields.pop("preset"), **fields) if "preset" in fields else TransformerConfig(**fields)
     except TypeError as error:
         raise ValueError(say("The recipe's model cannot be built: {error}.", error=error)) from error
 
 
-def _train(recipe: Recipe, arguments: argparse.Namespace, device: torch.device, rank: int, world: int) -> None:
+def _train_checkpoint(
+    recipe: Recipe, arguments: argparse.Namespace, device: torch.device, rank: int, world: int
+) -> None:
     folder = arguments.state or Path("runs") / recipe.name
     folder.mkdir(parents=True, exist_ok=True)
-    texts = _texts(recipe, arguments.data, arguments.config.parent)
+    texts = _read_phase_texts(recipe, arguments.data, arguments.config.parent)
     if rank == 0 and recipe.unlike_dev:
-        print(*(_left_out(text) for text in texts), sep="\n", flush=True)
-    start = _start(recipe, arguments)
-    tokenizer = _kept(recipe, start) or _tokenizer(recipe, texts[0], folder, rank)
-    batches = _batches(recipe, texts, tokenizer)
+        print(*(_left_out_text(text) for text in texts), sep="\n", flush=True)
+    start = _load_start(recipe, arguments)
+    tokenizer = _keep_start_tokenizer(recipe, start) or _learn_tokenizer(recipe, texts[0], folder, rank)
+    batches = _make_batches(recipe, texts, tokenizer)
     del texts
     torch.manual_seed(recipe.seed)
     model = Transformer(build_config(recipe)).to(device)
     if start:
-        begin_with(model, tokenizer, start)
+        copy_starting_weights(model, tokenizer, start)
     trainer = Trainer(recipe, model, batches, folder, rank, world)
     dev = read_pairs(arguments.data[:1], recipe.source_language, recipe.target_language, recipe.dev_split)
     dev = dev[: recipe.evaluate_sentences]
     last = min(arguments.steps or recipe.steps, recipe.steps)
-    _follow(trainer, lambda model: _bleu(model, tokenizer, dev), last, show=rank == 0)
+    _run_trainer(trainer, lambda model: _measure_bleu(model, tokenizer, dev), last, show=rank == 0)
     if rank == 0 and trainer.step >= recipe.steps:
-        output = arguments.output or OUTPUT / recipe.name
-        _release(trainer, tokenizer, output)
-        _keep_beside(recipe, arguments.config.parent, output)
+        output = arguments.output or OUTPUT_FOLDER / recipe.name
+        _write_checkpoint(trainer, tokenizer, output)
+        _copy_recipe_files(recipe, arguments.config.parent, output)
 
 
-def _keep_beside(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
+def _copy_recipe_files(recipe: Recipe, beside: Path, output: Path, kept: frozenset[str] = frozenset()) -> None:
     """Copy to the checkpoint what its recipe names: own text, the recipe that training began with, what that names."""
     own_text = {recipe.frames, *recipe.written, *recipe.decay_written, recipe.rewritten}
     for name in {*own_text, recipe.begin_from} - {"", *kept}:
         shutil.copyfile(beside / name, output / name)
     if recipe.begin_from and recipe.begin_from not in kept:
-        _keep_beside(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
+        _copy_recipe_files(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
 
 
-def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
+def _load_start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
     """The checkpoint that training begins with. ValueError unless it was trained as the recipe asks."""
     folder, asked = arguments.begin, recipe.begin_from
     if bool(folder) != bool(asked):
@@ -130,56 +144,58 @@ def _start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
         )
     if not folder:
         return None
-    own, wanted = (dataclasses.asdict(Recipe.load(one)) for one in (folder / RECIPE, arguments.config.parent / asked))
-    differing = sorted(name for name in own if own[name] != wanted[name] and name not in FREE)
+    own, wanted = (
+        dataclasses.asdict(Recipe.load(one)) for one in (folder / RECIPE_FILE, arguments.config.parent / asked)
+    )
+    differing = sorted(name for name in own if own[name] != wanted[name] and name not in WEIGHT_FREE_FIELDS)
     if differing:
         raise ValueError(
             say(
                 "{folder} was not trained by {recipe}: its {fields} differ.",
                 folder=folder,
                 recipe=asked,
-                fields=listed(differing),
+                fields=join_items(differing),
             )
         )
     return load_checkpoint(folder)
 
 
-class Text(NamedTuple):
+class PhaseText(NamedTuple):
     """What is trained on until the learning rate falls, or while it does."""
 
-    pairs: list[Pair]
+    pairs: list[SentencePair]
     often: np.ndarray
     """How often each pair is used in one pass, above 0."""
     left_out: int
     """Pairs that are almost dev sentences."""
 
 
-def _texts(recipe: Recipe, folders: list[Path], beside: Path) -> list[Text]:
+def _read_phase_texts(recipe: Recipe, folders: list[Path], beside: Path) -> list[PhaseText]:
     """The text of each phase."""
     texts = {
         one.absolute().name: read_pairs([one], recipe.source_language, recipe.target_language, "train")
         for one in folders
     }
     if recipe.frames:
-        texts["frames"] = frames.filled(frames.read(beside / recipe.frames), recipe.seed)
+        texts["frames"] = synthetic.fill_frames(synthetic.read_frames(beside / recipe.frames), recipe.seed)
     if recipe.written:
-        texts["written"] = _written(recipe.written, beside)
-    dev = _dev_sources(recipe, folders) if recipe.unlike_dev else []
-    phases = [_mixed(texts, recipe.mixture, dev)]
+        texts["written"] = _read_written_pairs(recipe.written, beside)
+    dev = _read_dev_sources(recipe, folders) if recipe.unlike_dev else []
+    phases = [_mix_pairs(texts, recipe.mixture, dev)]
     if recipe.decay_mixture is not None:
         if recipe.rewritten:
-            texts["rewritten"] = read_rewritten(beside / recipe.rewritten, texts)
+            texts["rewritten"] = read_rewritten_pairs(beside / recipe.rewritten, texts)
         if recipe.decay_written:
-            texts["written"] = [*texts.get("written", ()), *_written(recipe.decay_written, beside)]
-        phases.append(_mixed(texts, recipe.decay_mixture, dev))
+            texts["written"] = [*texts.get("written", ()), *_read_written_pairs(recipe.decay_written, beside)]
+        phases.append(_mix_pairs(texts, recipe.decay_mixture, dev))
     return phases
 
 
-def _written(names: list[str], beside: Path) -> list[Pair]:
-    return [pair for name in names for pair in read_table(beside / name)]
+def _read_written_pairs(names: list[str], beside: Path) -> list[SentencePair]:
+    return [pair for name in names for pair in read_pair_table(beside / name)]
 
 
-def _left_out(text: Text) -> str:
+def _left_out_text(text: PhaseText) -> str:
     every = len(text.pairs) + text.left_out
     return say(
         "{left_out:,} of {every:,} pairs ({share:.1%}) are left out: almost dev sentences.",
@@ -189,63 +205,63 @@ def _left_out(text: Text) -> str:
     )
 
 
-def _mixed(texts: Mapping[str, list[Pair]], mixture: Mapping[str, float], dev: list[str]) -> Text:
+def _mix_pairs(texts: Mapping[str, list[SentencePair]], mixture: Mapping[str, float], dev: list[str]) -> PhaseText:
     """The pairs that a mixture uses and that are not almost a dev sentence."""
-    often = how_often(mixture, list(texts), [len(pairs) for pairs in texts.values()])
+    often = compute_pair_frequencies(mixture, list(texts), [len(pairs) for pairs in texts.values()])
     pairs = [pair for text in texts.values() for pair in text]
     used = np.flatnonzero(often)
-    kept = used[unlike([pairs[i][0] for i in used], dev)] if dev else used
-    return Text([pairs[i] for i in kept], often[kept], len(used) - len(kept))
+    kept = used[differs_from_dev([pairs[i][0] for i in used], dev)] if dev else used
+    return PhaseText([pairs[i] for i in kept], often[kept], len(used) - len(kept))
 
 
-def _dev_sources(recipe: Recipe, folders: list[Path]) -> list[str]:
+def _read_dev_sources(recipe: Recipe, folders: list[Path]) -> list[str]:
     """The source side of every dev text."""
     languages = (recipe.source_language, recipe.target_language)
     with_dev = [one for one in folders if (one / f"{recipe.dev_split}.{recipe.source_language}").is_file()]
     return [source for source, _ in read_pairs(with_dev, *languages, recipe.dev_split)]
 
 
-def _batches(recipe: Recipe, texts: list[Text], tokenizer: Tokenizer) -> Batches:
+def _make_batches(recipe: Recipe, texts: list[PhaseText], tokenizer: Tokenizer) -> Batches:
     """Batches of the pairs of each phase and of the copies that the recipe adds to them."""
     sides: tuple[list[array[int]], list[array[int]]] = ([], [])
     often = []
     for text in texts:
-        kinds = _copies(recipe, text.pairs) if text.pairs else ()
+        kinds = _make_copies(recipe, text.pairs) if text.pairs else ()
         everything = [*text.pairs, *(pair for one in kinds for pair in one.pairs)]
-        often.append(_often_of_all(text.often, kinds, 1 + recipe.resegmented))
+        often.append(_count_uses(text.often, kinds, 1 + recipe.resegmented))
         for side, ids in enumerate(sides):
-            ids.extend(_pieces(recipe, tokenizer, [pair[side] for pair in everything]))
+            ids.extend(_encode_texts(recipe, tokenizer, [pair[side] for pair in everything]))
     phases = [
-        Phase(done, np.concatenate([one if one is own else np.zeros(len(one)) for one in often]))
+        TrainingPhase(done, np.concatenate([one if one is own else np.zeros(len(one)) for one in often]))
         for done, own in zip((0, recipe.decay_begins), often, strict=False)
     ]
     return Batches(*sides, recipe.tokens_per_batch, recipe.longest, recipe.seed, phases)
 
 
-def _copies(recipe: Recipe, pairs: list[Pair]) -> tuple[copies.Copies, ...]:
+def _make_copies(recipe: Recipe, pairs: list[SentencePair]) -> tuple[synthetic.PairCopies, ...]:
     return (
-        copies.sloppy_copies(pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes),
-        copies.joined_copies(pairs, recipe.joined_share, recipe.seed),
-        copies.shouted_copies(pairs, recipe.shouted_share, recipe.seed),
-        copies.renumbered_copies(pairs, recipe.renumbered, recipe.seed),
-        copies.renamed_copies(pairs, recipe.renamed_share, recipe.seed),
+        synthetic.make_sloppy_copies(pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes),
+        synthetic.make_joined_copies(pairs, recipe.joined_share, recipe.seed),
+        synthetic.make_shouted_copies(pairs, recipe.shouted_share, recipe.seed),
+        synthetic.make_renumbered_copies(pairs, recipe.renumbered, recipe.seed),
+        synthetic.make_renamed_copies(pairs, recipe.renamed_share, recipe.seed),
     )
 
 
-def _often_of_all(often: np.ndarray, kinds: Sequence[copies.Copies], times: int) -> np.ndarray:
+def _count_uses(often: np.ndarray, kinds: Sequence[synthetic.PairCopies], times: int) -> np.ndarray:
     """How often the pairs and their copies are used, each `times` times over."""
     return np.tile(np.concatenate([often, *(often[one.origins].min(axis=1) for one in kinds)]), times)
 
 
-def _pieces(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> Iterator[array[int]]:
+def _encode_texts(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> Iterator[array[int]]:
     """The ids of all texts, then as often as the recipe asks those of the same in other pieces; four bytes an id."""
-    for start in range(0, len(texts), SLICE):
-        yield from (array("i", ids) for ids in tokenizer.encode_ids(texts[start : start + SLICE]))
+    for start in range(0, len(texts), TEXTS_A_SLICE):
+        yield from (array("i", ids) for ids in tokenizer.encode_ids(texts[start : start + TEXTS_A_SLICE]))
     for seed in range(recipe.seed, recipe.seed + recipe.resegmented):
         yield from (array("i", ids) for ids in tokenizer.sample_ids(texts, recipe.merge_dropout, seed))
 
 
-def _kept(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
+def _keep_start_tokenizer(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
     """The tokenizer of the checkpoint that training begins with, where the recipe keeps it."""
     if not start or not recipe.keep_tokenizer:
         return None
@@ -261,15 +277,15 @@ def _kept(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
     return start.tokenizer
 
 
-def _tokenizer(recipe: Recipe, text: Text, folder: Path, rank: int) -> Tokenizer:
+def _learn_tokenizer(recipe: Recipe, text: PhaseText, folder: Path, rank: int) -> Tokenizer:
     """The run's own tokenizer, of its first pass; every process learns the same one, so none waits for another.
 
     One that no state goes with may be of a run begun otherwise, and is learned again.
     """
     path = folder / "tokenizer.model"
-    if path.exists() and (folder / STATE).exists():
+    if path.exists() and (folder / STATE_FILE).exists():
         return Tokenizer.load(path)
-    first_pass = drawn(text.often, np.random.default_rng((recipe.seed, 0)))
+    first_pass = draw_pairs(text.often, np.random.default_rng((recipe.seed, 0)))
     sentences = [sentence for number in first_pass for sentence in text.pairs[number]]
     tokenizer = Tokenizer.train(
         sentences, recipe.vocab_size, recipe.character_coverage, recipe.byte_fallback, recipe.split_digits
@@ -280,17 +296,17 @@ def _tokenizer(recipe: Recipe, text: Text, folder: Path, rank: int) -> Tokenizer
     return tokenizer
 
 
-def _follow(trainer: Trainer, evaluate: Callable[[Transformer], float], last: int, show: bool) -> None:
+def _run_trainer(trainer: Trainer, evaluate: Callable[[Transformer], float], last: int, show: bool) -> None:
     """Run to the step `last` under a progress bar with loss, tokens/s and time left."""
     with tqdm(total=last, initial=trainer.step, unit=say("step"), disable=not show, mininterval=5) as bar:
         for row in trainer.run(evaluate, last):
             bar.update(row.step - bar.n)
             bar.set_postfix(loss=row.loss, tokens_s=row.tokens_per_second)
             if row.bleu is not None:
-                bar.write(_line(row))
+                bar.write(_progress_line(row))
 
 
-def _line(row: HistoryRow) -> str:
+def _progress_line(row: HistoryRow) -> str:
     return say(
         "step {step} · epoch {epoch} · loss {loss} · dev BLEU {bleu} · {seconds} s",
         step=row.step,
@@ -301,7 +317,7 @@ def _line(row: HistoryRow) -> str:
     )
 
 
-def _bleu(model: Transformer, tokenizer: Tokenizer, dev: list[Pair]) -> float:
+def _measure_bleu(model: Transformer, tokenizer: Tokenizer, dev: list[SentencePair]) -> float:
     import sacrebleu  # what only training and evaluation need is not asked of people who run the app
 
     checkpoint = Checkpoint("dev", model.eval(), tokenizer, card={})
@@ -309,7 +325,7 @@ def _bleu(model: Transformer, tokenizer: Tokenizer, dev: list[Pair]) -> float:
     return sacrebleu.corpus_bleu(found, [[target for _, target in dev]]).score
 
 
-def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
+def _write_checkpoint(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
     """Average the last weights and write the checkpoint folder; recipe, history, snapshots and a card beside them."""
     weights = trainer.average_weights()
     with torch.no_grad():
@@ -319,9 +335,9 @@ def _release(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> None:
     card = {"source_language": recipe.source_language, "target_language": recipe.target_language, **recipe.facts}
     checkpoint = Checkpoint(recipe.name, trainer.model, tokenizer, card)
     save_checkpoint(checkpoint, output)
-    recipe.save(output / RECIPE)
-    if not (output / CARD).exists():  # one written by hand says more
-        write_file(output / CARD, model_card(checkpoint, recipe, output))
-    shutil.copyfile(trainer.folder / HISTORY, output / HISTORY)
+    recipe.save(output / RECIPE_FILE)
+    if not (output / CARD_FILE).exists():  # one written by hand says more
+        write_file(output / CARD_FILE, make_model_card(checkpoint, recipe, output))
+    shutil.copyfile(trainer.folder / HISTORY_FILE, output / HISTORY_FILE)
     release_snapshots(trainer.folder, output)
     print(say("Wrote {path}", path=output))

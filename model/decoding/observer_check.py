@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..language.say import say, sentences
-from ..network.attention import AttentionPath, attention_path, chosen_path
+from ..language import join_sentences, say
+from ..network.attention import AttentionPath, choose_attention_path, force_attention_path
 from ..network.autoregressive import AutoregressiveModel
-from .steps import DecodingStep
-from .teacher_forcing import forced_log_probs, replayed_log_probs
+from .greedy import DecodingStep, replay_log_probs, teacher_forced_log_probs
 
-ROUNDING = 1e-3
+KERNEL_ROUNDING = 1e-3
 """Log-probabilities of float32 that two kernels compute differ by less, in nats."""
 
 
@@ -60,13 +59,15 @@ class ObserverCheck:
         )
         if self.path == "explicit" or self.difference == 0 or self.by_capture != 0:
             return compared
-        if self.difference > ROUNDING:
+        if self.difference > KERNEL_ROUNDING:
             more = say(
                 "That is more than the rounding of two kernels explains, which stays below {rounding}.",
-                rounding=ROUNDING,
+                rounding=KERNEL_ROUNDING,
             )
-            return sentences(compared, more)
-        return sentences(compared, say("This is expected: the two kernels add in another order, and round otherwise."))
+            return join_sentences(compared, more)
+        return join_sentences(
+            compared, say("This is expected: the two kernels add in another order, and round otherwise.")
+        )
 
 
 def check_observer(
@@ -78,17 +79,17 @@ def check_observer(
     again, on the tokens that were written. A single forward pass over those would be cheaper but rounds otherwise, so
     that no difference below its rounding could be told from none. Interventions open in this thread take part.
     """
-    again = forced_log_probs if one_pass else replayed_log_probs
-    ids, kept = [step.token_id for step in steps], _kept(steps)
-    path, found = chosen_path(source.device), again(model, source, ids)
+    again = teacher_forced_log_probs if one_pass else replay_log_probs
+    ids, kept = [step.token_id for step in steps], _collect_log_probs(steps)
+    path, found = choose_attention_path(source.device), again(model, source, ids)
     difference = by_capture = _largest_difference(kept, found)
     if path != "explicit" and difference:
-        with attention_path("explicit"):
+        with force_attention_path("explicit"):
             by_capture = _largest_difference(kept, again(model, source, ids))
     return ObserverCheck(path, difference, by_capture, len(kept))
 
 
-def _kept(steps: Sequence[DecodingStep]) -> dict[tuple[int, int], float]:
+def _collect_log_probs(steps: Sequence[DecodingStep]) -> dict[tuple[int, int], float]:
     """(step, token) -> its log-probability, of all that T steps say."""
     found = {(row, one.token_id): one.log_prob for row, step in enumerate(steps) for one in step.candidates}
     return found | {(row, step.token_id): step.log_prob for row, step in enumerate(steps)}

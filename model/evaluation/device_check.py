@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..decoding.greedy import teacher_forced_log_probs
 from ..decoding.observer_check import ObserverCheck
-from ..decoding.teacher_forcing import forced_log_probs
-from ..language.say import say
+from ..language import say
 from ..network.config import EOS_ID
 from ..translate import Translator
 
-SAME_TEXTS = 0.99
+LEAST_SAME_TEXTS = 0.99
 """The least share of sentences whose greedy translations are equal."""
-CLOSE = 1e-3
+LOG_PROB_TOLERANCE = 1e-3
 """Log-probabilities, in nats, and logits may differ so far."""
-CLOSE_WEIGHTS = 1e-4
+WEIGHT_TOLERANCE = 1e-4
 """Attention weights may differ so far."""
 
 
@@ -50,10 +50,13 @@ class DeviceCheck:
     def faults(self) -> tuple[str, ...]:
         """What is outside of the limits, in words; nothing where all is well."""
         found = (
-            (self.same < SAME_TEXTS * self.sentences and self.lead > CLOSE, say("translations differ")),
-            (not self.lead <= CLOSE, say("another token was clearly more probable")),
-            (not self.log_probs <= CLOSE, say("log-probabilities differ")),
-            (not self.weights <= CLOSE_WEIGHTS, say("attention differs")),
+            (
+                self.same < LEAST_SAME_TEXTS * self.sentences and self.lead > LOG_PROB_TOLERANCE,
+                say("translations differ"),
+            ),
+            (not self.lead <= LOG_PROB_TOLERANCE, say("another token was clearly more probable")),
+            (not self.log_probs <= LOG_PROB_TOLERANCE, say("log-probabilities differ")),
+            (not self.weights <= WEIGHT_TOLERANCE, say("attention differs")),
             (self.observer.by_capture != 0, say("looking changes the outputs")),
         )
         return tuple(text for is_so, text in found if is_so)
@@ -62,12 +65,14 @@ class DeviceCheck:
 @torch.inference_mode()
 def check_device(cpu: Translator, there: Translator, texts: Sequence[str]) -> DeviceCheck:
     """Translate the texts with both translators, which hold the same model, and compare. InputError as they raise."""
-    pairs = [_greedy(translator, texts) for translator in (cpu, there)]
-    leads, differences = zip(*(_compared(cpu, there, *one) for one in zip(texts, *pairs, strict=True)), strict=True)
+    pairs = [_translate_greedily(translator, texts) for translator in (cpu, there)]
+    leads, differences = zip(
+        *(_compare_translations(cpu, there, *one) for one in zip(texts, *pairs, strict=True)), strict=True
+    )
     shown = there.translate(texts[0])
     reading = cpu.force(texts[0], shown.target_ids).trace
     maps = [(one.weights, reading.maps[kind].weights) for kind, one in shown.trace.maps.items()]
-    tokens_per_second, memory = _speed(there, texts)
+    tokens_per_second, memory = _measure_speed(there, texts)
     return DeviceCheck(
         cpu.name,
         str(there.device),
@@ -82,18 +87,18 @@ def check_device(cpu: Translator, there: Translator, texts: Sequence[str]) -> De
     )
 
 
-def _greedy(translator: Translator, texts: Sequence[str]) -> list[tuple[int, ...]]:
+def _translate_greedily(translator: Translator, texts: Sequence[str]) -> list[tuple[int, ...]]:
     """One at a time, as a page does: the ids written, </s> included."""
     return [translator.translate(text, capture=False).target_ids for text in texts]
 
 
-def _compared(
+def _compare_translations(
     cpu: Translator, there: Translator, text: str, expected: Sequence[int], found: Sequence[int]
 ) -> tuple[float, float]:
     """The CPU's lead where the two translations part, 0 where they do not; the largest difference of a log-prob."""
     source = torch.tensor([cpu.encode(text).ids], device=cpu.device)
-    ours = forced_log_probs(cpu.model, source, expected)
-    theirs = forced_log_probs(there.model, source.to(there.device), expected).to(ours.device)
+    ours = teacher_forced_log_probs(cpu.model, source, expected)
+    theirs = teacher_forced_log_probs(there.model, source.to(there.device), expected).to(ours.device)
     finite = ours.isfinite() & theirs.isfinite()
     difference = float((ours - theirs)[finite].abs().max())
     padded = zip((*expected, EOS_ID), (*found, EOS_ID), strict=False)
@@ -102,7 +107,7 @@ def _compared(
     return lead, difference
 
 
-def _speed(translator: Translator, texts: Sequence[str]) -> tuple[float, int]:
+def _measure_speed(translator: Translator, texts: Sequence[str]) -> tuple[float, int]:
     """Tokens a second of a batch, and bytes of memory."""
     is_gpu = translator.device.type == "cuda"
     translator.translate_batch(texts)
@@ -113,9 +118,11 @@ def _speed(translator: Translator, texts: Sequence[str]) -> tuple[float, int]:
     written = translator.translate_batch(texts)
     took = time.perf_counter() - started  # the texts are on the CPU: nothing is left to wait for
     tokens = sum(len(translator.tokenizer.encode(text).ids) for text in written)
-    memory = torch.cuda.max_memory_allocated(translator.device) if is_gpu else _bytes(translator.model.parameters())
+    memory = (
+        torch.cuda.max_memory_allocated(translator.device) if is_gpu else _count_bytes(translator.model.parameters())
+    )
     return tokens / took, memory
 
 
-def _bytes(tensors: Iterator[Any]) -> int:
+def _count_bytes(tensors: Iterator[Any]) -> int:
     return sum(one.numel() * one.element_size() for one in tensors)

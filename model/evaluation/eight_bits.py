@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..atomic_write import write_file
-from ..checkpoint.files import FOLDER
+from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..checkpoint.load import Checkpoint
     from ..network.transformer import Transformer
     from ..translate import Translator
 
-FILE = "int8.json"
+INT8_FILE = "int8.json"
 
 
 @dataclass(frozen=True)
@@ -37,20 +36,20 @@ class EightBits:
     int8: float
 
 
-def quantised(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quantise_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the scales (R,) float32 and the whole numbers (R, C) int8 whose product is nearest to `values` (R, C)."""
     scales = (np.abs(values).max(1) / 127).astype(np.float32)
     return scales, np.rint(values / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
 
 
-def measure(translator: Translator, pairs: Sequence[tuple[str, str]], source: str) -> EightBits:
+def measure_eight_bits(translator: Translator, pairs: Sequence[tuple[str, str]], source: str) -> EightBits:
     """Translate the sources of `pairs` greedily with the model's weights, and with its matrices in 8 bits."""
     import sacrebleu
 
     from ..translate import Translator
 
     checkpoint = translator.checkpoint
-    small = Translator(dataclasses.replace(checkpoint, model=_in_8_bits(checkpoint)))
+    small = Translator(dataclasses.replace(checkpoint, model=_round_to_8_bits(checkpoint)))
     sources, references = (list(side) for side in zip(*pairs, strict=True))
     half, int8 = (
         round(sacrebleu.corpus_bleu(one.translate_batch(sources), [references]).score, 2) for one in (translator, small)
@@ -58,29 +57,31 @@ def measure(translator: Translator, pairs: Sequence[tuple[str, str]], source: st
     return EightBits(checkpoint.hash, source, len(pairs), half, int8)
 
 
-def _in_8_bits(checkpoint: Checkpoint) -> Transformer:
+def _round_to_8_bits(checkpoint: Checkpoint) -> Transformer:
     """The model with every matrix rounded to 8 bits."""
     import torch
 
     from ..checkpoint.load import build_model, to_safetensors, unique_weights
-    from ..pytorch.linear import lay_out
+    from ..torch_layers import reorder_linear_weights
 
     weights = unique_weights(checkpoint.model)
     for name, weight in weights.items():
         if weight.ndim == 2:
-            scales, numbers = quantised(weight.cpu().numpy())
+            scales, numbers = quantise_rows(weight.cpu().numpy())
             weights[name] = torch.from_numpy(scales[:, None] * numbers)
     model = build_model(checkpoint.model.config, to_safetensors(weights, torch.float32), checkpoint.name)
-    lay_out(model.to(next(checkpoint.model.parameters()).device))
+    reorder_linear_weights(model.to(next(checkpoint.model.parameters()).device))
     return model
 
 
-def write(folder: Path, found: EightBits) -> None:
+def write_eight_bits(folder: Path, found: EightBits) -> None:
     """Write int8.json into a checkpoint's folder."""
-    write_file(folder / FILE, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
+    write_file(folder / INT8_FILE, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
 
 
-def read_all(folder: Path = FOLDER) -> Mapping[str, EightBits]:
+def read_all_eight_bits(folder: Path = CHECKPOINTS_FOLDER) -> Mapping[str, EightBits]:
     """Return what was measured of the checkpoints in a folder, by the hash of their weights."""
-    found = [EightBits(**json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob(f"*/{FILE}"))]
+    found = [
+        EightBits(**json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob(f"*/{INT8_FILE}"))
+    ]
     return {one.model_hash: one for one in found}

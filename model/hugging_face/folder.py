@@ -1,45 +1,48 @@
-"""A folder of Hugging Face transformers, as it is named on the command line: ``hf:FOLDER``.
-
-Nothing is downloaded, no code of the folder runs, and only weights in safetensors are read: nothing is unpickled.
-"""
+"""A folder of Hugging Face transformers, as it is named on the command line: ``hf:FOLDER``."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import Any
 from urllib.parse import parse_qsl
 
-from ..language.say import listed, say, sentences, to_say
-from ..live.local_model import LocalError, LocalModel
+from transformers import PreTrainedTokenizerBase
 
-if TYPE_CHECKING:
-    from ..live.live_model import LiveModel
+from ..language import join_items, join_sentences, say, to_say
+from ..runnable_model import Ability, LocalError, LocalModel, RunnableModel
+from ..text.tokenizer import WORD_START, EncodedText
 
-PREFIX = "hf:"
-CONFIG = "config.json"
-SAFE = ("model.safetensors", "model.safetensors.index.json")
-PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
-LAYERS = re.compile("layer|block|expert|depth|stage", re.IGNORECASE)
+# A folder of Hugging Face transformers, as it is named on the command line: ``hf:FOLDER``.
+#
+# Nothing is downloaded, no code of the folder runs, and only weights in safetensors are read: nothing is unpickled.
+
+
+FOLDER_PREFIX = "hf:"
+CONFIG_FILE = "config.json"
+SAFETENSORS_FILES = ("model.safetensors", "model.safetensors.index.json")
+PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
+LAYER_COUNT_NAMES = re.compile("layer|block|expert|depth|stage", re.IGNORECASE)
 """Names of numbers of a configuration that say how many modules are made, before any weight is read."""
-MOST_LAYERS = 1024
-LONGEST = 300
+MAX_LAYERS = 1024
+MAX_ERROR_CHARACTERS = 300
 """Characters of what transformers says of a folder."""
-MISSING = to_say(
+TRANSFORMERS_MISSING_MESSAGE = to_say(
     "Running a Hugging Face folder takes transformers, which is not installed here: pip install transformers"
 )
 
 
-def model_folders(directory: Path) -> list[Path]:
+def find_model_folders(directory: Path) -> list[Path]:
     """Return the folders under a directory that hold a model, by name: the directory's own children. LocalError."""
     if not directory.is_dir():
         raise LocalError(say("There is no folder {directory}.", directory=directory))
-    return sorted(path.parent for path in directory.glob(f"*/{CONFIG}"))
+    return sorted(path.parent for path in directory.glob(f"*/{CONFIG_FILE}"))
 
 
-def open_named(name: str) -> LiveModel | LocalModel:
+def open_model_folder(name: str) -> RunnableModel | LocalModel:
     """Return what runs ``FOLDER`` or ``FOLDER?source=en&target=de``: one that writes, or an encoder, which reads.
 
     The languages are those of a model that writes many. Raises LocalError.
@@ -50,52 +53,56 @@ def open_named(name: str) -> LiveModel | LocalModel:
         raise LocalError(
             say(
                 "{prefix}{name}: {unknown} is unknown; write ?source=en&target=de.",
-                prefix=PREFIX,
+                prefix=FOLDER_PREFIX,
                 name=name,
-                unknown=listed(sorted(unknown)),
+                unknown=join_items(sorted(unknown)),
             )
         )
     folder = Path(path).expanduser()
-    config = _checked(folder)
+    config = _read_checked_config(folder)
     try:
-        from . import load
+        from . import load as hugging_face_load
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "transformers":
-            raise LocalError(say(MISSING)) from error
+            raise LocalError(say(TRANSFORMERS_MISSING_MESSAGE)) from error
         raise
-    return _in_sentences(folder, lambda: load.loaded(folder, config, languages))
+    return _explain_load_errors(folder, lambda: hugging_face_load.load_folder_model(folder, config, languages))
 
 
-def _checked(folder: Path) -> Mapping[str, Any]:
+def _read_checked_config(folder: Path) -> Mapping[str, Any]:
     """What the folder's configuration says, where it can be run at all."""
     if not folder.is_dir():
         raise LocalError(say("There is no folder {folder}.", folder=folder))
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
     except OSError as error:
         raise LocalError(
-            say("{folder} has no {config}: it is no folder of a Hugging Face model.", folder=folder.name, config=CONFIG)
+            say(
+                "{folder} has no {config}: it is no folder of a Hugging Face model.",
+                folder=folder.name,
+                config=CONFIG_FILE,
+            )
         ) from error
     except (ValueError, RecursionError) as error:
-        raise LocalError(say("{folder}: {config} is not JSON.", folder=folder.name, config=CONFIG)) from error
+        raise LocalError(say("{folder}: {config} is not JSON.", folder=folder.name, config=CONFIG_FILE)) from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise LocalError(
             say(
                 "{folder}: {config} names no model_type, so it is no folder of a Hugging Face model.",
                 folder=folder.name,
-                config=CONFIG,
+                config=CONFIG_FILE,
             )
         )
-    _check_layers(folder, config)
+    _check_layer_counts(folder, config)
     if "auto_map" in config:
         raise LocalError(
             say("{folder} needs code that comes with it, and code from a folder is never run.", folder=folder.name)
         )
-    if not any((folder / name).is_file() for name in SAFE):
-        pickled = next((name for name in PICKLED if (folder / name).exists()), None)
+    if not any((folder / name).is_file() for name in SAFETENSORS_FILES):
+        pickled = next((name for name in PICKLE_FILES if (folder / name).exists()), None)
         raise LocalError(
-            sentences(
-                say("{folder} has no weights in safetensors ({file}).", folder=folder.name, file=SAFE[0]),
+            join_sentences(
+                say("{folder} has no weights in safetensors ({file}).", folder=folder.name, file=SAFETENSORS_FILES[0]),
                 say("It has {file}, which is never opened: save it again with model.save_pretrained.", file=pickled)
                 if pickled
                 else "",
@@ -104,27 +111,27 @@ def _checked(folder: Path) -> Mapping[str, Any]:
     return config
 
 
-def _check_layers(folder: Path, config: Mapping[str, Any]) -> None:
+def _check_layer_counts(folder: Path, config: Mapping[str, Any]) -> None:
     """Raise LocalError where a configuration, or one in it, asks for more modules than any model has."""
     within = [config]
     while within:
         for name, value in within.pop().items():
             if isinstance(value, dict):
                 within.append(value)
-            elif isinstance(value, (int, float)) and LAYERS.search(name) and value > MOST_LAYERS:
+            elif isinstance(value, (int, float)) and LAYER_COUNT_NAMES.search(name) and value > MAX_LAYERS:
                 raise LocalError(
                     say(
                         "{folder}: {config} asks for {name} = {value}; at most {most:,} are made.",
                         folder=folder.name,
-                        config=CONFIG,
-                        name=name[:LONGEST],
+                        config=CONFIG_FILE,
+                        name=name[:MAX_ERROR_CHARACTERS],
                         value=str(value)[:20],
-                        most=MOST_LAYERS,
+                        most=MAX_LAYERS,
                     )
                 )
 
 
-def _in_sentences(folder: Path, load: Callable[[], LiveModel | LocalModel]) -> LiveModel | LocalModel:
+def _explain_load_errors(folder: Path, load: Callable[[], RunnableModel | LocalModel]) -> RunnableModel | LocalModel:
     """Whatever a damaged or unusual folder raises inside transformers, as one sentence."""
     try:
         return load()
@@ -132,4 +139,150 @@ def _in_sentences(folder: Path, load: Callable[[], LiveModel | LocalModel]) -> L
         raise
     except Exception as error:  # transformers raises anything, from KeyError to its own
         said = " ".join(str(error).split()) or type(error).__name__
-        raise LocalError(say("{folder} cannot be run: {said}", folder=folder.name, said=said[:LONGEST])) from error
+        raise LocalError(
+            say("{folder} cannot be run: {said}", folder=folder.name, said=said[:MAX_ERROR_CHARACTERS])
+        ) from error
+
+
+# The tokenizer of a folder: texts to the pieces that its model reads and writes, and back.
+
+
+BYTE_LEVEL_SPACE = "\u0120"
+"""How byte-level BPE writes a space, which tells it from other tokenizers."""
+
+
+class FolderTokenizer:
+    """One tokenizer for both sides of a model, which may cut them differently."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, *, continues: bool) -> None:
+        """`size` tokens that the model can write; `continues`: a target goes on where the source, a prompt, ends."""
+        self._tokenizer, self._size, self._continues = tokenizer, size, continues
+        self._lock = Lock()
+        """A fast tokenizer may not be asked by two threads at once."""
+        with self._lock:
+            self._special = set(tokenizer.all_special_tokens)
+            self._byte_level = any(BYTE_LEVEL_SPACE in piece for piece in tokenizer.get_vocab())
+
+    def __len__(self) -> int:
+        return self._size
+
+    def encode(self, text: str) -> EncodedText:
+        return self._encode_text(text)
+
+    def encode_target(self, text: str) -> EncodedText:
+        if self._continues:
+            return self._encode_text(text if text[:1].isspace() else f" {text}", add_special_tokens=False)
+        return self._encode_text(text, target=True)
+
+    def encode_words(self, text: str) -> EncodedText:
+        """Words inside a target, without what every target begins and ends with."""
+        if self._continues:
+            return self.encode_target(text)
+        return self._encode_text(text, target=True, add_special_tokens=False)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        with self._lock:
+            return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    def token(self, token_id: int) -> str:
+        with self._lock:
+            return self._token(token_id)
+
+    def piece_id(self, token: str) -> int | None:
+        with self._lock:
+            if self._byte_level:  # whose vocabulary writes bytes as other characters
+                ids = self._tokenizer(token, add_special_tokens=False)["input_ids"]
+                return int(ids[0]) if len(ids) == 1 and self._token(ids[0]) == token else None
+            pieces = self._tokenizer.get_vocab()
+            found = next((pieces[one] for one in (token, token.replace(" ", WORD_START)) if one in pieces), None)
+            return None if found is None or found == self._tokenizer.unk_token_id else int(found)
+
+    def _encode_text(self, text: str, target: bool = False, **options: Any) -> EncodedText:
+        with self._lock:
+            given = {"text_target": text} if target else {"text": text}
+            ids = tuple(self._tokenizer(**given, **options)["input_ids"])
+            tokens = tuple(self._token(one) for one in ids)
+            unknown = self._find_unknown_words(text) if self._tokenizer.unk_token_id in ids else ()
+        return EncodedText(ids, tokens, unknown)
+
+    def _find_unknown_words(self, text: str) -> tuple[str, ...]:
+        """The words of a text that have a piece the vocabulary does not hold."""
+        unknown = self._tokenizer.unk_token_id
+        read = lambda word: self._tokenizer(word, add_special_tokens=False)["input_ids"]  # noqa: E731
+        return tuple(word for word in text.split() if unknown in read(word))
+
+    def _token(self, token_id: int) -> str:
+        found = self._tokenizer.convert_ids_to_tokens(token_id)
+        if found is None:  # some models have more rows than their tokenizer has pieces
+            return f"<{token_id}>"
+        piece = str(found)
+        if piece in self._special:
+            return piece
+        if self._byte_level:
+            text = str(self._tokenizer.convert_tokens_to_string([piece]))
+            return piece if "\ufffd" in text else text  # a part of a character's bytes is no text yet
+        return piece.replace(WORD_START, " ")
+
+
+# What a folder's model cannot do on the pages, in sentences, and what of its generation settings is not applied.
+
+
+TRANSLATION_LACKS: Mapping[Ability, str] = {
+    "cache check": "",
+    "examples": "",
+    "parts": to_say(
+        "The parts of a logit and of an attention score are not computed for a model from a folder, whose norms and "
+        "feed-forward networks are not known one by one; a model of this project can."
+    ),
+    "position pictures": "",
+    "training": to_say("A folder says nothing of its training; a model of this project can."),
+    "kept measures": to_say(
+        "Alignment, pruning and the course of training are not measured of a model from a folder, whose heads have an "
+        "atlas alone: Map, Head, Search and Projection."
+    ),
+}
+CONTINUATION_LACKS: Mapping[Ability, str] = {
+    **TRANSLATION_LACKS,
+    "atlas": to_say(
+        "Heads are not measured over a corpus for a decoder alone; a model of this project can have an atlas."
+    ),
+    "attribution": to_say("What a word rests on is not computed for a decoder alone; a model of this project can."),
+    "translate": to_say("A decoder alone has no source to attend to."),
+    "word facts": "",
+}
+"""For :meth:`LiveModel.cannot` to say. The empty sentence: what is lacking is a part of a view, which is left out."""
+NO_POSITIONS_MESSAGE = to_say(
+    "No table of positions is added to this model's token embeddings, as where attention itself knows distances "
+    "(relative or rotary positions), so there is none to read and to move."
+)
+NO_STREAMS_LACKS: Mapping[Ability, str] = {
+    "lens": to_say(
+        "The layers of this model hand on more than one stream, so none can be read as if it were the last, nor be put "
+        "into another run."
+    ),
+    "word facts": "",
+}
+UNAPPLIED_SETTINGS: Mapping[str, Any] = {
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "min_length": 0,
+    "min_new_tokens": 0,
+    "begin_suppress_tokens": (),
+}
+"""Settings of generation that would change what is written, and the value at which each does nothing."""
+
+
+def describe_unapplied_settings(settings: Any) -> tuple[str, ...]:
+    """Return what a page has to say of a folder's generation settings, `transformers.GenerationConfig`."""
+    asked = {name: getattr(settings, name, None) for name in UNAPPLIED_SETTINGS}
+    left = [f"{name} {value}" for name, value in asked.items() if value and value != UNAPPLIED_SETTINGS[name]]
+    if not left:
+        return ()
+    return (
+        say(
+            "The folder's generation settings also ask for {settings}, which is not applied here.",
+            settings=join_items(left),
+        ),
+    )

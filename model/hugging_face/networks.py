@@ -1,8 +1,8 @@
-"""Models of transformers behind the interface of our decoding and interventions: two sides, or a decoder alone."""
+"""Models of transformers behind the project's decoding interface, and a test of their streams."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -11,15 +11,18 @@ from torch import LongTensor, Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
-from ..capture.points import AttentionPoints
-from ..network.autoregressive import AutoregressiveModel, Cache, Side
-from ..network.hooks import Stream, record_streams
-from ..network.positional_encoding import AddedPositions
+from ..capture.attention import AttentionPoints
+from ..network.autoregressive import AutoregressiveModel, DecodingCache, Side
+from ..network.hooks import Stream, hook_streams, record_streams
+from ..network.layers import AddedPositions
 from ..trace import Kind
 
-LOGITS = 2**26
+# Models of transformers behind the interface of our decoding and interventions: two sides, or a decoder alone.
+
+
+MAX_LOGITS = 2**26
 """Numbers that one pass returns at most where rows can be passed apart: 256 MB."""
-CONTINUATION = 40
+CONTINUATION_TOKENS = 40
 """Tokens that are written after a prompt unless more are asked for: a text has no natural end there."""
 
 
@@ -55,9 +58,9 @@ class FolderNetwork(AutoregressiveModel):
         return self._ends
 
     def rows_at_once(self, most: int, target_tokens: int) -> int:
-        """So many that their logits, of all tokens, are :data:`LOGITS` numbers."""
+        """So many that their logits, of all tokens, are :data:`MAX_LOGITS` numbers."""
         vocabulary = self.model.get_output_embeddings().weight.shape[0]
-        return max(1, min(most, LOGITS // (target_tokens * vocabulary)))
+        return max(1, min(most, MAX_LOGITS // (target_tokens * vocabulary)))
 
     def token_embedding(self, side: Side) -> nn.Module:
         part = self.part(side).get_input_embeddings()
@@ -83,15 +86,15 @@ class FolderNetwork(AutoregressiveModel):
         with record_streams(self.streams("target")) as found:
             own = self(source, target)
         *before, last = found
-        yield from self.predicted_from(source, target, {name: found[name] for name in before})
+        yield from self.predict_from_streams(source, target, {name: found[name] for name in before})
         yield last, own
 
     def _layers(self, kind: Kind) -> list[nn.Module]:
         """The modules that each hold a self-attention of this kind, in the order in which they run."""
         points = [(path, one) for path, one in self.named_modules() if isinstance(one, AttentionPoints)]
-        return [_layer_of(self, path) for path, one in points if one.kind == kind]
+        return [_find_layer(self, path) for path, one in points if one.kind == kind]
 
-    def _memory(self, memory: Tensor, rows: int, cache: Cache | None) -> Tensor:
+    def _memory(self, memory: Tensor, rows: int, cache: DecodingCache | None) -> Tensor:
         """The memory with a row for each row of the target, kept beside the keys and values."""
         if isinstance(cache, FolderCache) and cache.memory is not None:
             return cache.memory
@@ -125,7 +128,7 @@ class EncoderDecoderNetwork(FolderNetwork):
         return self.model.get_encoder()(input_ids=source, attention_mask=mask[:, 0, 0].long())[0]
 
     def decode(
-        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
+        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: DecodingCache | None = None
     ) -> Tensor:
         """Logits (B, T, V): the head is part of the model, and its generator passes them on."""
         memory = self._memory(memory, len(target), cache)
@@ -152,7 +155,7 @@ class DecoderNetwork(FolderNetwork):
         return self.positions - source_tokens
 
     def usual_limit(self, source_tokens: int) -> int:
-        return CONTINUATION
+        return CONTINUATION_TOKENS
 
     def new_cache(self) -> FolderCache:
         return FolderCache(DynamicCache())
@@ -161,7 +164,7 @@ class DecoderNetwork(FolderNetwork):
         return source
 
     def decode(
-        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
+        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: DecodingCache | None = None
     ) -> Tensor:
         """Logits (B, T, V) after the prompt, whose last token stands for the start of the target."""
         begun = isinstance(cache, FolderCache) and cache.memory is not None
@@ -174,14 +177,55 @@ class DecoderNetwork(FolderNetwork):
         return logits[:, -target.shape[1] :]
 
 
-def _layer_of(network: nn.Module, path: str) -> nn.Module:
+def _find_layer(network: nn.Module, path: str) -> nn.Module:
     """The entry of the list of layers that an attention stands in: the innermost number of its path."""
     parts = path.split(".")
-    at = max(place for place, part in enumerate(parts[:-2]) if part.isdecimal() and _is_list(network, parts[:place]))
+    at = max(
+        place for place, part in enumerate(parts[:-2]) if part.isdecimal() and _is_layer_list(network, parts[:place])
+    )
     return network.get_submodule(".".join(parts[: at + 1]))
 
 
-def _is_list(network: nn.Module, parts: list[str]) -> bool:
+def _is_layer_list(network: nn.Module, parts: list[str]) -> bool:
     """Whether a path leads to the list of a stack's layers, not to that of a layer's sublayers, as T5 has one."""
     found = network.get_submodule(".".join(parts))
     return isinstance(found, nn.ModuleList) and len({type(one) for one in found}) == 1
+
+
+# Whether the residual stream of a folder's model is all that its layers hand on, tried before anybody sees it.
+#
+# A lens reads the stream behind an earlier layer through what follows the last one, and a patch puts a stream of one
+# text into the run of another. Both are wrong for a model that hands on anything beside the stream.
+
+
+STREAM_TOLERANCE = 1e-4
+"""The largest difference of two outputs that are taken for the same, in units of their size."""
+
+
+@torch.inference_mode()
+def has_residual_streams_only(network: FolderNetwork, source: Tensor, target: Tensor) -> bool:
+    """Whether the run of one text becomes that of another, (1, N) ids both, once the other's stream is put into it.
+
+    The streams behind the embedding and behind the last layer are tried, in encoder and decoder; of a decoder alone
+    that behind the last layer.
+    """
+    sides: list[tuple[dict[str, Stream], Callable[[Tensor], Tensor], Tensor]] = []
+    if network.model.config.is_encoder_decoder:
+        sides.append((dict(network.streams("source")), network.encode, source))
+    sides.append((dict(network.streams("target")), lambda ids: network(source, ids), target))
+    for streams, run, ids in sides:
+        if not streams:
+            return False
+        names = [*streams] if len(sides) == 2 else [*streams][-1:]
+        if not all(_can_patch_stream(streams[name], run, ids) for name in dict.fromkeys((names[0], names[-1]))):
+            return False
+    return True
+
+
+def _can_patch_stream(stream: Stream, run: Callable[[Tensor], Tensor], ids: Tensor) -> bool:
+    other = ids.flip(1)
+    with record_streams({"": stream}) as found:
+        expected = run(other)
+    with hook_streams({stream: lambda _: found[""]}):
+        given = run(ids)
+    return float((given - expected).abs().max()) <= STREAM_TOLERANCE * float(expected.abs().max().clamp_min(1e-9))

@@ -14,56 +14,58 @@ import torch
 from torch import Tensor, nn
 
 from ..network.autoregressive import Side
-from ..network.hooks import answered_by
-from ..network.positional_encoding import AddedPositions, sinusoidal_rows
+from ..network.hooks import replace_modules
+from ..network.layers import AddedPositions, compute_sinusoidal_rows
 from .networks import FolderNetwork
 
-BASE = 10_000.0
-TOLERANCE = 1e-5
+SINUSOID_BASE = 10_000.0
+SUM_TOLERANCE = 1e-5
 """The largest difference between a sum that was seen and the one expected, in units of its own size."""
-OF_FORMULA = 1e-3
+FORMULA_TOLERANCE = 1e-3
 """The largest difference of a table in float32 from the formula: angles of late positions are rounded."""
 
-Run = Callable[[], object]
+PositionRun = Callable[[], object]
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _SideRecording:
     """What passed through the modules of one side: outputs by module, and whatever any of them was given."""
 
     outputs: dict[nn.Module, Tensor] = field(default_factory=dict)
     inputs: list[tuple[nn.Module, Tensor]] = field(default_factory=list)
 
 
-def find_added_positions(network: FolderNetwork, run: Run, lengths: Mapping[Side, int]) -> dict[Side, AddedPositions]:
+def find_added_positions(
+    network: FolderNetwork, run: PositionRun, lengths: Mapping[Side, int]
+) -> dict[Side, AddedPositions]:
     """Return what each side adds, of those that have `lengths` tokens in `run`; no side where nothing was seen added.
 
     A table counts if a module gives consecutive rows of it, and the sum of these and the token embeddings, or of these
     and the embeddings times sqrt(D), is what another module is given.
     """
-    found = {side: _added(network, side, run, length) for side, length in lengths.items()}
+    found = {side: _find_side_positions(network, side, run, length) for side, length in lengths.items()}
     return {side: one for side, one in found.items() if one is not None}
 
 
-def _added(network: FolderNetwork, side: Side, run: Run, length: int) -> AddedPositions | None:
+def _find_side_positions(network: FolderNetwork, side: Side, run: PositionRun, length: int) -> AddedPositions | None:
     embedding = network.token_embedding(side)
-    with torch.inference_mode(), _watching(network.part(side), length) as seen:
+    with torch.inference_mode(), _record_side(network.part(side), length) as seen:
         run()
     embedded = seen.outputs.get(embedding)
     if embedded is None:
         return None
     for module, output in seen.outputs.items():
-        place = None if module is embedding else _place(module, output)
-        total = None if place is None else _sum(seen.inputs, embedded, output)
+        place = None if module is embedding else _find_table_rows(module, output)
+        total = None if place is None else _find_sum(seen.inputs, embedded, output)
         if place is not None and total is not None:
-            return _described(network, embedding, module, place, *total)
+            return _make_added_positions(network, embedding, module, place, *total)
     return None
 
 
 @contextmanager
-def _watching(part: nn.Module, length: int) -> Iterator[_Seen]:
+def _record_side(part: nn.Module, length: int) -> Iterator[_SideRecording]:
     """Keep what has a row for each of so many tokens."""
-    seen = _Seen()
+    seen = _SideRecording()
 
     def fits(one: Any) -> bool:
         return isinstance(one, Tensor) and one.is_floating_point() and one.dim() >= 2 and one.shape[-2] == length
@@ -82,7 +84,7 @@ def _watching(part: nn.Module, length: int) -> Iterator[_Seen]:
         yield seen
 
 
-def _place(module: nn.Module, output: Tensor) -> tuple[str, int] | None:
+def _find_table_rows(module: nn.Module, output: Tensor) -> tuple[str, int] | None:
     """The name of the module's table, (rows, D), and the first of the consecutive rows of it that the output is."""
     rows = output.flatten(0, -3)[0] if output.dim() > 2 else output
     tensors = (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False))
@@ -95,17 +97,19 @@ def _place(module: nn.Module, output: Tensor) -> tuple[str, int] | None:
     return None
 
 
-def _sum(inputs: list[tuple[nn.Module, Tensor]], embedded: Tensor, added: Tensor) -> tuple[float, nn.Module] | None:
+def _find_sum(
+    inputs: list[tuple[nn.Module, Tensor]], embedded: Tensor, added: Tensor
+) -> tuple[float, nn.Module] | None:
     """What the embeddings were multiplied by and the first module that was given the sum; None where none was."""
     for factor in (1.0, math.sqrt(embedded.shape[-1])):
         total = embedded * factor + added
         for module, given in inputs:
-            if given.shape == total.shape and (given - total).abs().max() <= TOLERANCE * total.abs().max():
+            if given.shape == total.shape and (given - total).abs().max() <= SUM_TOLERANCE * total.abs().max():
                 return factor, module
     return None
 
 
-def _described(
+def _make_added_positions(
     network: FolderNetwork,
     embedding: nn.Module,
     module: nn.Module,
@@ -121,42 +125,42 @@ def _described(
     def replaced_by(other: Tensor) -> Any:
         copied = copy.deepcopy(own)
         getattr(copied, name).data[first : first + len(rows)] = other.to(table)
-        return answered_by({module: copied})
+        return replace_modules({module: copied})
 
     scale = factor * float(getattr(embedding, "embed_scale", 1.0))
     return AddedPositions(
-        module, rows, _formula(rows, first), replaced_by, factor, scale, "Norm" in type(reader).__name__
+        module, rows, _find_formula(rows, first), replaced_by, factor, scale, "Norm" in type(reader).__name__
     )
 
 
-def _formula(rows: Tensor, first: int) -> Callable[[Tensor], Tensor] | None:
+def _find_formula(rows: Tensor, first: int) -> Callable[[Tensor], Tensor] | None:
     """The formula that a table (P, D) is made by, its positions counted from 0 or from its place in the table."""
     positions = torch.arange(len(rows), dtype=torch.float64, device=rows.device)
-    for form in (_interleaved, _halves, _inclusive):
+    for form in (_interleaved_sinusoids, _sines_before_cosines, _inclusive_sinusoids):
         for offset in (0, first):
-            if (form(positions + offset, width=rows.shape[1]) - rows).abs().max() <= OF_FORMULA:
-                return partial(_counted, form, offset, rows.shape[1])
+            if (form(positions + offset, width=rows.shape[1]) - rows).abs().max() <= FORMULA_TOLERANCE:
+                return partial(_apply_formula, form, offset, rows.shape[1])
     return None
 
 
-def _counted(form: Callable[..., Tensor], offset: int, width: int, positions: Tensor) -> Tensor:
+def _apply_formula(form: Callable[..., Tensor], offset: int, width: int, positions: Tensor) -> Tensor:
     return form(positions + offset, width=width)
 
 
-def _interleaved(positions: Tensor, width: int) -> Tensor:
+def _interleaved_sinusoids(positions: Tensor, width: int) -> Tensor:
     """Section 3.5: sine, cosine, sine, cosine."""
-    return sinusoidal_rows(positions, width, BASE)
+    return compute_sinusoidal_rows(positions, width, SINUSOID_BASE)
 
 
-def _halves(positions: Tensor, width: int) -> Tensor:
+def _sines_before_cosines(positions: Tensor, width: int) -> Tensor:
     """The same with all sines before all cosines, as Marian stores it."""
-    rows = _interleaved(positions, width)
+    rows = _interleaved_sinusoids(positions, width)
     return torch.cat([rows[:, 0::2], rows[:, 1::2]], 1)
 
 
-def _inclusive(positions: Tensor, width: int) -> Tensor:
+def _inclusive_sinusoids(positions: Tensor, width: int) -> Tensor:
     """Sines before cosines with exponents from 0 to 1, as in tensor2tensor and M2M100; an odd D ends in a zero."""
     pairs = width // 2
     exponent = torch.arange(pairs, dtype=torch.float64, device=positions.device) / max(pairs - 1, 1)
-    angle = positions[:, None] / BASE**exponent
+    angle = positions[:, None] / SINUSOID_BASE**exponent
     return torch.cat([angle.sin(), angle.cos(), angle.new_zeros(len(angle), width % 2)], 1)

@@ -22,36 +22,47 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from ..capture.foreign.calls.axes import evidence_of, layout_of
-from ..capture.foreign.calls.block_layouts import block_attention
-from ..capture.foreign.calls.call_site import CallSite, call_site, tensors_in
-from ..capture.foreign.calls.fused_weights import from_arguments, from_scores, unfold_heads
-from ..capture.foreign.head_edits import HeadEdit, HeadEdits, editing, is_paused
-from ..capture.foreign.watcher import SOFTMAX, axis_of
-from ..capture.sites import attention_sites
-from ..language.say import listed, say, to_say
+from ..capture.any_model.axes import CallSite, find_call_site, gather_axis_evidence, infer_layout, iterate_tensors
+from ..capture.any_model.kernels import (
+    compute_fused_attention,
+    read_block_attention,
+    read_softmax_attention,
+    unfold_heads,
+)
+from ..capture.any_model.watcher import (
+    SOFTMAX_FUNCTIONS,
+    HeadEdit,
+    HeadEdits,
+    announce_head_edits,
+    is_editing_paused,
+    read_softmax_axis,
+)
+from ..capture.attention import find_attention_sites
+from ..language import join_items, say, to_say
 from ..network.hooks import is_observed
-from ..pytorch.torch_internals import check_watchable, eagerly, uncompiled, without_override_check
+from ..torch_internals import check_watchable, copy_without_override_check, run_eagerly, unwrap_compiled
 from ..trace import AttentionTrace, Kind
-from .apply import intervening
+from .apply import apply_changes
 from .changes import (
-    Change,
     HeadChange,
     InterventionError,
-    changed_twice,
-    parse,
-    too_few_heads,
-    too_few_layers,
+    ModelChange,
+    changed_twice_text,
+    parse_changes,
+    too_few_heads_text,
+    too_few_layers_text,
 )
 
-FIRST_CAPTURE = to_say(
+CAPTURE_FIRST_MESSAGE = to_say(
     "Which module is which layer is read from a trace: run the model once inside capture_attention(model), and give "
     "that capture's trace."
 )
 
 
 @contextmanager
-def intervene(model: nn.Module, changes: str | Sequence[Change], trace: AttentionTrace | None = None) -> Iterator[None]:
+def intervene(
+    model: nn.Module, changes: str | Sequence[ModelChange], trace: AttentionTrace | None = None
+) -> Iterator[None]:
     """Make the changes to whatever `model` runs inside the block, in this thread.
 
     Args:
@@ -65,25 +76,25 @@ def intervene(model: nn.Module, changes: str | Sequence[Change], trace: Attentio
     scores where a fused kernel ran. Raises InterventionError for what the model has not, for axes that cannot be told,
     and, when the block ends, for a changed head that computed nothing in it.
     """
-    asked = parse(changes) if isinstance(changes, str) else tuple(changes)
-    model = uncompiled(model)
-    if attention_sites(model):
-        with intervening(model, asked):
+    asked = parse_changes(changes) if isinstance(changes, str) else tuple(changes)
+    model = unwrap_compiled(model)
+    if find_attention_sites(model):
+        with apply_changes(model, asked):
             yield
         return
     if trace is None:
-        raise InterventionError(say(FIRST_CAPTURE))
+        raise InterventionError(say(CAPTURE_FIRST_MESSAGE))
     if asked and is_observed():
         raise InterventionError(
             say("Open intervene around capture_attention: a capture inside it sees what is changed.")
         )
     check_watchable(model)
-    edits = edits_of(model, asked, trace)
-    with eagerly(), editing(edits), _HeadChanger(model, edits):
+    edits = make_head_edits(model, asked, trace)
+    with run_eagerly(), announce_head_edits(edits), _HeadChanger(model, edits):
         yield
     if unmade := sorted(set(edits.by_path) - edits.made):
         raise InterventionError(
-            say("Nothing was changed: {modules} computed no attention inside the block.", modules=listed(unmade))
+            say("Nothing was changed: {modules} computed no attention inside the block.", modules=join_items(unmade))
         )
 
 
@@ -95,7 +106,7 @@ def head_effects(
     `run` runs the model and returns its output; compared are all floating-point tensors in it, end to end, as
     norm(with the head off - unchanged) / norm(unchanged).
     """
-    unchanged = _output(run)
+    unchanged = _run_to_vector(run)
     size = max(float(unchanged.norm()), torch.finfo(torch.float64).tiny)
     found: dict[Kind, np.ndarray] = {}
     for kind in kinds or tuple(trace.maps):
@@ -103,23 +114,25 @@ def head_effects(
         found[kind] = np.zeros((attention.layers, attention.heads))
         for layer, head in np.ndindex(attention.layers, attention.heads):
             with intervene(model, [HeadChange(kind, layer, head)], trace):
-                found[kind][layer, head] = float((_output(run) - unchanged).norm()) / size
+                found[kind][layer, head] = float((_run_to_vector(run) - unchanged).norm()) / size
     return found
 
 
 @torch.no_grad()
-def _output(run: Callable[[], Any]) -> Tensor:
+def _run_to_vector(run: Callable[[], Any]) -> Tensor:
     """All numbers of what a model returned, float64."""
     output = run()
     if not isinstance(output, Tensor | list | tuple | dict) and hasattr(output, "__dict__"):
         output = vars(output)
-    found = [tensor.detach().double().flatten().cpu() for tensor in tensors_in(output) if tensor.is_floating_point()]
+    found = [
+        tensor.detach().double().flatten().cpu() for tensor in iterate_tensors(output) if tensor.is_floating_point()
+    ]
     if not found:
         raise InterventionError(say("run() returned no tensor of floating-point numbers to be compared."))
     return torch.cat(found)
 
 
-def edits_of(model: nn.Module, changes: Sequence[Change], trace: AttentionTrace) -> HeadEdits:
+def make_head_edits(model: nn.Module, changes: Sequence[ModelChange], trace: AttentionTrace) -> HeadEdits:
     """Return which heads of which modules change, by the paths that a trace has. Raises InterventionError."""
     modules = dict(model.named_modules())
     by_path: dict[str, list[list[HeadEdit]]] = {}
@@ -132,9 +145,9 @@ def edits_of(model: nn.Module, changes: Sequence[Change], trace: AttentionTrace)
         attention = trace.maps.get(change.kind)
         if attention is None or not 0 <= change.layer < attention.layers:
             have = 0 if attention is None else attention.layers
-            raise InterventionError(too_few_layers(change, have))
+            raise InterventionError(too_few_layers_text(change, have))
         if not all(0 <= head < attention.heads for head in (change.head, change.source or 0)):
-            raise InterventionError(too_few_heads(change, attention.heads))
+            raise InterventionError(too_few_heads_text(change, attention.heads))
         path = attention.layer_paths[change.layer] if attention.layer_paths else ""
         if not path or path not in modules:
             raise InterventionError(
@@ -144,7 +157,7 @@ def edits_of(model: nn.Module, changes: Sequence[Change], trace: AttentionTrace)
         calls = by_path.setdefault(path, [[] for _ in same])
         own = calls[same.index(change.layer)]
         if any(edit.head == change.head for edit in own):
-            raise InterventionError(changed_twice(change))
+            raise InterventionError(changed_twice_text(change))
         own.append(HeadEdit(change.head, change.change, change.source))
         heads[path] = attention.heads
     return HeadEdits(by_path, heads)
@@ -160,7 +173,7 @@ class _HeadChanger(TorchFunctionMode):
 
     @cached_property
     def _multi_head(self) -> Callable[..., Any]:
-        return without_override_check(F.multi_head_attention_forward)
+        return copy_without_override_check(F.multi_head_attention_forward)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -170,31 +183,31 @@ class _HeadChanger(TorchFunctionMode):
             with self:
                 return self._multi_head(*args, **given)
         output = func(*args, **given)
-        if (func is F.scaled_dot_product_attention or func in SOFTMAX) and not is_paused():
-            site = call_site(self._modules)
-            edits = self._edits.of_call(site.path if site else None)
+        if (func is F.scaled_dot_product_attention or func in SOFTMAX_FUNCTIONS) and not is_editing_paused():
+            site = find_call_site(self._modules)
+            edits = self._edits.select_call_edits(site.path if site else None)
             if site is not None and edits:
-                change = _changed_context if func is F.scaled_dot_product_attention else _changed_weights
+                change = _change_context if func is F.scaled_dot_product_attention else _change_weights
                 output = change(edits, site, args, given, output, self._edits.heads[site.path])
                 self._edits.made.add(site.path)
         return output
 
 
-def _changed_context(
+def _change_context(
     edits: Sequence[HeadEdit], site: CallSite, args: Any, given: dict[str, Any], output: Tensor, heads: int
 ) -> Tensor:
     """The output of a fused kernel, (B, H, Q, d) in some layout, with another for the changed heads."""
     query, key = (args[place] if len(args) > place else given[name] for place, name in enumerate(("query", "key")))
     if args[4] if len(args) > 4 else given.get("dropout_p", 0.0):
         raise InterventionError(say("{module} drops weights at random: call model.eval() first.", module=site.path))
-    layout = layout_of((*query.shape[:-1], key.shape[-2]), -1, evidence_of(site), fused=True)
+    layout = infer_layout((*query.shape[:-1], key.shape[-2]), -1, gather_axis_evidence(site), fused=True)
     changed = output.clone()
     view = None if layout is None else layout(changed)
     if layout is None or view is None or view.data_ptr() != changed.data_ptr():
-        raise InterventionError(_unknown(site))
-    attention = unfold_heads(from_arguments(*args, **given, layout=layout), site.module)
+        raise InterventionError(_unknown_heads_text(site))
+    attention = unfold_heads(compute_fused_attention(*args, **given, layout=layout), site.module)
     if attention.weights.shape[1] != heads:
-        raise InterventionError(_unknown(site))
+        raise InterventionError(_unknown_heads_text(site))
     rows = heads // view.shape[1]  # more than 1 where a group of heads stands as rows beside each other
     for edit in edits:
         context = edit.weights(attention.weights, attention.allowed) @ attention.tensors["v"][:, edit.head].float()
@@ -203,23 +216,23 @@ def _changed_context(
     return changed
 
 
-def _changed_weights(
+def _change_weights(
     edits: Sequence[HeadEdit], site: CallSite, args: Any, given: dict[str, Any], output: Tensor, heads: int
 ) -> Tensor:
     """The output of a softmax, with other weights for the changed heads."""
     scores = args[0] if args else given["input"]
-    layout = layout_of(tuple(output.shape), axis_of(scores, args, given), evidence_of(site))
+    layout = infer_layout(tuple(output.shape), read_softmax_axis(scores, args, given), gather_axis_evidence(site))
     changed = output.clone()
-    view = None if layout is None or block_attention(site, scores, output, None) is not None else layout(changed)
+    view = None if layout is None or read_block_attention(site, scores, output, None) is not None else layout(changed)
     if layout is None or view is None or view.data_ptr() != changed.data_ptr() or view.shape[1] != heads:
-        raise InterventionError(_unknown(site))
-    weights, allowed = layout(output), from_scores(scores, output, layout).allowed
+        raise InterventionError(_unknown_heads_text(site))
+    weights, allowed = layout(output), read_softmax_attention(scores, output, layout).allowed
     for edit in edits:
         view[:, edit.head] = edit.weights(weights, allowed)
     return changed
 
 
-def _unknown(site: CallSite) -> str:
+def _unknown_heads_text(site: CallSite) -> str:
     return say(
         "The heads of {module} ({type}) cannot be told apart in what it computes, so none is changed.",
         module=site.path,

@@ -17,29 +17,29 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from ..capture.sites import AttentionSite, attention_sites
-from ..language.say import say
+from ..capture.attention import AttentionSite, find_attention_sites
+from ..language import say
 from ..network.hooks import OutputHook, hook_outputs
-from ..pytorch.torch_internals import is_compiled
+from ..torch_internals import is_compiled
 from ..trace import Kind
 from .changes import (
-    Change,
     HeadChange,
     InterventionError,
     MaskChange,
-    changed_twice,
-    too_few_heads,
-    too_few_layers,
+    ModelChange,
+    changed_twice_text,
+    too_few_heads_text,
+    too_few_layers_text,
 )
 
-Place = tuple[Kind, int]
-Sites = dict[Place, AttentionSite]
+LayerPlace = tuple[Kind, int]
+SitesByPlace = dict[LayerPlace, AttentionSite]
 MaskEdit = Callable[[Tensor, int], Tensor]
 """(B or 1, 1 or H, Q, K) bool, not to be changed, and the position of its first query -> the mask to use instead."""
 
 
 @contextmanager
-def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
+def apply_changes(model: nn.Module, changes: Sequence[ModelChange]) -> Iterator[None]:
     """Make the changes to whatever this thread runs inside the block; cached decoding included.
 
     Raises InterventionError for a layer or head the model does not have, for two changes to one head, and for a
@@ -52,63 +52,63 @@ def intervening(model: nn.Module, changes: Sequence[Change]) -> Iterator[None]:
         raise InterventionError(
             say("A compiled model runs past its hooks: change the model that torch.compile was given.")
         )
-    sites = {(site.kind, site.layer): site for site in attention_sites(model)}
-    heads, masks = _by_site(sites, changes)
+    sites = {(site.kind, site.layer): site for site in find_attention_sites(model)}
+    heads, masks = _group_changes_by_site(sites, changes)
     functions: dict[nn.Module, OutputHook] = {}
     for place, of_heads in heads.items():
-        functions |= _head_hooks(sites[place], of_heads)
+        functions |= _make_head_hooks(sites[place], of_heads)
     for place, of_masks in masks.items():
-        functions |= _mask_hooks(sites, sites[place], of_masks)
+        functions |= _make_mask_hooks(sites, sites[place], of_masks)
     with hook_outputs(functions):
         yield
 
 
 @contextmanager
-def editing_masks(model: nn.Module, kind: Kind, edit: MaskEdit, scores: OutputHook | None = None) -> Iterator[None]:
+def edit_masks(model: nn.Module, kind: Kind, edit: MaskEdit, scores: OutputHook | None = None) -> Iterator[None]:
     """Pass the masks of all layers of one kind through `edit`, in whatever this thread runs inside the block.
 
     `scores` may change what comes of the scores after the mask, (B, H, Q, K), just before the softmax.
     """
-    sites = {(site.kind, site.layer): site for site in attention_sites(model)}
+    sites = {(site.kind, site.layer): site for site in find_attention_sites(model)}
     functions: dict[nn.Module, OutputHook] = {}
     for site in sites.values():
         if site.kind == kind:
-            functions |= _edit_hooks(sites, site, edit)
+            functions |= _make_edit_hooks(sites, site, edit)
             functions |= {site.module.get_submodule("masked_scores"): scores} if scores else {}
     with hook_outputs(functions):
         yield
 
 
-def _by_site(
-    sites: Sites, changes: Sequence[Change]
-) -> tuple[dict[Place, list[HeadChange]], dict[Place, list[MaskChange]]]:
-    heads: dict[Place, list[HeadChange]] = defaultdict(list)
-    masks: dict[Place, list[MaskChange]] = defaultdict(list)
+def _group_changes_by_site(
+    sites: SitesByPlace, changes: Sequence[ModelChange]
+) -> tuple[dict[LayerPlace, list[HeadChange]], dict[LayerPlace, list[MaskChange]]]:
+    heads: dict[LayerPlace, list[HeadChange]] = defaultdict(list)
+    masks: dict[LayerPlace, list[MaskChange]] = defaultdict(list)
     for change in changes:
         layers = sorted(layer for kind, layer in sites if kind == change.kind)
         if not layers or not (change.layer is None or change.layer in layers):
-            raise InterventionError(too_few_layers(change, len(layers)))
+            raise InterventionError(too_few_layers_text(change, len(layers)))
         if isinstance(change, MaskChange):
             for layer in layers if change.layer is None else [change.layer]:
                 masks[change.kind, layer].append(change)
             continue
         place = (change.kind, change.layer)
-        have = _heads(sites[place])
+        have = _get_head_count(sites[place])
         if not all(0 <= head < have for head in (change.head, change.source or 0)):
-            raise InterventionError(too_few_heads(change, have))
+            raise InterventionError(too_few_heads_text(change, have))
         if any(other.head == change.head for other in heads[place]):
-            raise InterventionError(changed_twice(change))
+            raise InterventionError(changed_twice_text(change))
         heads[place].append(change)
     return heads, masks
 
 
-def _heads(site: AttentionSite) -> int:
+def _get_head_count(site: AttentionSite) -> int:
     heads = site.module.heads
     assert isinstance(heads, int)
     return heads
 
 
-def _head_hooks(site: AttentionSite, changes: Sequence[HeadChange]) -> dict[nn.Module, OutputHook]:
+def _make_head_hooks(site: AttentionSite, changes: Sequence[HeadChange]) -> dict[nn.Module, OutputHook]:
     """At most three hooks: on the masked scores (uniform), on the weights (copy), on the context (off)."""
     off = [change.head for change in changes if change.change == "off"]
     uniform = [change.head for change in changes if change.change == "uniform"]
@@ -131,18 +131,23 @@ def _head_hooks(site: AttentionSite, changes: Sequence[HeadChange]) -> dict[nn.M
     return {site.module.get_submodule(point): hook for point, (used, hook) in wanted.items() if used}
 
 
-def _mask_hooks(sites: Sites, site: AttentionSite, changes: Sequence[MaskChange]) -> dict[nn.Module, OutputHook]:
+def _make_mask_hooks(
+    sites: SitesByPlace, site: AttentionSite, changes: Sequence[MaskChange]
+) -> dict[nn.Module, OutputHook]:
     def edit(mask: Tensor, first: int) -> Tensor:
         edited = mask.clone()
         for change in changes:
-            rows, keys = _part(change.query, first, mask.shape[-2]), _part(change.key, 0, mask.shape[-1])
+            rows, keys = (
+                _get_position_slice(change.query, first, mask.shape[-2]),
+                _get_position_slice(change.key, 0, mask.shape[-1]),
+            )
             edited[..., rows, keys] = change.allowed
         return edited
 
-    return _edit_hooks(sites, site, edit)
+    return _make_edit_hooks(sites, site, edit)
 
 
-def _edit_hooks(sites: Sites, site: AttentionSite, edit: MaskEdit) -> dict[nn.Module, OutputHook]:
+def _make_edit_hooks(sites: SitesByPlace, site: AttentionSite, edit: MaskEdit) -> dict[nn.Module, OutputHook]:
     """Edit the mask at its own hook point. The rows that run now are read off the tensors on their way there."""
     now = {"queries": 1, "first": 0}
 
@@ -167,7 +172,7 @@ def _edit_hooks(sites: Sites, site: AttentionSite, edit: MaskEdit) -> dict[nn.Mo
     return hooks
 
 
-def _part(place: int | None, first: int, count: int) -> slice:
+def _get_position_slice(place: int | None, first: int, count: int) -> slice:
     """Where a position lies in what runs now: everything for None, nothing if it is not there."""
     if place is None:
         return slice(None)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from ..language.say import say
+from ..language import say
 from ..trace import Kind
 
 
@@ -58,30 +58,32 @@ class MaskChange:
         return f"mask.{self.kind}.{places}:{'allow' if self.allowed else 'block'}"
 
 
-Change = HeadChange | MaskChange
+ModelChange = HeadChange | MaskChange
 
-_KIND, _NUMBER, _PLACE = "(encoder|decoder|cross)", r"([1-9]\d{0,5})", r"([1-9]\d{0,5}|\*)"
-_HEAD = re.compile(rf"{_KIND}\.{_NUMBER}\.{_NUMBER}:(off|uniform|head\.{_NUMBER})")
-_MASK = re.compile(rf"mask\.{_KIND}\.{_PLACE}\.{_PLACE}\.{_PLACE}:(allow|block)")
+_KIND_PATTERN, _NUMBER_PATTERN, _PLACE_PATTERN = "(encoder|decoder|cross)", r"([1-9]\d{0,5})", r"([1-9]\d{0,5}|\*)"
+_HEAD_CHANGE = re.compile(
+    rf"{_KIND_PATTERN}\.{_NUMBER_PATTERN}\.{_NUMBER_PATTERN}:(off|uniform|head\.{_NUMBER_PATTERN})"
+)
+_MASK_CHANGE = re.compile(rf"mask\.{_KIND_PATTERN}\.{_PLACE_PATTERN}\.{_PLACE_PATTERN}\.{_PLACE_PATTERN}:(allow|block)")
 
 
-def text_of(changes: Iterable[Change]) -> str:
-    """Changes as one line that :func:`parse` reads."""
+def format_changes(changes: Iterable[ModelChange]) -> str:
+    """Changes as one line that :func:`parse_changes` reads."""
     return ",".join(map(str, changes))
 
 
-def parse(text: str) -> tuple[Change, ...]:
+def parse_changes(text: str) -> tuple[ModelChange, ...]:
     """Comma-separated: ``cross.2.3:off, encoder.1.1:uniform, decoder.4.2:head.5, mask.cross.*.*.4:block``."""
-    return tuple(_parsed(part.strip()) for part in text.split(",") if part.strip())
+    return tuple(_parse_change(part.strip()) for part in text.split(",") if part.strip())
 
 
-def _parsed(text: str) -> Change:
-    if found := _HEAD.fullmatch(text):
+def _parse_change(text: str) -> ModelChange:
+    if found := _HEAD_CHANGE.fullmatch(text):
         kind, layer, head, change, source = cast("tuple[Any, ...]", found.groups())
         if source is None:
             return HeadChange(kind, int(layer) - 1, int(head) - 1, change)
         return HeadChange(kind, int(layer) - 1, int(head) - 1, "copy", int(source) - 1)
-    if found := _MASK.fullmatch(text):
+    if found := _MASK_CHANGE.fullmatch(text):
         kind, *places, change = cast("tuple[Any, ...]", found.groups())
         layer, query, key = (None if one == "*" else int(one) - 1 for one in places)
         return MaskChange(kind, layer, query, key, change == "allow")
@@ -94,18 +96,18 @@ def _parsed(text: str) -> Change:
     )
 
 
-def too_few_layers(change: Change, layers: int) -> str:
+def too_few_layers_text(change: ModelChange, layers: int) -> str:
     """That an attention has only so many layers."""
     return say(
         "{change}: this model has {layers} layers of {kind} attention.", change=change, layers=layers, kind=change.kind
     )
 
 
-def too_few_heads(change: Change, heads: int) -> str:
+def too_few_heads_text(change: ModelChange, heads: int) -> str:
     """That an attention has only so many heads."""
     return say("{change}: this attention has the heads 1 to {heads}.", change=change, heads=heads)
 
 
-def changed_twice(change: Change) -> str:
+def changed_twice_text(change: ModelChange) -> str:
     """That two changes are to one head."""
     return say("{change}: this head is changed twice; keep one of the changes.", change=change)

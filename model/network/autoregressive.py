@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from .config import BOS_ID, PAD_ID
 from .hooks import OutputHook, Stream, hook_streams
-from .positional_encoding import AddedPositions
+from .layers import AddedPositions
 
 Side = Literal["source", "target"]
 
 
-class Cache(Protocol):
+class DecodingCache(Protocol):
     """What one decoding need not compute again at its next step."""
 
     def reorder(self, rows: Tensor, cross: Tensor | None = None) -> None:
@@ -76,7 +76,7 @@ class AutoregressiveModel(nn.Module):
         """Return which tokens of source (B, S) are real: bool (B, 1, 1, S)."""
 
     @abstractmethod
-    def new_cache(self) -> Cache:
+    def new_cache(self) -> DecodingCache:
         """Return an empty cache for one decoding."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class AutoregressiveModel(nn.Module):
 
     @abstractmethod
     def decode(
-        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: Cache | None = None
+        self, target: Tensor, memory: Tensor, memory_mask: Tensor | None, *, cache: DecodingCache | None = None
     ) -> Tensor:
         """target (B, T) ids, begun by ``start_id`` -> states for the generator, row t after t tokens.
 
@@ -110,14 +110,14 @@ class AutoregressiveModel(nn.Module):
         alone has one stream, of its target.
         """
 
-    def predicted_from(
+    def predict_from_streams(
         self, source: Tensor, target: Tensor, streams: Mapping[str, Tensor]
     ) -> Iterator[tuple[str, Tensor]]:
         """Yield what would be predicted, (B, T, V) logits, if each of these (B, T, D) stood behind the last layer."""
         last = [*self.streams("target").values()][-1]
         memory, mask = self.encode(source), self.source_mask(source)
         for name, stream in streams.items():  # one at a time: all of them at once are P x T x V numbers
-            with hook_streams({last: _always(stream)}):
+            with hook_streams({last: _make_constant_hook(stream)}):
                 logits = self.generator(self.decode(target, memory, mask))
             yield name, logits
 
@@ -126,17 +126,17 @@ class AutoregressiveModel(nn.Module):
         return self.generator(self.decode(target, self.encode(source), self.source_mask(source)))
 
 
-def _always(stream: Tensor) -> OutputHook:
+def _make_constant_hook(stream: Tensor) -> OutputHook:
     return lambda _: stream
 
 
-def pad(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
+def pad_ids(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
     """Return ragged ids as one tensor (B, longest) on the CPU, PAD after the end."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *[pad_id] * (width - len(row))] for row in rows], device="cpu")
 
 
-def decoder_inputs(target_ids: Sequence[int], start: int = BOS_ID) -> tuple[int, ...]:
+def make_decoder_inputs(target_ids: Sequence[int], start: int = BOS_ID) -> tuple[int, ...]:
     """Return the T ids that a decoder is fed to predict T ids: `start`, then all but the last."""
     return (start, *target_ids[:-1])
 

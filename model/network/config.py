@@ -1,9 +1,4 @@
-"""Every architectural choice of the Transformer as one frozen dataclass; :mod:`.presets` names published ones.
-
-Sources: Vaswani et al. (2017), "Attention Is All You Need", https://arxiv.org/abs/1706.03762 (section and equation
-numbers below are its own); Rush et al., "The Annotated Transformer" (pre-norm, layer norm with std + eps);
-Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture" (pre- against post-norm).
-"""
+"""Every architectural choice as one frozen dataclass, and published architectures as presets."""
 
 from __future__ import annotations
 
@@ -12,7 +7,14 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from ..language.say import listed, say
+from ..language import join_items, say, to_say
+
+# Every architectural choice of the Transformer as one frozen dataclass; :mod:`.presets` names published ones.
+#
+# Sources: Vaswani et al. (2017), "Attention Is All You Need", https://arxiv.org/abs/1706.03762 (section and equation
+# numbers below are its own); Rush et al., "The Annotated Transformer" (pre-norm, layer norm with std + eps); Xiong et
+# al. (2020), "On Layer Normalization in the Transformer Architecture" (pre- against post-norm).
+
 
 # The special tokens stand first in every vocabulary; nothing else in the project spells these numbers.
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
@@ -22,9 +24,9 @@ DropoutPlace = Literal["embedding", "attention", "feed_forward", "sublayer"]
 DROPOUT_PLACES: tuple[DropoutPlace, ...] = ("embedding", "attention", "feed_forward", "sublayer")
 
 
-MOST = 2**20
-LARGEST = {"encoder_layers": 1024, "decoder_layers": 1024, "d_model": 2**16, "heads": 2**12}
-"""The largest whole number of a field, `MOST` of the others: what is larger is a mistake, and would fill the memory."""
+DEFAULT_FIELD_LIMIT = 2**20
+FIELD_LIMITS = {"encoder_layers": 1024, "decoder_layers": 1024, "d_model": 2**16, "heads": 2**12}
+"""The largest whole number of a field, `DEFAULT_FIELD_LIMIT` of the others: what is larger is a mistake, and would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,13 @@ class TransformerConfig:
     def _check_types(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if type(value) is int and value > LARGEST.get(field.name, MOST):
+            if type(value) is int and value > FIELD_LIMITS.get(field.name, DEFAULT_FIELD_LIMIT):
                 raise ValueError(
                     say(
                         "{field} is {value:,}; it is at most {largest:,}.",
                         field=field.name,
                         value=value,
-                        largest=LARGEST.get(field.name, MOST),
+                        largest=FIELD_LIMITS.get(field.name, DEFAULT_FIELD_LIMIT),
                     )
                 )
             if isinstance(field.default, bool):
@@ -151,7 +153,7 @@ class TransformerConfig:
                 )
 
     def _check_choice(self, name: str) -> None:
-        allowed = CHOICES.get(name)
+        allowed = FIELD_CHOICES.get(name)
         if allowed is None:
             return
         value = getattr(self, name)
@@ -162,7 +164,7 @@ class TransformerConfig:
                         "{name} is {value!r}; it must be one of {known}.",
                         name=name,
                         value=one,
-                        known=listed(map(repr, allowed)),
+                        known=join_items(map(repr, allowed)),
                     )
                 )
 
@@ -195,7 +197,7 @@ class TransformerConfig:
             raise ValueError(say("A configuration is a JSON object of field names and values."))
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise ValueError(say("Unknown configuration fields: {unknown}.", unknown=listed(unknown)))
+            raise ValueError(say("Unknown configuration fields: {unknown}.", unknown=join_items(unknown)))
         try:
             return cls(**values)
         except TypeError as error:
@@ -204,10 +206,148 @@ class TransformerConfig:
             ) from error
 
 
-CHOICES: dict[str, tuple[str, ...]] = {
+FIELD_CHOICES: dict[str, tuple[str, ...]] = {
     "norm_order": ("pre", "post"),
     "norm_form": ("var_eps", "std_eps"),
     "positions": ("sinusoidal", "sinusoidal_pad_row", "learned"),
     "dropout_places": DROPOUT_PLACES,
     "init": ("xavier_uniform", "xavier_normal_embedding", "torch"),
 }
+
+# Published architectures as presets: five sets of notes, and the paper itself.
+#
+# A preset fixes the numbers that a model computes; sizes, like any field, can be given otherwise. What its source
+# leaves open was chosen here: :data:`FROM_SOURCE` lists the fields that were not.
+
+
+_BASE_FIELDS = {
+    "d_model": 512,
+    "heads": 8,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "feed_forward": 2048,
+    "dropout": 0.1,
+}
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "pad_row": _BASE_FIELDS
+    | {
+        "positions": "sinusoidal_pad_row",
+        "norm_order": "post",
+        "final_norm": False,
+        "norm_form": "std_eps",
+        "norm_eps": 1e-6,
+        "shared_embedding": False,
+        "tied_generator": False,
+        "scale_embedding": False,
+        "init": "torch",  # embeddings of variance 1: Xavier's would be far shorter than the positions added to them
+    },
+    "torch_like": _BASE_FIELDS
+    | {
+        "norm_order": "post",
+        "final_norm": False,
+        "qkv_bias": False,
+        "output_bias": False,
+        "shared_embedding": False,
+        "tied_generator": False,
+        "generator_bias": True,
+        "max_length": 5000,
+        "init": "torch",
+        "equal_layers": True,
+    },
+    "annotated": _BASE_FIELDS
+    | {
+        "norm_form": "std_eps",
+        "norm_eps": 1e-6,
+        "shared_embedding": False,
+        "tied_generator": False,
+        "generator_bias": True,
+        "max_length": 5000,
+    },
+    "original": _BASE_FIELDS
+    | {"shared_embedding": False, "tied_generator": False, "generator_bias": True, "max_length": 5000},
+    "shared_bpe": _BASE_FIELDS
+    | {
+        "vocab_size": 10000,
+        "target_vocab_size": 10000,
+        "norm_order": "post",
+        "final_norm": False,
+        "scale_embedding": False,
+        "tied_generator": False,
+        "generator_bias": True,
+        "max_length": 5000,
+        "dropout_places": ("embedding", "feed_forward", "sublayer"),
+        "init": "torch",
+    },
+    "vaswani2017": _BASE_FIELDS
+    | {
+        "vocab_size": 37000,
+        "target_vocab_size": 37000,
+        "norm_order": "post",
+        "final_norm": False,
+        "qkv_bias": False,
+        "output_bias": False,
+        "max_length": 5000,
+        "dropout_places": ("embedding", "sublayer"),
+        "init": "xavier_normal_embedding",
+    },
+}
+"""What differs from the fields' defaults."""
+
+PRESET_SOURCES = {
+    "pad_row": to_say("notes whose table of positions has a zero row for PAD"),
+    "torch_like": to_say("notes that follow the interface of nn.Transformer"),
+    "annotated": to_say("notes after The Annotated Transformer"),
+    "original": to_say("notes that call their model the original Transformer"),
+    "shared_bpe": to_say("notes on translation with one joint vocabulary"),
+    "vaswani2017": to_say("the base model of Vaswani et al. (2017)"),
+}
+ORIGINAL_PRESET_NOTE = to_say(
+    "The preset original is not the paper's model: as in its notes it is pre-norm with a final norm after each stack, "
+    "and its source embedding, target embedding and generator are three matrices. The paper's own is vaswani2017: "
+    "post-norm without final norms, one matrix for all three, no biases in the attention and no dropout on its weights."
+)
+
+_SIZE_FIELDS = {"d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"}
+_BIAS_FIELDS = {"qkv_bias", "output_bias", "feed_forward_bias"}
+
+FIELDS_FROM_SOURCE: dict[str, frozenset[str]] = {
+    "pad_row": frozenset({"positions", "norm_form", "norm_eps", "dropout_places"}),
+    "torch_like": frozenset(
+        _SIZE_FIELDS
+        | {"max_length", "positions", "scale_embedding", "shared_embedding", "tied_generator", "generator_bias"}
+        | {"norm_order", "norm_form", "norm_eps", "qkv_bias", "output_bias", "dropout_places", "equal_layers"}
+    ),
+    "annotated": frozenset(
+        {"encoder_layers", "decoder_layers", "norm_order", "final_norm", "norm_form", "norm_eps", "dropout_places"}
+    ),
+    "original": frozenset(
+        _SIZE_FIELDS
+        | _BIAS_FIELDS
+        | {"max_length", "norm_order", "final_norm", "scale_embedding", "dropout", "dropout_places", "init"}
+    ),
+    "shared_bpe": frozenset(
+        _SIZE_FIELDS
+        | _BIAS_FIELDS
+        | {"vocab_size", "target_vocab_size", "max_length", "positions", "scale_embedding", "shared_embedding"}
+        | {"norm_order", "final_norm", "norm_form", "norm_eps", "dropout_places"}
+    ),
+    "vaswani2017": frozenset(
+        _SIZE_FIELDS  # table 3, base
+        | {"vocab_size", "target_vocab_size"}  # section 5.1
+        | {"norm_order", "final_norm"}  # section 3.1
+        | {"scale_scores", "qkv_bias", "output_bias", "feed_forward_bias"}  # equations 1 and 2, section 3.2.2
+        | {"positions", "scale_embedding", "shared_embedding", "tied_generator"}  # sections 3.4 and 3.5
+        | {"dropout", "dropout_places"}  # section 5.4
+    ),
+}
+"""The fields that the source fixes; of ``dropout_places`` at least some places."""
+
+
+def make_preset_config(name: str, **overrides: Any) -> TransformerConfig:
+    """One of :data:`PRESETS` by name, with any field overridden, so that a small copy keeps its numerics."""
+    if name not in PRESETS:
+        raise ValueError(
+            say("There is no preset {name!r}; the presets are {presets}.", name=name, presets=join_items(PRESETS))
+        )
+    return TransformerConfig(**{**PRESETS[name], "preset": name, **overrides})

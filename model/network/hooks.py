@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..pytorch.torch_internals import forward_hooks
+from ..torch_internals import get_forward_hooks
 
 OutputHook = Callable[[Tensor], Tensor | None]
 
@@ -21,7 +21,7 @@ _observers: ContextVar[tuple[object, ...]] = ContextVar("observers", default=())
 
 
 @contextmanager
-def observing(observer: object) -> Iterator[None]:
+def declare_observer(observer: object) -> Iterator[None]:
     """Declare that `observer` observes whatever this thread runs inside the block.
 
     A model is shared by everyone in the process, so "somebody observes" may not be read from the hooks found on it. It
@@ -41,7 +41,7 @@ def is_observed() -> bool:
     return bool(_observers.get())
 
 
-def observes(observer: object) -> bool:
+def is_observing(observer: object) -> bool:
     """Whether this very observer observes what the current thread runs; a hook asks this before it acts."""
     return any(one is observer for one in _observers.get())
 
@@ -54,7 +54,7 @@ class HookPoint(nn.Identity):
     """
 
     def __call__(self, x: Tensor) -> Tensor:
-        for hook in tuple(forward_hooks(self).values()):  # another thread may add or remove one meanwhile
+        for hook in tuple(get_forward_hooks(self).values()):  # another thread may add or remove one meanwhile
             replaced = hook(self, (x,), x)
             x = x if replaced is None else replaced
         return x
@@ -69,34 +69,34 @@ def hook_outputs(functions: Mapping[nn.Module, OutputHook]) -> Iterator[None]:
     """
     observer = object()
     with ExitStack() as stack:
-        stack.enter_context(observing(observer))
+        stack.enter_context(declare_observer(observer))
         for module, function in functions.items():
-            stack.callback(module.register_forward_hook(_for(observer, function)).remove)
+            stack.callback(module.register_forward_hook(_make_output_hook(observer, function)).remove)
         yield
 
 
 @contextmanager
-def answered_by(modules: Mapping[nn.Module, nn.Module]) -> Iterator[None]:
+def replace_modules(modules: Mapping[nn.Module, nn.Module]) -> Iterator[None]:
     """Let each module's calls be answered by another one, given the same arguments, inside the block in this thread."""
     observer = object()
     with ExitStack() as stack:
-        stack.enter_context(observing(observer))
+        stack.enter_context(declare_observer(observer))
         for module, other in modules.items():
-            hook = module.register_forward_hook(_calling(observer, other), with_kwargs=True)
+            hook = module.register_forward_hook(_make_replacement_hook(observer, other), with_kwargs=True)
             stack.callback(hook.remove)
         yield
 
 
-def _calling(observer: object, other: nn.Module) -> Callable[..., Any]:
+def _make_replacement_hook(observer: object, other: nn.Module) -> Callable[..., Any]:
     def hook(module: nn.Module, arguments: Any, named: Any, output: Any) -> Any:
-        return other(*arguments, **named) if observes(observer) else None
+        return other(*arguments, **named) if is_observing(observer) else None
 
     return hook
 
 
-def _for(observer: object, function: OutputHook) -> Callable[..., Any]:
+def _make_output_hook(observer: object, function: OutputHook) -> Callable[..., Any]:
     def hook(module: nn.Module, arguments: Any, output: Tensor) -> Tensor | None:
-        return function(output) if observes(observer) else None
+        return function(output) if is_observing(observer) else None
 
     return hook
 
@@ -113,21 +113,21 @@ class Stream:
 def hook_streams(functions: Mapping[Stream, OutputHook]) -> Iterator[None]:
     """Call each function with its stream, inside the block and in this thread only; what it returns goes on instead."""
     observer = object()
-    with observing(observer), ExitStack() as stack:
+    with declare_observer(observer), ExitStack() as stack:
         for stream, function in functions.items():
             if stream.before:
-                hook = _into(observer, function)
+                hook = _make_input_hook(observer, function)
                 stack.callback(stream.module.register_forward_pre_hook(hook, with_kwargs=True).remove)
             else:
-                stack.callback(stream.module.register_forward_hook(_out_of(observer, function)).remove)
+                stack.callback(stream.module.register_forward_hook(_make_stream_hook(observer, function)).remove)
         yield
 
 
-def _into(observer: object, function: OutputHook) -> Callable[..., Any]:
+def _make_input_hook(observer: object, function: OutputHook) -> Callable[..., Any]:
     """On the first argument, named where none is not."""
 
     def hook(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        if not observes(observer):
+        if not is_observing(observer):
             return None
         first = given[0] if given else next(iter(named.values()))
         changed = function(first)
@@ -138,11 +138,11 @@ def _into(observer: object, function: OutputHook) -> Callable[..., Any]:
     return hook
 
 
-def _out_of(observer: object, function: OutputHook) -> Callable[..., Any]:
+def _make_stream_hook(observer: object, function: OutputHook) -> Callable[..., Any]:
     """On the output, or the first of several."""
 
     def hook(module: nn.Module, given: Any, output: Any) -> Any:
-        if not observes(observer):
+        if not is_observing(observer):
             return None
         changed = function(output[0] if isinstance(output, tuple) else output)
         return changed if changed is None or not isinstance(output, tuple) else (changed, *output[1:])
@@ -163,7 +163,7 @@ def record_streams(streams: Mapping[str, Stream]) -> Iterator[dict[str, Tensor]]
 
 
 @contextmanager
-def record(model: nn.Module, *paths: str) -> Iterator[dict[str, Tensor]]:
+def record_outputs(model: nn.Module, *paths: str) -> Iterator[dict[str, Tensor]]:
     """Record the last output of modules by path, e.g. ``encoder.layers.0.after_feed_forward.stream``."""
     found: dict[str, Tensor] = {}
     modules = {model.get_submodule(path): path for path in paths}

@@ -16,18 +16,17 @@ import torch
 from torch import Tensor
 
 from ..capture.attention import capture_attention
-from ..decoding.teacher_forcing import forced_log_probs
-from ..language.say import say
-from ..live.live_model import LiveModel
-from ..live.translation import Translation
+from ..decoding.greedy import teacher_forced_log_probs
+from ..language import say
 from ..network.autoregressive import AutoregressiveModel, Side
-from ..network.positional_encoding import AddedPositions
-from ..trace import AttentionTrace, with_tokens
+from ..network.layers import AddedPositions
+from ..runnable_model import RunnableModel, Translation
+from ..trace import AttentionTrace, replace_tokens
 
-Move = Literal["remove", "shift", "reverse", "shuffle", "stretch", "swap", "beyond"]
-MOVES: tuple[Move, ...] = get_args(Move)
-Sides = Literal["source", "target", "both"]
-SIDES: tuple[Sides, ...] = get_args(Sides)
+PositionMove = Literal["remove", "shift", "reverse", "shuffle", "stretch", "swap", "beyond"]
+POSITION_MOVES: tuple[PositionMove, ...] = get_args(PositionMove)
+ExperimentSides = Literal["source", "target", "both"]
+EXPERIMENT_SIDES: tuple[ExperimentSides, ...] = get_args(ExperimentSides)
 
 
 class ExperimentError(ValueError):
@@ -38,12 +37,12 @@ class ExperimentError(ValueError):
 class PositionExperiment:
     """One change to the positional encoding of one side or both."""
 
-    move: Move
+    move: PositionMove
     amount: float = 0.0
     """Positions to shift by, the factor to stretch by, the seed of the shuffle, or the position to begin at."""
     pair: tuple[int, int] = (0, 1)
     """The two positions that are swapped, from 0."""
-    sides: Sides = "both"
+    sides: ExperimentSides = "both"
     """Of a decoder alone there is one, whatever is said."""
 
 
@@ -64,7 +63,7 @@ class ExperimentResult:
         return float(np.mean([step.log_prob for step in self.before.steps]) - self.log_probs.mean())
 
 
-def new_positions(experiment: PositionExperiment, length: int, count: int) -> np.ndarray:
+def compute_new_positions(experiment: PositionExperiment, length: int, count: int) -> np.ndarray:
     """(count,) float64: the position each slot is given instead of its own, for a sentence of `length` pieces.
 
     Reversing, shuffling and swapping rearrange the sentence's own positions and leave later ones where they are.
@@ -107,11 +106,11 @@ def move_positions(
         for side, length in lengths.items():
             added = network.added_positions(side)
             if added is not None and experiment.sides in (side, "both"):
-                stack.enter_context(added.replaced_by(experiment_rows(added, experiment, length)))
+                stack.enter_context(added.replaced_by(compute_experiment_rows(added, experiment, length)))
         yield
 
 
-def experiment_rows(added: AddedPositions, experiment: PositionExperiment, length: int) -> Tensor:
+def compute_experiment_rows(added: AddedPositions, experiment: PositionExperiment, length: int) -> Tensor:
     """The rows (P, D) the experiment puts in place of the model's: of the same shape, type and device.
 
     A row of a formula is computed afresh, so any position will do, whole or not, also past the last row. Between two
@@ -119,33 +118,35 @@ def experiment_rows(added: AddedPositions, experiment: PositionExperiment, lengt
     """
     if experiment.move == "remove":
         return torch.zeros_like(added.rows)
-    positions = new_positions(experiment, length, len(added.rows))
+    positions = compute_new_positions(experiment, length, len(added.rows))
     if added.formula is None:
-        return _between(added.rows, positions, length)
+        return _interpolate_rows(added.rows, positions, length)
     return added.formula(torch.from_numpy(positions).to(added.rows.device)).to(added.rows)
 
 
-def run_experiment(model: LiveModel, before: Translation, experiment: PositionExperiment) -> ExperimentResult:
+def run_experiment(model: RunnableModel, before: Translation, experiment: PositionExperiment) -> ExperimentResult:
     """Write again with the positions moved, and feed the old text through once more to compare."""
-    with _moved(model, before, experiment):
+    with _move_model_positions(model, before, experiment):
         after = model.translate(before.source)
         with capture_attention(model.model) as recording:
-            log_probs = _forced(model, before)
-    return ExperimentResult(before, after, _labelled(recording.trace, before.trace), log_probs)
+            log_probs = _translation_log_probs(model, before)
+    return ExperimentResult(before, after, _copy_token_names(recording.trace, before.trace), log_probs)
 
 
-def log_prob_curve(
-    model: LiveModel, before: Translation, experiment: PositionExperiment, amounts: Sequence[float]
+def compute_log_prob_curve(
+    model: RunnableModel, before: Translation, experiment: PositionExperiment, amounts: Sequence[float]
 ) -> np.ndarray:
     """(len(amounts),) mean log-probability a piece of the old translation keeps when the experiment grows."""
     found = []
     for amount in amounts:
-        with _moved(model, before, replace(experiment, amount=amount)):
-            found.append(_forced(model, before).mean())
+        with _move_model_positions(model, before, replace(experiment, amount=amount)):
+            found.append(_translation_log_probs(model, before).mean())
     return np.array(found)
 
 
-def _moved(model: LiveModel, before: Translation, experiment: PositionExperiment) -> AbstractContextManager[None]:
+def _move_model_positions(
+    model: RunnableModel, before: Translation, experiment: PositionExperiment
+) -> AbstractContextManager[None]:
     if not model.can("positions"):
         raise ExperimentError(model.cannot("positions"))
     if not model.can("translate"):
@@ -154,14 +155,16 @@ def _moved(model: LiveModel, before: Translation, experiment: PositionExperiment
     return move_positions(model.model, experiment, len(before.source_ids), len(fed))
 
 
-def _forced(model: LiveModel, before: Translation) -> np.ndarray:
+def _translation_log_probs(model: RunnableModel, before: Translation) -> np.ndarray:
     """(T,) log-probability of each piece of a translation that the model is fed."""
-    log_probs = forced_log_probs(model.model, torch.tensor([before.source_ids], device=model.device), before.target_ids)
+    log_probs = teacher_forced_log_probs(
+        model.model, torch.tensor([before.source_ids], device=model.device), before.target_ids
+    )
     target = torch.tensor([before.target_ids], device=model.device)
     return log_probs.gather(1, target.T)[:, 0].double().cpu().numpy()
 
 
-def _between(table: Tensor, positions: np.ndarray, length: int) -> Tensor:
+def _interpolate_rows(table: Tensor, positions: np.ndarray, length: int) -> Tensor:
     last = len(table) - 1
     if positions[:length].min() < 0 or positions[:length].max() > last:
         raise ExperimentError(
@@ -180,10 +183,10 @@ def _between(table: Tensor, positions: np.ndarray, length: int) -> Tensor:
     return table[low] * (1 - share) + table[(low + 1).clamp_max(last)] * share
 
 
-def _labelled(trace: AttentionTrace, like: AttentionTrace) -> AttentionTrace:
+def _copy_token_names(trace: AttentionTrace, like: AttentionTrace) -> AttentionTrace:
     """The same maps with the names of rows and columns that those of `like` have."""
     named: dict[str, Any] = {
-        kind: with_tokens(trace.maps[kind], one.query_tokens, one.key_tokens, one.predicted_tokens)
+        kind: replace_tokens(trace.maps[kind], one.query_tokens, one.key_tokens, one.predicted_tokens)
         for kind, one in like.maps.items()
     }
     return replace(trace, **named)

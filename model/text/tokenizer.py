@@ -1,10 +1,11 @@
-"""SentencePiece byte-pair encoding (Sennrich et al. 2016; Kudo and Richardson 2018), trained by the project."""
+"""Byte-pair encoding with SentencePiece, and BPE-dropout for training."""
 
 from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -12,11 +13,13 @@ from typing import Self
 
 import sentencepiece
 
-from ..language.say import say
+from ..language import say
 from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, UNK_ID
-from .bpe_dropout import WORD_START, split
 
-TYPED = "\N{RIGHT SINGLE QUOTATION MARK}"
+# SentencePiece byte-pair encoding (Sennrich et al. 2016; Kudo and Richardson 2018), trained by the project.
+
+
+TYPED_CHARACTERS = "\N{RIGHT SINGLE QUOTATION MARK}"
 """Characters that phones write and training text rarely does; they get a piece where others are spelled in bytes."""
 
 
@@ -25,7 +28,7 @@ class TokenizerError(ValueError):
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedText:
     """A text as pieces; all three have one entry a piece, the end-of-sentence token last."""
 
     ids: tuple[int, ...]
@@ -86,7 +89,7 @@ class Tokenizer:
                 character_coverage=character_coverage,
                 byte_fallback=byte_fallback,
                 split_digits=split_digits,
-                required_chars=TYPED if byte_fallback else "",
+                required_chars=TYPED_CHARACTERS if byte_fallback else "",
                 pad_id=PAD_ID,
                 unk_id=UNK_ID,
                 bos_id=BOS_ID,
@@ -107,7 +110,7 @@ class Tokenizer:
     def __len__(self) -> int:
         return self._processor.GetPieceSize()
 
-    def encode(self, text: str) -> Encoded:
+    def encode(self, text: str) -> EncodedText:
         """Text -> pieces and a closing </s>. Characters outside the vocabulary become <unk> but keep their text,
         or become their bytes, named <0xE4> and so on, if the vocabulary has these."""
         pieces = self._processor.EncodeAsProto(text).pieces
@@ -118,7 +121,7 @@ class Tokenizer:
             # Of a character's bytes only the last has its text.
             if piece.id == UNK_ID or (piece.surface and self.is_byte(piece.id)):
                 unknown.append(piece.surface.strip())
-        return Encoded((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
+        return EncodedText((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
 
     def spans(self, text: str) -> tuple[tuple[int, int], ...]:
         """Where each piece of a text begins and ends in it, in bytes of UTF-8, without the closing </s>.
@@ -127,14 +130,14 @@ class Tokenizer:
         """
         return tuple((piece.begin, piece.end) for piece in self._processor.EncodeAsProto(text).pieces)
 
-    def encode_target(self, text: str) -> Encoded:
+    def encode_target(self, text: str) -> EncodedText:
         """The same: both languages share the vocabulary."""
         return self.encode(text)
 
-    def encode_words(self, text: str) -> Encoded:
+    def encode_words(self, text: str) -> EncodedText:
         """The same without the closing </s>."""
         found = self.encode(text)
-        return Encoded(found.ids[:-1], found.tokens[:-1], found.unknown)
+        return EncodedText(found.ids[:-1], found.tokens[:-1], found.unknown)
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Many texts at once, ids only, each closed by </s>: what training and batch translation need."""
@@ -144,7 +147,7 @@ class Tokenizer:
         """The same, each merge left out with the chance `dropout` (:mod:`~.bpe_dropout`); for training alone."""
         draw = Random(seed).random
         normal = (self._processor.Normalize(text) for text in texts)
-        return [[*self._ids_of(split(text, self._ranks, dropout, draw)), EOS_ID] for text in normal]
+        return [[*self._ids_of(split_with_dropout(text, self._ranks, dropout, draw)), EOS_ID] for text in normal]
 
     @functools.cached_property
     def _ranks(self) -> dict[str, int]:
@@ -186,3 +189,40 @@ class Tokenizer:
     @staticmethod
     def _token(piece: str) -> str:
         return piece.replace(WORD_START, " ")
+
+
+# BPE-dropout, Provilkov et al. (2020), arXiv 1910.13267, algorithm 1: a word in other pieces than usual, by chance.
+#
+# SentencePiece samples too, but differently in each process whatever its seed is, and training is to go on after a
+# kill with the text that it was begun with.
+
+
+WORD_START = "\u2581"
+"""SentencePiece's mark for a space."""
+WORD_PATTERN = re.compile(f"{WORD_START}[^{WORD_START}]*|[^{WORD_START}]+")
+
+
+def split_with_dropout(text: str, ranks: Mapping[str, int], dropout: float, draw: Callable[[], float]) -> list[str]:
+    """Return the pieces of a normalised text, each possible merge left out at each step with the chance `dropout`.
+
+    `ranks`: the pieces that a merge may give, the most wanted one with the lowest number; `draw`: numbers over [0, 1).
+    """
+    return [
+        piece for word in WORD_PATTERN.findall(text) for piece in _split_word_with_dropout(word, ranks, dropout, draw)
+    ]
+
+
+def _split_word_with_dropout(
+    word: str, ranks: Mapping[str, int], dropout: float, draw: Callable[[], float]
+) -> list[str]:
+    pieces = list(word)
+    while True:
+        best, at = None, -1
+        for place in range(len(pieces) - 1):
+            rank = ranks.get(pieces[place] + pieces[place + 1])
+            # Of those that stay the best one is taken, so only what would be the best is worth a draw.
+            if rank is not None and (best is None or rank < best) and draw() >= dropout:
+                best, at = rank, place
+        if best is None:
+            return pieces
+        pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]

@@ -1,77 +1,81 @@
-"""Pieces merged into words, and special tokens out of the way: an AttentionMap in, an AttentionMap out. No torch.
-
-How a piece says that a word begins depends on the tokenizer. Read here: a leading space (this project), ``▁``
-(SentencePiece), ``Ġ`` (byte-level BPE), and ``##`` (WordPiece), which says the opposite.
-"""
+"""Merge tokens into words, hide special tokens, compare texts by word, and name the axes of a trace."""
 
 from __future__ import annotations
 
 import dataclasses
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from ..language import join_items, say, to_say
 from ..network.config import SPECIAL_PIECES
-from ..trace import AttentionMap
+from ..trace import AttentionMap, AttentionTrace, Kind, TraceError, replace_tokens
 
-Label = Literal["fed", "predicted"]
+# Pieces merged into words, and special tokens out of the way: an AttentionMap in, an AttentionMap out. No torch.
+#
+# How a piece says that a word begins depends on the tokenizer. Read here: a leading space (this project), ``▁``
+# (SentencePiece), ``Ġ`` (byte-level BPE), and ``##`` (WordPiece), which says the opposite.
 
-PAD, UNKNOWN, START, END = SPECIAL_PIECES
-END_TOKENS = frozenset({END, "[SEP]", "<eos>", "<|endoftext|>"})
-SPECIAL_TOKENS = END_TOKENS | {PAD, START, "[CLS]", "[PAD]", "[BOS]", "[EOS]", "<bos>"}
+
+RowLabel = Literal["fed", "predicted"]
+
+PAD_TOKEN, UNKNOWN_TOKEN, START_TOKEN, END_TOKEN = SPECIAL_PIECES
+END_TOKENS = frozenset({END_TOKEN, "[SEP]", "<eos>", "<|endoftext|>"})
+SPECIAL_TOKENS = END_TOKENS | {PAD_TOKEN, START_TOKEN, "[CLS]", "[PAD]", "[BOS]", "[EOS]", "<bos>"}
 """Tokens that stand for no text. ``<unk>`` stands for some, so it is not one of them."""
 
-_STARTS = (" ", "\u2581", "\u0120")
-_CONTINUES = "##"
-_NO_SPACES = ((0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9D), (0x20000, 0x3FFFF))  # blocks of code points
+_WORD_START_MARKS = (" ", "\u2581", "\u0120")
+_CONTINUATION_MARK = "##"
+_CJK_BLOCKS = ((0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9D), (0x20000, 0x3FFFF))  # blocks of code points
 
 
-def words(tokens: Sequence[str]) -> tuple[range, ...]:
+def group_words(tokens: Sequence[str]) -> tuple[range, ...]:
     """The positions of each word's tokens, in order; together they are all positions.
 
     A special token, a CJK token and punctuation that does not stand inside a word are words of their own.
     """
     if not tokens:
         return ()
-    wordpiece = any(token.startswith(_CONTINUES) for token in tokens)
-    marked = not wordpiece and any(token.startswith(_STARTS) for token in tokens)
+    wordpiece = any(token.startswith(_CONTINUATION_MARK) for token in tokens)
+    marked = not wordpiece and any(token.startswith(_WORD_START_MARKS) for token in tokens)
     starts = [0]
     for place in range(1, len(tokens)):
         if wordpiece:
-            begins = not tokens[place].startswith(_CONTINUES)
+            begins = not tokens[place].startswith(_CONTINUATION_MARK)
         else:
             # Tokens without a single mark are words already, or of a tokenizer that cannot be known: leave them apart.
-            begins = not marked or _begins(tokens, place, starts[-1])
+            begins = not marked or _begins_word(tokens, place, starts[-1])
         if begins:
             starts.append(place)
     return tuple(range(start, end) for start, end in pairwise([*starts, len(tokens)]))
 
 
-def word(tokens: Sequence[str]) -> str:
+def join_word(tokens: Sequence[str]) -> str:
     """The tokens of one word joined; a leading space says that a space stood before it."""
     first, *rest = tokens
     text = first.replace("\u2581", " ").replace("\u0120", " ")
-    return text + "".join(token.removeprefix(_CONTINUES) for token in rest)
+    return text + "".join(token.removeprefix(_CONTINUATION_MARK) for token in rest)
 
 
-def words_of(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """A text cut into words by the same rules, each with the space before it; together they are the text."""
     marked = f" {text}"  # the space in front says how words begin here
-    first, *rest = (marked[group.start : group.stop] for group in words(marked))
+    first, *rest = (marked[group.start : group.stop] for group in group_words(marked))
     return tuple(part for part in (first[1:], *rest) if part)
 
 
-def merge_words(attention: AttentionMap, rows: Label = "fed") -> AttentionMap:
+def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap:
     """The map between words: the weights summed over a word's keys and averaged over its queries.
 
     A row still sums to 1. `rows` says which label of a decoder row makes its words: the token fed in or predicted.
     Tensors are dropped; a word has no query vector.
     """
-    queries, keys = words(attention.rows(rows)), words(attention.key_tokens)
+    queries, keys = group_words(attention.rows(rows)), group_words(attention.key_tokens)
     starts, columns = [group.start for group in queries], [group.start for group in keys]
     lengths = np.array([len(group) for group in queries], dtype=np.float32)[:, None]
     # Words lie side by side: adding their tokens up is all the work there is, and a tenth of two matrix products.
@@ -83,18 +87,18 @@ def merge_words(attention: AttentionMap, rows: Label = "fed") -> AttentionMap:
     return AttentionMap(
         attention.kind,
         weights=(summed / lengths).astype(np.float32),
-        query_tokens=_joined(attention.query_tokens, queries),
-        key_tokens=_joined(attention.key_tokens, keys),
+        query_tokens=_join_groups(attention.query_tokens, queries),
+        key_tokens=_join_groups(attention.key_tokens, keys),
         mask=seen(attention.mask),
         layer_masks=None if attention.layer_masks is None else seen(attention.layer_masks),
         layer_paths=attention.layer_paths,
         layer_calls=attention.layer_calls,
-        predicted_tokens=_joined(attention.predicted_tokens, queries) if attention.predicted_tokens else (),
+        predicted_tokens=_join_groups(attention.predicted_tokens, queries) if attention.predicted_tokens else (),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class WithoutSpecial:
+class MapWithoutSpecial:
     """A map without its special tokens, and what was taken out with them."""
 
     attention: AttentionMap
@@ -110,7 +114,7 @@ class WithoutSpecial:
         return bool(self.hidden)
 
 
-def hide_special(attention: AttentionMap, rows: Label = "fed") -> WithoutSpecial:
+def hide_special_tokens(attention: AttentionMap, rows: RowLabel = "fed") -> MapWithoutSpecial:
     """Take out the special tokens' columns and, by the chosen row label, their rows; rescale the rest to sum to 1.
 
     A map of nothing but special tokens is left as it is.
@@ -118,7 +122,7 @@ def hide_special(attention: AttentionMap, rows: Label = "fed") -> WithoutSpecial
     queries = [row for row, token in enumerate(attention.rows(rows)) if token not in SPECIAL_TOKENS]
     keys = [column for column, token in enumerate(attention.key_tokens) if token not in SPECIAL_TOKENS]
     if not queries or not keys:
-        return WithoutSpecial(attention, (), np.zeros(attention.weights.shape[:3], dtype=np.float32))
+        return MapWithoutSpecial(attention, (), np.zeros(attention.weights.shape[:3], dtype=np.float32))
     before = attention.weights[:, :, queries]
     kept = before[..., keys]
     left = kept.sum(-1, keepdims=True)
@@ -136,47 +140,188 @@ def hide_special(attention: AttentionMap, rows: Label = "fed") -> WithoutSpecial
         passed_masks=None,
         tensors={},
     )
-    return WithoutSpecial(shown, hidden, before.sum(-1) - left[..., 0])
+    return MapWithoutSpecial(shown, hidden, before.sum(-1) - left[..., 0])
 
 
-def _begins(tokens: Sequence[str], place: int, start: int) -> bool:
+def _begins_word(tokens: Sequence[str], place: int, start: int) -> bool:
     """Whether a word begins at `place`, where the word before it began at `start`."""
     token, before = tokens[place], tokens[place - 1]
-    if token.startswith(_STARTS) or _apart(token) or _apart(before):
+    if token.startswith(_WORD_START_MARKS) or _is_separate_token(token) or _is_separate_token(before):
         return True
-    if before in _STARTS:  # a space that is a piece by itself belongs to what follows
+    if before in _WORD_START_MARKS:  # a space that is a piece by itself belongs to what follows
         return False
     if is_cjk(token[:1]) or is_cjk(before[-1:]):
         return True
     inside = any(not _is_punctuation(one) for one in tokens[start:place])
     if not _is_punctuation(token):
         return not inside  # after an opening bracket or quote
-    return not (inside and _word_goes_on(tokens, place))
+    return not (inside and _continues_word(tokens, place))
 
 
-def _word_goes_on(tokens: Sequence[str], place: int) -> bool:
+def _continues_word(tokens: Sequence[str], place: int) -> bool:
     """Whether letters follow the punctuation at `place` without a space: don't, U-Bahn, 3.5."""
     for token in tokens[place + 1 :]:
-        if token.startswith(_STARTS) or _apart(token) or is_cjk(token[:1]):
+        if token.startswith(_WORD_START_MARKS) or _is_separate_token(token) or is_cjk(token[:1]):
             return False
         if not _is_punctuation(token):
             return True
     return False
 
 
-def _apart(token: str) -> bool:
-    return token in SPECIAL_TOKENS or token == UNKNOWN
+def _is_separate_token(token: str) -> bool:
+    return token in SPECIAL_TOKENS or token == UNKNOWN_TOKEN
 
 
 def is_cjk(character: str) -> bool:
     """Whether a character is Chinese or Japanese, which put no space between words. Korean does."""
-    return character != "" and any(low <= ord(character) <= high for low, high in _NO_SPACES)
+    return character != "" and any(low <= ord(character) <= high for low, high in _CJK_BLOCKS)
 
 
 def _is_punctuation(token: str) -> bool:
-    text = token.lstrip("".join(_STARTS))
+    text = token.lstrip("".join(_WORD_START_MARKS))
     return text != "" and all(unicodedata.category(character)[0] in "PS" for character in text)
 
 
-def _joined(tokens: tuple[str, ...], groups: tuple[range, ...]) -> tuple[str, ...]:
-    return tuple(word([tokens[place] for place in group]) for group in groups)
+def _join_groups(tokens: tuple[str, ...], groups: tuple[range, ...]) -> tuple[str, ...]:
+    return tuple(join_word([tokens[place] for place in group]) for group in groups)
+
+
+# Two texts word by word: which words stand in both, and which in one alone.
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """A run of words that stands in both texts, only in the first, or only in the second."""
+
+    change: Literal["same", "removed", "added"]
+    text: str
+    """With its spaces, so that all runs but the added ones join to the first text."""
+
+
+def compare_words(before: str, after: str) -> tuple[WordChange, ...]:
+    """Return the runs of two texts in reading order: Chinese and Japanese by character, punctuation by itself."""
+    return tuple(run for run in _find_change_runs(split_words(before), split_words(after)) if run.text)
+
+
+def _find_change_runs(first: tuple[str, ...], second: tuple[str, ...]) -> Iterator[WordChange]:
+    # Without their spaces: "Der" is the same word at the start of one text and inside the other.
+    bare, other_bare = ([word.strip() for word in words] for words in (first, second))
+    opcodes = SequenceMatcher(None, bare, other_bare, autojunk=False).get_opcodes()
+    for operation, start, end, other_start, other_end in opcodes:
+        removed, added = "".join(first[start:end]), "".join(second[other_start:other_end])
+        if operation == "equal":
+            yield WordChange("same", removed)
+            continue
+        yield WordChange("removed", removed)
+        # The first word of a text has no space before it, but here another word may stand before it or after it.
+        if removed and other_start == 0 and not is_cjk(added[:1]):
+            added = f" {added}" if added else ""
+        if added and start == end == 0 and "".join(second[other_end:]).startswith(" "):
+            added += " "
+        yield WordChange("added", added)
+
+
+# Names for the rows and columns of a recorded trace: what the model's user knows and the model does not.
+
+
+TokenNames = Sequence[str] | Sequence[Sequence[str]] | Mapping[str, Sequence[str] | Sequence[Sequence[str]]]
+"""One sentence's tokens, those of each sample of a batch, or either as ``{"source": ..., "target": ...}``."""
+TOKEN_SIDES = ("source", "target", "predicted")
+"""The target tokens are those fed in; predicted are those that came out at the same rows, where that is known."""
+
+TOKEN_COUNT_MESSAGES = {
+    "rows": to_say("The {kind} map has {count} rows, but {tokens} tokens were given for them."),
+    "columns": to_say("The {kind} map has {count} columns, but {tokens} tokens were given for them."),
+}
+
+
+def name_tokens(trace: AttentionTrace, tokens: TokenNames, sample: int = 0) -> AttentionTrace:
+    """Return the trace with its rows and columns named.
+
+    Plain tokens are for a trace that has one self-attention alone. Raises TraceError where the numbers differ.
+    """
+    sides = _split_by_side(trace, tokens)
+    named = {side: _select_sample(side, given, sample) for side, given in sides.items()}
+    maps: dict[str, Any] = {kind: _name_map(one, kind, named) for kind, one in trace.maps.items()}
+    source, target = (
+        _join_tokens(named[side]) if side in named else getattr(trace, side) for side in ("source", "target")
+    )
+    return dataclasses.replace(trace, **maps, source=source, target=target)
+
+
+def name_translation(
+    trace: AttentionTrace, source: Sequence[str], predicted: Sequence[str], start: str = START_TOKEN
+) -> AttentionTrace:
+    """Return the trace of a translation with its rows and columns named.
+
+    What the decoder was fed at a row is what it predicted at the row before, and `start` at the first.
+    """
+    return name_tokens(trace, {"source": source, "target": (start, *predicted[:-1]), "predicted": predicted})
+
+
+def name_continuation(trace: AttentionTrace, prompt: Sequence[str], predicted: Sequence[str]) -> AttentionTrace:
+    """Return the trace of a prompt and its continuation with its rows and columns named.
+
+    Of a row of the prompt but its last, the token "predicted" is the next one of the prompt, which was given.
+    """
+    return name_tokens(trace, {"target": (*prompt, *predicted[:-1]), "predicted": (*prompt[1:], *predicted)})
+
+
+def _split_by_side(trace: AttentionTrace, tokens: TokenNames) -> Mapping[str, Any]:
+    if isinstance(tokens, Mapping):
+        if unknown := set(tokens) - set(TOKEN_SIDES):
+            raise TraceError(
+                say(
+                    "Tokens are given for {given}; the sides are {sides}.",
+                    given=join_items(sorted(unknown)),
+                    sides=join_items(TOKEN_SIDES),
+                )
+            )
+        return tokens
+    if isinstance(tokens, str):
+        raise TraceError(say("The tokens are one text; give a list with a string for each token."))
+    if len(trace.maps) != 1 or trace.cross is not None:
+        raise TraceError(
+            say("This model has two sides: give {code}.", code='tokens={"source": [...], "target": [...]}')
+        )
+    return {"target" if trace.decoder is not None else "source": tokens}
+
+
+def _select_sample(side: str, given: Any, sample: int) -> tuple[str, ...]:
+    rows = [given] if all(isinstance(one, str) for one in given) else list(given)
+    if sample >= len(rows):
+        raise TraceError(
+            say(
+                "The {side} tokens are of {count} samples, but sample {sample} is asked for.",
+                side=side,
+                count=len(rows),
+                sample=sample + 1,
+            )
+        )
+    return tuple(map(str, rows[sample]))
+
+
+def _name_map(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]]) -> AttentionMap:
+    queries = named.get("source" if kind == "encoder" else "target", one.query_tokens)
+    keys = named.get("target" if kind == "decoder" else "source", one.key_tokens)
+    predicted = one.predicted_tokens if kind == "encoder" else named.get("predicted", one.predicted_tokens)
+    keys = (*keys, *_names_without_token(one.key_tokens, len(keys)))
+    axes = (("rows", queries, one.query_tokens), ("columns", keys, one.key_tokens))
+    for axis, names, numbers in (*axes, ("rows", predicted or one.query_tokens, one.query_tokens)):
+        if len(names) != len(numbers):
+            raise TraceError(say(TOKEN_COUNT_MESSAGES[axis], kind=kind, count=len(numbers), tokens=len(names)))
+    return replace_tokens(one, queries, keys, predicted)
+
+
+def _names_without_token(columns: Sequence[str], tokens: int) -> Sequence[str]:
+    """Return the names of the columns after the numbered ones, such as a sink, which belong to no token."""
+    numbered = [name.isdigit() for name in columns]
+    return columns[tokens:] if all(numbered[:tokens]) and not any(numbered[tokens:]) else ()
+
+
+def _join_tokens(tokens: Sequence[str]) -> str:
+    """Tokens as one text, without the special ones: joined by spaces unless they carry their own."""
+    real = [token for token in tokens if token not in SPECIAL_TOKENS]
+    marked = any(token.startswith((" ", "\u2581", "\u0120")) for token in real)
+    joined = ("" if marked else " ").join(real)
+    return joined.replace("\u2581", " ").replace("\u0120", " ").replace(" ##", "").strip()

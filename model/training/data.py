@@ -1,4 +1,4 @@
-"""Parallel text -> length-bucketed batches of token ids, the same ones in the same order for the same seed."""
+"""Read parallel text, make length-bucketed batches, and copy starting weights from another model."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from ..checkpoint.files import sha256
-from ..language.say import listed, say
-from ..network.autoregressive import pad, shift_right
-from ..network.config import PAD_ID
+from ..checkpoint.load import Checkpoint, sha256_hex, unique_weights
+from ..language import join_items, say
+from ..network.autoregressive import pad_ids, shift_right
+from ..network.config import PAD_ID, SPECIAL_PIECES
+from ..network.transformer import Transformer
+from ..text.tokenizer import Tokenizer
 
-Pair = tuple[str, str]
-WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+# Parallel text -> length-bucketed batches of token ids, the same ones in the same order for the same seed.
+
+
+SentencePair = tuple[str, str]
+WORD_PATTERN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 """A word without its punctuation; an apostrophe inside is part of it."""
-REWRITTEN = re.compile(r"(?P<folder>[^\t]+)\t(?P<at>[0-9]{1,12})\t(?P<target>[^\t]*)")
+REWRITTEN_LINE = re.compile(r"(?P<folder>[^\t]+)\t(?P<at>[0-9]{1,12})\t(?P<target>[^\t]*)")
 
 
-def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[Pair]:
+def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[SentencePair]:
     """Line N of `split`.`source` with line N of `split`.`target`, of every folder in turn."""
-    pairs: list[Pair] = []
+    pairs: list[SentencePair] = []
     for folder in folders:
         sides = []
         for language in (source, target):
@@ -58,7 +64,7 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
     return pairs
 
 
-def read_table(path: Path) -> list[Pair]:
+def read_pair_table(path: Path) -> list[SentencePair]:
     """Read the pairs of one file: a line is a source, a tab and its target. ValueError with the line that is none."""
     pairs = []
     for number, line in enumerate(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"), 1):
@@ -71,7 +77,7 @@ def read_table(path: Path) -> list[Pair]:
     return pairs
 
 
-def read_rewritten(path: Path, texts: Mapping[str, Sequence[Pair]]) -> list[Pair]:
+def read_rewritten_pairs(path: Path, texts: Mapping[str, Sequence[SentencePair]]) -> list[SentencePair]:
     """Pairs of data folders with a target that a model has written in place of the reference.
 
     A line of the file, which may be compressed by xz, is a folder, the number of one of its pairs counted from 1, and
@@ -81,7 +87,7 @@ def read_rewritten(path: Path, texts: Mapping[str, Sequence[Pair]]) -> list[Pair
         lines = file.read().removesuffix("\n").split("\n")
     pairs = []
     for number, line in enumerate(lines, 1):
-        found = REWRITTEN.fullmatch(line)
+        found = REWRITTEN_LINE.fullmatch(line)
         text = texts.get(found["folder"], ()) if found else ()
         at = int(found["at"]) if found else 0
         if not found or not 0 < at <= len(text):
@@ -97,51 +103,51 @@ def read_rewritten(path: Path, texts: Mapping[str, Sequence[Pair]]) -> list[Pair
     return pairs
 
 
-def unlike(sources: Sequence[str], dev: Sequence[str]) -> np.ndarray:
+def differs_from_dev(sources: Sequence[str], dev: Sequence[str]) -> np.ndarray:
     """Whether each source differs from every dev source by more than one word added, removed or changed.
 
     Case and punctuation do not count. Two sentences of one word each differ. -> booleans (sources,)
     """
-    known = {_words(sentence) for sentence in dev}
+    known = {_normalise_words(sentence) for sentence in dev}
     shorter = {words[:place] + words[place + 1 :] for words in known for place in range(len(words))}
-    changed = {one for words in known for one in _changed(words)}
+    changed = {one for words in known for one in _blank_each_word(words)}
 
     def near(words: tuple[str, ...]) -> bool:
         return (
             words in known
             or words in shorter
             or any(words[:place] + words[place + 1 :] in known for place in range(len(words)))
-            or any(one in changed for one in _changed(words))
+            or any(one in changed for one in _blank_each_word(words))
         )
 
-    return np.array([not near(_words(sentence)) for sentence in sources], dtype=bool)
+    return np.array([not near(_normalise_words(sentence)) for sentence in sources], dtype=bool)
 
 
-def _words(sentence: str) -> tuple[str, ...]:
+def _normalise_words(sentence: str) -> tuple[str, ...]:
     """The words of a sentence in lower case, with straight apostrophes."""
-    return tuple(WORD.findall(sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")))
+    return tuple(WORD_PATTERN.findall(sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")))
 
 
-def _changed(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _blank_each_word(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The words with one of them left open; nothing of a single word."""
     for place in range(len(words) if len(words) > 1 else 0):
         yield (*words[:place], "", *words[place + 1 :])
 
 
-def how_often(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
+def compute_pair_frequencies(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
     """How often each pair is used in one pass, of folders with these names and numbers of pairs."""
     if unknown := sorted(set(mixture) - set(names)):
         raise ValueError(
             say(
                 "The recipe's mixture names {unknown}, but the folders of --data are {names}.",
-                unknown=listed(unknown),
-                names=listed(names),
+                unknown=join_items(unknown),
+                names=join_items(names),
             )
         )
     return np.repeat([float(mixture.get(name, 1)) for name in names], sizes)
 
 
-def drawn(often: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def draw_pairs(often: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """The numbers of the pairs of one pass: 2 gives a pair twice, 0.33 gives it with that chance."""
     times = np.floor(often).astype(int)
     if (often > times).any():
@@ -165,7 +171,7 @@ class Batch:
         return int((self.target_out != PAD_ID).sum())
 
 
-class Phase(NamedTuple):
+class TrainingPhase(NamedTuple):
     """A part of the training throughout which each pair is used equally often."""
 
     done: int
@@ -184,7 +190,7 @@ class Batches:
         tokens: int,
         longest: int,
         seed: int,
-        phases: Sequence[Phase] = (),
+        phases: Sequence[TrainingPhase] = (),
     ) -> None:
         """`phases`: the first begins with the training; without any, each pair is used once in every pass."""
         lengths = np.array([(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]).reshape(-1, 2)
@@ -192,7 +198,9 @@ class Batches:
         self.lengths = lengths[kept]
         self.sources, self.targets = [sources[i] for i in kept.tolist()], [targets[i] for i in kept.tolist()]
         self.tokens, self.seed = tokens, seed
-        self.phases = [Phase(done, often[kept]) for done, often in phases or [Phase(0, np.ones(len(lengths)))]]
+        self.phases = [
+            TrainingPhase(done, often[kept]) for done, often in phases or [TrainingPhase(0, np.ones(len(lengths)))]
+        ]
         if not all(phase.often.any() for phase in self.phases):
             raise ValueError(
                 say(
@@ -204,8 +212,8 @@ class Batches:
     def epoch(self, number: int, phase: int = 0) -> list[np.ndarray]:
         """The batches of an epoch as arrays of pair numbers; a function of the seed, the epoch and the phase alone."""
         random = np.random.default_rng((self.seed, number))
-        used = self._used(phase)  # so that the text of another phase may be another
-        shuffled = random.permutation(used[drawn(self.phases[phase].often[used], random)])
+        used = self._used_pairs(phase)  # so that the text of another phase may be another
+        shuffled = random.permutation(used[draw_pairs(self.phases[phase].often[used], random)])
         longer = self.lengths.max(axis=1)
         order = shuffled[np.lexsort((self.lengths[shuffled, 1], longer[shuffled]))]
         batches, start = [], 0
@@ -217,19 +225,19 @@ class Batches:
                 start = end
         return [batches[i] for i in random.permutation(len(batches))]
 
-    def _used(self, phase: int) -> np.ndarray:
+    def _used_pairs(self, phase: int) -> np.ndarray:
         """The numbers of the pairs that a phase draws from."""
         return np.flatnonzero(self.phases[phase].often)
 
     def texts(self) -> tuple[str, ...]:
         """A hash for each phase of how many pieces both sides of its pairs have: another text or vocabulary gives
         another."""
-        return tuple(sha256(self.lengths[self._used(phase)].tobytes()) for phase in range(len(self.phases)))
+        return tuple(sha256_hex(self.lengths[self._used_pairs(phase)].tobytes()) for phase in range(len(self.phases)))
 
     def batch(self, rows: np.ndarray) -> Batch:
-        target_out = pad([self.targets[i] for i in rows])
+        target_out = pad_ids([self.targets[i] for i in rows])
         target_in = shift_right(target_out).masked_fill(target_out == PAD_ID, PAD_ID)
-        return Batch(pad([self.sources[i] for i in rows]), target_in, target_out)
+        return Batch(pad_ids([self.sources[i] for i in rows]), target_in, target_out)
 
     def steps(self, done: int) -> Iterator[tuple[int, np.ndarray]]:
         """(epoch, pair numbers) of every step after the first `done` ones, without end."""
@@ -241,3 +249,70 @@ class Batches:
                 for rows in batches[max(0, done - step) :]:
                     yield epoch, rows
                 step, epoch = step + len(batches), epoch + 1
+
+
+# Weights to begin a training with: those of a trained model, carried over to another vocabulary.
+
+
+VOCABULARY_FIELDS = ("vocab_size", "target_vocab_size")
+
+
+def copy_starting_weights(model: Transformer, tokenizer: Tokenizer, start: Checkpoint) -> None:
+    """Copy the weights of `start` into a model of the same architecture, whose vocabulary may be another.
+
+    A piece that both know keeps its row of an embedding or generator; any other gets the mean of the rows of the
+    pieces that the old tokenizer splits it into; one that it cannot spell keeps the row it has. ValueError where the
+    architectures differ in more than their vocabularies.
+    """
+    differences = start.model.config.differences(model.config)
+    if other := sorted(set(differences) - {*VOCABULARY_FIELDS, "dropout", "dropout_places"}):
+        raise ValueError(
+            say(
+                "{model} cannot be begun with: its {fields} differ from the recipe's. Train from random weights, "
+                "or keep the architecture.",
+                model=start.name,
+                fields=join_items(other),
+            )
+        )
+    shares = _match_pieces(tokenizer, start.tokenizer)
+    given = unique_weights(start.model)
+    sizes = {getattr(start.model.config, name) for name in VOCABULARY_FIELDS}
+    with torch.no_grad():
+        for name, own in unique_weights(model).items():
+            trained = given[name].to(own)
+            own.copy_(
+                _carry_rows(own, trained, shares)
+                if trained.shape[0] in sizes and _is_vocabulary_weight(name)
+                else trained
+            )
+
+
+def _is_vocabulary_weight(name: str) -> bool:
+    return name.startswith(("source_embedding", "target_embedding", "generator"))
+
+
+def _carry_rows(own: Tensor, trained: Tensor, shares: list[list[int]]) -> Tensor:
+    """Rows (new vocabulary, ...) made of the rows (old vocabulary, ...) that each new piece consists of."""
+    return torch.stack([trained[ids].mean(0) if ids else row for ids, row in zip(shares, own, strict=True)])
+
+
+def _match_pieces(new: Tokenizer, old: Tokenizer) -> list[list[int]]:
+    """The old ids that each new piece consists of; none for one that the old vocabulary cannot spell, or a byte."""
+    special = range(len(SPECIAL_PIECES))
+    return [
+        [index] if index in special else [] if new.is_byte(index) else _spell_piece(new.token(index), old)
+        for index in range(len(new))
+    ]
+
+
+def _spell_piece(token: str, old: Tokenizer) -> list[int]:
+    """The old ids of a piece's text, each the longest that fits; none where some character has no piece."""
+    ids = []
+    while token:
+        found = ((end, old.piece_id(token[:end])) for end in range(len(token), 0, -1))
+        end, known = next(((end, known) for end, known in found if known is not None), (0, None))
+        if known is None:
+            return []
+        ids.append(known)
+        token = token[end:]
+    return ids

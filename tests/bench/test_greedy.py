@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.greedy import STEPS, endless_marian, our_model
-from model.decoding.steps import greedy_batch
+from model.decoding.greedy import decode_batch_greedily
 
 
 def test_as_many_weights() -> None:
@@ -20,4 +20,4 @@ def test_as_many_weights() -> None:
 
 def test_no_sentence_ends_early() -> None:
     source = torch.randint(4, 8000, (2, 5))
-    assert [len(row) for row in greedy_batch(our_model(), source, STEPS)] == [STEPS] * 2
+    assert [len(row) for row in decode_batch_greedily(our_model(), source, STEPS)] == [STEPS] * 2

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, ViewportSize, expect, sync_playwright
 
-from model.checkpoint.load import available
-
-from .steps import PATIENCE, TRAFFIC
+from model.checkpoint.load import list_checkpoints
+from tests.browser.steps import PATIENCE, TRAFFIC
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -92,7 +91,7 @@ def serving(folder: Path, *arguments: str, command: Sequence[str] = ()) -> Itera
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the app with the released checkpoints."""
-    if not available():
+    if not list_checkpoints():
         missing("no checkpoint in checkpoints/: train one with `python -m model train`")
     with serving(tmp_path_factory.mktemp("server")) as url:
         yield url

@@ -11,8 +11,8 @@ import numpy as np
 from playwright.sync_api import Page
 
 from model.checkpoint.load import Checkpoint
-from viz.components.bundle import bundle
-from viz.engine.package import ENGINE, KERNEL, Form, package
+from viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, WeightForm, pack_checkpoint
+from viz.web.bundle import bundle_scripts
 
 START = """([packed, code]) => {
   const bytes = (text) => {
@@ -49,15 +49,15 @@ EXPLAIN = """(asked) => {
 class EnginePage:
     """One checkpoint in the engine, in a page of its own."""
 
-    def __init__(self, page: Page, folder: Path, checkpoint: Checkpoint, form: Form = "half") -> None:
+    def __init__(self, page: Page, folder: Path, checkpoint: Checkpoint, form: WeightForm = "half") -> None:
         self.page = page
         file = folder / "engine.html"
-        modules = bundle(ENGINE / "engine.js")
-        unpack = bundle(ENGINE.parent / "components" / "shared" / "packed.js")
+        modules = bundle_scripts(ENGINE_FOLDER / "engine.js")
+        unpack = bundle_scripts(ENGINE_FOLDER.parent / "components" / "shared" / "packed.js")
         start = "window.engineOf = (packed, code) => engine(unpack(packed), code);"
         file.write_text(f'<!doctype html><meta charset="utf-8"><script type="module">{modules}{unpack}{start}</script>')
         page.goto(file.as_uri())
-        page.evaluate(START, [_text(package(checkpoint, form)), _text(KERNEL.read_bytes())])
+        page.evaluate(START, [_text(pack_checkpoint(checkpoint, form)), _text(KERNEL_FILE.read_bytes())])
 
     def translate(self, text: str, **options: Any) -> dict[str, Any]:
         """What the engine returns, its typed arrays as numpy's."""

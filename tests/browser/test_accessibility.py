@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import LOADING, open_page, settle
-from .views import VIEWS, open_view
+from tests.browser.steps import LOADING, open_page, settle
+from tests.browser.views import VIEWS, open_view
 
 AXE = files("axe_playwright_python") / "axe.min.js"
 ENDS = (

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import click, expect_head, open_page, settle
+from tests.browser.steps import click, expect_head, open_page, settle
 
 SENTENCE = "sentence=He+reads+a+book."
 

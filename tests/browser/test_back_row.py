@@ -10,11 +10,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.steps import LOADING, click, open_file, open_page, open_talk
+from tests.browser.views import SENTENCE, VIEWS
+from viz.talk.file import format_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import write
-
-from .steps import LOADING, click, open_file, open_page, open_talk
-from .views import SENTENCE, VIEWS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 MEASURE = (Path(__file__).parent / "back_row.js").read_text(encoding="utf-8")
@@ -46,7 +45,7 @@ def scenes() -> Iterator[tuple[str, Scene]]:
 def every_view(page: Page, tmp_path: Path) -> tuple[Page, Path]:
     """The page Talk with a scene of every view, and the same talk as one file."""
     path = tmp_path / "views.toml"
-    path.write_text(write(Talk("Every view", tuple(scene for _, scene in scenes()))), encoding="utf-8")
+    path.write_text(format_talk(Talk("Every view", tuple(scene for _, scene in scenes()))), encoding="utf-8")
     open_page(page, "/talk")
     open_talk(page, path)
     return page, tmp_path

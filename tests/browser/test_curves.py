@@ -8,25 +8,24 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from viz.components.curves import packed
-from viz.export.page import view_page
+from tests.browser.steps import open_file
+from viz.export.page import build_view_page
 from viz.export.parts import Component, View
-from viz.figures.heads.scatter import Dot, kind_colours, scatter
-from viz.figures.palette import LIGHT
-
-from .steps import open_file
+from viz.figures.heads import HeadDot, kind_colours, plot_head_scatter
+from viz.figures.look import LIGHT
+from viz.web.charts import encode_curves
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_name_that_would_stand_on_another_is_left_out(disk: Page, tmp_path: Path) -> None:
     places = {"first": (1.0, 1.0, 9.0), "second": (1.05, 1.0, 8.0), "third": (8.0, 7.0, 7.0), "fourth": (0.0, 9.0, 1.0)}
-    dots = [Dot(name, "cross", x, y, cost, "") for name, (x, y, cost) in places.items()]
-    shown = scatter(dots, "a", "b", "Heads", LIGHT)
+    dots = [HeadDot(name, "cross", x, y, cost, "") for name, (x, y, cost) in places.items()]
+    shown = plot_head_scatter(dots, "a", "b", "Heads", LIGHT)
     assert [note.text for note in shown.notes] == ["first", "second", "third", "fourth"], "those that cost most first"
     path = tmp_path / "map.html"
-    view = View("Heads", [Component("curves", packed(shown))])
-    path.write_text(view_page(view, LIGHT, date(2025, 1, 2)), encoding="utf-8")
+    view = View("Heads", [Component("curves", encode_curves(shown))])
+    path.write_text(build_view_page(view, LIGHT, date(2025, 1, 2)), encoding="utf-8")
     open_file(disk, path)
     expect(disk.locator(".note")).to_have_text(["first", "third", "fourth"])
     expect(disk.locator(".entry")).to_have_text(["Cross-attention"])

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import (
+from tests.browser.steps import (
     LOADING,
     at_step,
     boxes_at_rest,

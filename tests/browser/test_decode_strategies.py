@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import (
+from tests.browser.steps import (
     DECODE,
     LOADING,
     at_step,

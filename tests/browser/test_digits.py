@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.experiments.training_timeline import stops, timeline
-from model.positions.forms import form_difference
-from model.positions.table import formula_table
+from model.experiments.lens import load_training_snapshots, run_snapshots
+from model.positions.table import compute_form_difference, make_formula_table
+from model.runnable_model import Translation
 from model.trace import AttentionTrace
-from model.translate import Translation, Translator
-
-from .steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
+from model.translate import Translator
+from tests.browser.steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
 
 pytestmark = pytest.mark.walk
 MODEL = "everyday-en-de"
@@ -173,7 +172,9 @@ def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: st
 
 def test_training(page: Page) -> None:
     translator = Translator.load("preset-annotated")  # Of the default model no random start is known.
-    moments = timeline(stops(translator.checkpoint), SENTENCE, translator.translate(SENTENCE).target_ids)
+    moments = run_snapshots(
+        load_training_snapshots(translator.checkpoint), SENTENCE, translator.translate(SENTENCE).target_ids
+    )
     maps = [moment.trace.maps["cross"].weights[1, 2] for moment in moments]
     open_page(page, address("/training", model=translator.name, kind="cross", layer="2", head="3", at="released"))
     root = page.locator(".st-key-snapshots .snapshots")
@@ -196,9 +197,9 @@ def test_positions(page: Page, view: str) -> None:
     cells = some(*size)
     texts = [text.replace("−", "-") for text in read(root, ".plot", ".readout", cells, size)]
     if view == "table":
-        assert_agree(texts, formula_table(*size).values[tuple(cells.T)])
+        assert_agree(texts, make_formula_table(*size).values[tuple(cells.T)])
         return
-    errors = form_difference("float64", *size)[tuple(cells.T)]
+    errors = compute_form_difference("float64", *size)[tuple(cells.T)]
     printed = [text.split(" · ")[-1] for text in texts]
     assert printed == ["0" if error == 0 else re.sub("e([+-])0*(?=.)", r"e\1", f"{error:.1e}") for error in errors]
     assert "0" in printed

@@ -11,21 +11,19 @@ import pytest
 import torch
 from playwright.sync_api import Error, Page
 
-from model.checkpoint.load import Checkpoint, available, load_checkpoint
-from model.decoding.constraints import Constraints
-from model.decoding.steps import Strategy
-from model.evaluation.eight_bits import quantised
-from model.experiments.head_effects import head_effects
-from model.experiments.word_facts import word_facts
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
-from model.network.presets import PRESETS, preset
+from model.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
+from model.decoding.greedy import Constraints, Strategy
+from model.evaluation.eight_bits import quantise_rows
+from model.experiments.ablation import head_effects, read_word_facts
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
+from model.network.config import PRESETS, make_preset_config
 from model.network.transformer import Transformer
+from model.runnable_model import InputError, Translation
 from model.text.tokenizer import Tokenizer
-from model.translate import InputError, Translation, Translator
-
-from .. import toy
-from .engine_page import EnginePage, weights
+from model.translate import Translator
+from tests import toy
+from tests.browser.engine_page import EnginePage, weights
 
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))
 SENTENCES = {
@@ -96,7 +94,9 @@ def check_numbers(result: Translation, found: dict) -> None:
 def toy_checkpoint(**fields: object) -> Checkpoint:
     """A random model of the toy language whose weights are numbers of half precision."""
     torch.manual_seed(4)
-    model = Transformer(preset(str(fields.pop("preset", "original")), **{**SIZES, **VOCABULARY, **fields})).eval()
+    model = Transformer(
+        make_preset_config(str(fields.pop("preset", "original")), **{**SIZES, **VOCABULARY, **fields})
+    ).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_((parameter + 0.05 * torch.randn_like(parameter)).half())
@@ -132,7 +132,7 @@ def test_weights_of_eight_bits(disk: Page, tmp_path: Path) -> None:
     with torch.no_grad():
         for parameter in checkpoint.model.parameters():
             if parameter.ndim == 2:
-                scales, numbers = quantised(parameter.numpy())
+                scales, numbers = quantise_rows(parameter.numpy())
                 parameter.copy_(torch.from_numpy(scales[:, None] * numbers))
     engine = EnginePage(disk, tmp_path, checkpoint, "int8")
     check_numbers(Translator(checkpoint).translate(TOY), engine.translate(TOY))
@@ -141,7 +141,7 @@ def test_weights_of_eight_bits(disk: Page, tmp_path: Path) -> None:
 def test_changed_heads_and_masks_and_constraints(disk: Page, tmp_path: Path) -> None:
     checkpoint = toy_checkpoint()
     engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
-    with intervening(translator.model, parse(CHANGES)):
+    with apply_changes(translator.model, parse_changes(CHANGES)):
         changed = translator.translate(TOY)
     check_numbers(changed, engine.translate(TOY, changes=CHANGES))
     plain = translator.translate(TOY)
@@ -162,9 +162,9 @@ def test_what_a_translation_rests_on(disk: Page, tmp_path: Path, preset: str) ->
     engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
     found = engine.translate(TOY)
     for changes in ("", CHANGES):
-        with intervening(translator.model, parse(changes)):
+        with apply_changes(translator.model, parse_changes(changes)):
             effects = head_effects(translator.model, found["sourceIds"], found["ids"])
-        facts = word_facts(translator, TOY, found["ids"], parse(changes))
+        facts = read_word_facts(translator, TOY, found["ids"], parse_changes(changes))
         explained = engine.explain(found, changes)
         assert explained["ranks"] == facts.lens.ranks.tolist()
         heads = [(kind, *place) for kind, one in effects.changes.items() for place in np.ndindex(*one.shape[:2])]
@@ -174,7 +174,7 @@ def test_what_a_translation_rests_on(disk: Page, tmp_path: Path, preset: str) ->
             assert np.abs(expected - one["changes"]).max() < 1e-4
 
 
-@pytest.mark.skipif("everyday-zh-en" not in available(), reason="the checkpoint is not here")
+@pytest.mark.skipif("everyday-zh-en" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_a_released_model(disk: Page, tmp_path: Path) -> None:
     checkpoint = load_checkpoint("everyday-zh-en")
     engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
@@ -209,7 +209,7 @@ def dev_lines(language: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not DATA.is_dir(), reason="set ATTENSCOPE_DATA to the folder that holds tatoeba/dev.en")
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_dev_sentences(disk: Page, tmp_path: Path, name: str) -> None:
     """All dev sentences as pieces; 500 of them translated, all but one at most into the same tokens."""
     checkpoint = load_checkpoint(name)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from playwright.sync_api import Page, expect
 
-from .steps import (
+from tests.browser.steps import (
     boxes_at_rest,
     click,
     expect_head,

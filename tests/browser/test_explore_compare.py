@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import (
+from tests.browser.steps import (
     LONG,
     caption,
     choose,

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import (
+from tests.browser.steps import (
     caption,
     choose,
     choose_view,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import click, expect_head, open_menu, open_page, settle, tile
+from tests.browser.steps import click, expect_head, open_menu, open_page, settle, tile
 
 READY_BYTES = 60_000
 """Of a head in the three views that stand ready; messages may come in one frame, so they are not told apart here."""

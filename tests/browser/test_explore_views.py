@@ -8,12 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.analysis.alignment import EXPLAINED as ALIGNMENT_EXPLAINED
+from model.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
 from model.trace import AttentionTrace
-from viz.explore.view_texts import VIEW_TEXTS
-from viz.ui.addresses.explore import SINGLE_VIEWS
-
-from .steps import (
+from tests.browser.steps import (
     boxes_at_rest,
     choose_view,
     click,
@@ -27,6 +24,8 @@ from .steps import (
     settle,
     tile,
 )
+from viz.explore.texts import VIEW_TEXTS
+from viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS
 
 CROSS = "/?layer=3&head=1"
 
@@ -98,7 +97,7 @@ def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Pag
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    for view in SINGLE_VIEWS:
+    for view in EXPLORE_SINGLE_VIEWS:
         choose_view(page, view)
         explains_itself(page, VIEW_TEXTS[view].details)
     compare(page)

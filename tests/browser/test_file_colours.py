@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from viz.export.page import talk_page, view_page
+from tests.browser.steps import open_file
+from viz.export.page import build_talk_page, build_view_page
 from viz.export.parts import Slide, View, Words
-from viz.figures.palette import DARK, LIGHT, Palette
-
-from .steps import open_file
+from viz.figures.look import DARK, LIGHT, Palette
 
 pytestmark = pytest.mark.slow
 MADE = date(2025, 1, 2)
@@ -33,7 +32,7 @@ def in_colours(page: Page, palette: Palette, name: str) -> None:
 def test_the_address_chooses_the_colours_and_keeps_them(disk: Page, tmp_path: Path) -> None:
     light, dark = ([Slide(title, view(name)) for title in ("A", "B")] for name in ("light", "dark"))
     path = tmp_path / "talk.html"
-    path.write_text(talk_page("A talk", light, LIGHT, MADE, also=(dark, DARK)), encoding="utf-8")
+    path.write_text(build_talk_page("A talk", light, LIGHT, MADE, also=(dark, DARK)), encoding="utf-8")
     open_file(disk, path)
     in_colours(disk, LIGHT, "light")
     disk.evaluate("location.hash = '#scene=2&theme=dark'")
@@ -50,6 +49,6 @@ def test_the_address_chooses_the_colours_and_keeps_them(disk: Page, tmp_path: Pa
 
 def test_a_view_alone_takes_them_too(disk: Page, tmp_path: Path) -> None:
     path = tmp_path / "view.html"
-    path.write_text(view_page(view("dark"), DARK, MADE, also=(view("light"), LIGHT)), encoding="utf-8")
+    path.write_text(build_view_page(view("dark"), DARK, MADE, also=(view("light"), LIGHT)), encoding="utf-8")
     disk.goto(f"{path.as_uri()}#theme=light")
     in_colours(disk, LIGHT, "light")

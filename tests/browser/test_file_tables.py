@@ -8,11 +8,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.steps import LOADING, download, open_file, open_page, open_talk
+from tests.browser.views import SENTENCE, VIEWS
+from viz.talk.file import format_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import write
-
-from .steps import LOADING, download, open_file, open_page, open_talk
-from .views import SENTENCE, VIEWS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 TABLES = (
@@ -39,7 +38,7 @@ def test_a_file_has_all_cells_headings_and_signs_of_the_pages(page: Page, disk: 
         expect(page.locator(VIEWS[address]).first).to_be_visible(timeout=LOADING)
         shown.append(page.get_by_test_id("stMain").evaluate(WRITTEN))
     scenes = [Scene("A view", url.path.strip("/"), dict(parse_qsl(url.query))) for url in map(urlsplit, TABLES)]
-    (tmp_path / "tables.toml").write_text(write(Talk("Tables", tuple(scenes))), encoding="utf-8")
+    (tmp_path / "tables.toml").write_text(format_talk(Talk("Tables", tuple(scenes))), encoding="utf-8")
     open_page(page, "/talk")
     open_talk(page, tmp_path / "tables.toml")
     open_file(disk, download(page.get_by_role("button", name="One file"), tmp_path))

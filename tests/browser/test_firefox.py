@@ -11,14 +11,21 @@ from typing import cast
 import pytest
 from playwright.sync_api import Page
 
-from model.checkpoint.load import Checkpoint, available, load_checkpoint
-from model.network.presets import PRESETS
+from model.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
+from model.network.config import PRESETS
 from model.translate import Translator
-from viz.export.live_file import live_file
-
-from .engine_page import EnginePage
-from .firefox import NAMES, FirefoxPage, firefox
-from .test_engine import HOSTILE, SENTENCES, TOY, check_numbers, check_tokenizer, random_texts, toy_checkpoint
+from tests.browser.engine_page import EnginePage
+from tests.browser.firefox import NAMES, FirefoxPage, firefox
+from tests.browser.test_engine import (
+    HOSTILE,
+    SENTENCES,
+    TOY,
+    check_numbers,
+    check_tokenizer,
+    random_texts,
+    toy_checkpoint,
+)
+from viz.export.live_file import build_live_file
 
 pytestmark = pytest.mark.walk
 OPENED = """async () => {
@@ -54,7 +61,7 @@ def test_every_number_is_that_of_torch(fox: FirefoxPage, tmp_path: Path) -> None
         assert [tuple(one["ids"]) for one in found] == [one.token_ids for one in translator.search(TOY, 3).best]
 
 
-@pytest.mark.skipif("everyday-zh-en" not in available(), reason="the checkpoint is not here")
+@pytest.mark.skipif("everyday-zh-en" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_a_released_model_reads_and_writes_as_in_python(fox: FirefoxPage, tmp_path: Path) -> None:
     checkpoint = load_checkpoint("everyday-zh-en")
     engine, translator = engine_in(fox, tmp_path, checkpoint), Translator(checkpoint)
@@ -66,7 +73,7 @@ def test_a_released_model_reads_and_writes_as_in_python(fox: FirefoxPage, tmp_pa
 def test_the_live_file_opens_from_a_disk(fox: FirefoxPage, tmp_path: Path) -> None:
     translator = Translator(toy_checkpoint())
     file = tmp_path / "live.html"
-    file.write_text(live_file([translator.checkpoint], date(2026, 11, 22)), encoding="utf-8")
+    file.write_text(build_live_file([translator.checkpoint], date(2026, 11, 22)), encoding="utf-8")
     fox.goto(file.as_uri())
     assert fox.evaluate(OPENED) > 2
     expected = translator.translate(TOY)

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .conftest import visit
-from .steps import LOADING, boxes_at_rest, click, expect_head, open_page, settle, tile, type_sentence
+from tests.browser.conftest import visit
+from tests.browser.steps import LOADING, boxes_at_rest, click, expect_head, open_page, settle, tile, type_sentence
 
 MORE = ("Where did you buy this red bicycle?", "The bank by the river was closed.")
 SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.walk) for text in MORE))

@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests import folders
-
-from .conftest import SCREEN, serving, visit
-from .steps import LOADING, choose_view, open_page
+from tests.browser.conftest import SCREEN, serving, visit
+from tests.browser.steps import LOADING, choose_view, open_page
 
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-from viz.ui.glossary import entries
-
-from .steps import click, open_page, settle
+from tests.browser.steps import click, open_page, settle
+from viz.ui.words import load_glossary_entries
 
 MEANING = "term => getComputedStyle(term, '::after').content"
 AREA = """term => {
@@ -23,7 +22,7 @@ def meaning(term: Locator) -> str:
 def test_a_term_says_what_it_means(page: Page) -> None:
     open_page(page)
     term = page.locator(".term").filter(has_text="piece").first
-    expected = next(one for one in entries() if one.term == "piece").text
+    expected = next(one for one in load_glossary_entries() if one.term == "piece").text
     assert meaning(term) == "none"
     term.hover()
     assert meaning(term) == expected
@@ -39,6 +38,6 @@ def test_the_menu_of_a_page_lists_all_terms(page: Page) -> None:
     settle(page)
     click(page.locator(".st-key-page-help button"))
     page.get_by_text("Glossary", exact=True).click()
-    for one in (entries()[0], entries()[-1]):
+    for one in (load_glossary_entries()[0], load_glossary_entries()[-1]):
         expect(page.locator(".glossary dt").filter(has_text=one.term).first).to_be_attached()
-    assert page.locator(".glossary dt").count() == len(entries())
+    assert page.locator(".glossary dt").count() == len(load_glossary_entries())

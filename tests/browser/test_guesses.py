@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from viz.components.bundle import HERE, bundle
-from viz.export.scripts import EXPORT
+from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk
+from viz.export.page import EXPORT_KEYWORD
+from viz.talk.file import format_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import write
-
-from .steps import LOADING, click, download, open_file, open_page, open_talk
+from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 WORDS = Scene(
@@ -48,7 +47,7 @@ COUNTED = [["scene", "title", "choice", "guesses"]] + [
 
 @pytest.fixture
 def talk(page: Page, tmp_path: Path) -> Page:
-    (tmp_path / "talk.toml").write_text(write(TALK), encoding="utf-8")
+    (tmp_path / "talk.toml").write_text(format_talk(TALK), encoding="utf-8")
     open_page(page, "/talk")
     open_talk(page, tmp_path / "talk.toml")
     return page
@@ -178,7 +177,7 @@ def click_sides(inside: Locator | FrameLocator, told: Locator) -> None:
 
 
 def test_clicks_on_the_picture_are_counted_on_the_stage(talk: Page, tmp_path: Path) -> None:
-    (tmp_path / "clicks.toml").write_text(write(CLICKS), encoding="utf-8")
+    (tmp_path / "clicks.toml").write_text(format_talk(CLICKS), encoding="utf-8")
     open_talk(talk, tmp_path / "clicks.toml")
     click(talk.get_by_role("button", name="Start the talk"))
     stage, inside = talk.locator("dialog.show"), talk.frame_locator("dialog.show iframe.seen")
@@ -194,7 +193,7 @@ def test_clicks_on_the_picture_are_counted_on_the_stage(talk: Page, tmp_path: Pa
 
 
 def test_clicks_on_the_picture_are_counted_in_a_file(talk: Page, disk: Page, tmp_path: Path) -> None:
-    (tmp_path / "clicks.toml").write_text(write(CLICKS), encoding="utf-8")
+    (tmp_path / "clicks.toml").write_text(format_talk(CLICKS), encoding="utf-8")
     open_talk(talk, tmp_path / "clicks.toml")
     file = download(talk.get_by_role("button", name="One file"), tmp_path)
     open_file(disk, file)
@@ -234,7 +233,9 @@ def test_a_click_counts_for_the_word_of_the_sentence_that_it_hits_and_for_no_oth
     )
     line = "".join(f"{' ' * piece.startswith(' ')}<b>{escape(piece.strip())}</b>" for piece, _ in pieces)
     disk.set_content(f"<p>{line}</p><p><b>you</b> <b>bicycle</b></p><p>Did you buy <i>your bicycle?</i></p>")
-    disk.evaluate(f"() => {{ {EXPORT.sub('', bundle(HERE / 'presenter' / 'chosen.js'))} window.choiceAt = choiceAt; }}")
+    disk.evaluate(
+        f"() => {{ {EXPORT_KEYWORD.sub('', bundle_scripts(COMPONENTS_FOLDER / 'presenter' / 'chosen.js'))} window.choiceAt = choiceAt; }}"
+    )
     scene = {"choices": ["you", "bicycle", "buy your"], "sentence": "Did you buy your bicycle?"}
     found = [piece.evaluate(HIT, scene) for piece in disk.locator("b, i").all()]
     assert found == [*(choice for _, choice in pieces), 0, 0, 2]  # The middle of the last one is its second word.

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import LOADING, open_page
+from tests.browser.steps import LOADING, open_page
 
 
 @pytest.mark.walk

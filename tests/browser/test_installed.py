@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.browser.conftest import serving, visit
 from tests.test_install import PAGES, SCRIPT, copied, environment, install, run
-
-from .conftest import serving, visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 OPENED = "my.safetensors · an opened trace"

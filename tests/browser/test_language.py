@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from model.language.current import speaking
-from model.language.say import say
+from model.language import say, use_language
+from tests.browser.steps import LOADING, download, enter, open_file, open_menu, open_page, settle
+from tests.browser.test_talk import on_scene, ready, screen
+from tests.browser.views import GIVEN
+from tests.browser.words import english
 from tests.messages import ROOT, TRANSLATED
-from viz.talk.session import shipped_talk
-from viz.talk.talk_file import write
-
-from .steps import LOADING, download, enter, open_file, open_menu, open_page, settle
-from .test_talk import on_scene, ready, screen
-from .views import GIVEN
-from .words import english
+from viz.talk.file import format_talk
+from viz.talk.session import load_shipped_talk
 
 __all__ = ["screen"]
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(600), pytest.mark.parametrize("language", TRANSLATED)]
@@ -37,7 +35,7 @@ def test_an_address_that_is_none(page: Page, language: str, address: str) -> Non
 
 def test_a_sentence_that_is_too_long(page: Page, language: str) -> None:
     open_page(page, f"/?lang={language}")
-    with speaking(language):
+    with use_language(language):
         enter(page.get_by_label(say("Sentence"), exact=True), "a " * 4000)
     expect(page.locator(ALERT).first).to_be_visible()
     assert english(page, language, GIVEN) == []
@@ -55,7 +53,7 @@ def test_what_is_pasted(page: Page, language: str, text: str) -> None:
 
 def test_a_saved_page(page: Page, disk: Page, language: str, tmp_path: Path) -> None:
     open_page(page, f"/?sentence=He+turned+the+offer+down.&lang={language}")
-    with speaking(language):
+    with use_language(language):
         button = open_menu(page, "save").get_by_role("button", name=say("Interactive page (HTML)"))
     open_file(disk, download(button, tmp_path))
     assert disk.evaluate("document.documentElement.lang").startswith(language)
@@ -63,7 +61,7 @@ def test_a_saved_page(page: Page, disk: Page, language: str, tmp_path: Path) -> 
 
 
 def test_the_stage(screen: Page, language: str) -> None:
-    scenes = shipped_talk()[0].scenes
+    scenes = load_shipped_talk()[0].scenes
     given = (*GIVEN, *(value for one in scenes for value in one.view.values() if " " in value))
     screen.goto(f"/talk?present=1&lang={language}")
     for number, scene in enumerate(scenes[:SCENES], 1):
@@ -78,8 +76,8 @@ def test_the_stage(screen: Page, language: str) -> None:
 @pytest.mark.slow
 def test_the_talk_as_a_file(disk: Page, language: str, tmp_path: Path) -> None:
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
-    with speaking(language):
-        talk.write_text(write(shipped_talk()[0]), encoding="utf-8")
+    with use_language(language):
+        talk.write_text(format_talk(load_shipped_talk()[0]), encoding="utf-8")
     command = (sys.executable, "-m", "viz.export", "--int8", "--language", language, str(talk), str(out))
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     disk.goto(out.as_uri())
@@ -89,7 +87,7 @@ def test_the_talk_as_a_file(disk: Page, language: str, tmp_path: Path) -> None:
 
 def sentences(page: Page, language: str) -> list[str]:
     """What a saved file says that its model has read and written."""
-    with speaking(language):
+    with use_language(language):
         names = say("sentence"), say("translation")
     found = [text for name in names for text in page.locator(f"footer dt:text-is('{name}') + dd").all_text_contents()]
     assert found

@@ -8,12 +8,11 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from model.language.catalogue import SOURCE
+from model.language import SOURCE_LANGUAGE
+from tests.browser.steps import LOADING, click, enter, open_page, settle
+from tests.browser.views import GIVEN, VIEWS, open_view
+from tests.browser.words import english
 from tests.messages import TRANSLATED
-
-from .steps import LOADING, click, enter, open_page, settle
-from .views import GIVEN, VIEWS, open_view
-from .words import english
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(400)]
 SUN = "The sun shines."
@@ -68,7 +67,7 @@ def whole(page: Page, language: str) -> None:
     """Nothing stands twice, nothing is wrong, and all is in the language, once pictures of scenes are taken."""
     assert page.evaluate(DOUBLED) == []
     expect(page.locator(ERRORS)).to_have_count(0)
-    if language == SOURCE:
+    if language == SOURCE_LANGUAGE:
         return
     until = time.monotonic() + LOADING / 1000
     while (left := english(page, language, (*GIVEN, SUN))) and time.monotonic() < until:
@@ -105,10 +104,10 @@ def test_a_view_in_another_language(page: Page, address: str) -> None:
 
 def test_back_and_forth(page: Page) -> None:
     open_page(page, EXPLORE)
-    for language in (*TRANSLATED, SOURCE):
+    for language in (*TRANSLATED, SOURCE_LANGUAGE):
         switch(page, language)
     act(page)
-    whole(page, SOURCE)
+    whole(page, SOURCE_LANGUAGE)
     as_reloaded(page)
 
 

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from model.language.catalogue import COMPLETE, PSEUDO
+from model.language import COMPLETE_LANGUAGES, PSEUDO_LANGUAGE
+from tests.browser.conftest import SCREEN, visit
+from tests.browser.steps import LOADING, boxes_at_rest, open_page, settle
+from tests.browser.views import GIVEN, VIEWS, open_view
+from tests.browser.words import english, without_accents
 from tests.messages import TRANSLATED
-
-from .conftest import SCREEN, visit
-from .steps import LOADING, boxes_at_rest, open_page, settle
-from .views import GIVEN, VIEWS, open_view
-from .words import english, without_accents
 
 pytestmark = pytest.mark.walk
 WIDTHS = (1440, 1280, 800, 390)
 ALL = [
-    pytest.param((language, address), marks=() if language == PSEUDO else pytest.mark.slow, id=f"{language}-{address}")
-    for language in (PSEUDO, *COMPLETE)
+    pytest.param(
+        (language, address), marks=() if language == PSEUDO_LANGUAGE else pytest.mark.slow, id=f"{language}-{address}"
+    )
+    for language in (PSEUDO_LANGUAGE, *COMPLETE_LANGUAGES)
     for address in VIEWS
 ]
 """Every view in words two fifths longer than English; `slow` in every language that is offered."""
@@ -80,7 +81,7 @@ def test_nothing_is_cut_off(view: Page, width: int) -> None:
     assert outside(view) == []
 
 
-@pytest.mark.parametrize("view", [(PSEUDO, address) for address in VIEWS], indirect=True)
+@pytest.mark.parametrize("view", [(PSEUDO_LANGUAGE, address) for address in VIEWS], indirect=True)
 def test_every_word_is_said(view: Page) -> None:
     assert without_accents(view, GIVEN) == []
 

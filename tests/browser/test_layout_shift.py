@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import LOADING, open_page, settle, tile
+from tests.browser.steps import LOADING, open_page, settle, tile
 
 pytestmark = pytest.mark.walk
 MOST = 0.02

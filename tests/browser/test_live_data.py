@@ -10,33 +10,30 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
-from model.analysis.alignment import rank_alignment
-from model.checkpoint.load import available
-from model.experiments.head_effects import head_effects
-from model.experiments.word_facts import word_facts
-from model.text.words import word, words
+from model.analysis.heads import rank_heads_by_alignment
+from model.checkpoint.load import list_checkpoints
+from model.experiments.ablation import head_effects, read_word_facts
+from model.text.words import group_words, join_word
 from model.translate import Translator
-from viz.components.beam_tree import tree_data
-from viz.components.bundle import bundle
-from viz.components.decode_player import PlayerStart
-from viz.components.decode_player import packed as player
-from viz.components.heatmap import packed as heatmap
-from viz.components.links import Lines
-from viz.components.links import packed as links
-from viz.components.overview import packed as overview
-from viz.components.text import packed as text
-from viz.components.tokens import line
-from viz.components.word_card import card_data
-from viz.export.live_file import HERE
-from viz.export.packed_models import palette_of
-from viz.figures.heatmap import head_grid
-from viz.figures.palette import DARK, Look
+from tests import toy
+from tests.browser.engine_page import EnginePage
+from tests.browser.test_engine import toy_checkpoint
+from tests.viz.components.test_packing import unpack
+from viz.export.live_file import LIVE_FOLDER
+from viz.export.page import encode_palette
+from viz.figures.heatmap import make_head_grid
+from viz.figures.look import DARK, Look
 from viz.figures.words import head_in_words, row_in_words
-
-from .. import toy
-from ..viz.components.test_packing import unpack
-from .engine_page import EnginePage
-from .test_engine import toy_checkpoint
+from viz.web.bundle import bundle_scripts
+from viz.web.charts import beam_tree_data
+from viz.web.maps import LinkOptions
+from viz.web.maps import encode_heatmap as heatmap
+from viz.web.maps import encode_links as links
+from viz.web.maps import encode_overview as overview
+from viz.web.players import PlayerStart
+from viz.web.players import encode_decode_player as player
+from viz.web.texts import encode_shaded_text as text
+from viz.web.texts import token_line_data, word_card_data
 
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
 NAMES = (
@@ -63,8 +60,10 @@ class Views:
     def __init__(self, page: Page, folder: Path, **fields: object) -> None:
         self.page, self.translator = page, Translator(toy_checkpoint(**fields))
         EnginePage(page, folder, self.translator.checkpoint)
-        page.add_script_tag(type="module", content=f"{bundle(HERE / 'live.js')}; window.views = {{ {NAMES} }};")
-        self.palette = json.loads(json.dumps(palette_of(LOOK)))
+        page.add_script_tag(
+            type="module", content=f"{bundle_scripts(LIVE_FOLDER / 'live.js')}; window.views = {{ {NAMES} }};"
+        )
+        self.palette = json.loads(json.dumps(encode_palette(LOOK)))
 
     def __call__(self, name: str, kind: str | None, *rest: Any) -> Any:
         return self.page.evaluate(CALL, [TEXT, {}, name, kind, list(rest)])
@@ -98,7 +97,7 @@ def test_heads_by_every_view(views: Views, kind: Any) -> None:
     place, pins = {"layer": 1, "head": 2}, list(PINNED)
     alt = row_in_words(attention, 1, 2, PINNED[0], "predicted")
     equal(views("overviewData", kind, place, views.palette), overview(attention, 1, 2, LOOK))
-    grid = head_grid(attention, 1, 2, "predicted")
+    grid = make_head_grid(attention, 1, 2, "predicted")
     special = tuple(
         [at for at, token in enumerate(tokens) if token in ("<s>", "</s>")]
         for tokens in (attention.rows("predicted"), attention.key_tokens)
@@ -106,7 +105,7 @@ def test_heads_by_every_view(views: Views, kind: Any) -> None:
     names: dict[str, Any] = {"model": "toy", "follows": attention_name(kind), "special": special, "pins": True}
     expected = heatmap(grid, LOOK, alt, pinned=PINNED, **names)
     equal(views("heatmapData", kind, place, views.palette, pins, "toy"), expected, 2)
-    lines = links(attention, Lines(1, 2, (0, 3)), LOOK, "predicted", PINNED, alt)
+    lines = links(attention, LinkOptions(1, 2, (0, 3)), LOOK, "predicted", PINNED, alt)
     equal(views("linksData", kind, place, views.palette, pins, [0, 3]), lines)
     shaded = text(attention, 1, 2, LOOK, "predicted", PINNED, alt)
     equal(views("textData", kind, place, views.palette, pins), shaded)
@@ -121,10 +120,10 @@ def test_the_translation_and_its_steps(views: Views) -> None:
     result = views.translator.translate(TEXT)
     cross = result.trace.cross
     assert cross is not None
-    best = rank_alignment(cross, readings=("predicted",))[0]
+    best = rank_heads_by_alignment(cross, readings=("predicted",))[0]
     found = views("bestAligning", "cross")
     assert (found["layer"], found["head"]) == (best.layer, best.head)
-    assert rounded(views("tokensData", None, 1)) == rounded(line(result.steps, 1))
+    assert rounded(views("tokensData", None, 1)) == rounded(token_line_data(result.steps, 1))
     start = PlayerStart(3, "aligning", "2.mean", (best.layer, best.head))
     given = {"id": "7", "step": 3, "aligning": found}
     equal(views("playerData", None, given, views.palette), player(result, start, LOOK, "7"))
@@ -132,7 +131,7 @@ def test_the_translation_and_its_steps(views: Views) -> None:
 
 def test_the_card_of_every_word(views: Views) -> None:
     result = views.translator.translate(TEXT)
-    facts = word_facts(views.translator, TEXT, result.target_ids)
+    facts = read_word_facts(views.translator, TEXT, result.target_ids)
     effects = head_effects(views.translator.model, result.source_ids, result.target_ids)
     listed = [
         {"kind": kind, "layer": place[0], "head": place[1], "changes": changes[place].tolist()}
@@ -142,7 +141,7 @@ def test_the_card_of_every_word(views: Views) -> None:
     explained = {"ranks": facts.lens.ranks.tolist(), "effects": listed}
     cards = views.page.evaluate(CARDS, [TEXT, explained])
     for step, found in zip(result.steps, cards["explained"], strict=True):
-        expected = card_data(step, facts, effects.strongest(step.position))
+        expected = word_card_data(step, facts, effects.strongest(step.position))
         assert rounded({**found, "why": None, "open": None}) == rounded({**expected, "why": None, "open": None})
     assert {one["decided"] for one in cards["waiting"]} == {"Switching off each of 24 heads …"}
     assert not any(one["heads"] for one in cards["waiting"])
@@ -155,12 +154,12 @@ WORDS = (
 
 
 @pytest.mark.walk
-@pytest.mark.skipif("everyday-en-de" not in available(), reason="the checkpoint is not here")
+@pytest.mark.skipif("everyday-en-de" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_pieces_are_merged_into_the_same_words(views: Views) -> None:
     tokenizers = [Translator.load("everyday-en-de", "cpu").tokenizer, views.translator.tokenizer]
     for tokens in (tokenizer.encode(sentence).tokens for tokenizer in tokenizers for sentence in WORDS):
         found = views.page.evaluate("(tokens) => window.views.mergedWords(tokens)", list(tokens))
-        expected = [(word(tokens[group.start : group.stop]), group.start) for group in words(tokens)]
+        expected = [(join_word(tokens[group.start : group.stop]), group.start) for group in group_words(tokens)]
         assert [(one["text"], one["from"]) for one in found] == expected
 
 
@@ -168,7 +167,7 @@ def test_a_beam_tree(views: Views) -> None:
     tree = views.translator.search(TEXT, 3)
     ids = tree.best[1].token_ids
     call = "([text, ids]) => window.views.treeData(window.running.translate(text, { beam: 3 }).tree, ids)"
-    found, expected = views.page.evaluate(call, [TEXT, list(ids)]), tree_data(tree, ids)
+    found, expected = views.page.evaluate(call, [TEXT, list(ids)]), beam_tree_data(tree, ids)
     last = tree.nodes[-1].position  # the fate of what is left at the length limit is open
     for data in (found, expected):
         data["nodes"] = [node for node in data["nodes"] if node["column"] < last]

@@ -15,22 +15,21 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from model.checkpoint.load import available, load_checkpoint
-from model.experiments.head_effects import head_effects
-from model.experiments.word_facts import word_facts
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
+from model.checkpoint.load import list_checkpoints, load_checkpoint
+from model.experiments.ablation import head_effects, read_word_facts
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
 from model.network.config import PAD_ID
-from model.translate import InputError, Translator
-from viz.components.word_card import decided_text
-from viz.export.live_file import live_file, live_folder
-from viz.tour.steps import MODEL, steps_in_file
-from viz.ui.sentences import EXAMPLES
-
-from .conftest import visit
-from .steps import LOADING, open_file, open_page, point, saved, tile
-from .test_accessibility import findings
-from .test_engine import toy_checkpoint
+from model.runnable_model import InputError
+from model.translate import Translator
+from tests.browser.conftest import visit
+from tests.browser.steps import LOADING, open_file, open_page, point, saved, tile
+from tests.browser.test_accessibility import findings
+from tests.browser.test_engine import toy_checkpoint
+from viz.export.live_file import build_live_file, build_live_folder
+from viz.tour import TOUR_MODEL, list_live_file_steps
+from viz.ui.sentences import EXAMPLE_SENTENCES
+from viz.web.texts import decision_layer_text
 
 HOSTILE = "the <img src=x onerror=alert(1)> dog </script> \u202e 狗"
 PINNED = "Pinned: “\u2068{}\u2069” looks at “\u2068{}\u2069”"
@@ -50,7 +49,7 @@ def translator() -> Translator:
 
 @pytest.fixture(scope="module")
 def page_text(translator: Translator) -> str:
-    return live_file([translator.checkpoint], date(2026, 11, 22))
+    return build_live_file([translator.checkpoint], date(2026, 11, 22))
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ def words(page: Page) -> str:
 
 
 def test_it_begins_with_the_welcome(live: Page) -> None:
-    expect(live.get_by_label("Sentence", exact=True)).to_have_value(EXAMPLES["en"][0])
+    expect(live.get_by_label("Sentence", exact=True)).to_have_value(EXAMPLE_SENTENCES["en"][0])
 
 
 def test_a_new_sentence_and_every_view(live: Page, translator: Translator) -> None:
@@ -134,8 +133,8 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
     expect(card).to_have_count(0)
     live.locator(".tokens button").nth(2).click()
     expect(card.locator("h4")).to_contain_text(["Instead of it", "It looked at", "Heads that matter"], timeout=LOADING)
-    facts = word_facts(translator, text, plain.target_ids)
-    expect(card.locator(".decided")).to_have_text(decided_text(plain.steps[2], facts))
+    facts = read_word_facts(translator, text, plain.target_ids)
+    expect(card.locator(".decided")).to_have_text(decision_layer_text(plain.steps[2], facts))
     for width in (1920, 1280, 390):
         live.set_viewport_size({"width": width, "height": 900})
         assert card.locator(".row .text").evaluate_all(CUT) == [], width
@@ -154,15 +153,15 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
 
 @pytest.mark.walk
 @pytest.mark.parametrize("form", ["half", "int8"])
-@pytest.mark.skipif(MODEL not in available(), reason="the checkpoint is not here")
+@pytest.mark.skipif(TOUR_MODEL not in list_checkpoints(), reason="the checkpoint is not here")
 def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> None:
     file = tmp_path / "live.html"
-    file.write_text(live_file([load_checkpoint(MODEL)], date(2026, 11, 22), form), encoding="utf-8")
+    file.write_text(build_live_file([load_checkpoint(TOUR_MODEL)], date(2026, 11, 22), form), encoding="utf-8")
     open_file(disk, file)
     disk.get_by_role("button", name="Start here").click()
     tour = disk.get_by_label("Tour")
-    for at, step in enumerate(steps_in_file(MODEL), 1):
-        expect(tour).to_contain_text(f"{at}/{len(steps_in_file(MODEL))} {step['title']} {step['text']}")
+    for at, step in enumerate(list_live_file_steps(TOUR_MODEL), 1):
+        expect(tour).to_contain_text(f"{at}/{len(list_live_file_steps(TOUR_MODEL))} {step['title']} {step['text']}")
         place = f"layer {step['address']['layer']}, head {step['address']['head']}"
         expect(disk.locator(".heatmap[data-painted]")).to_have_attribute("data-painted", re.compile(place))
         if at == 1:
@@ -170,12 +169,12 @@ def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> N
         tour.get_by_role("button", name=step["button"]).click()
         if at == 1:
             expect(disk.locator(".see")).to_contain_text(PINNED.format("gekauft", "buy"))
-        if at < len(steps_in_file(MODEL)):
+        if at < len(list_live_file_steps(TOUR_MODEL)):
             tour.get_by_role("button", name="Next", exact=True).click()
     expect(disk.locator(".decode-player")).to_have_attribute("data-step", "1")
     tour.get_by_role("button", name="Leave").click()
     expect(tour).to_have_count(0)
-    assert not steps_in_file("another")
+    assert not list_live_file_steps("another")
 
 
 def test_a_head_switched_off(live: Page, translator: Translator) -> None:
@@ -184,7 +183,7 @@ def test_a_head_switched_off(live: Page, translator: Translator) -> None:
     live.get_by_label("Cross-attention, all heads of layer 1").click()
     changes = ",".join(f"cross.1.{head}:off" for head in range(1, 5))
     text = live.get_by_label("Sentence", exact=True).input_value()
-    with intervening(translator.model, parse(changes)):
+    with apply_changes(translator.model, parse_changes(changes)):
         changed = translator.translate(text)
     expect(live.locator(".tokens button")).to_have_count(len(changed.steps))
     assert words(live) != before
@@ -240,7 +239,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def test_a_folder_on_a_web_host(chromium: Browser, tmp_path: Path, translator: Translator) -> None:
-    made = live_folder([translator.checkpoint], date(2026, 11, 22))
+    made = build_live_folder([translator.checkpoint], date(2026, 11, 22))
     for name, data in made.items():
         (tmp_path / name).write_bytes(data)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
@@ -264,7 +263,7 @@ def phone(chromium: Browser) -> Iterator[Page]:
 def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translator) -> None:
     file = tmp_path / "two.html"
     other = toy_checkpoint(preset="pad_row")
-    text = live_file([translator.checkpoint, other], date(2026, 11, 22))
+    text = build_live_file([translator.checkpoint, other], date(2026, 11, 22))
     assert len(re.sub(r'id="model-\d">[^<]*', "", text)) < 500_000
     file.write_text(text, encoding="utf-8")
     open_file(phone, file)

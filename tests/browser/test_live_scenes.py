@@ -10,22 +10,21 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
-from model.translate import InputError, Translator
-from viz.components import links, overview, tokens
-from viz.export.packed_models import PackedModel, packed_model, palette_of
-from viz.export.page import talk_page
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
+from model.runnable_model import InputError
+from model.translate import Translator
+from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk, point, tile
+from tests.browser.test_engine import TOY, toy_checkpoint
+from tests.browser.test_live_file import HOSTILE, say
+from tests.browser.test_talk import dialog, on_scene, ready
+from viz.export.page import PackedModel, build_talk_page, encode_palette, pack_model
 from viz.export.parts import Columns, Component, LiveSlide, Slide, View, Words
-from viz.figures.palette import DARK, Look
-from viz.talk import live
+from viz.figures.look import DARK, Look
+from viz.talk import scenes as talk_scenes
+from viz.talk.file import format_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import write
-
-from .steps import LOADING, click, download, open_file, open_page, open_talk, point, tile
-from .test_engine import TOY, toy_checkpoint
-from .test_live_file import HOSTILE, say
-from .test_talk import dialog, on_scene, ready
+from viz.web import maps, texts
 
 MADE = date(2026, 11, 22)
 NEW = "the old dog sees a tree here."
@@ -47,9 +46,9 @@ def saved_view(translator: Translator) -> View:
     result = translator.translate(TOY)
     cross = result.trace.cross
     assert cross is not None
-    tiles = Component("overview", overview.packed(cross, 1, 2, Look(DARK)), "heads", follows=True)
-    lines = links.packed(cross, links.Lines(1, 2), Look(DARK), "predicted", (None, None), "Lines.")
-    pieces = Component("tokens", tokens.line(result.steps, None), "translation")
+    tiles = Component("overview", maps.encode_overview(cross, 1, 2, Look(DARK)), "heads", follows=True)
+    lines = maps.encode_links(cross, maps.LinkOptions(1, 2), Look(DARK), "predicted", (None, None), "Lines.")
+    pieces = Component("tokens", texts.token_line_data(result.steps, None), "translation")
     columns = Columns(([tiles], [Component("links", lines)]), (0.4, 0.6))
     return View("Saved", [Words(TOY, "sentence", "large"), pieces, columns])
 
@@ -60,11 +59,11 @@ def talk_text(translator: Translator, scenes: Sequence[Scene]) -> str:
     for scene in scenes:
         found = None
         if scene.live:
-            begun = {"sentence": TOY, "palette": palette_of(live.look(scene, DARK))}
-            found = LiveSlide(translator.name, live.settings(scene) | begun)
-            models[translator.name] = packed_model(translator.checkpoint)
+            begun = {"sentence": TOY, "palette": encode_palette(talk_scenes.build_live_look(scene, DARK))}
+            found = LiveSlide(translator.name, talk_scenes.build_live_settings(scene) | begun)
+            models[translator.name] = pack_model(translator.checkpoint)
         slides.append(Slide(scene.title, view, "", scene.point, scene.hide, (*scene.omit, "remarks"), live=found))
-    return talk_page("A talk", slides, DARK, MADE, list[PackedModel](models.values()))
+    return build_talk_page("A talk", slides, DARK, MADE, list[PackedModel](models.values()))
 
 
 def pieces(page: Page) -> list[str]:
@@ -116,7 +115,7 @@ def test_what_a_scene_hides_stays_hidden_and_a_search_is_a_search(
     expect(disk.locator(".live-scene .decode-player")).to_be_visible()
     predicted = disk.locator(".decode-player .text [data-state=predicted]").first
     assert predicted.evaluate("one => getComputedStyle(one).color") == "rgba(0, 0, 0, 0)"
-    with intervening(translator.model, parse("cross.1.1:off")):
+    with apply_changes(translator.model, parse_changes("cross.1.1:off")):
         changed = translator.translate(NEW)
     expect(disk.locator(".decode-player .target .piece")).to_have_count(len(changed.steps) + 1)
     expect(disk.get_by_label("cross-attention")).to_have_value("2.3")
@@ -132,7 +131,7 @@ def test_what_a_scene_hides_stays_hidden_and_a_search_is_a_search(
 def test_without_a_live_scene_a_talk_has_no_model(translator: Translator) -> None:
     text = talk_text(translator, [Scene("Still", "explore")])
     assert "wasm-unsafe-eval" not in text
-    assert len(text) < len(talk_text(translator, SCENES)) - len(packed_model(translator.checkpoint).data)
+    assert len(text) < len(talk_text(translator, SCENES)) - len(pack_model(translator.checkpoint).data)
 
 
 @pytest.mark.slow
@@ -141,7 +140,7 @@ def test_on_stage_and_in_the_file_the_same_sentence_is_translated(page: Page, di
     view = {"sentence": "I do not know.", "kind": "cross", "layer": "2", "head": "2"}
     path = tmp_path / "talk.toml"
     talk = Talk("Live", (Scene("Ask", "explore", view, live=True),), "everyday-en-de")
-    path.write_text(write(talk), encoding="utf-8")
+    path.write_text(format_talk(talk), encoding="utf-8")
     open_page(page, "/talk")
     open_talk(page, path)
     file = download(page.get_by_role("button", name=re.compile(r"^One file \(about \d+ MB\)")), tmp_path)

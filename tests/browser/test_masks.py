@@ -10,9 +10,8 @@ import pytest
 import torch
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
+from tests.browser.steps import LOADING, boxes_at_rest, choose, click, download, enter, open_page, settle
 from tests.model.diagnosis.readers.hostile_files import special
-
-from .steps import LOADING, boxes_at_rest, choose, click, download, enter, open_page, settle
 
 LEFT, TOP = 30, 22
 """Pixels between a picture's edge and its first cell, as in mask_editor.js."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import choose, click, download, enter, open_menu, open_page, settle
+from tests.browser.steps import choose, click, download, enter, open_menu, open_page, settle
 
 
 @pytest.mark.walk

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.conftest import visit
 from tests.viz.fakes import FakeTranslator
-from viz.figures.palette import Look
-from viz.notebook.content import packed, script
-from viz.notebook.views import VIEWS, Shown
-
-from .conftest import visit
+from viz.figures.look import Look
+from viz.notebook.widget import NOTEBOOK_VIEWS, NotebookState, build_widget_script, encode_widget_content
 
 RESULT = FakeTranslator().translate("one two three")
 PAGE = """<!doctype html><meta charset="utf-8"><body style="margin: 1rem">
@@ -48,7 +46,7 @@ window.ready = true;
 def content(view: Any, **more: Any) -> str:
     chosen: dict[str, Any] = {"kind": "cross", "layer": 1, "head": 2, "translation": RESULT} | more
     trace = chosen.pop("trace", RESULT.trace)
-    return base64.b64encode(packed(Shown(trace, view, **chosen), Look())).decode()
+    return base64.b64encode(encode_widget_content(NotebookState(trace, view, **chosen), Look())).decode()
 
 
 def show(page: Page, view: str, **more: Any) -> Locator:
@@ -63,7 +61,7 @@ def show(page: Page, view: str, **more: Any) -> Locator:
 @pytest.fixture
 def notebook(chromium: Browser, tmp_path: Path) -> Iterator[Page]:
     file = tmp_path / "notebook.html"
-    file.write_text(PAGE % base64.b64encode(script().encode()).decode(), encoding="utf-8")
+    file.write_text(PAGE % base64.b64encode(build_widget_script().encode()).decode(), encoding="utf-8")
     with visit(chromium, "file:", viewport={"width": 1200, "height": 900}, reduced_motion="reduce") as page:
         page.goto(file.as_uri())
         page.wait_for_function("window.ready")
@@ -115,7 +113,7 @@ def test_keys_of_the_notebook_stay_its_own(notebook: Page) -> None:
 
 
 @pytest.mark.walk
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", NOTEBOOK_VIEWS)
 def test_every_view_stands_in_light_and_dark_and_none_is_cut_off(notebook: Page, view: Any) -> None:
     for width, ink in ((1200, "rgb(28, 27, 34)"), (390, "rgb(28, 27, 34)"), (390, "rgb(236, 234, 243)")):
         notebook.set_viewport_size({"width": width, "height": 900})

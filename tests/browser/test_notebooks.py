@@ -21,11 +21,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.conftest import ROOT, free_port, missing
 from tests.test_install import copied, install
 from tests.viz.fakes import FakeTranslator
-from viz.notebook.views import NO_STEPS
-
-from .conftest import ROOT, free_port, missing
+from viz.notebook.widget import NO_STEPS_TEXT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 MISSING = (
@@ -188,7 +187,7 @@ def test_jupyterlab_shows_it_and_python_reads_what_is_chosen(
         assert said[1].splitlines() == [
             "TraitError The cross map has layers 0 to 2: 9 is none of them.",
             "TraitError This trace has no 'nothing' map: it has encoder, decoder, cross.",
-            f"TraitError {NO_STEPS}",
+            f"TraitError {NO_STEPS_TEXT}",
         ]
         expect(drawn.nth(0)).to_have_attribute("data-painted", "heatmap encoder 0.1")
         page.screenshot(path=str(folder / f"lab-{theme}.png"))

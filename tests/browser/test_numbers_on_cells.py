@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import LOADING, open_file, open_page, saved
+from tests.browser.steps import LOADING, open_file, open_page, saved
 
 INKS = """() => [...document.querySelectorAll(".heatmap-label text")].map((one) => getComputedStyle(one).fill)"""
 BLACK_OR_WHITE = {"rgb(0, 0, 0)", "rgb(255, 255, 255)"}

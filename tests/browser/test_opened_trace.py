@@ -11,9 +11,7 @@ from playwright.sync_api import Page, expect
 from torch import nn
 
 from model.capture.attention import capture_attention
-from tests.model.diagnosis.readers.hostile_files import mutated, special
-
-from .steps import (
+from tests.browser.steps import (
     LOADING,
     boxes_at_rest,
     choose_view,
@@ -28,6 +26,7 @@ from .steps import (
     tile,
     type_sentence,
 )
+from tests.model.diagnosis.readers.hostile_files import mutated, special
 
 SOURCE, TARGET = ("▁Where", "▁did", "▁you", "▁bu", "y", "▁it", "</s>"), ("<s>", "▁Wo", "▁hast", "▁du", "▁es")
 INPUT = '[data-testid="stFileUploader"] input[type=file]'

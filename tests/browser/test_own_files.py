@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import LOADING, click, download, open_file, open_page, open_talk
-from .test_opened_trace import bring, recorded
+from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk
+from tests.browser.test_opened_trace import bring, recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PAINTED = "Decoder self-attention · layer 2, head 1 · decoder.layers.1.self_attn"

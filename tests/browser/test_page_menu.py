@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from .steps import click, expect_head, open_page
+from tests.browser.steps import click, expect_head, open_page
 
 
 def test_a_page_is_presented_and_its_link_copied(page: Page) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from viz.components.bundle import bundle
+from viz.web.bundle import bundle_scripts
 
-SHARED = Path(__file__).parents[2] / "viz" / "components" / "shared"
+SHARED = Path(__file__).parents[2] / "viz" / "web" / "src" / "shared"
 WORDS = [["Er"], ["stell", "te"], ["das"], ["An", "ge", "bot"], ["nie", "der", "."], ["</s>"]]
 LINES = """([words, width]) => {
   const tokens = words.flatMap((word) => word.map((text, at) => ({ text, space: at === 0 })));
@@ -23,7 +23,9 @@ LINES = """([words, width]) => {
 @pytest.fixture
 def text(disk: Page) -> Page:
     disk.goto("about:blank")
-    disk.add_script_tag(type="module", content=f"{bundle(SHARED / 'paragraph.js')}; window.paragraph = paragraph;")
+    disk.add_script_tag(
+        type="module", content=f"{bundle_scripts(SHARED / 'paragraph.js')}; window.paragraph = paragraph;"
+    )
     disk.add_style_tag(content=(SHARED / "paragraph.css").read_text(encoding="utf-8"))
     disk.wait_for_function("() => Boolean(window.paragraph)")
     return disk

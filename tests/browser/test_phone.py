@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from .steps import LOADING, open_page
+from tests.browser.steps import LOADING, open_page
 
 pytestmark = pytest.mark.walk
 PHONE: ViewportSize = {"width": 390, "height": 844}

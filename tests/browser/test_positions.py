@@ -9,10 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import write
-
-from .steps import (
+from tests.browser.steps import (
     boxes_at_rest,
     click,
     click_at,
@@ -25,6 +22,8 @@ from .steps import (
     point,
     settle,
 )
+from viz.talk.file import format_talk
+from viz.talk.scenes import Scene, Talk
 
 TITLES = {
     "table": "Positional encoding",
@@ -213,7 +212,9 @@ def test_the_longest_formula_is_whole_on_the_stage_and_in_a_talks_file(page: Pag
     shown = page.get_by_test_id("stMain")
     expect(shown.locator(".katex-display")).to_contain_text("1023")
     assert shown.evaluate(CUT) <= 0
-    (tmp_path / "one.toml").write_text(write(Talk("One", (Scene("A view", "positions", LONGEST),))), encoding="utf-8")
+    (tmp_path / "one.toml").write_text(
+        format_talk(Talk("One", (Scene("A view", "positions", LONGEST),))), encoding="utf-8"
+    )
     page.set_viewport_size({"width": 1440, "height": 900})
     open_page(page, "/talk")
     open_talk(page, tmp_path / "one.toml")

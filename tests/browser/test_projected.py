@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import LOADING, boxes_at_rest, download, open_file, open_page, open_talk
+from tests.browser.steps import LOADING, boxes_at_rest, download, open_file, open_page, open_talk
 
 pytestmark = pytest.mark.walk
 

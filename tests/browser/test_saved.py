@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import (
+from tests.browser.steps import (
     LOADING,
     click,
     download,
@@ -22,7 +22,7 @@ from .steps import (
     settle,
     tile,
 )
-from .test_accessibility import findings
+from tests.browser.test_accessibility import findings
 
 AWKWARD = "The book </script><img src=x onerror=alert(1)> مرحبا"
 VIEW, TALK = 3_000_000, 12_000_000

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import LOADING, click, open_file, open_menu, open_page, saved
+from tests.browser.steps import LOADING, click, open_file, open_menu, open_page, saved
 
 pytestmark = pytest.mark.walk
 

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.steps import LOADING, click, download, enter, open_page, open_talk, settle
+from viz.talk.file import format_talk, parse_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import read, write
-
-from .steps import LOADING, click, download, enter, open_page, open_talk, settle
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SENTENCE = {"sentence": "He reads a book."}
@@ -59,7 +58,7 @@ ALIKE = 0.9
 @pytest.fixture
 def editor(page: Page, tmp_path: Path) -> Page:
     """The page Talk with the scenes; on a projector, whose stage has the shape of the pictures."""
-    (tmp_path / "talk.toml").write_text(write(Talk("Pictures", SCENES, "everyday-en-de")), encoding="utf-8")
+    (tmp_path / "talk.toml").write_text(format_talk(Talk("Pictures", SCENES, "everyday-en-de")), encoding="utf-8")
     page.add_init_script(COUNT_FRAMES)
     page.set_viewport_size({"width": 1280, "height": 720})
     open_page(page, "/talk")
@@ -169,7 +168,7 @@ def test_parts_are_hidden_and_left_out_by_clicks_on_the_picture(editor: Page, tm
     expect_chosen(editor, "Left out", "translation")
     expect_chosen(editor, "Hidden until the next key", "sentence")
     saved = download(editor.get_by_role("button", name="Save", exact=True), tmp_path)
-    scene = read(saved.read_text(encoding="utf-8"))[0].scenes[0]
+    scene = parse_talk(saved.read_text(encoding="utf-8"))[0].scenes[0]
     assert (scene.hide, scene.omit) == (("sentence",), ("translation",))
     wait_for(editor, lambda: picture(editor, 0) not in ("", before))
 

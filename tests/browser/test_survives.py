@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from .conftest import ROOT, SCREEN, free_port, wait_until_healthy
-from .steps import LOADING, TRAFFIC, click, download, enter, open_file, open_page, open_talk, settle
-from .test_opened_trace import INPUT, bring, recorded
+from tests.browser.conftest import ROOT, SCREEN, free_port, wait_until_healthy
+from tests.browser.steps import LOADING, TRAFFIC, click, download, enter, open_file, open_page, open_talk, settle
+from tests.browser.test_opened_trace import INPUT, bring, recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 SHOTS = os.environ.get("SHOTS")

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Error, Locator, Page, Route, expect
 
+from tests.browser.steps import LOADING, PATIENCE, click, download, enter, open_page, open_talk, settle
+from viz.talk.file import format_talk, parse_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.session import shipped_talk
-from viz.talk.talk_file import read, write
-
-from .steps import LOADING, PATIENCE, click, download, enter, open_page, open_talk, settle
+from viz.talk.session import load_shipped_talk
 
 pytestmark = pytest.mark.timeout(600)
 CHROME = ("stHeader", "stToolbar", "stStatusWidget", "stSpinner", "stSkeleton", "stSidebar", "stAppDeployButton")
@@ -161,7 +160,7 @@ def overflow(page: Page) -> float:
 
 @pytest.mark.slow
 def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
-    talk, mistakes = shipped_talk()
+    talk, mistakes = load_shipped_talk()
     assert not mistakes
     assert 12 <= len(talk.scenes) <= 22
     screen.goto("/talk?present=1")
@@ -197,7 +196,7 @@ def own_talk(page: Page, tmp_path: Path) -> Page:
         for name, plot, hide in (("one", "table", ()), ("two", "waves", ("picture",)), ("three", "similarity", ()))
     )
     path = tmp_path / "talk.toml"
-    path.write_text(write(Talk("Three pictures", scenes, "everyday-en-de")), encoding="utf-8")
+    path.write_text(format_talk(Talk("Three pictures", scenes, "everyday-en-de")), encoding="utf-8")
     open_page(page, "/talk")
     open_talk(page, path)
     expect(page.get_by_role("radio", name="1 Scene one")).to_have_count(1)
@@ -293,7 +292,7 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
     click(page.get_by_role("button", name="Move earlier", exact=True))
     expect(page.get_by_text("Scene 1 of 2")).to_be_visible(timeout=PATIENCE)
     saved = download(page.get_by_role("button", name="Save", exact=True), tmp_path)
-    talk, mistakes = read(saved.read_text(encoding="utf-8"))
+    talk, mistakes = parse_talk(saved.read_text(encoding="utf-8"))
     assert not mistakes
     assert talk.scenes[0].title == "Waves"
     assert talk.scenes[0].view["sentence"] == SHORT
@@ -391,4 +390,4 @@ def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
     click(other.get_by_test_id("stPopoverButton").filter(has_text="Open"))
     click(other.get_by_role("button", name="The talk that ships with the app"))
     settle(other)  # until the run ends, the old title stands beside the new one
-    expect(other.get_by_label("Title of the talk")).to_have_value(shipped_talk()[0].title)
+    expect(other.get_by_label("Title of the talk")).to_have_value(load_shipped_talk()[0].title)

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.checkpoint.load import available, load_checkpoint
-from model.checkpoint.snapshots import snapshot_steps
-from model.network.presets import PRESETS
-
-from .steps import LOADING, click, click_at, download, open_menu, open_page, point, settle, tile
+from model.checkpoint.load import list_checkpoints, list_snapshot_steps, load_checkpoint
+from model.network.config import PRESETS
+from tests.browser.steps import LOADING, click, click_at, download, open_menu, open_page, point, settle, tile
 
 SENTENCE = "He reads a book."
 TWO_ENDS = "preset-annotated"
@@ -29,7 +27,7 @@ VIEWS: dict[str, str | re.Pattern[str]] = {
 
 def scrubbed_model() -> tuple[str, int]:
     """A model with snapshots if one is released, else one with its two ends -> name, stops."""
-    kept = [(name, len(steps) + 2) for name in available() if (steps := snapshot_steps(name))]
+    kept = [(name, len(steps) + 2) for name in list_checkpoints() if (steps := list_snapshot_steps(name))]
     return kept[0] if kept else (TWO_ENDS, 2)
 
 

@@ -7,11 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from viz.ui.sentences import EXAMPLES
+from tests.browser.steps import choose, click, enter, expect_head, open_page, settle, type_sentence
+from viz.ui.sentences import EXAMPLE_SENTENCES
 
-from .steps import choose, click, enter, expect_head, open_page, settle, type_sentence
-
-WELCOME, LIBRARY = EXAMPLES["en"][0], EXAMPLES["zh"][0]
+WELCOME, LIBRARY = EXAMPLE_SENTENCES["en"][0], EXAMPLE_SENTENCES["zh"][0]
 CAPTION = "A young woman in a red coat is walking her dog through the snow."
 OWN = "My neighbour has a small blue car."
 SHOWING_NOTHING = ("/", "/?lang=de", "/?lang=zh", "/?theme=dark", "/?view=links", "/?model=everyday-en-de", "/?utm=1")

@@ -10,8 +10,19 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Page, expect
 
-from .steps import LOADING, choose, click, click_at, enter, expect_title, open_file, open_page, saved, settle
-from .test_word_card import card, open_card
+from tests.browser.steps import (
+    LOADING,
+    choose,
+    click,
+    click_at,
+    enter,
+    expect_title,
+    open_file,
+    open_page,
+    saved,
+    settle,
+)
+from tests.browser.test_word_card import card, open_card
 
 SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
 DRAWN = {

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from .steps import click, expect_title, open_page, settle
+from tests.browser.steps import click, expect_title, open_page, settle
 
 SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from model.language.catalogue import SOURCE
-
-from .steps import LOADING, open_page
+from model.language import SOURCE_LANGUAGE
+from tests.browser.steps import LOADING, open_page
 
 GIVEN = ("He turned the offer down.", "He turned the book down.", "Er ging.")
 """The sentences of the views."""
@@ -87,7 +86,7 @@ VIEWS = {f"{page}{view}": drawn for page, views in PAGES.items() for view, drawn
 """The address of each view, and what is there once it is drawn."""
 
 
-def open_view(page: Page, address: str, language: str = SOURCE) -> None:
+def open_view(page: Page, address: str, language: str = SOURCE_LANGUAGE) -> None:
     """Open a view in a language and wait until it is drawn."""
     open_page(page, f"{address}{'&' if '?' in address else '?'}lang={language}")
     expect(page.locator(VIEWS[address]).first).to_be_visible(timeout=LOADING)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,8 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from bench.visitor import Visitor
-
-from ..browser.conftest import ROOT, free_port, wait_until_healthy
+from tests.browser.conftest import ROOT, free_port, wait_until_healthy
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 VISITORS = 50

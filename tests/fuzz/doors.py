@@ -18,33 +18,40 @@ from safetensors.numpy import save as save_arrays
 import viz
 from model.__main__ import COMMANDS
 from model.__main__ import main as command_line
-from model.atlas.folder import AtlasError
-from model.checkpoint.files import CONFIG, FOLDER, TOKENIZER, WEIGHTS, CheckpointError, sha256
-from model.checkpoint.load import load_checkpoint, save_checkpoint
-from model.checkpoint.recipe import RECIPE, Recipe
-from model.diagnosis import DiagnosisError, arrange, judge
-from model.diagnosis.inputs.named_arrays import by_role
-from model.diagnosis.readers.files import read
-from model.diagnosis.readers.naming import name_array
-from model.diagnosis.readers.printed import read_printed
-from model.heads.atlas import open_atlas
-from model.heads.pruning_curves import FILE as PRUNING
-from model.heads.pruning_curves import PruningError, read_pruning
-from model.heads.timeline_table import FILE as TIMELINE
-from model.heads.timeline_table import TimelineError, read_timeline
-from model.interventions.changes import parse
-from model.masking.meaning import meaning_mask
-from model.masking.rule import RuleError
-from model.translate import InputError, Translator
-from model.untrusted_trace import OpenError, read_trace
-from model.word_alignment.gold import LINKS, RELEASED, read_gold
-from model.word_alignment.links import GoldError
-from model.word_alignment.rates import FILE as ALIGNMENT
-from model.word_alignment.rates import AlignmentError, read_rates
-from viz.talk import talk_file
+from model.atlas.files import AtlasError
+from model.atlas.pruning import PRUNING_FILE as PRUNING
+from model.atlas.pruning import PruningError, read_pruning
+from model.atlas.query import open_atlas
+from model.atlas.timeline import TIMELINE_FILE as TIMELINE
+from model.atlas.timeline import TimelineError, read_timeline
+from model.checkpoint.load import (
+    CHECKPOINTS_FOLDER,
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    CheckpointError,
+    load_checkpoint,
+    save_checkpoint,
+    sha256_hex,
+)
+from model.checkpoint.recipe import RECIPE_FILE, Recipe
+from model.interventions.changes import parse_changes
+from model.masks.arrays import DiagnosisError
+from model.masks.judge import diagnose_arrays
+from model.masks.read_files import read_array_file
+from model.masks.read_text import name_array, read_printed_tensors
+from model.masks.roles import assign_roles
+from model.masks.rule import RuleError, build_meaning_mask
+from model.masks.shapes import normalise_arrays
+from model.runnable_model import InputError
+from model.translate import Translator
+from model.untrusted_trace import OpenError, read_uploaded_trace
+from model.word_alignment.gold import GOLD_FOLDER, LINKS_FILE, GoldError, read_gold
+from model.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
+from model.word_alignment.measure import AlignmentError, read_alignment_rates
+from tests import toy
+from viz.talk import file
 from viz.ui.addresses.pages import PAGES
-
-from .. import toy
 
 Read = Callable[[bytes], object]
 VIZ = Path(viz.__file__).parent
@@ -69,14 +76,19 @@ def doors() -> list[Door]:
     return [
         Door("pasted arrays", _pasted(), _judged_text, (DiagnosisError,)),
         *(Door(f"mask file {ending}", (good,), read_file, (DiagnosisError,)) for ending, good, read_file in files),
-        Door("trace", (_trace(translator),), lambda data: read_trace("a.safetensors", data), (OpenError,)),
+        Door("trace", (_trace(translator),), lambda data: read_uploaded_trace("a.safetensors", data), (OpenError,)),
         Door("talk", ((VIZ / "talk" / "talk.toml").read_bytes(),), _talk),
         *_checkpoint_doors(),
         *_atlas_doors(),
         *_kept_doors(),
-        Door("recipe", ((FOLDER / "everyday-en-de" / RECIPE).read_bytes(),), _recipe, (ValueError,)),
+        Door("recipe", ((CHECKPOINTS_FOLDER / "everyday-en-de" / RECIPE_FILE).read_bytes(),), _recipe, (ValueError,)),
         Door("address", _addresses(), _address),
-        Door("changes", (b"cross.2.3:off, encoder.1.1:uniform, mask.cross.*.*.4:block",), _text(parse), (ValueError,)),
+        Door(
+            "changes",
+            (b"cross.2.3:off, encoder.1.1:uniform, mask.cross.*.*.4:block",),
+            _text(parse_changes),
+            (ValueError,),
+        ),
         Door("meaning", (b"causal and window 4", b"causal or not (window 3)"), _text(_meaning), (RuleError,)),
         Door("sentence", (sentence,), _text(translator.encode), (InputError,)),
         Door("command line", commands, _command),
@@ -96,14 +108,14 @@ def _pasted() -> tuple[bytes, ...]:
 
 def _judged_text(data: bytes) -> object:
     """As the page does: an array without a name is what its values say that it is."""
-    found = read_printed(data.decode("utf-8", "replace"))
+    found = read_printed_tensors(data.decode("utf-8", "replace"))
     unnamed = found.pop("", None)
     return _judged(found if unnamed is None else {**name_array(unnamed, "array"), **found})
 
 
 def _judged(arrays: dict[str, np.ndarray]) -> object:
-    named, blocks = by_role(arrays)
-    return judge(arrange(named, blocks=blocks))
+    named, blocks = assign_roles(arrays)
+    return diagnose_arrays(normalise_arrays(named, blocks=blocks))
 
 
 def _files() -> dict[str, bytes]:
@@ -133,7 +145,7 @@ def _file_reader(ending: str) -> Read:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"mask{ending}"
             path.write_bytes(data)
-            return [_judged(one.arrays) for one in read(path)]
+            return [_judged(one.arrays) for one in read_array_file(path)]
 
     return found
 
@@ -146,8 +158,8 @@ def _trace(translator: Translator) -> bytes:
 
 
 def _talk(data: bytes) -> object:
-    talk, _ = talk_file.read(data.decode("utf-8", "replace"))
-    return talk_file.read(talk_file.write(talk))
+    talk, _ = file.parse_talk(data.decode("utf-8", "replace"))
+    return file.parse_talk(file.format_talk(talk))
 
 
 def _checkpoint_doors() -> list[Door]:
@@ -160,22 +172,22 @@ def _checkpoint_doors() -> list[Door]:
             with tempfile.TemporaryDirectory() as place:
                 copy = shutil.copytree(folder / "good", Path(place) / "toy")
                 (copy / name).write_bytes(data)
-                if name != CONFIG:
-                    facts = json.loads((copy / CONFIG).read_text())
-                    facts["sha256"][name] = sha256(data)
-                    (copy / CONFIG).write_text(json.dumps(facts))
+                if name != CONFIG_FILE:
+                    facts = json.loads((copy / CONFIG_FILE).read_text())
+                    facts["sha256"][name] = sha256_hex(data)
+                    (copy / CONFIG_FILE).write_text(json.dumps(facts))
                 return load_checkpoint(copy)
 
         return found
 
     return [
         Door(f"checkpoint {name}", ((folder / "good" / name).read_bytes(),), reader(name), (CheckpointError,))
-        for name in (CONFIG, WEIGHTS, TOKENIZER)
+        for name in (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE)
     ]
 
 
 def _atlas_doors() -> list[Door]:
-    good = FOLDER / "preset-original" / "atlas"
+    good = CHECKPOINTS_FOLDER / "preset-original" / "atlas"
     if not good.is_dir():
         return []
     manifest = json.loads((good / "atlas.json").read_text())
@@ -199,9 +211,9 @@ def _atlas_doors() -> list[Door]:
 
 def _kept_doors() -> list[Door]:
     """What commands keep beside a checkpoint, and the links of a gold alignment."""
-    folder = FOLDER / "multi30k-en-de"
+    folder = CHECKPOINTS_FOLDER / "multi30k-en-de"
     readers: list[tuple[str, Callable[[Path, str, str], object], type[Exception]]] = [
-        (ALIGNMENT, read_rates, AlignmentError),
+        (ALIGNMENT, read_alignment_rates, AlignmentError),
         (PRUNING, read_pruning, PruningError),
         (TIMELINE, read_timeline, TimelineError),
     ]
@@ -216,8 +228,8 @@ def _kept_doors() -> list[Door]:
 
     def gold(data: bytes) -> object:
         with tempfile.TemporaryDirectory() as place:
-            shutil.copytree(RELEASED / "en-de", place, dirs_exist_ok=True)
-            (Path(place) / LINKS).write_bytes(data)
+            shutil.copytree(GOLD_FOLDER / "en-de", place, dirs_exist_ok=True)
+            (Path(place) / LINKS_FILE).write_bytes(data)
             return read_gold(Path(place))
 
     return [
@@ -225,13 +237,13 @@ def _kept_doors() -> list[Door]:
             Door(f"kept {name}", ((folder / name).read_bytes(),), reader(name, read_kept), (error,))
             for name, read_kept, error in readers
         ),
-        Door("gold links", ((RELEASED / "en-de" / LINKS).read_bytes(),), gold, (GoldError,)),
+        Door("gold links", ((GOLD_FOLDER / "en-de" / LINKS_FILE).read_bytes(),), gold, (GoldError,)),
     ]
 
 
 def _recipe(data: bytes) -> object:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / RECIPE
+        path = Path(folder) / RECIPE_FILE
         path.write_bytes(data)
         return Recipe.load(path)
 
@@ -252,7 +264,7 @@ def _address(data: bytes) -> object:
 
 
 def _meaning(text: str) -> object:
-    return meaning_mask(text, 6, 6)
+    return build_meaning_mask(text, 6, 6)
 
 
 WORK = (["align"], ["quality"])

@@ -6,19 +6,17 @@ import csv
 from collections.abc import Callable
 from typing import NamedTuple
 
-from model.diagnosis.readers.printed import read_printed
-from model.diagnosis.readers.text import read_table
-from model.heads.question import read_question
-from model.interventions.changes import parse
-from model.masking.meaning import in_turn, meaning_mask
-from model.masking.rule import Sizes, build_mask, read_lengths
-from model.untrusted_trace import clean
-from viz.masks.gallery.page import matching
-from viz.talk import talk_file
-from viz.ui.addresses.masks import read_cells
+from model.atlas.query import read_question
+from model.interventions.changes import parse_changes
+from model.masks.read_text import read_printed_tensors, read_table
+from model.masks.rule import MaskSizes, build_mask, build_meaning_mask, read_lengths, split_layer_meanings
+from model.untrusted_trace import clean_text
+from viz.masks.gallery import search_entries
+from viz.talk import file
+from viz.ui.addresses.masks import read_mask_cells
 from viz.ui.addresses.pages import PAGES
 from viz.ui.addresses.pins import read_pins
-from viz.ui.captions import plain
+from viz.ui.words import escape_markdown
 
 LONGEST = 2_000_000
 """Characters of a text that is pasted."""
@@ -43,21 +41,21 @@ def _table(text: str) -> object:
 
 
 READERS = {
-    "a print": Reader(read_printed, ("model/diagnosis/readers/printed.py", "model/diagnosis/readers/prompts.py")),
-    "a table": Reader(_table, ("model/diagnosis/readers/text.py",)),
-    "a meaning": Reader(lambda text: meaning_mask(text, 6, 6), ("model/masking/meaning.py",)),
-    "layers in turn": Reader(in_turn, ("model/masking/structure_names.py",)),
-    "a rule": Reader(lambda text: build_mask(text, Sizes(4, 4, (4,))), ("model/masking/rule.py",)),
+    "a print": Reader(read_printed_tensors, ("model/masks/read_text.py", "model/masks/read_text.py")),
+    "a table": Reader(_table, ("model/masks/read_text.py",)),
+    "a meaning": Reader(lambda text: build_meaning_mask(text, 6, 6), ("model/masks/rule.py",)),
+    "layers in turn": Reader(split_layer_meanings, ("model/masks/structure.py",)),
+    "a rule": Reader(lambda text: build_mask(text, MaskSizes(4, 4, (4,))), ("model/masks/rule.py",)),
     "lengths": Reader(lambda text: read_lengths(text, 6), ()),
-    "a question": Reader(read_question, ("model/heads/question.py",)),
-    "changes": Reader(parse, ("model/interventions/changes.py",)),
-    "a talk": Reader(talk_file.read, ("viz/talk/toml.py",)),
-    "a symptom": Reader(matching, ()),
+    "a question": Reader(read_question, ("model/atlas/query.py",)),
+    "changes": Reader(parse_changes, ("model/interventions/changes.py",)),
+    "a talk": Reader(file.parse_talk, ("viz/talk/file.py",)),
+    "a symptom": Reader(search_entries, ()),
     "an address": Reader(_address, ()),
-    "cells": Reader(read_cells, ()),
+    "cells": Reader(read_mask_cells, ()),
     "pins": Reader(read_pins, ()),
-    "a text that is shown": Reader(plain, ()),
-    "a name": Reader(lambda text: clean(text, 80), ()),
+    "a text that is shown": Reader(escape_markdown, ()),
+    "a name": Reader(lambda text: clean_text(text, 80), ()),
 }
 
 UNITS = (

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .doors import Door, doors
-from .mutations import mutated
+from tests.fuzz.doors import Door, doors
+from tests.fuzz.mutations import mutated
 
 ADDRESS_SPACE = 4 * 2**30
 """Bytes that a case may ask for beyond what the process has: more is a MemoryError, which no door allows."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from .doors import Door, doors
-from .run import answer, case, report
+from tests.fuzz.doors import Door, doors
+from tests.fuzz.run import answer, case, report
 
 CORPUS = Path(__file__).parent / "corpus"
 """What once got a traceback: a folder a door, named as it is."""

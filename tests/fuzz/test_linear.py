@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .readers import FRAMES, LONGEST, READERS, UNITS
+from tests.fuzz.readers import FRAMES, LONGEST, READERS, UNITS
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 2.0
@@ -21,7 +21,7 @@ FLOOR = 0.05
 """Seconds below which two times are not compared."""
 SURE = 8
 """Attempts where two did not show that twice the text takes twice the time."""
-CHECKED_BEFORE = {"model/masking/rule.py": "MAX_CHARACTERS", "model/heads/question.py": "LONGEST"}
+CHECKED_BEFORE = {"model/masks/rule.py": "MAX_CHARACTERS", "model/atlas/query.py": "LONGEST"}
 """Modules whose patterns may go back, since the length of the text is checked before: the name of the limit."""
 
 
@@ -93,8 +93,8 @@ def test_every_pattern_of_a_reader_reads_forwards_or_a_limit_stands_before_it() 
         if "re.compile(" in path.read_text(encoding="utf-8")
     }
     others = {
-        "model/masking/known_padding.py": "names of tokens of a trace, cut before",
-        "viz/talk/beside.py": "a name of a file, whose repetitions are bounded",
-        "viz/talk/guess.py": "a head as it is chosen, bounded",
+        "model/masks/softmax.py": "names of tokens of a trace, cut before",
+        "viz/talk/attachments.py": "a name of a file, whose repetitions are bounded",
+        "viz/talk/scenes.py": "a head as it is chosen, bounded",
     }
     assert here - modules == set(others)

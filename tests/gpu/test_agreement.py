@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from model.checkpoint.load import FOLDER, available, load_checkpoint, save_checkpoint, unique_weights
+from model.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints, load_checkpoint, save_checkpoint, unique_weights
 from model.evaluation.device_check import check_device
 from model.translate import Translator
-
-from .. import toy
-from ..device_work import WORK, assert_same
-from ..model.capture.test_threads import together
+from tests import toy
+from tests.device_work import WORK, assert_same
+from tests.model.capture.test_threads import together
 
 pytestmark = pytest.mark.gpu
 TEXT = "the small dog sees a cat today."
@@ -27,10 +26,10 @@ def there(toy_translator: Translator, gpu: torch.device) -> Translator:
     return Translator(toy.checkpoint(model, toy_translator.name))
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_a_released_model_over_two_hundred_sentences(name: str, gpu: torch.device) -> None:
     cpu, there = Translator.load(name, "cpu"), Translator.load(name, gpu)
-    lines = (FOLDER / f"sentences.{cpu.card['source_language']}").read_text(encoding="utf-8").splitlines()
+    lines = (CHECKPOINTS_FOLDER / f"sentences.{cpu.card['source_language']}").read_text(encoding="utf-8").splitlines()
     pairs = [" ".join(pair) for pair in product(lines[:20], lines[:10])]
     found = check_device(cpu, there, [*lines, *pairs][:200])
     assert found.sentences == 200

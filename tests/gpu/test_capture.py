@@ -12,8 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from model.capture.attention import capture_attention
 from model.trace import AttentionTrace
-
-from ..model.capture.foreign.test_hugging_face import built, inputs
+from tests.model.capture.foreign.test_hugging_face import built, inputs
 
 pytestmark = pytest.mark.gpu
 NAMES = ("MarianMTModel", "T5ForConditionalGeneration", "GPT2LMHeadModel", "LlamaForCausalLM")

@@ -9,11 +9,11 @@ import torch
 
 from model.__main__ import main
 from model.checkpoint.load import load_checkpoint
+from model.network.transformer import Transformer
 from model.training.trainer import Trainer
-
-from .. import toy
-from ..model.cli.test_train import STEADY, command, free_port, losses, run
-from ..model.training.test_trainer import SMALL, Transformer, recipe, weights
+from tests import toy
+from tests.model.cli.test_train import STEADY, command, free_port, losses, run
+from tests.model.training.test_trainer import SMALL, recipe, weights
 
 pytestmark = pytest.mark.gpu
 

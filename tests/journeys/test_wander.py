@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from model.checkpoint.load import available
+from model.checkpoint.load import list_checkpoints
 from tests.browser.conftest import missing, serving
-
-from .hands import make_files
-from .wanderer import ROOT, Failure, Fault, Step, Wanderer, fewer, told, tracebacks
+from tests.journeys.hands import make_files
+from tests.journeys.wanderer import ROOT, Failure, Fault, Step, Wanderer, fewer, told, tracebacks
 
 SEED = int(os.environ.get("WANDER_SEED", "1"))
 STEPS = 60
@@ -24,7 +23,7 @@ LONG = int(os.environ.get("WANDER_STEPS", "2000"))
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The address of an app, and the file that it writes to."""
-    if not available():
+    if not list_checkpoints():
         missing("no checkpoint in checkpoints/: train one with `python -m model train`")
     folder = tmp_path_factory.mktemp("wandered")
     with serving(folder) as url:
@@ -80,7 +79,7 @@ def test_steps_are_told_in_words() -> None:
 
 
 PLAIN = """Traceback (most recent call last):
-  File "{root}/viz/frame.py", line 29, in begin
+  File "{root}/viz/page_setup.py", line 29, in begin
 KeyError: 'vorhergesagt'
 """
 RICH = (
@@ -92,5 +91,7 @@ RICH = (
 
 @pytest.mark.parametrize("log", [PLAIN, RICH], ids=["python", "rich"])
 def test_tracebacks_of_the_project_are_read_from_a_log(log: str) -> None:
-    assert tracebacks(log.format(root=ROOT)) == [Fault("traceback", "viz/frame.py:begin", "KeyError: 'vorhergesagt'")]
+    assert tracebacks(log.format(root=ROOT)) == [
+        Fault("traceback", "viz/page_setup.py:begin", "KeyError: 'vorhergesagt'")
+    ]
     assert tracebacks(log.format(root="/usr/lib/python3/streamlit")) == []

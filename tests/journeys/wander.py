@@ -18,9 +18,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, CHROMIUM, serving
-
-from .hands import make_files
-from .wanderer import FRESH_EVERY, HEIGHT, LOCALES, Failure, Fault, Wanderer, told
+from tests.journeys.hands import make_files
+from tests.journeys.wanderer import FRESH_EVERY, HEIGHT, LOCALES, Failure, Fault, Wanderer, told
 
 LAST = 4
 """Steps before a failure that are printed when it is met."""

@@ -24,8 +24,7 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.browser.steps import RESTS, TRAFFIC
-
-from .hands import FILES, PASTES, SENTENCES
+from tests.journeys.hands import FILES, PASTES, SENTENCES
 
 Step = dict[str, Any]
 SCRIPT = (Path(__file__).parent / "wanderer.js").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.atomic_write import csv_text, whole_characters, write_file
+from model.atomic_write import format_csv, replace_lone_surrogates, write_file
 from viz.export.save import table_csv
 
 TOKENS = [
@@ -19,7 +19,7 @@ TOKENS = [
 
 
 def test_no_text_is_a_formula_to_a_spreadsheet() -> None:
-    written = csv_text(["token", *TOKENS[:6]], [[token, 1, 2, 3, 4, 5, 6] for token in TOKENS])
+    written = format_csv(["token", *TOKENS[:6]], [[token, 1, 2, 3, 4, 5, 6] for token in TOKENS])
     for separator in ",;\t":
         for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
             for cell in row if separator == "," else row[:1]:
@@ -28,7 +28,7 @@ def test_no_text_is_a_formula_to_a_spreadsheet() -> None:
 
 def test_it_reads_back_as_it_was() -> None:
     numbers = [-1.5e-7 * at for at in range(len(TOKENS))]
-    written = csv_text(
+    written = format_csv(
         ["token", "=n", "whole"], [[a, b, -at] for at, (a, b) in enumerate(zip(TOKENS, numbers, strict=True))]
     )
     table = pd.read_csv(io.StringIO(written, newline=""), escapechar="\\", keep_default_na=False, lineterminator="\n")
@@ -50,18 +50,18 @@ def test_half_a_character_can_be_written(tmp_path: object) -> None:
     path = f"{tmp_path}/a.txt"
     write_file(path, "a\ud800b")
     with open(path, encoding="utf-8") as file:
-        assert file.read() == whole_characters("a\ud800b") == "a?b"
-    assert csv_text(["a\udfff"], []) == "a?\n"
+        assert file.read() == replace_lone_surrogates("a\ud800b") == "a?b"
+    assert format_csv(["a\udfff"], []) == "a?\n"
 
 
 @pytest.mark.parametrize("where", ["title", "text", "fact", "notes"])
 def test_a_page_with_half_a_character_can_be_written(where: str) -> None:
     from datetime import date
 
-    from viz.export.page import view_page
+    from viz.export.page import build_view_page
     from viz.export.parts import View, Words
-    from viz.figures.palette import LIGHT
+    from viz.figures.look import LIGHT
 
     said = {name: "x\ud800" if name == where else "x" for name in ("title", "text", "fact", "notes")}
     view = View(said["title"], [Words(said["text"])], {"sentence": said["fact"]})
-    view_page(view, LIGHT, date(2025, 1, 1), said["notes"]).encode("utf-8")
+    build_view_page(view, LIGHT, date(2025, 1, 1), said["notes"]).encode("utf-8")

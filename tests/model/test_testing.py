@@ -10,11 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour.checks import examine
-from model.behaviour.subject import SIDES
+from model.mask_tests.checks import run_mask_tests
+from model.mask_tests.subjects import SEQUENCE_SIDES
 from model.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
-
-from .behaviour.models import CORRECT, IDS, KEEP, D, OfIds, Positioned, T, hugging_face, subject
+from tests.model.behaviour.models import CORRECT, IDS, KEEP, D, OfIds, Positioned, T, hugging_face, subject
 
 LEAK = r"future-token \(B1\): .*gradient-reach \(B5\): output 1 of sample 1 depends on input 2"
 
@@ -48,7 +47,7 @@ def test_a_window_is_no_leak_of_the_future() -> None:
 
 def test_only_later_tokens_leak_the_future() -> None:
     sees_padding = dataclasses.replace(subject("padding"), keep=KEEP.flip(1))
-    assert examine(sees_padding, codes=["gradient-reach"])[0].status == "fault"
+    assert run_mask_tests(sees_padding, codes=["gradient-reach"])[0].status == "fault"
     assert_no_future_leak(sees_padding)
 
 
@@ -91,7 +90,7 @@ def test_the_message_names_the_end_that_was_padded() -> None:
     model = Positioned(causal=False, masked=False).eval()
     with pytest.raises(AssertionError, match=r"\(B2\): .*, padded at the right; .* \(B3\): .*, padded at the right\."):
         assert_padding_ignored(model, IDS, embedding=model.embedding)
-    outcome = examine(subject(padding_sides=SIDES), codes=["padding-amount"])[0]
+    outcome = run_mask_tests(subject(padding_sides=SEQUENCE_SIDES), codes=["padding-amount"])[0]
     assert outcome.reason.endswith(", padded at the left and the right")
 
 

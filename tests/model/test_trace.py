@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from model.trace import FORMAT, KINDS, TENSORS, AttentionMap, AttentionTrace, TraceError, with_tokens
+from model.trace import KINDS, TENSOR_NAMES, TRACE_FORMAT, AttentionMap, AttentionTrace, TraceError, replace_tokens
 
 L, H, Q, K, D = 2, 3, 4, 5, 6
 SHAPES = {
@@ -93,7 +93,7 @@ def test_round_trip_of_arrays_that_are_not_contiguous(tmp_path: Path) -> None:
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, text: str, tokens: list[str]) -> None:
     path = tmp_path_factory.mktemp("trace") / "t"
     saved = AttentionTrace(
-        encoder=with_tokens(encoder(len(tokens)), tuple(tokens), tuple(tokens)), source=text, settings={text: text}
+        encoder=replace_tokens(encoder(len(tokens)), tuple(tokens), tuple(tokens)), source=text, settings={text: text}
     )
     saved.save(path)
     assert same(saved, AttentionTrace.load(path))
@@ -236,7 +236,7 @@ def described(**changed: Any) -> dict[str, Any]:
 )
 def test_hostile_headers_are_refused(tmp_path: Path, text: str) -> None:
     arrays = {"cross.weights": array(L, H, Q, K), "cross.mask": np.ones((Q, K), dtype=bool)}
-    save_file(arrays, tmp_path / "t", metadata={"format": FORMAT, "trace": text})
+    save_file(arrays, tmp_path / "t", metadata={"format": TRACE_FORMAT, "trace": text})
     refused(tmp_path / "t")
 
 
@@ -253,14 +253,14 @@ def test_hostile_headers_are_refused(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_hostile_arrays_are_refused(tmp_path: Path, arrays: dict[str, np.ndarray]) -> None:
-    save_file(arrays, tmp_path / "t", metadata={"format": FORMAT, "trace": json.dumps(described())})
+    save_file(arrays, tmp_path / "t", metadata={"format": TRACE_FORMAT, "trace": json.dumps(described())})
     refused(tmp_path / "t")
 
 
 def test_a_dtype_numpy_does_not_know_is_refused(tmp_path: Path) -> None:
     """bfloat16, written by hand: safetensors' numpy side has no such type."""
     header = {
-        "__metadata__": {"format": FORMAT, "trace": json.dumps(described())},
+        "__metadata__": {"format": TRACE_FORMAT, "trace": json.dumps(described())},
         "cross.weights": {"dtype": "BF16", "shape": [L, H, Q, K], "data_offsets": [0, 2 * L * H * Q * K]},
     }
     text = json.dumps(header).encode()
@@ -271,8 +271,8 @@ def test_a_dtype_numpy_does_not_know_is_refused(tmp_path: Path) -> None:
 def test_names_of_the_format_stay() -> None:
     """Files saved today must load tomorrow."""
     assert KINDS == ("encoder", "decoder", "cross")
-    assert TENSORS == ("q", "k", "v", "scores", "masked_scores")
-    assert FORMAT == "attenscope-trace-1"
+    assert TENSOR_NAMES == ("q", "k", "v", "scores", "masked_scores")
+    assert TRACE_FORMAT == "attenscope-trace-1"
 
 
 @pytest.mark.parametrize("shape", [(L, 1, Q, K), (L, H, Q, K)])

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from model.__main__ import main
 from model.capture.attention import capture_attention
 from model.checkpoint.load import CheckpointError
-from model.network.attention import attention_path
+from model.network.attention import force_attention_path
 from model.network.config import BOS_ID, EOS_ID
-from model.translate import InputError, Translator
-
-from .. import toy
-from .network.test_hooks import hooks_on
+from model.runnable_model import InputError
+from model.translate import Translator
+from tests import toy
+from tests.model.network.test_hooks import hooks_on
 
 SENTENCE, GERMAN = "the old dog sees a tree today.", "der alte Hund sieht ein Baum heute."
 
@@ -173,7 +173,7 @@ def test_a_batch_keeps_the_order_and_names_the_line_that_cannot_be(toy_translato
 
 
 def test_both_paths_translate_alike(toy_translator: Translator) -> None:
-    with attention_path("fused"):
+    with force_attention_path("fused"):
         fused = toy_translator.translate(SENTENCE, capture=False)
     assert fused.target_ids == toy_translator.translate(SENTENCE).target_ids
 

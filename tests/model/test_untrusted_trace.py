@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from model.trace import AttentionMap, AttentionTrace
-from model.untrusted_trace import LONGEST_TOKEN, OpenError, open_trace, read_trace
+from model.untrusted_trace import MAX_TOKEN_CHARACTERS, OpenError, open_trace, read_uploaded_trace
+from tests.model.diagnosis.readers.hostile_files import mutated, special
 from tests.viz.fakes import foreign_trace
-
-from .diagnosis.readers.hostile_files import mutated, special
 
 
 def saved(folder: Path, one: AttentionTrace) -> bytes:
@@ -21,7 +20,7 @@ def saved(folder: Path, one: AttentionTrace) -> bytes:
 
 
 def test_a_saved_trace_is_shown_with_its_tokens(tmp_path: Path) -> None:
-    found = read_trace("../../mine.safetensors", saved(tmp_path, foreign_trace()))
+    found = read_uploaded_trace("../../mine.safetensors", saved(tmp_path, foreign_trace()))
     assert found.name == "../../mine.safetensors"
     assert found.drawable.encoder is not None
     assert found.drawable.encoder.key_tokens == (" a", "b", " c", "</s>")
@@ -38,7 +37,7 @@ def test_what_cannot_be_drawn_is_made_fit_and_said() -> None:
     assert shown.weights.dtype == np.float32
     assert shown.weights.tolist() == [[[[0, 1], [0, 0.5]]]]
     assert found.notes == ("2 weights are NaN or infinite: they are drawn as zero.",)
-    assert all(len(token) <= LONGEST_TOKEN for token in shown.key_tokens)
+    assert all(len(token) <= MAX_TOKEN_CHARACTERS for token in shown.key_tokens)
     json.dumps([*shown.key_tokens, found.drawable.source], ensure_ascii=False).encode()
     assert found.trace.encoder is one
 
@@ -71,7 +70,7 @@ def test_hostile_files_get_a_sentence_and_run_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "executed"
     for name, data in special(mark).items():
         with pytest.raises(OpenError, match=r"(is empty|cannot be opened|nothing to show).*\.$"):
-            read_trace(name, data)
+            read_uploaded_trace(name, data)
     assert not mark.exists()
 
 
@@ -84,7 +83,9 @@ def test_a_damaged_trace_is_refused_or_shown(tmp_path: Path) -> None:
             data[at] = int(random.integers(0, 256))
         try:
             answers.add(
-                type(read_trace("x", bytes(data[: int(random.integers(len(data) // 2, len(data) * 2))]))).__name__
+                type(
+                    read_uploaded_trace("x", bytes(data[: int(random.integers(len(data) // 2, len(data) * 2))]))
+                ).__name__
             )
         except OpenError:
             answers.add("refused")
@@ -95,4 +96,4 @@ def test_random_files_are_refused() -> None:
     random = np.random.default_rng(1)
     for _ in range(200):
         with pytest.raises(OpenError):
-            read_trace("x", mutated(random)[1])
+            read_uploaded_trace("x", mutated(random)[1])

@@ -10,16 +10,15 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from model import devices
-from model.devices import OutOfMemory, chosen_device, has_left_gpu
-from model.language.current import speaking
-from model.translate import InputError
-from viz.computed import computed
+from model.devices import OutOfMemory, choose_device, has_left_gpu
+from model.language import use_language
+from model.runnable_model import InputError
+from tests.viz.fakes import FakeTranslator
+from tests.viz.page_texts import captions
 from viz.decode import runs
-from viz.decode.request import Request
+from viz.decode.runs import DecodingRequest
+from viz.queued_cache import queue_and_cache
 from viz.ui import cache
-
-from .fakes import FakeTranslator
-from .page_texts import captions
 
 FULL = "The GPU has no memory left, so the CPU computes now"
 
@@ -34,9 +33,9 @@ def with_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_cpu_goes_on(with_gpu: None) -> None:
     tried: list[str] = []
 
-    @computed(2)
+    @queue_and_cache(2)
     def work(sentence: str) -> str:
-        tried.append(chosen_device().type)
+        tried.append(choose_device().type)
         if tried[-1] == "cuda":
             raise OutOfMemory
         return sentence.upper()
@@ -44,7 +43,7 @@ def test_the_cpu_goes_on(with_gpu: None) -> None:
     assert work("a") == "A"
     assert tried == ["cuda", "cpu"]
     assert has_left_gpu()
-    assert chosen_device() == torch.device("cpu")
+    assert choose_device() == torch.device("cpu")
     assert (work("a"), work("b")) == ("A", "B")
     assert tried == ["cuda", "cpu", "cpu"]  # kept, and no second try on the GPU
 
@@ -52,19 +51,19 @@ def test_the_cpu_goes_on(with_gpu: None) -> None:
 def test_results_are_shared_by_all_languages() -> None:
     tried: list[str] = []
 
-    @computed(2, "Searching …")
+    @queue_and_cache(2, "Searching …")
     def work(sentence: str) -> str:
         tried.append(sentence)
         return sentence.upper()
 
     for language in ("en", "de", "zh"):
-        with speaking(language):
+        with use_language(language):
             assert work("a") == "A"
     assert tried == ["a"]
 
 
 def test_other_errors_pass(with_gpu: None) -> None:
-    @computed(2)
+    @queue_and_cache(2)
     def work(sentence: str) -> str:
         raise InputError(sentence)
 
@@ -75,10 +74,10 @@ def test_other_errors_pass(with_gpu: None) -> None:
 
 def test_a_model_that_did_not_fit_is_loaded_on_the_cpu(with_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
-    monkeypatch.setattr(cache, "_loaded", lambda name, device: loaded.append(device))
-    cache.live("any")
+    monkeypatch.setattr(cache, "_load_model_on_device", lambda name, device: loaded.append(device))
+    cache.load_runnable_model("any")
     devices.leave_gpu()
-    cache.live("any")
+    cache.load_runnable_model("any")
     assert loaded == ["cuda", "cpu"]
 
 
@@ -90,9 +89,9 @@ def test_a_decoding_says_so(with_gpu: None, monkeypatch: pytest.MonkeyPatch) -> 
     model.model = torch.nn.Identity()
     monkeypatch.setattr(model, "translate", full)
     monkeypatch.setattr(runs.st, "session_state", {})
-    run = runs.run(model, Request("two words", "greedy"))
+    run = runs.get_or_start_run(model, DecodingRequest("two words", "greedy"))
     run.wait(20)
-    assert runs.input_problem(run) == runs.GPU_IS_FULL
+    assert runs.input_problem_text(run) == runs.GPU_IS_FULL
     assert has_left_gpu()
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from model.language import current
-from model.language.current import current_language
-from viz import __main__ as app
-from viz import command
+from model import language
+from model.language import current_language
+from viz import __main__, command
 
 
 def test_visitors_are_not_spoken_to_in_the_language_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
     monkeypatch.setenv("LANGUAGE", "en_XA")
-    monkeypatch.setattr(current, "_of_visitor", lambda: "zh")
+    monkeypatch.setattr(language, "_of_visitor", lambda: "zh")
     spoken: list[str] = []
-    monkeypatch.setattr(app, "main", lambda _: spoken.append(current_language()))
+    monkeypatch.setattr(__main__, "main", lambda _: spoken.append(current_language()))
     assert command.main(["app", "--no-browser"]) == 0
     assert spoken == ["zh"]

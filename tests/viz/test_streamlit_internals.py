@@ -15,14 +15,14 @@ from viz.streamlit_internals import (
     InternalsError,
     PageRun,
     allow_caches_outside_of_runs,
-    connection_probe,
-    font_file,
-    message_kind,
+    count_uploaded_bytes,
+    create_connection_probe,
+    is_history_navigation,
+    read_font_file,
+    read_message_kind,
     read_whole_address,
     remove_query_parameters,
     start_runtime,
-    uploaded_bytes,
-    went_through_history,
     write_query_parameter,
 )
 
@@ -34,7 +34,7 @@ def page_run() -> None:
 
 
 USES: list[tuple[Callable[[], Any], str]] = [
-    (went_through_history, "runtime.scriptrunner.get_script_run_ctx"),
+    (is_history_navigation, "runtime.scriptrunner.get_script_run_ctx"),
     (lambda: remove_query_parameters(["a"]), "runtime.scriptrunner.get_script_run_ctx"),
     (page_run, "runtime.state.session_state.SessionState"),
     (page_run, "runtime.state.safe_session_state.SafeSessionState"),
@@ -43,9 +43,9 @@ USES: list[tuple[Callable[[], Any], str]] = [
     (page_run, "runtime.scriptrunner.script_cache.ScriptCache"),
     (lambda: start_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
     (lambda: start_runtime(VIZ), "runtime.Runtime"),
-    (connection_probe, "runtime.Runtime"),
-    (lambda: message_kind(b""), "proto.BackMsg_pb2.BackMsg"),
-    (uploaded_bytes, "runtime.Runtime"),
+    (create_connection_probe, "runtime.Runtime"),
+    (lambda: read_message_kind(b""), "proto.BackMsg_pb2.BackMsg"),
+    (count_uploaded_bytes, "runtime.Runtime"),
     (allow_caches_outside_of_runs, "runtime.scriptrunner_utils.script_run_context._LOGGER"),
 ]
 
@@ -65,14 +65,14 @@ def test_a_name_that_is_gone_is_named(use: Callable[[], Any], gone: str, monkeyp
 @pytest.mark.parametrize(
     ("use", "part"),
     [
-        (went_through_history, "is_history_navigation"),
+        (is_history_navigation, "is_history_navigation"),
         (lambda: remove_query_parameters(["a"]), "QueryParams.remove_param"),
         (read_whole_address, "QueryParams.populate_from_query_string"),
         (lambda: write_query_parameter("a", "b"), "QueryParams.set_corrected_value"),
     ],
 )
 def test_a_member_that_is_gone_is_named(use: Callable[[], Any], part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamlit_internals, "_context", object)
+    monkeypatch.setattr(streamlit_internals, "_get_run_context", object)
     with pytest.raises(InternalsError, match=rf"{part}.*written for Streamlit 1\.67"):
         use()
 
@@ -94,7 +94,7 @@ def test_nothing_else_imports_what_is_not_public(path: Path) -> None:
 def test_a_font_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(streamlit_internals.st, "__file__", str(tmp_path / "__init__.py"))
     with pytest.raises(InternalsError, match=r"has no static/static/media/SourceSansVF-Italic.*written for"):
-        font_file(italic=True)
+        read_font_file(italic=True)
 
 
 class Serving:
@@ -115,12 +115,12 @@ class Serving:
 
 def test_a_connection_ends_with_its_visitor(monkeypatch: pytest.MonkeyPatch) -> None:
     serving = Serving("here")
-    monkeypatch.setattr(streamlit_internals, "_part", lambda module, name: serving)
+    monkeypatch.setattr(streamlit_internals, "_find_streamlit_object", lambda module, name: serving)
     for session, stays in (("here", False), ("of no browser", True)):
         monkeypatch.setattr(
-            streamlit_internals, "_context", lambda session=session: SimpleNamespace(session_id=session)
+            streamlit_internals, "_get_run_context", lambda session=session: SimpleNamespace(session_id=session)
         )
-        connected = connection_probe()
+        connected = create_connection_probe()
         assert connected()
         serving.visitors.discard(session)
         assert connected() == stays

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from viz import turns
-from viz.turns import BusyError, Turns
+from viz import fair_queue
+from viz.fair_queue import BusyError, FairQueue
 
 PATIENCE = 20.0
 
@@ -27,7 +27,7 @@ class Hall:
     """Threads that take turns; each holds its turn until it is let go, and says when it had it."""
 
     def __init__(self, places: int) -> None:
-        self.turns = Turns(places)
+        self.turns = FairQueue(places)
         self.order: list[str] = []
         self.gates: dict[str, threading.Event] = {}
         self.threads: list[threading.Thread] = []
@@ -72,7 +72,7 @@ def test_short_ones_first_then_who_came_first() -> None:
 
 @pytest.mark.parametrize("places", [1, 2, 3])
 def test_never_more_at_once_than_there_are_places(places: int) -> None:
-    mine, running, most = Turns(places), 0, 0
+    mine, running, most = FairQueue(places), 0, 0
     lock = threading.Lock()
 
     def step() -> None:
@@ -98,7 +98,7 @@ def test_never_more_at_once_than_there_are_places(places: int) -> None:
 
 
 def test_a_long_one_pauses_for_a_short_one_and_for_no_later_long_one() -> None:
-    mine, order = Turns(1), []
+    mine, order = FairQueue(1), []
     begun, step = threading.Event(), threading.Event()
 
     def long_work() -> None:
@@ -127,12 +127,12 @@ def test_a_long_one_pauses_for_a_short_one_and_for_no_later_long_one() -> None:
 
 def test_nobody_waits_for_anothers_result_in_their_own_turn() -> None:
     """One has the turn and needs what another computes, who waits for a turn: released, both end."""
-    mine, result, needed = Turns(1), threading.Event(), threading.Event()
+    mine, result, needed = FairQueue(1), threading.Event(), threading.Event()
 
     def first() -> str:
         with mine.turn(mine.ticket()):
             needed.set()
-            with mine.released():
+            with mine.release_turn():
                 assert result.wait(PATIENCE)
             return "first"
 
@@ -158,7 +158,7 @@ def test_who_waits_in_vain_gets_a_sentence_and_leaves_the_queue() -> None:
 
 
 def test_a_turn_within_a_turn_is_the_same_and_an_error_gives_it_back() -> None:
-    mine = Turns(1)
+    mine = FairQueue(1)
     with pytest.raises(KeyError), mine.turn(mine.ticket()), mine.turn(mine.ticket()):
         raise KeyError
     assert mine._free == 1
@@ -166,9 +166,9 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_gives_it_back() -> None:
 
 
 def test_a_page_for_which_no_turn_comes_ends_with_a_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = Turns(1)
-    monkeypatch.setattr("viz.computed.TURNS", mine)
-    monkeypatch.setattr(turns.Turns.turn.__wrapped__, "__defaults__", (0.01,))  # type: ignore[attr-defined]
+    mine = FairQueue(1)
+    monkeypatch.setattr("viz.queued_cache.COMPUTE_QUEUE", mine)
+    monkeypatch.setattr(fair_queue.FairQueue.turn.__wrapped__, "__defaults__", (0.01,))  # type: ignore[attr-defined]
     done = threading.Event()
 
     def hold() -> None:

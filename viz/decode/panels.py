@@ -1,162 +1,165 @@
-"""The parts of Decode below its player, each drawn from the progress of a run."""
+"""The parts of the page Decode below its controls, drawn from a decoding run, and what can be saved of them."""
 
 from __future__ import annotations
 
 import html
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
-from model.decoding.constraints import FREE
-from model.language.say import number, say, say_many, to_say
-
-from ..components.beam_tree import beam_tree
-from ..components.decode_player import PlayerStart, decode_player
-from ..components.switchboard import switchboard
-from ..components.versions import Version, versions
-from ..components.word_card import CardActions
-from ..export.save import SavedView
-from ..figures.labels import signed
-from ..turns import TURNS
-from ..ui import cache
-from ..ui.addresses.pins import pin_of, toggle_pins
-from ..ui.captions import caption, hints
-from ..ui.links import open_on_explore, open_why_of
-from ..ui.teacher_forced import given_text
-from ..ui.translation_changes import attention_difference, word_changes
-from ..ui.word_card import word_card
-from . import controls, runs, texts
-from .saving import saved_view
+from model.decoding.beam import BeamTree
+from model.decoding.greedy import NO_CONSTRAINTS
+from model.language import format_number, say, say_many, to_say
+from model.runnable_model import RunnableModel, Translation
+from viz.decode import controls, runs, texts
+from viz.decode.runs import DecodingRequest
+from viz.export.live_file import list_live_files
+from viz.export.parts import Component, Part, Words
+from viz.export.save import SavedView, collect_trace_facts
+from viz.fair_queue import COMPUTE_QUEUE
+from viz.figures.look import Look, Palette, format_signed, readable_token
+from viz.ui import cache
+from viz.ui.addresses.pins import get_pin, toggle_pins
+from viz.ui.controls import describe_given_translation
+from viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
+from viz.ui.words import attention_difference, draw_caption, draw_hints, mark_word_changes
+from viz.web.charts import beam_tree_data, draw_beam_tree
+from viz.web.maps import draw_switchboard
+from viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
+from viz.web.stage import is_on_stage
+from viz.web.texts import CardActions, TranslationVersion, draw_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from model.decoding.beam_tree import BeamTree
-    from model.live.live_model import LiveModel
-    from model.translate import Translation
+# The parts of Decode below its player, each drawn from the progress of a run.
 
-    from ..figures.palette import Look
-    from .request import Request
 
-STYLE = Path(__file__).parent / "decode.css"
+DECODE_STYLE = Path(__file__).parent / "decode.css"
 """What this page looks like beyond the style of all pages."""
-LARGEST_LIVE_TREE = 200
+MAX_GROWING_TREE_NODES = 200
 """Nodes up to which a search under way is drawn: a browser that draws a larger tree at every look hears no click."""
-POLL = 0.2
+POLL_SECONDS = 0.2
 """Seconds between two looks at a decoding under way."""
-DIFFERENCE = to_say(
+VERSIONS_NOTE = to_say(
     "Words that differ from the first version are marked. Attention: how differently cross-attention looked, 0 the "
     "same, 1 nothing in common, over the steps both have."
 )
-DIFFERENCE_TO_PROMPT = to_say(
+PROMPT_VERSIONS_NOTE = to_say(
     "Words that differ from the first version are marked. Attention: how differently attention to the prompt looked, 0 "
     "the same, 1 nothing in common, over the steps both have."
 )
 
 
-def show_progress(run: runs.Run) -> None:
+def draw_progress(run: runs.DecodingRun) -> None:
     """What an unfinished decoding has written so far, in the room of its player, and a button to stop it."""
 
-    @st.fragment(run_every=POLL)
+    @st.fragment(run_every=POLL_SECONDS)
     def watch() -> None:
-        if not run.working:
+        if not run.is_working:
             st.rerun()
         tree, result = run.progress.tree, run.progress.result
         count = len(result.steps) if result else tree.nodes[-1].position + 1 if tree and tree.nodes else 0
         with st.container(key="working"):
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(_doing(run, count))
+                st.caption(_progress_text(run, count))
                 st.button(say("Stop"), key="stop", on_click=run.stop)
             if result is not None:
                 st.html(f'<p class="so-far" dir="auto">{html.escape(result.text)}</p>')
-            elif tree is not None and len(tree.nodes) <= LARGEST_LIVE_TREE:
-                _tree(tree, (), lambda _: None)
+            elif tree is not None and len(tree.nodes) <= MAX_GROWING_TREE_NODES:
+                _draw_tree(tree, (), lambda _: None)
 
     watch()
 
 
-def _doing(run: runs.Run, count: int) -> str:
+def _progress_text(run: runs.DecodingRun, count: int) -> str:
     """What an unfinished decoding does: it waits, or has written so many tokens."""
-    if run.waits and (before := TURNS.before(run.ticket)):
+    if run.waits and (before := COMPUTE_QUEUE.before(run.ticket)):
         return say("Waiting, {count} before you …", count=before)
     if not count:
         return say("Decoding …")
     return say_many("Decoding … {count} token so far", "Decoding … {count} tokens so far", count)
 
 
-def show_result(model: LiveModel, run: runs.Run, look: Look) -> SavedView:
+def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> SavedView:
     """The player of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
-    path = controls.path(model) if run.progress.tree else ()
-    progress = runs.with_path(model, run.progress, run.request, path)
+    path = controls.get_tree_path(model) if run.progress.tree else ()
+    progress = runs.apply_tree_path(model, run.progress, run.request, path)
     result = progress.result
     assert result is not None
-    _player(result, look, run.request, f"{id(run)}-{path}")
-    _card(model, run, result)
+    _draw_player(result, look, run.request, f"{id(run)}-{path}")
+    _draw_pinned_card(model, run, result)
     if result.first_row:
-        caption(say(texts.PROMPT))
-    own = result if run.request.is_own and not run.stopped else cache.translation(model.name, result.source)[0]
-    hints(model, result, own)
-    sentences = texts.problems(result, run.stopped)
+        draw_caption(say(texts.PROMPT_NOTE))
+    own = result if run.request.is_own and not run.stopped else cache.compute_translation(model.name, result.source)[0]
+    draw_hints(model, result, own)
+    sentences = texts.describe_problems(result, run.stopped)
     if run.request.method == "given":
-        sentences.append(given_text(result.steps))
+        sentences.append(describe_given_translation(result.steps))
     for sentence in sentences:
-        caption(sentence)
+        draw_caption(sentence)
     if progress.tree:
-        show = lambda ids: controls.choose_path(ids, result)  # noqa: E731
-        _tree(progress.tree, path or result.target_ids, show)
-        _best(model, run, progress.tree, path, show)
-    _heads(result, run.request)
-    _versions(model, run)
+        show = lambda ids: controls.set_tree_path(ids, result)  # noqa: E731
+        _draw_tree(progress.tree, path or result.target_ids, show)
+        _draw_best_translations(model, run, progress.tree, path, show)
+    _draw_switchboard(result, run.request)
+    _draw_versions(model, run)
     if model.can("cache check"):
-        agreement = cache.agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
+        agreement = cache.compute_cache_agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
         sentences.append(texts.agreement_text(agreement, changed=bool(run.request.changes)))
-        caption(sentences[-1])
-    return saved_view(model, result, _start(result, run.request), look, progress.tree, sentences, run.request, path)
-
-
-def _start(result: Translation, request: Request) -> PlayerStart:
-    return controls.player_start(result, controls.heads_off(request))
-
-
-def _player(result: Translation, look: Look, request: Request, run: str) -> None:
-    decode_player(
-        result,
-        _start(result, request),
-        look,
-        key="decode-player",
-        run=run,
-        on_step=lambda at: controls.on_step(at, result),
-        on_view=controls.on_view,
-        on_pick=lambda at, token: controls.choose_at(request.branch(result, at, token), at, result),
-        on_forbid=lambda at, token: controls.choose_at(request.forbid(token), at, result),
-        on_word=lambda at: controls.on_word(result, at),
+        draw_caption(sentences[-1])
+    return build_saved_view(
+        model, result, _find_player_start(result, run.request), look, progress.tree, sentences, run.request, path
     )
 
 
-def _card(model: LiveModel, run: runs.Run, result: Translation) -> None:
+def _find_player_start(result: Translation, request: DecodingRequest) -> PlayerStart:
+    return controls.build_player_start(result, controls.list_heads_off(request))
+
+
+def _draw_player(result: Translation, look: Look, request: DecodingRequest, run: str) -> None:
+    draw_decode_player(
+        result,
+        _find_player_start(result, request),
+        look,
+        key="decode-player",
+        run=run,
+        on_step=lambda at: controls.set_player_step(at, result),
+        on_view=controls.set_player_heads,
+        on_pick=lambda at, token: controls.set_request_at_step(request.branch(result, at, token), at, result),
+        on_forbid=lambda at, token: controls.set_request_at_step(request.forbid(token), at, result),
+        on_word=lambda at: controls.toggle_word_card(result, at),
+    )
+
+
+def _draw_pinned_card(model: RunnableModel, run: runs.DecodingRun, result: Translation) -> None:
     """The card of the word that is pinned."""
-    at = result.step_of(pin_of(run.request.text, "target"))
+    at = result.step_of(get_pin(run.request.text, "target"))
     if at is None or not model.can("word facts"):
         return
     actions = CardActions(
         close=lambda: toggle_pins(run.request.text, {"target": at + result.first_row}),
-        candidate=lambda token: controls.choose_at(run.request.branch(result, at, token), at, result),
-        head=open_on_explore,
-        why=lambda: open_why_of(run.request.text, _given(model, run, result)),
+        candidate=lambda token: controls.set_request_at_step(run.request.branch(result, at, token), at, result),
+        head=open_head_in_explore,
+        why=lambda: open_why_for_translation(run.request.text, _translation_for_why(model, run, result)),
     )
-    word_card(model.name, result, at, actions, run.request.changes)
+    draw_token_card(model.name, result, at, actions, run.request.changes)
 
 
-def _given(model: LiveModel, run: runs.Run, result: Translation) -> str:
+def _translation_for_why(model: RunnableModel, run: runs.DecodingRun, result: Translation) -> str:
     """The translation as Why reads it: typed out, unless the unchanged model writes it of itself."""
-    if run.request.changes and run.request.method == "greedy" and run.request.constraints == FREE:
+    if run.request.changes and run.request.method == "greedy" and run.request.constraints == NO_CONSTRAINTS:
         return ""
-    own = cache.translation(model.name, run.request.text)[0]
+    own = cache.compute_translation(model.name, run.request.text)[0]
     return "" if own.target_ids == result.target_ids else result.text
 
 
-def _tree(tree: BeamTree, chosen: tuple[int, ...], show: Callable[[tuple[int, ...]], None]) -> None:
+def _draw_tree(tree: BeamTree, chosen: tuple[int, ...], show: Callable[[tuple[int, ...]], None]) -> None:
     places = {(node.place, node.position): node.token_ids for node in tree.nodes}
 
     def clicked(row: int, column: int) -> None:
@@ -164,8 +167,8 @@ def _tree(tree: BeamTree, chosen: tuple[int, ...], show: Callable[[tuple[int, ..
             show(places[row, column])
 
     st.subheader(say("Beam tree"), anchor=False)
-    beam_tree(tree, chosen, key="tree", on_node=clicked)
-    caption(
+    draw_beam_tree(tree, chosen, key="tree", on_node=clicked)
+    draw_caption(
         say(
             "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press "
             "Enter, and the player shows the way to it."
@@ -173,9 +176,9 @@ def _tree(tree: BeamTree, chosen: tuple[int, ...], show: Callable[[tuple[int, ..
     )
 
 
-def _best(
-    model: LiveModel,
-    run: runs.Run,
+def _draw_best_translations(
+    model: RunnableModel,
+    run: runs.DecodingRun,
     tree: BeamTree,
     path: tuple[int, ...],
     show: Callable[[tuple[int, ...]], None],
@@ -186,48 +189,110 @@ def _best(
     for rank, (text, hypothesis) in enumerate(zip(translations, tree.best, strict=True), start=1):
         length = len(hypothesis.token_ids)
         total = hypothesis.score * length**run.request.penalty
-        numbers = signed(total), str(length), signed(hypothesis.score, 3)
-        rows.append(Version(say("best {rank}", rank=rank), word_changes(translations[0], text), numbers))
+        numbers = format_signed(total), str(length), format_signed(hypothesis.score, 3)
+        rows.append(
+            TranslationVersion(say("best {rank}", rank=rank), mark_word_changes(translations[0], text), numbers)
+        )
     paths = [hypothesis.token_ids for hypothesis in tree.best]
     current = paths.index(path) if path in paths else -1 if path else 0
     by_length = say("÷ length^{penalty:g}", penalty=run.request.penalty)
     headings = (say("log-prob."), say("tokens"), by_length)
-    versions(rows, headings, current, key="best", on_choice=lambda at: show(paths[at]))
+    draw_versions(rows, headings, current, key="best", on_choice=lambda at: show(paths[at]))
     if not run.stopped:
-        caption(texts.search_text(run.request))
+        draw_caption(texts.search_end_text(run.request))
 
 
-def _heads(result: Translation, request: Request) -> None:
+def _draw_switchboard(result: Translation, request: DecodingRequest) -> None:
     """The switchboard: the translation is made again without the heads turned off."""
-    off = controls.heads_off(request)
+    off = controls.list_heads_off(request)
     sizes = {kind: (one.layers, one.heads) for kind, one in result.trace.maps.items()}
     with st.expander(say("Heads off"), expanded=bool(off), key="heads-off"):
-        switchboard(sizes, off, key="switches", on_switch=controls.turn_off)
-        caption(say("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer."))
+        draw_switchboard(sizes, off, key="switches", on_switch=controls.turn_heads_off)
+        draw_caption(
+            say("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer.")
+        )
 
 
-def _versions(model: LiveModel, current: runs.Run) -> None:
+def _draw_versions(model: RunnableModel, current: runs.DecodingRun) -> None:
     """All decodings of this sentence, compared with the first; choose one to come back to it."""
-    finished = runs.finished_runs(model, current.request.text)
+    finished = runs.list_finished_runs(model, current.request.text)
     if len(finished) < 2:
         return
     results = [run.progress.result for run in finished]
     first = results[0]
     rows = [
-        Version(
+        TranslationVersion(
             texts.version_name(run, model.tokenizer),
-            word_changes(first.text, result.text),
-            (signed(result.log_prob), signed(result.log_prob / len(result.steps)), _difference(first, result)),
+            mark_word_changes(first.text, result.text),
+            (
+                format_signed(result.log_prob),
+                format_signed(result.log_prob / len(result.steps)),
+                _difference_text(first, result),
+            ),
         )
         for run, result in zip(finished, results, strict=True)
         if first and result
     ]
     st.subheader(say("Versions"), anchor=False)
     headings = (say("log-prob."), say("a token"), say("attention"))
-    choose = lambda at: controls.choose(finished[at].request)  # noqa: E731
-    versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
-    caption(say(DIFFERENCE if model.can("translate") else DIFFERENCE_TO_PROMPT))
+    choose = lambda at: controls.set_request(finished[at].request)  # noqa: E731
+    draw_versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
+    draw_caption(say(VERSIONS_NOTE if model.can("translate") else PROMPT_VERSIONS_NOTE))
 
 
-def _difference(first: Translation, other: Translation) -> str:
-    return "" if first is other else number(attention_difference(first.to_source, other.to_source), ".3f")
+def _difference_text(first: Translation, other: Translation) -> str:
+    return "" if first is other else format_number(attention_difference(first.to_source, other.to_source), ".3f")
+
+
+# What can be saved of Decode: the whole player, the beam tree, and the steps as a table.
+
+
+def build_saved_view(
+    model: RunnableModel,
+    result: Translation,
+    start: PlayerStart,
+    look: Look,
+    tree: BeamTree | None,
+    sentences: Sequence[str],
+    request: DecodingRequest,
+    path: tuple[int, ...],
+) -> SavedView:
+    """The player from `start` on, the tree of a beam search with its `path` (token ids), and the sentences below."""
+
+    staged = is_on_stage()
+
+    def parts(palette: Palette) -> list[Part]:
+        # A scene shows the tree alone, which does not have the sentence in it as the player does.
+        drawn: list[Part] = [Words(result.source, "sentence", "large")] if tree and staged else []
+        drawn.append(
+            Component(
+                "decode_player",
+                encode_decode_player(result, start, replace(look, palette=palette), "saved"),
+                "decoding",
+            )
+        )
+        if tree:
+            chosen = path or result.target_ids
+            drawn += [
+                *([] if staged else [Words(say("Beam tree"), "tree", "heading")]),
+                Component("beam_tree", beam_tree_data(tree, chosen), "tree"),
+            ]
+        return [*drawn, *map(Words, sentences)]
+
+    facts = collect_trace_facts(
+        result.trace, strategy=request.name, **({"changes": request.changes} if request.changes else {})
+    )
+    live = list_live_files(model)
+    name = f"decode-{request.method}"
+    return SavedView(name, parts, lambda: steps_table(result), say("Decoded step by step"), facts, live, width=1280)
+
+
+def steps_table(result: Translation) -> pd.DataFrame:
+    """Every step with the token written, its probability and rank, and each candidate with its probability."""
+    rows = []
+    for step in result.steps:
+        row = {"token": readable_token(step.token), "probability": math.exp(step.log_prob), "rank": step.rank}
+        for at, one in enumerate(step.candidates, start=1):
+            row |= {f"candidate {at}": readable_token(one.token), f"probability {at}": math.exp(one.log_prob)}
+        rows.append(row)
+    return pd.DataFrame(rows, index=pd.RangeIndex(1, len(rows) + 1, name="step"))

@@ -1,39 +1,37 @@
-"""Decodings that run beside the page: it shows what there is, can stop them, and never waits for a slow model."""
+"""Decodings that a visitor requests and that run in threads of their own beside the page."""
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from model.decoding.beam import BeamStop, BeamTree
+from model.decoding.greedy import NO_CONSTRAINTS, Constraints, Sampling, Strategy
+from model.decoding.observer_check import ObserverCheck
 from model.devices import OutOfMemory, leave_gpu
-from model.interventions.apply import intervening
-from model.interventions.changes import InterventionError, parse
-from model.language.current import current_language, speaking
-from model.language.say import say, to_say
-from model.translate import InputError
-
-from ..streamlit_internals import connection_probe
-from ..turns import TURNS, BusyError
+from model.interventions.apply import apply_changes
+from model.interventions.changes import InterventionError, parse_changes
+from model.language import current_language, say, to_say, use_language
+from model.runnable_model import InputError, RunnableModel, Translation
+from viz.fair_queue import COMPUTE_QUEUE, BusyError
+from viz.streamlit_internals import create_connection_probe
+from viz.ui.addresses.decode import DecodeMethod
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from model.decoding.beam_tree import BeamTree
-    from model.decoding.observer_check import ObserverCheck
-    from model.live.live_model import LiveModel
-    from model.translate import Translation
+# Decodings that run beside the page: it shows what there is, can stop them, and never waits for a slow model.
 
-    from .request import Request
 
-PUBLISH_EVERY = 0.15
+PUBLISH_SECONDS = 0.15
 """Seconds between two looks at an unfinished decoding."""
-PATIENCE = 1.0
+WAIT_SECONDS = 1.0
 """Seconds the page waits for a decoding before it shows an unfinished one."""
-MOST_RUNS = 24
+MAX_RUNS = 24
 """Decodings that a visitor's session keeps."""
 GPU_IS_FULL = to_say(
     "The GPU has no memory left. From now on everything is computed on the CPU: please decode once more."
@@ -41,7 +39,7 @@ GPU_IS_FULL = to_say(
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class DecodingProgress:
     """The translation that a run has so far."""
 
     result: Translation | None = None
@@ -49,19 +47,21 @@ class Progress:
     """The tree of a beam search."""
 
 
-class Run:
+class DecodingRun:
     """One decoding in a thread of its own."""
 
-    def __init__(self, model: LiveModel, request: Request, wanted: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self, model: RunnableModel, request: DecodingRequest, wanted: Callable[[], bool] = lambda: True
+    ) -> None:
         self.request = request
         self.language = current_language()
         """That of the visitor who asked, in which an error is said."""
         self._wanted = wanted
-        self.progress = Progress()
+        self.progress = DecodingProgress()
         self.check: ObserverCheck | None = None
         self.error: Exception | None = None
         self.stopped = False
-        self.ticket = TURNS.ticket(request.method == "beam")
+        self.ticket = COMPUTE_QUEUE.ticket(request.method == "beam")
         self.waits = True
         """Whether its turn to compute has not come yet."""
         self.abandoned = False
@@ -72,10 +72,10 @@ class Run:
         self._thread.start()
 
     @property
-    def working(self) -> bool:
+    def is_working(self) -> bool:
         return not self._finished.is_set()
 
-    def speaks_another(self) -> bool:
+    def has_untranslated_error(self) -> bool:
         """Whether it has failed with a sentence that is not in the language of the visitor now."""
         return self.error is not None and self.language != current_language()
 
@@ -84,15 +84,15 @@ class Run:
 
     def stop(self) -> None:
         """Keep what there is and end after the step under way; what has ended stays as it is."""
-        self.stopped = self.stopped or self.working
+        self.stopped = self.stopped or self.is_working
 
-    def _work(self, model: LiveModel) -> None:
-        with speaking(self.language):
+    def _work(self, model: RunnableModel) -> None:
+        with use_language(self.language):
             self._run(model)
 
-    def _run(self, model: LiveModel) -> None:
+    def _run(self, model: RunnableModel) -> None:
         try:
-            with TURNS.turn(self.ticket), intervening(model.model, parse(self.request.changes)):
+            with COMPUTE_QUEUE.turn(self.ticket), apply_changes(model.model, parse_changes(self.request.changes)):
                 self.waits = False
                 self.progress = self._decode(model)
                 if self.progress.result:  # with the changes still made: only the capture may differ
@@ -105,24 +105,24 @@ class Run:
         finally:
             self._finished.set()
 
-    def _decode(self, model: LiveModel) -> Progress:
+    def _decode(self, model: RunnableModel) -> DecodingProgress:
         request = self.request
         if request.method == "given":
-            return Progress(model.force(request.text, request.given))
+            return DecodingProgress(model.force(request.text, request.given))
         if request.method != "beam":
-            show = self._publisher(Progress)
-            return Progress(model.translate(request.text, request.strategy, on_step=show))
-        show = self._publisher(lambda tree: Progress(tree=tree))
+            show = self._publisher(DecodingProgress)
+            return DecodingProgress(model.translate(request.text, request.strategy, on_step=show))
+        show = self._publisher(lambda tree: DecodingProgress(tree=tree))
         tree = model.search(request.text, request.width, request.penalty, request.constraints, request.stop, show)
-        result = model.force(request.text, _best(tree))
-        return Progress(replace(result, seconds=time.monotonic() - self._started), tree)
+        result = model.force(request.text, _best_token_ids(tree))
+        return DecodingProgress(replace(result, seconds=time.monotonic() - self._started), tree)
 
-    def _publisher(self, progress: Callable[[Any], Progress]) -> Callable[[Callable[[], Any]], bool]:
+    def _publisher(self, progress: Callable[[Any], DecodingProgress]) -> Callable[[Callable[[], Any]], bool]:
         """A decoder's `on_step`: now and then take over what there is, and go on unless stopped."""
 
         def on_step(so_far: Callable[[], Any]) -> bool:
-            TURNS.pause()
-            if time.monotonic() - self._published > PUBLISH_EVERY:
+            COMPUTE_QUEUE.pause()
+            if time.monotonic() - self._published > PUBLISH_SECONDS:
                 self.abandoned = self.abandoned or not self._wanted()
                 self.progress = progress(so_far())
                 self._published = time.monotonic()
@@ -131,7 +131,7 @@ class Run:
         return on_step
 
 
-def _best(tree: BeamTree) -> tuple[int, ...]:
+def _best_token_ids(tree: BeamTree) -> tuple[int, ...]:
     """The best translation; of a search that was stopped before it found one, the best beginning."""
     if tree.best:
         return tree.best[0].token_ids
@@ -139,42 +139,98 @@ def _best(tree: BeamTree) -> tuple[int, ...]:
     return max((node for node in tree.nodes if node.position == last), key=lambda node: node.score).token_ids
 
 
-def run(model: LiveModel, request: Request) -> Run:
+def get_or_start_run(model: RunnableModel, request: DecodingRequest) -> DecodingRun:
     """This visitor's run of `request`: the one there is, or a new one, for which an unfinished one is stopped.
 
     Ends the page with a sentence when the text cannot be decoded.
     """
-    runs: dict[tuple[str, Request], Run] = st.session_state.setdefault("runs", {})
+    runs: dict[tuple[str, DecodingRequest], DecodingRun] = st.session_state.setdefault("runs", {})
     key = (model.name, request)
-    if key not in runs or runs[key].abandoned or runs[key].speaks_another():
+    if key not in runs or runs[key].abandoned or runs[key].has_untranslated_error():
         for other_key, other in list(runs.items()):
-            if other.working:  # Nobody asked for a part of it: who comes back to it gets the whole.
+            if other.is_working:  # Nobody asked for a part of it: who comes back to it gets the whole.
                 other.stop()
                 del runs[other_key]
-        runs[key] = Run(model, request, connection_probe())
-        runs[key].wait(PATIENCE)
-        for oldest in list(runs)[:-MOST_RUNS]:
+        runs[key] = DecodingRun(model, request, create_connection_probe())
+        runs[key].wait(WAIT_SECONDS)
+        for oldest in list(runs)[:-MAX_RUNS]:
             del runs[oldest]
     return runs[key]
 
 
-def finished_runs(model: LiveModel, text: str) -> list[Run]:
+def list_finished_runs(model: RunnableModel, text: str) -> list[DecodingRun]:
     """This visitor's finished runs of a sentence, in the order they were asked for."""
-    runs: dict[tuple[str, Request], Run] = st.session_state.get("runs", {})
+    runs: dict[tuple[str, DecodingRequest], DecodingRun] = st.session_state.get("runs", {})
     own = (run for (name, request), run in runs.items() if (name, request.text) == (model.name, text))
-    return [run for run in own if not (run.working or run.abandoned) and run.progress.result]
+    return [run for run in own if not (run.is_working or run.abandoned) and run.progress.result]
 
 
-def with_path(model: LiveModel, progress: Progress, request: Request, ids: tuple[int, ...]) -> Progress:
+def apply_tree_path(
+    model: RunnableModel, progress: DecodingProgress, request: DecodingRequest, ids: tuple[int, ...]
+) -> DecodingProgress:
     """The progress with the translation that ends in a node of the beam tree; as it is where `ids` is empty."""
     if not ids:
         return progress
-    with intervening(model.model, parse(request.changes)):
+    with apply_changes(model.model, parse_changes(request.changes)):
         return replace(progress, result=model.force(request.text, ids))
 
 
-def input_problem(run: Run) -> str:
+def input_problem_text(run: DecodingRun) -> str:
     """The sentence to show when a run has failed by its input; "" when it has not. Any other error is raised again."""
     if run.error is None or isinstance(run.error, (InputError, InterventionError, BusyError)):
         return "" if run.error is None else str(run.error)
     raise run.error
+
+
+# One decoding that a visitor asks for: all that its result depends on, hashable, and all of it in the address.
+
+
+@dataclass(frozen=True)
+class DecodingRequest:
+    """One decoding of one sentence."""
+
+    text: str
+    method: DecodeMethod = "greedy"
+    sampling: Sampling = field(default_factory=Sampling)
+    """How ``sample`` draws each token."""
+    seed: int = 0
+    width: int = 4
+    """The hypotheses that ``beam`` keeps at each step."""
+    penalty: float = 1.0
+    """The alpha of sum / length ** alpha, by which ``beam`` scores."""
+    stop: BeamStop = "proven"
+    """When ``beam`` ends its search."""
+    given: str = ""
+    """The translation that ``given`` reads by teacher forcing."""
+    constraints: Constraints = NO_CONSTRAINTS
+    changes: str = ""
+    """To the model, as :mod:`model.interventions.changes` writes them; "" for the model as it is."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is what the unchanged model writes of itself."""
+        return self == DecodingRequest(self.text)
+
+    @property
+    def strategy(self) -> Strategy:
+        """How ``greedy`` and ``sample`` choose each token."""
+        return Strategy(self.sampling if self.method == "sample" else None, self.seed, self.constraints)
+
+    def branch(self, result: Translation, step: int, token_id: int) -> DecodingRequest:
+        """The same up to `step` (from 0), then `token_id`, then freely; a given translation goes on greedily."""
+        prefix = (*result.target_ids[:step], token_id)
+        method: DecodeMethod = "greedy" if self.method == "given" else self.method
+        return replace(self, method=method, constraints=replace(self.constraints, prefix=prefix))
+
+    def forbid(self, token_id: int) -> DecodingRequest:
+        """The same from the start, the token never written."""
+        method: DecodeMethod = "greedy" if self.method == "given" else self.method
+        forbidden = dict.fromkeys((*self.constraints.forbidden, (token_id,)))
+        return replace(self, method=method, constraints=Constraints(forbidden=tuple(forbidden)))
+
+    @property
+    def name(self) -> str:
+        """How a list of versions calls it; :func:`viz.decode.texts.version_name` adds the constraints."""
+        if self.method == "sample":
+            return say("sample {seed}", seed=self.seed)
+        return say("beam {width}", width=self.width) if self.method == "beam" else say(self.method)

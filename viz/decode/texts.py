@@ -4,48 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from model.experiments.cache_agreement import TOLERANCE
-from model.language.say import say, say_many, to_say
-from model.text.repetition import repetition
-
-from ..figures.labels import quoted, readable
+from model.decoding.greedy import Constraints
+from model.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
+from model.language import say, say_many, to_say
+from model.runnable_model import TextTokenizer, Translation
+from model.text.language import find_repetition
+from viz.figures.look import quote_token, readable_token
 
 if TYPE_CHECKING:
-    from model.decoding.constraints import Constraints
-    from model.experiments.cache_agreement import Agreement
-    from model.live.live_model import TextTokenizer
-    from model.translate import Translation
+    from viz.decode.runs import DecodingRequest, DecodingRun
 
-    from .request import Request
-    from .runs import Run
-
-
-PROMPT = to_say(
+PROMPT_NOTE = to_say(
     "The first line is the prompt, the second what the model wrote after it. To the model both are one text: a row of "
     "its attention sums to 1 over both pictures, and the last token of the prompt, which it went on from, is in both."
 )
 
-AGREE = to_say(
+AGREEMENT_TEXT = to_say(
     "The attention weights agree whether computed token by token with a cache, in one forward pass, or padded in a "
     "batch as in training; in float64 the largest difference is {largest:.1e}. ✓"
 )
-AGREE_CHANGED = to_say(
+CHANGED_AGREEMENT_TEXT = to_say(
     "The attention weights of the changed model agree whether computed token by token with a cache, in one forward "
     "pass, or padded in a batch as in training; in float64 the largest difference is {largest:.1e}. ✓"
 )
-DIFFER = to_say(
+DISAGREEMENT_TEXT = to_say(
     "The attention weights differ between decoding with a cache, one forward pass and a padded batch: the largest "
     "difference is {largest:.1e}, and in float64 rounding explains {tolerance:.0e} at most. Suspect the cache or a "
     "mask."
 )
-DIFFER_CHANGED = to_say(
+CHANGED_DISAGREEMENT_TEXT = to_say(
     "The attention weights of the changed model differ between decoding with a cache, one forward pass and a padded "
     "batch: the largest difference is {largest:.1e}, and in float64 rounding explains {tolerance:.0e} at most. Suspect "
     "the cache or a mask."
 )
 
 
-def problems(result: Translation, stopped: bool) -> list[str]:
+def describe_problems(result: Translation, stopped: bool) -> list[str]:
     """What went wrong in a decoding, a sentence each; an empty list when nothing did."""
     sentences = []
     steps = result.steps
@@ -66,13 +60,13 @@ def problems(result: Translation, stopped: bool) -> list[str]:
                 token=steps[0].token,
             )
         )
-    loop = repetition(result.target_ids)
+    loop = find_repetition(result.target_ids)
     if loop:
         text = "".join(result.target_tokens[loop.start : loop.start + loop.length])
         sentences.append(
             say(
                 "Caught in a loop: {text} is written {times} times in a row from step {step} on.",
-                text=quoted(text),
+                text=quote_token(text),
                 times=loop.times,
                 step=loop.start + 1,
             )
@@ -80,7 +74,7 @@ def problems(result: Translation, stopped: bool) -> list[str]:
     return sentences
 
 
-def search_text(request: Request) -> str:
+def search_end_text(request: DecodingRequest) -> str:
     """Why a beam search that was not stopped by hand ended where it did."""
     if request.stop == "proven" or request.penalty <= 0:
         return say(
@@ -93,14 +87,18 @@ def search_text(request: Request) -> str:
     )
 
 
-def agreement_text(agreement: Agreement, *, changed: bool = False) -> str:
+def agreement_text(agreement: CacheAgreement, *, changed: bool = False) -> str:
     """Whether the attention weights are the same however they are computed; `changed` where heads are changed."""
     if agreement.holds:
-        return say(AGREE_CHANGED if changed else AGREE, largest=agreement.largest)
-    return say(DIFFER_CHANGED if changed else DIFFER, largest=agreement.largest, tolerance=TOLERANCE)
+        return say(CHANGED_AGREEMENT_TEXT if changed else AGREEMENT_TEXT, largest=agreement.largest)
+    return say(
+        CHANGED_DISAGREEMENT_TEXT if changed else DISAGREEMENT_TEXT,
+        largest=agreement.largest,
+        tolerance=AGREEMENT_TOLERANCE,
+    )
 
 
-def version_name(run: Run, tokenizer: TextTokenizer) -> str:
+def version_name(run: DecodingRun, tokenizer: TextTokenizer) -> str:
     """How a run was made, in a few words: the strategy, the constraints, and the changes to the model."""
     request = run.request
     parts = [request.name, *constraint_texts(request.constraints, tokenizer)]
@@ -115,6 +113,6 @@ def constraint_texts(constraints: Constraints, tokenizer: TextTokenizer) -> list
     texts = []
     if constraints.prefix:
         tokens = [tokenizer.token(token) for token in constraints.prefix]
-        texts.append(say("step {step} “{token}”", step=len(tokens), token=readable(tokens[-1])))
+        texts.append(say("step {step} “{token}”", step=len(tokens), token=readable_token(tokens[-1])))
     forbidden = ("".join(map(tokenizer.token, ids)) for ids in constraints.forbidden)
-    return [*texts, *(say("no “{words}”", words=readable(words)) for words in forbidden)]
+    return [*texts, *(say("no “{words}”", words=readable_token(words)) for words in forbidden)]

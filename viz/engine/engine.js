@@ -1,5 +1,5 @@
-import { grouped } from "../components/shared/number.js";
-import { say, sentences } from "../components/shared/say.js";
+import { grouped } from "../web/src/shared/number.js";
+import { say, sentences } from "../web/src/shared/say.js";
 import { changesOf } from "./changes.js";
 import { explained } from "./explain.js";
 import { beamSearch, forced, greedy } from "./search.js";

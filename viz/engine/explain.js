@@ -23,9 +23,9 @@ function read(model, hypotheses, ids, look = () => {}) {
 /**
  * What the tokens written, `ids`, rest on, with the changes to the model in the text `changes`. Returns
  * - `ranks`, [place][token]: the rank of each token after the embedding and after each layer, read as if it were the last
- *   (model/experiments/logit_lens.py);
+ *   (model/experiments/lens.py);
  * - `effects`, { kind, layer, head, changes } of each head: by how much each token's log-probability changes once the head
- *   is switched off (model/experiments/head_effects.py).
+ *   is switched off (model/experiments/ablation.py).
  * A generator: it yields after each layer of heads, so that something else can have its turn.
  */
 export function* explained(model, { sourceIds, ids, changes }) {

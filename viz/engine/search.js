@@ -14,7 +14,7 @@ export function top(values, count) {
   return best;
 }
 
-/** Constraints as in model/decoding/constraints.py: ids that may not follow `written`; all but one within a prefix. */
+/** Constraints as in model/decoding/greedy.py: ids that may not follow `written`; all but one within a prefix. */
 function constrained(logProbs, written, { prefix = [], forbidden = [] }) {
   if (written.length < prefix.length) {
     const only = new Float32Array(logProbs.length).fill(-Infinity);
@@ -82,8 +82,8 @@ function continuations(running, logProbs, width, constraints) {
 }
 
 /**
- * Beam search of width W, scored and stopped as model/decoding/beam_search.py: { best, nodes }. `best` are the finished
- * hypotheses { ids, score }, best first; `nodes` every candidate weighed, as model/decoding/beam_tree.py numbers them.
+ * Beam search of width W, scored and stopped as model/decoding/beam.py: { best, nodes }. `best` are the finished
+ * hypotheses { ids, score }, best first; `nodes` every candidate weighed, as model/decoding/beam.py numbers them.
  */
 export function beamSearch(model, task, { width, alpha = 1, stop = "proven" }) {
   const { limit, constraints = {} } = task;

@@ -28,7 +28,7 @@ function normsOf(values, grams, { d_model: width, heads }) {
 
 /**
  * What a translation looked at, over all heads of all layers, each weight times the norm of what its key adds to the
- * residual stream (Kobayashi et al. 2020), as model/experiments/word_facts.py says it: of the `steps` and the decoder's
+ * residual stream (Kobayashi et al. 2020), as model/experiments/ablation.py says it: of the `steps` and the decoder's
  * keys and values of the source, (T, S), each row summing to 1.
  */
 export function lookedAt(weights, config) {

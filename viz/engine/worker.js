@@ -1,5 +1,5 @@
-import { say } from "../components/shared/say.js";
-import { unpack } from "../components/shared/packed.js";
+import { say } from "../web/src/shared/say.js";
+import { unpack } from "../web/src/shared/packed.js";
 import { InputError, engine } from "./engine.js";
 
 const binary = (base64) => {

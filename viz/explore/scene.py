@@ -1,24 +1,26 @@
-"""All that a view of Explore needs to draw itself, and how it says what was clicked."""
+"""The data that a view of Explore draws: a trace source, one chosen head, its tokens and its pins."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from model.analysis.head_claims import head_claim
+import numpy as np
+
+from model.analysis.heads import HeadPlace, Measure, make_head_claim
+from model.text.words import SPECIAL_TOKENS, RowLabel, group_words, hide_special_tokens, merge_words
+from model.trace import AttentionMap, AttentionTrace, Kind
+from viz.export.parts import Part
 from viz.figures.heatmap import head_title
-from viz.ui.addresses.pins import pin_of, toggle_pins
-
-from .token_display import Display, TokenDisplay, display_tokens
+from viz.figures.look import Look
+from viz.ui.addresses.pins import PinPlace, get_pin, toggle_pins
 
 if TYPE_CHECKING:
-    from model.text.words import Label
-    from model.trace import AttentionMap, AttentionTrace, Kind
-    from viz.figures.palette import Look
-    from viz.ui.addresses.pins import Place
+    from model.experiments.lens import LogitLens
 
-    from .trace_source import TraceSource
+# All that a view of Explore needs to draw itself, and how it says what was clicked.
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Scene:
     layer: int
     """From 0, as is the head."""
     head: int
-    display: Display
+    display: DisplayOptions
     side: Literal["first", "second"] = "first"
     """Of a comparison; the first side alone has controls of its own."""
 
@@ -41,7 +43,7 @@ class Scene:
     @cached_property
     def summary(self) -> str:
         """What the chosen head does, in a sentence."""
-        return head_claim(self.tokens.original, self.layer, self.head, self.rows).text
+        return make_head_claim(self.tokens.original, self.layer, self.head, self.rows).text
 
     @property
     def is_first_side(self) -> bool:
@@ -57,7 +59,7 @@ class Scene:
         return self.display.look
 
     @property
-    def rows(self) -> Label:
+    def rows(self) -> RowLabel:
         return self.display.rows
 
     @property
@@ -90,13 +92,13 @@ class Scene:
     @property
     def captured_query(self) -> int | None:
         """The pinned row of the map as it was captured."""
-        position = pin_of(self.source.identity, self._query_place)
+        position = get_pin(self.source.identity, self._query_place)
         return position if position is not None and position < len(self.tokens.original.query_tokens) else None
 
     @property
     def captured_key(self) -> int | None:
         """The pinned column of the map as it was captured."""
-        return pin_of(self.source.identity, self._key_place)
+        return get_pin(self.source.identity, self._key_place)
 
     @property
     def query(self) -> int | None:
@@ -110,13 +112,13 @@ class Scene:
 
     def position(self, length: int) -> int | None:
         """The pinned step of the translation, which has `length` tokens."""
-        position = pin_of(self.source.identity, "target")
+        position = get_pin(self.source.identity, "target")
         step = None if position is None else position - self.source.first_row
         return step if step is not None and 0 <= step < length else None
 
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
         """Pin a row of the displayed map, a column or both; for callbacks."""
-        cell: dict[Place, int] = {}
+        cell: dict[PinPlace, int] = {}
         if query is not None:
             cell[self._query_place] = self.tokens.queries[query][0]
         if key is not None:
@@ -127,16 +129,207 @@ class Scene:
         """Pin a row of the map as it was captured; for callbacks."""
         self.pin_places({self._query_place: query})
 
-    def pin_places(self, cell: dict[Place, int]) -> None:
+    def pin_places(self, cell: dict[PinPlace, int]) -> None:
         """Pin positions as they were captured, each by its place; for callbacks."""
         toggle_pins(self.source.identity, cell)
 
     @property
-    def _query_place(self) -> Place:
+    def _query_place(self) -> PinPlace:
         return "source" if self.kind == "encoder" else "target"
 
     @property
-    def _key_place(self) -> Place:
+    def _key_place(self) -> PinPlace:
         if self.kind == "cross":
             return "source"
         return "source_key" if self.kind == "encoder" else "target_key"
+
+
+# A map in pieces or words, with or without special tokens, and the way back to the tokens as captured.
+
+
+TokenGroups = tuple[tuple[int, ...], ...]
+"""For each token of a display, the positions of the captured tokens that it stands for."""
+
+
+@dataclass(frozen=True)
+class DisplayOptions:
+    """How maps are shown: the choices of the menu Display."""
+
+    look: Look
+    rows: RowLabel
+    merge: bool
+    """Pieces are merged into words."""
+    hide: bool
+    """Special tokens are hidden."""
+    numbers: bool
+    """Weights are written into the cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenDisplay:
+    """A map for display, and which captured positions its rows and columns stand for."""
+
+    attention: AttentionMap
+    original: AttentionMap
+    """The map as it was captured."""
+    queries: TokenGroups
+    keys: TokenGroups
+    merged: bool
+    """Whether pieces were merged into words."""
+    hidden: tuple[str, ...]
+    """The key tokens taken out; rows were divided by what was left."""
+    hidden_mass: float
+    """The share of the weight of the rows that are displayed that lay on them, 0 to 1, over all layers and heads."""
+
+    def row(self, position: int | None) -> int | None:
+        """The row of a captured query; None where it is hidden."""
+        return _find_group(self.queries, position)
+
+    def column(self, position: int | None) -> int | None:
+        """The column of a captured key; None where it is hidden."""
+        return _find_group(self.keys, position)
+
+
+# A map is frozen and known by its identity; views and heads are changed far more often than what is hidden.
+@lru_cache(maxsize=8)
+def display_tokens(original: AttentionMap, rows: RowLabel, *, merge: bool, hide: bool) -> TokenDisplay:
+    """Hide special tokens and merge pieces into words; the `rows` label tells which rows are special or one word."""
+    attention = original
+    hidden: tuple[str, ...] = ()
+    if hide:
+        without = hide_special_tokens(original, rows)
+        attention, hidden = without.attention, without.hidden
+    queries = _group_single_tokens(original.rows(rows), len(attention.query_tokens))
+    keys = _group_single_tokens(original.key_tokens, len(attention.key_tokens))
+    if merge:
+        queries = _merge_groups(queries, group_words(attention.rows(rows)))
+        keys = _merge_groups(keys, group_words(attention.key_tokens))
+        attention = merge_words(attention, rows)
+    mass = _hidden_mass(original, queries, keys) if hidden else 0.0
+    return TokenDisplay(attention, original, queries, keys, merge, hidden, mass)
+
+
+def _hidden_mass(original: AttentionMap, queries: TokenGroups, keys: TokenGroups) -> float:
+    """The share of the weight of the displayed rows, each a mean of captured ones, that lies on no displayed key."""
+    rows = np.stack([original.weights[:, :, list(group)].mean(2, dtype=np.float64) for group in queries], 2)
+    shown = [position for group in keys for position in group]
+    return float(1 - rows[..., shown].sum() / rows.sum())
+
+
+def find_special_tokens(attention: AttentionMap, rows: RowLabel) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The rows and the columns of a map that are special tokens: what hiding these takes away."""
+    queries, keys = (
+        tuple(position for position, token in enumerate(tokens) if token in SPECIAL_TOKENS)
+        for tokens in (attention.rows(rows), attention.key_tokens)
+    )
+    return queries, keys
+
+
+def _group_single_tokens(tokens: Sequence[str], count: int) -> TokenGroups:
+    """A group for each position; where only `count` of the tokens are left, for each that is not special."""
+    if count == len(tokens):
+        return tuple((position,) for position in range(count))
+    return tuple((position,) for position, token in enumerate(tokens) if token not in SPECIAL_TOKENS)
+
+
+def _merge_groups(groups: TokenGroups, spans: Sequence[range]) -> TokenGroups:
+    """One group for each span of groups."""
+    return tuple(tuple(position for group in span for position in groups[group]) for span in spans)
+
+
+def _find_group(groups: TokenGroups, position: int | None) -> int | None:
+    return next((index for index, group in enumerate(groups) if position in group), None)
+
+
+# What a run of a checkpoint depends on, in the order in which :mod:`viz.ui.cache` takes it.
+
+
+class RunKey(NamedTuple):
+    """One run: equal keys give equal traces."""
+
+    model: str
+    sentence: str
+    given: str = ""
+    """The translation that was typed; "" for the model's own."""
+    changes: str = ""
+    """In the form of :mod:`model.interventions.changes`; "" for the unchanged model."""
+
+
+# The interface between the screen of Explore and what it shows: a live run of a model, or a saved trace.
+
+
+class TraceSource(Protocol):
+    """A trace, and what can be computed of it.
+
+    Implemented by `live.run.LiveRun` and `trace.static_trace.StaticTrace`.
+    """
+
+    @property
+    def trace(self) -> AttentionTrace:
+        """The maps; at least one."""
+
+    @property
+    def whole_trace(self) -> AttentionTrace:
+        """The maps with queries, keys, values and scores, as far as these are known."""
+
+    def value_weighted(self) -> AttentionTrace:
+        """Return the maps weighted by value norms: with the output projection where there is a model that holds it.
+
+        Raises TraceError for a trace without value vectors.
+        """
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+
+    @property
+    def identity(self) -> str:
+        """What pinned positions belong to: the sentence, or the identity of a saved trace."""
+
+    @property
+    def run(self) -> RunKey | None:
+        """The run, which can be made again with something changed; None where there is no model to run."""
+
+    @property
+    def first_row(self) -> int:
+        """The row of the decoder's maps that predicts the first token written: 0 but after a prompt."""
+
+    @property
+    def view_errors(self) -> tuple[type[Exception], ...]:
+        """What a view may raise because arrays from elsewhere do not fit each other; () for a model of this project."""
+
+    def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
+        """Return every measure of every head of a map, each (L, H)."""
+
+    def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
+        """Return a map in pieces or words, with or without special tokens."""
+
+    def tiles(self, attention: AttentionMap) -> AttentionMap:
+        """Return a map with few enough cells for the overview of all heads."""
+
+    def lens(self) -> LogitLens:
+        """Return what each layer would write. Raises TraceError where there is no model to run."""
+
+    def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
+        """Return the attention flow of `trace` through `layer`: this trace, `weighted` by values or not."""
+
+    def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
+        """Return the heads of a map that the visitor has changed."""
+
+    def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
+        """Return what an example wants seen at this head, from 0, and the pinned row; "" where nothing is known."""
+
+    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
+        """Draw what can be done to a head, counted from 0."""
+
+    def effects(self, kind: Kind) -> tuple[np.ndarray, str] | None:
+        """Return what switching off each head changes (L, H), in nats, and of which words; None without a model."""
+
+    def of_run(self, run: RunKey) -> TraceSource:
+        """Return the same of another run. Raises TraceError where there is no model to run."""
+
+    def word_card(self) -> None:
+        """Draw the card of the pinned word of the translation, if there is one and a model to ask."""
+
+    def saved_texts(self) -> list[Part]:
+        """Return what stands above the pictures in a saved file: the sentence and its translation."""

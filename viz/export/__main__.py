@@ -1,41 +1,113 @@
-"""A talk, or models that run in the browser, as one HTML file.
-
-``python -m viz.export TALK.toml OUT.html [--dark] [--int8] [--language CODE]``
-``python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] [--language CODE] OUT``
-"""
+"""The command ``python -m viz.export``: write a talk, or models that run in the browser, as one HTML file."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 from model.atomic_write import write_file
-from model.cli.writable import WritableError, check_writable
-from model.language.current import speaking
-from model.language.say import say
-from model.language.terminal import add_language, of_terminal, speak_for_argparse
+from model.checkpoint.load import CheckpointError, list_checkpoints, load_checkpoint
+from model.cli.models import WritableError, check_writable
+from model.language import add_language_option, join_items, say, terminal_language, translate_argparse, use_language
+from viz.engine.package import PackageError, WeightForm
+from viz.export import collect
+from viz.figures.look import DARK, LIGHT
+from viz.talk.attachments import read_folder_files
+from viz.talk.checks import CheckedTalk, check_talk
+from viz.talk.file import count_scenes, parse_talk
+from viz.talk.scenes import Mistake
 
-from ..engine.package import Form
-from ..figures.palette import DARK, LIGHT
-from ..talk.beside import of_folder
-from ..talk.checks import CheckedTalk, check
-from ..talk.scenes import Mistake
-from ..talk.talk_file import read, scene_count
-from . import collect, live_command
+# Models that run in the browser, from the command line: ``python -m viz.export live OUT``.
+
+
+def write_live_models(arguments: Sequence[str]) -> int:
+    """Write the file and say how large it is; 1, with the reason, where it cannot be made."""
+    given = _build_live_parser().parse_args(arguments)
+    names = given.checkpoint or list_checkpoints()[:1]
+    if not names:
+        print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
+        return 1
+    collect.start_page_runtime()
+    from viz.export.live_file import (  # after the runtime, as all that draws components
+        build_live_file,
+        build_live_folder,
+    )
+
+    form: WeightForm | None = "int8" if given.int8 else "half" if given.half else None
+    try:
+        if given.folder:
+            given.out.mkdir(parents=True, exist_ok=True)
+        else:
+            check_writable(given.out)
+        checkpoints = [load_checkpoint(name) for name in names]
+        with use_language(given.language):
+            if given.folder:
+                made = build_live_folder(checkpoints, date.today(), form)
+                files = {given.out / name: data for name, data in made.items()}
+            else:
+                files = {given.out: build_live_file(checkpoints, date.today(), form or "half").encode()}
+    except OSError as error:
+        print(say("{file} cannot be written: {reason}", file=given.out, reason=error), file=sys.stderr)
+        return 1
+    except (WritableError, CheckpointError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except PackageError as error:
+        print(
+            say("{names} cannot run in the browser: {reason}.", names=join_items(names), reason=error), file=sys.stderr
+        )
+        return 1
+    for path, data in files.items():
+        write_file(path, data)
+        print(f"{path}: {len(data) / 1e6:.1f} MB")
+    return 0
+
+
+def _build_live_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m viz.export live", description=say("Models that run in one HTML file.")
+    )
+    parser.add_argument("out", type=Path, help=say("the HTML file, or the folder, to write"))
+    parser.add_argument(
+        "--folder", action="store_true", help=say("a folder for a web host, each model beside the page")
+    )
+    parser.add_argument(
+        "--checkpoint",
+        action="append",
+        metavar="NAME",
+        help=say("a checkpoint, by name or folder; may be given repeatedly"),
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--half", action="store_true", help=say("weights in half precision (the default of a file)"))
+    form.add_argument(
+        "--int8", action="store_true", help=say("weights in 8 bits, half as large and a little less exact")
+    )
+    add_language_option(parser)
+    parser.epilog = say(
+        "A folder has both unless one is named; a phone then takes 8 bits, where little is lost by them."
+    )
+    return parser
+
+
+# A talk, or models that run in the browser, as one HTML file.
+#
+# ``python -m viz.export TALK.toml OUT.html [--dark] [--int8] [--language CODE]`` ``python -m viz.export live
+# [--checkpoint NAME ...] [--half | --int8] [--folder] [--language CODE] OUT``
 
 
 def main() -> int:
     """Write the file, and return the exit code; what is said on the way is in the language of the terminal."""
-    language = of_terminal()
-    speak_for_argparse(language)
-    with speaking(language):
-        return live_command.main(sys.argv[2:]) if sys.argv[1:2] == ["live"] else _talk()
+    language = terminal_language()
+    translate_argparse(language)
+    with use_language(language):
+        return write_live_models(sys.argv[2:]) if sys.argv[1:2] == ["live"] else _write_talk()
 
 
-def _talk() -> int:
+def _write_talk() -> int:
     """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where one is left out."""
     parser = argparse.ArgumentParser(
         prog="python -m viz.export",
@@ -45,12 +117,12 @@ def _talk() -> int:
     parser.add_argument("out", type=Path, help=say("the HTML file to write"))
     parser.add_argument("--dark", action="store_true", help=say("light ink on dark paper"))
     parser.add_argument("--int8", action="store_true", help=say("the models of live scenes in 8 bits a weight"))
-    add_language(parser)
+    add_language_option(parser)
     arguments = parser.parse_args()
     try:
         check_writable(arguments.out)
         source = arguments.talk.read_text(encoding="utf-8-sig")
-        talk, mistakes = read(source)
+        talk, mistakes = parse_talk(source)
     except WritableError as error:
         print(error, file=sys.stderr)
         return 1
@@ -58,15 +130,15 @@ def _talk() -> int:
         problem = say("{file} cannot be read as a talk: {reason}", file=arguments.talk, reason=error)
         print(problem, file=sys.stderr)
         return 1
-    collect.begin()
-    from ..ui import cache  # after the runtime, as all that draws components
+    collect.start_page_runtime()
+    from viz.ui import cache as ui_cache  # after the runtime, as all that draws components
 
-    models = cache.configurations()
-    beside, problems = of_folder(talk, arguments.talk.parent)
-    checked = check(talk, models, beside)
+    models = ui_cache.load_model_configs()
+    beside, problems = read_folder_files(talk, arguments.talk.parent)
+    checked = check_talk(talk, models, beside)
     for problem in problems:
         print(f"{arguments.talk}: {problem}", file=sys.stderr)
-    _say(arguments.talk, mistakes, checked)
+    _print_mistakes(arguments.talk, mistakes, checked)
     if not checked.shown:
         return 1
     shown = replace(talk, scenes=checked.shown)
@@ -76,19 +148,19 @@ def _talk() -> int:
         print(say("scene {number} of {count}: {title}", **facts))
 
     palette = DARK if arguments.dark else LIGHT
-    form: Form = "int8" if arguments.int8 else "half"
-    with speaking(arguments.language):
-        page = collect.talk_file(shown, models, palette, date.today(), progress, form, beside)
+    form: WeightForm = "int8" if arguments.int8 else "half"
+    with use_language(arguments.language):
+        page = collect.build_talk_file(shown, models, palette, date.today(), progress, form, beside)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
-    missing = scene_count(source) - len(shown.scenes)
+    missing = count_scenes(source) - len(shown.scenes)
     if missing:
-        facts = {"missing": missing, "count": scene_count(source)}
+        facts = {"missing": missing, "count": count_scenes(source)}
         print(f"{arguments.out}: {say('{missing} of {count} scenes are not in it.', **facts)}", file=sys.stderr)
     return 1 if missing else 0
 
 
-def _say(file: Path, mistakes: tuple[Mistake, ...], checked: CheckedTalk) -> None:
+def _print_mistakes(file: Path, mistakes: tuple[Mistake, ...], checked: CheckedTalk) -> None:
     """Every mistake with its line, as the page Talk tells them."""
     for mistake in sorted((*mistakes, *checked.mistakes), key=lambda one: one.line):
         print(f"{file}: {mistake}", file=sys.stderr)

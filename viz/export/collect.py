@@ -1,59 +1,62 @@
-"""A scene's page run once without a browser, to hand over what it would save (:mod:`viz.export.save`).
-
-Each run has a session of its own, so nothing of it is seen by a visitor, and whatever a page can save by its menu a
-talk can hold: no page is written twice.
-"""
+"""Run the pages of a talk's scenes without a browser, and collect their views into one HTML file."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model.language.current import current_language, speaking
-from model.language.say import say, sentences, to_say
+import streamlit as st
 
-from .. import language
-from ..components.presenter import COLLECTED
-from ..figures.palette import DARK, LIGHT
-from ..streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
-from ..talk import guess, live
-from ..talk.beside import File, session_of
-from ..talk.checks import check, model_of, network_of
-from ..ui.addresses.pages import TITLES
-from ..ui.addresses.shared import LANGUAGE
-from .packed_models import packable, packed_model, palette_of
-from .page import talk_page
-from .parts import REMARKS, LiveSlide, Slide, View
+from model.checkpoint.load import Checkpoint
+from model.language import bind_language, current_language, join_sentences, say, to_say, use_language
+from viz import language
+from viz.engine.package import WeightForm
+from viz.export.page import build_talk_page, encode_palette, estimate_file_size, find_packable_checkpoint, pack_model
+from viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
+from viz.export.save import SavedView
+from viz.figures.look import DARK, LIGHT, Palette
+from viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
+from viz.talk import attachments, scenes
+from viz.talk.attachments import AttachedFile, build_scene_session
+from viz.talk.checks import check_talk, find_scene_model, find_scene_network
+from viz.talk.scenes import Scene, Talk
+from viz.ui import cache as ui_cache
+from viz.ui import style
+from viz.ui.addresses.pages import PAGE_TITLES
+from viz.ui.addresses.shared import LANGUAGE
+from viz.web.stage import COLLECTED_VIEWS
 
 if TYPE_CHECKING:
-    from model.checkpoint.load import Checkpoint
     from model.network.config import TransformerConfig
 
-    from ..engine.package import Form
-    from ..figures.palette import Palette
-    from ..talk.scenes import Scene, Talk
-    from .save import SavedView
+# A scene's page run once without a browser, to hand over what it would save (:mod:`viz.export.save`).
+#
+# Each run has a session of its own, so nothing of it is seen by a visitor, and whatever a page can save by its menu a
+# talk can hold: no page is written twice.
 
-PAGES = Path(__file__).parents[1] / "pages"
-PATIENCE = 120.0
+
+PAGES_FOLDER = Path(__file__).parents[1] / "pages"
+PAGE_RUN_TIMEOUT = 120.0
 """Seconds that one run of a page may take: the first loads the model."""
-ROUNDS = 60
+MOST_PAGE_RUNS = 60
 """A page whose decoding is still under way is run again, so often at most, a second apart."""
-MISSING = to_say("This scene is shown by the app only: open the page {page} there.")
+MISSING_SCENE_TEXT = to_say("This scene is shown by the app only: open the page {page} there.")
 
 
-def talk_file(
+def build_talk_file(
     talk: Talk,
     models: Mapping[str, TransformerConfig | None],
     palette: Palette,
     made: date,
     progress: Callable[[int], None] = lambda number: None,
-    form: Form = "half",
-    beside: Mapping[str, File] | None = None,
+    form: WeightForm = "half",
+    beside: Mapping[str, AttachedFile] | None = None,
 ) -> str:
     """The whole talk as one HTML file; `models` are those there are, by name. It opens in the colours of `palette`.
 
@@ -65,77 +68,109 @@ def talk_file(
     drawn = []
     for at, scene in enumerate(talk.scenes):
         progress(at)
-        with speaking(LANGUAGE.value_of(scene.view.get(LANGUAGE.name, "")) or current_language()):
-            drawn.append(slide(scene, talk, models, (palette, other), beside or {}))
+        with use_language(LANGUAGE.value_of(scene.view.get(LANGUAGE.name, "")) or current_language()):
+            drawn.append(build_scene_slides(scene, talk, models, (palette, other), beside or {}))
     slides, others = ([one[at] for one in drawn] for at in range(2))
     names = {one.live.model: None for one in slides if one.live}
-    packed = [packed_model(one, form) for one in filter(None, map(_packable, names))]
-    return talk_page(talk.title, slides, palette, made, packed, (others, other))
+    packed = [pack_model(one, form) for one in filter(None, map(_load_packable_checkpoint, names))]
+    return build_talk_page(talk.title, slides, palette, made, packed, (others, other))
 
 
-def slide(
+def build_scene_slides(
     scene: Scene,
     talk: Talk,
     models: Mapping[str, TransformerConfig | None],
     palettes: Sequence[Palette],
-    beside: Mapping[str, File],
+    beside: Mapping[str, AttachedFile],
 ) -> list[Slide]:
     """One scene of a talk, in the colours of each palette."""
-    texts = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS))
-    checked = check(replace(talk, scenes=(scene,)), models, beside)
+    texts = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS_ROLE))
+    checked = check_talk(replace(talk, scenes=(scene,)), models, beside)
     if not checked.shown:
-        left_out = Slide(scene.title, None, *texts, missing=sentences(*(one.text for one in checked.mistakes)))
+        left_out = Slide(scene.title, None, *texts, missing=join_sentences(*(one.text for one in checked.mistakes)))
         return [left_out] * len(palettes)
-    views = collect(scene.page, scene.query(talk.model), session_of(scene, beside))
+    views = collect_saved_views(scene.page, scene.query(talk.model), build_scene_session(scene, beside))
     if not views:
-        missing = say(MISSING, page=say(TITLES[scene.page]))
+        missing = say(MISSING_SCENE_TEXT, page=say(PAGE_TITLES[scene.page]))
         return [Slide(scene.title, None, *texts, missing=missing)] * len(palettes)
     (shown,) = checked.shown
-    model = model_of(scene, talk, models)
+    model = find_scene_model(scene, talk, models)
     drawn = [(views[-1].view(palette), palette) for palette in palettes]
-    lives = [_live(shown, model, view, palette) for view, palette in drawn]
+    lives = [_build_live_slide(shown, model, view, palette) for view, palette in drawn]
     choices = tuple(map(scene.said, shown.guess))
-    clicked = guess.clicked(shown, network_of(scene, talk, models, beside))
+    clicked = scenes.build_click_data(shown, find_scene_network(scene, talk, models, beside))
     found = zip(drawn, lives, strict=True)
     return [Slide(scene.title, view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]
 
 
-def _live(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:
+def _build_live_slide(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:
     """How a slide takes sentences; None where its scene is not live, or its model is none that a file can hold."""
-    if not scene.live or _packable(model) is None:
+    if not scene.live or _load_packable_checkpoint(model) is None:
         return None
-    begun = {"sentence": view.facts["sentence"], "palette": palette_of(live.look(scene, palette))}
-    return LiveSlide(model, live.settings(scene) | begun)
+    begun = {"sentence": view.facts["sentence"], "palette": encode_palette(scenes.build_live_look(scene, palette))}
+    return LiveSlide(model, scenes.build_live_settings(scene) | begun)
 
 
-def _packable(model: str) -> Checkpoint | None:
-    from ..ui import cache  # after the runtime, as all that draws components
+def _load_packable_checkpoint(model: str) -> Checkpoint | None:
 
-    return packable(cache.live(model))
+    return find_packable_checkpoint(ui_cache.load_runnable_model(model))
 
 
-def collect(page: str, view: Mapping[str, str], session: Mapping[str, Any] | None = None) -> Sequence[SavedView]:
+def collect_saved_views(
+    page: str, view: Mapping[str, str], session: Mapping[str, Any] | None = None
+) -> Sequence[SavedView]:
     """What the page, at this address, offers to save; nothing where it cannot be saved or asks for what is not there.
 
     It speaks the current language. `session` is what the session holds at first. Raises RuntimeError when it does not
     come to an end.
     """
     views: list[SavedView] = []
-    run = PageRun(PAGES / f"{page}.py", {COLLECTED: views, language.KEY: current_language(), **(session or {})})
-    for _ in range(ROUNDS):
-        elements = run.run(view, PATIENCE)
-        if views or not _working(elements):
+    run = PageRun(
+        PAGES_FOLDER / f"{page}.py",
+        {COLLECTED_VIEWS: views, language.LANGUAGE_KEY: current_language(), **(session or {})},
+    )
+    for _ in range(MOST_PAGE_RUNS):
+        elements = run.run(view, PAGE_RUN_TIMEOUT)
+        if views or not _is_decoding(elements):
             break
         time.sleep(1)
     return views
 
 
-def _working(elements: Any) -> bool:
+def _is_decoding(elements: Any) -> bool:
     """Whether the page says that it is still decoding: it then has a button to stop."""
     return any(button.key == "stop" for button in elements.button)
 
 
-def begin() -> None:
+def start_page_runtime() -> None:
     """Make what the pages need where no app is served; before anything that draws components is imported."""
-    start_runtime(PAGES.parents[1] / "app.py")
+    start_runtime(PAGES_FOLDER.parents[1] / "app.py")
     allow_caches_outside_of_runs()
+
+
+# The button that saves a whole talk as one file.
+
+
+TALK_FILE_HELP = to_say(
+    "The whole talk as one HTML file for a USB stick: no server, no network. Making it takes a second or so a scene."
+)
+LIVE_SCENES_HELP = to_say("Its live scenes bring their model along.")
+
+
+def draw_save_talk_button(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> None:
+    """Make the file once the button is pressed, in the colours that the visitor sees; `models` are those there are."""
+    there = attachments.get_attached_files() if attachments.list_named_files(talk) else {}
+    live = {find_scene_model(one, talk, models) for one in check_talk(talk, models, there).shown if one.live}
+    sizes = [estimate_file_size(one.parameters, "half") for one in ui_cache.load_model_summaries() if one.name in live]
+    name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
+    st.download_button(
+        say("One file (about {size:.0f} MB)", size=sum(sizes) / 1e6) if sizes else say("One file"),
+        partial(bind_language(build_talk_file), talk, models, style.get_palette(), date.today(), beside=there),
+        f"{name}.html",
+        "text/html",
+        key="talk-one-file",
+        type="tertiary",
+        help=join_sentences(say(TALK_FILE_HELP), say(LIVE_SCENES_HELP) if sizes else ""),
+        on_click="ignore",
+        disabled=not talk.scenes,
+    )

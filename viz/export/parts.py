@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from model.language.say import say, to_say
+from model.language import say, to_say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from ..ui.table import Cell
-    from ..ui.translation_changes import Mark
+    from viz.ui.style import TableCell
+    from viz.ui.words import ChangeMark
 
-REMARKS = "remarks"
+REMARKS_ROLE = "remarks"
 """The role of what a page says about its pictures: a scene says that itself."""
 
-FACTS = (
+FACT_NAMES = (
     *(to_say("model"), to_say("hash"), to_say("sentence"), to_say("translation"), to_say("settings"), to_say("corpus")),
     *(
         to_say("word"),
@@ -34,7 +34,7 @@ FACTS = (
 """The names of what a view or a model was made from, as code has them."""
 
 
-def named_facts(facts: Mapping[str, str]) -> dict[str, str]:
+def translate_fact_names(facts: Mapping[str, str]) -> dict[str, str]:
     """Facts by their names in the reader's language."""
     return {say(name): value for name, value in facts.items()}
 
@@ -74,9 +74,9 @@ class Words(Part):
     """Plain text."""
 
     text: str
-    role: str = REMARKS
+    role: str = REMARKS_ROLE
     size: Literal["caption", "text", "heading", "large"] = "caption"
-    marked: Sequence[tuple[str, Mark]] = ()
+    marked: Sequence[tuple[str, ChangeMark]] = ()
     """The text in pieces, spaces included, each with its mark, where it is to be seen what a change did."""
 
 
@@ -85,7 +85,7 @@ class Table(Part):
     """A table as pages show it; the first column names its row."""
 
     headings: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[TableCell]]
     name: str
     """What it shows, for a screen reader."""
     role: str = "picture"
@@ -145,31 +145,31 @@ class Slide:
     guess: tuple[str, ...] = ()
     """Parts of the picture among which the audience chooses before the next key."""
     clicked: Mapping[str, Any] = field(default_factory=dict)
-    """What tells which of them a click in the picture hits (:func:`viz.talk.guess.clicked`)."""
+    """What tells which of them a click in the picture hits (:func:`viz.talk.scenes.clicked`)."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts that are shown, hidden ones included."""
-        return tuple(_without(self.view.parts, self.omit)) if self.view else ()
+        return tuple(_omit_roles(self.view.parts, self.omit)) if self.view else ()
 
 
-def leaves(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table | Formula]:
+def flatten_parts(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table | Formula]:
     """All parts but the columns they stand in, in reading order."""
     for part in parts:
         if isinstance(part, Columns):
             for column in part.columns:
-                yield from leaves(column)
+                yield from flatten_parts(column)
         elif isinstance(part, (Component, Chart, Words, Table, Formula)):
             yield part
 
 
-def _without(parts: Sequence[Part], omit: tuple[str, ...]) -> Iterator[Part]:
+def _omit_roles(parts: Sequence[Part], omit: tuple[str, ...]) -> Iterator[Part]:
     for part in parts:
         if isinstance(part, (Component, Chart, Words, Table, Formula)) and part.role not in omit:
             yield part
         if not isinstance(part, Columns):
             continue
-        left = [(tuple(_without(one, omit)), share) for one, share in zip(part.columns, part.shares, strict=True)]
+        left = [(tuple(_omit_roles(one, omit)), share) for one, share in zip(part.columns, part.shares, strict=True)]
         kept = [(column, share) for column, share in left if column]
         if kept:
             yield replace(part, columns=tuple(one for one, _ in kept), shares=tuple(share for _, share in kept))

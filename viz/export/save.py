@@ -18,29 +18,26 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from model.atomic_write import csv_text, whole_characters
-from model.language.current import in_this_language
-from model.language.say import say, to_say
-
-from ..components.presenter import COLLECTED
-from ..components.save import save_buttons
-from ..figures.palette import DARK, LIGHT, Palette
-from ..ui import theme, widgets
-from ..ui.captions import caption
-from .page import view_page
-from .parts import Chart, Component, Part, View, leaves
+from model.atomic_write import format_csv, replace_lone_surrogates
+from model.language import bind_language, say, to_say
+from model.trace import AttentionTrace
+from viz.export.page import build_view_page
+from viz.export.parts import Chart, Component, Part, View, flatten_parts
+from viz.figures.look import DARK, LIGHT, Palette
+from viz.ui import controls, style
+from viz.ui.words import draw_caption
+from viz.web.shell import draw_save_buttons
+from viz.web.stage import COLLECTED_VIEWS
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from model.trace import AttentionTrace
-
-PERSISTENT: dict[str, Any] = {"persist_state": "session"}
+SESSION_BINDING: dict[str, Any] = {"persist_state": "session"}
 """Of controls of the menu, which no address holds."""
-PALETTES = {to_say("light"): LIGHT, to_say("dark"): DARK}
-SCALES = (1, 2, 3, 4)
-PICTURES = ("picture", "decoding")
+PALETTES_BY_SCHEME = {to_say("light"): LIGHT, to_say("dark"): DARK}
+PICTURE_SCALES = (1, 2, 3, 4)
+PICTURE_ROLES = ("picture", "decoding")
 """Roles of what PNG and SVG show."""
 LONGEST_NOTES = 8000
 
@@ -52,12 +49,12 @@ class SavedView:
     name: str
     """The name of the files, without their endings."""
     parts: Callable[[Palette], Sequence[Part]]
-    """What the view is made of, in the colours asked for; those of :data:`PICTURES` become PNG and SVG."""
+    """What the view is made of, in the colours asked for; those of :data:`PICTURE_ROLES` become PNG and SVG."""
     numbers: Callable[[], pd.DataFrame] | None = None
     title: str = ""
     """The title of the file; its name where there is none."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What is needed to make the view again, by name; see :func:`facts_of`."""
+    """What is needed to make the view again, by name; see :func:`collect_trace_facts`."""
     files: Mapping[str, tuple[str, Callable[[], bytes]]] = field(default_factory=dict)
     """Anything else: by the file's name, what the visitor reads for it and its bytes."""
     width: int = 860
@@ -67,7 +64,7 @@ class SavedView:
         return View(self.title or self.name, self.parts(palette), self.facts)
 
 
-def charted(
+def build_figure_view(
     name: str,
     figure: Callable[[Palette], go.Figure],
     numbers: Callable[[], pd.DataFrame],
@@ -78,7 +75,7 @@ def charted(
     return SavedView(name, lambda palette: [Chart(figure(palette), alt)], numbers, alt, facts or {})
 
 
-def facts_of(trace: AttentionTrace, **more: str) -> dict[str, str]:
+def collect_trace_facts(trace: AttentionTrace, **more: str) -> dict[str, str]:
     """Model, hash, sentence, translation and settings of a run; `more` goes before the settings."""
     settings = {"settings": json.dumps(dict(trace.settings), ensure_ascii=False)} if trace.settings else {}
     found = {"model": trace.model, "hash": trace.model_hash, "sentence": trace.source, "translation": trace.target}
@@ -86,80 +83,85 @@ def facts_of(trace: AttentionTrace, **more: str) -> dict[str, str]:
 
 
 @st.fragment
-def save(what: SavedView) -> None:
+def draw_view_save_menu(what: SavedView) -> None:
     """A folded-away menu. In a scene that is being exported: the view is handed over."""
-    if COLLECTED in st.session_state:
-        st.session_state[COLLECTED].append(what)
+    if COLLECTED_VIEWS in st.session_state:
+        st.session_state[COLLECTED_VIEWS].append(what)
         return
     menu = st.popover(say("Save"), type="tertiary", key="save", on_change="rerun")
     if menu.open:  # Else there would be a dozen elements more to make at every redraw of the page.
         with menu:
-            _menu(what)
+            _draw_menu_items(what)
 
 
-def _menu(what: SavedView) -> None:
-    scheme = _choice(
-        say("Colours"), tuple(PALETTES), "save-scheme", "dark" if theme.palette() == DARK else "light", say
+def _draw_menu_items(what: SavedView) -> None:
+    scheme = _draw_choice(
+        say("Colours"),
+        tuple(PALETTES_BY_SCHEME),
+        "save-scheme",
+        "dark" if style.get_palette() == DARK else "light",
+        say,
     )
-    palette = PALETTES[scheme]
+    palette = PALETTES_BY_SCHEME[scheme]
     if has_picture(what.parts(palette)):
-        _pictures(what, palette)
-    notes = _notes()
+        _draw_picture_buttons(what, palette)
+    notes = _draw_notes_field()
     file = f"{what.name}.html"
-    other = PALETTES["light" if scheme == "dark" else "dark"]
+    other = PALETTES_BY_SCHEME["light" if scheme == "dark" else "dark"]
     also = lambda: (what.view(other), other)  # noqa: E731
-    page = lambda: view_page(what.view(palette), palette, date.today(), notes[0], also=also())  # noqa: E731
-    _download(say("Interactive page (HTML)"), page, file, "text/html", key="save-page")
+    page = lambda: build_view_page(what.view(palette), palette, date.today(), notes[0], also=also())  # noqa: E731
+    _draw_download_button(say("Interactive page (HTML)"), page, file, "text/html", key="save-page")
     with st.expander(say("In another page")):
-        caption(say("Put the file beside your page, and this line into it:"))
-        st.code(frame_of(file, what.title or what.name), language="html", wrap_lines=True)
+        draw_caption(say("Put the file beside your page, and this line into it:"))
+        st.code(build_iframe_html(file, what.title or what.name), language="html", wrap_lines=True)
     if numbers := what.numbers:
-        _download(
+        _draw_download_button(
             say("Numbers (CSV)"), lambda: table_csv(numbers()), f"{what.name}.csv", "text/csv", key="save-numbers"
         )
     for name, (label, made) in what.files.items():
-        _download(label, made, name, "application/octet-stream", key=f"save-{name}")
+        _draw_download_button(label, made, name, "application/octet-stream", key=f"save-{name}")
 
 
-def frame_of(file: str, title: str) -> str:
+def build_iframe_html(file: str, title: str) -> str:
     """The line of HTML that shows a saved file in another page."""
-    source = quote(whole_characters(file))
+    source = quote(replace_lone_surrogates(file))
     return f'<iframe src="{source}" title="{escape(title)}" width="960" height="640" style="border: 0"></iframe>'
 
 
-def _notes() -> list[str]:
+def _draw_notes_field() -> list[str]:
     """The notes of the file: a list of one text, the visitor's latest, which a download finds that began before it."""
     said: list[str] = st.session_state.setdefault("save-said", [""])
     said[0] = (
-        st.text_area(say("Notes in the file"), key="save-notes", max_chars=LONGEST_NOTES, height=80, **PERSISTENT) or ""
+        st.text_area(say("Notes in the file"), key="save-notes", max_chars=LONGEST_NOTES, height=80, **SESSION_BINDING)
+        or ""
     )
     if said[0]:
-        caption(say("In the file, the key n shows them."))
+        draw_caption(say("In the file, the key n shows them."))
     return said
 
 
 def has_picture(parts: Sequence[Part]) -> bool:
     """Whether there is anything among `parts` that PNG and SVG are taken of, as compose.js finds it."""
-    return any(isinstance(part, (Chart, Component)) and part.role in PICTURES for part in leaves(parts))
+    return any(isinstance(part, (Chart, Component)) and part.role in PICTURE_ROLES for part in flatten_parts(parts))
 
 
-def _pictures(what: SavedView, palette: Palette) -> None:
+def _draw_picture_buttons(what: SavedView, palette: Palette) -> None:
     """The buttons PNG and SVG. Once one is pressed the file is made and handed to the browser, which draws it."""
     with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
-        scale = _choice(say("Size"), SCALES, "save-scale", 2, "{}×".format)
-        clear = st.toggle(say("No background"), key="save-clear", **PERSISTENT)
+        scale = _draw_choice(say("Size"), PICTURE_SCALES, "save-scale", 2, "{}×".format)
+        clear = st.toggle(say("No background"), key="save-clear", **SESSION_BINDING)
     how = {"scale": scale, "clear": clear, "width": what.width}
 
     def request() -> None:
         st.session_state["save-request"] = dict(st.session_state["save-pictures"].take)
 
     take = st.session_state.pop("save-request", None)
-    page = view_page(what.view(palette), palette, date.today(), width=what.width) if take else ""
-    save_buttons(what.name, how, take, page, key="save-pictures", on_take=request)
+    page = build_view_page(what.view(palette), palette, date.today(), width=what.width) if take else ""
+    draw_save_buttons(what.name, how, take, page, key="save-pictures", on_take=request)
 
 
-def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:
-    return widgets.offer(
+def _draw_choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:
+    return controls.draw_choice(
         st.segmented_control,
         label,
         options,
@@ -168,24 +170,24 @@ def _choice(label: str, options: Sequence[Any], key: str, default: Any, name: Ca
         format_func=name,
         key=key,
         label_visibility="collapsed",
-        **PERSISTENT,
+        **SESSION_BINDING,
     )
 
 
 def table_csv(table: pd.DataFrame, index: bool = True) -> str:
-    """A table as CSV (:func:`model.atomic_write.csv_text`), with what names its rows."""
+    """A table as CSV (:func:`model.atomic_write.format_csv`), with what names its rows."""
     levels = range(table.index.nlevels if index else 0)
     names = [*(str(table.index.names[at] or "") for at in levels), *map(str, table.columns)]
     columns = [table.index.get_level_values(at).to_numpy() for at in levels]
     columns += [table.iloc[:, at].to_numpy() for at in range(table.shape[1])]
-    return csv_text(names, zip(*columns, strict=True))
+    return format_csv(names, zip(*columns, strict=True))
 
 
-def _download(label: str, what: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:
+def _draw_download_button(label: str, what: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:
     # It is made when the button is pressed, outside of the visitor's run.
-    made = in_this_language(lambda: _encoded(what()))
+    made = bind_language(lambda: _encode_content(what()))
     st.download_button(label, made, name, mime, on_click="ignore", key=key, width="stretch")
 
 
-def _encoded(content: str | bytes) -> bytes:
+def _encode_content(content: str | bytes) -> bytes:
     return content if isinstance(content, bytes) else content.encode("utf-8", "replace")

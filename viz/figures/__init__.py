@@ -5,11 +5,11 @@ In a notebook: ``attenscope.figures.heatmap(trace.decoder, layer=0, head=3)``.
 
 try:
     from .heatmap import heatmap
-    from .palette import DARK, LIGHT, Look
+    from .look import DARK, LIGHT, Look
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "plotly":
         raise
-    from .speech import say
+    from .look import say
 
     raise ImportError(
         say(

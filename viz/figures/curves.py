@@ -1,15 +1,20 @@
-"""What a figure of lines, areas and dots is made of; viz/components/curves draws it."""
+"""Figures of lines, areas and dots, and the curves of a training: loss, BLEU and learning rate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import plotly.graph_objects as go
 
-from .palette import Palette
-from .speech import number
+from .look import Palette, format_number, head_colour, plot_axis, plot_layout, say, text_annotation, to_say
+
+if TYPE_CHECKING:
+    from model.checkpoint.measurements import HistoryRow
+
+# What a figure of lines, areas and dots is made of; viz/web/src/curves draws it.
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,9 @@ class Curves:
     """One unit is as long across as up."""
 
 
-def linear(low: float, high: float, title: str = "", most: int = 8, grid: bool = False, whole: bool = False) -> Axis:
+def linear_axis(
+    low: float, high: float, title: str = "", most: int = 8, grid: bool = False, whole: bool = False
+) -> Axis:
     """An axis with at most `most` round numbers at even steps; with `whole`, no fractions."""
     span = (high - low) or 1.0
     power = 10.0 ** np.floor(np.log10(span / most))
@@ -85,13 +92,120 @@ def linear(low: float, high: float, title: str = "", most: int = 8, grid: bool =
         step = max(step, 1.0)
     first, last = int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9))
     digits = max(0, -int(np.floor(np.log10(step) + 1e-9)))
-    ticks = [(at * step, number(at * step, f",.{digits}f")) for at in range(first, last + 1)]
+    ticks = [(at * step, format_number(at * step, f",.{digits}f")) for at in range(first, last + 1)]
     return Axis(low, high, title, ticks, grid)
 
 
-def decades(low: float, high: float, title: str = "", step: int = 1, grid: bool = False) -> Axis:
+def log_axis(low: float, high: float, title: str = "", step: int = 1, grid: bool = False) -> Axis:
     """A logarithmic axis; `low` and `high` are powers of ten, and so are the coordinates on it."""
     signs = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
     powers = range(int(np.ceil(low)), int(np.floor(high)) + 1, step)
     plain = {0: "1", 1: "10", 2: "100"}
     return Axis(low, high, title, [(at, plain.get(at, f"10{str(at).translate(signs)}")) for at in powers], grid)
+
+
+# The course of trainings: loss, BLEU and learning rate over steps, one line a model.
+
+
+TRAINING_HEIGHT = 640
+TRAINING_PANELS = {
+    "loss": (to_say("loss, nats a token"), (0.56, 1.0), ".3f"),
+    "bleu": (to_say("BLEU on dev"), (0.27, 0.49), ".1f"),
+    "rate": (to_say("learning rate"), (0.0, 0.2), ".2e"),
+}
+"""Field of a row -> axis title, share of the height, format on hover."""
+
+
+def plot_training_curves(
+    histories: Mapping[str, Sequence[HistoryRow]],
+    palette: Palette,
+    title: str,
+    *,
+    log_steps: bool = False,
+    marked: Collection[int] = (),
+) -> go.Figure:
+    """`histories` by model name, drawn below each other over one axis of steps; `marked` steps get a dotted line.
+
+    Several models are told apart by colour, each named at the end of its loss.
+    """
+    traces, axes = [], {}
+    for at, (field, (heading, domain, _)) in enumerate(TRAINING_PANELS.items(), start=1):
+        number = "" if at == 1 else str(at)
+        axes[f"yaxis{number}"] = plot_axis(
+            palette, say(heading), domain=domain, anchor="x", rangemode="tozero", nticks=6
+        )
+        traces += [
+            _training_line(
+                rows, field, name, _model_colour(palette, which, len(histories)), f"y{number}", len(histories) > 1
+            )
+            for which, (name, rows) in enumerate(histories.items())
+        ]
+    axes["yaxis3"] |= {"tickformat": "~e"}
+    first, last = _step_range(histories, log_steps)
+    steps = plot_axis(palette, say("training step"), range=[first, last], tickformat=",d", showgrid=False, anchor="y3")
+    if log_steps:
+        steps |= {"type": "log", "range": np.log10([first, last]).tolist(), "dtick": "D2"}
+    drawn = plot_layout(
+        palette,
+        title,
+        TRAINING_HEIGHT,
+        xaxis=steps,
+        **axes,
+        shapes=[_step_mark(step, palette) for step in marked if first <= step <= last],
+        annotations=_model_names(histories, palette),
+        hovermode="x",
+    )
+    drawn["margin"] |= {"l": 76, "r": 130 if len(histories) > 1 else 16}
+    return go.Figure({"data": traces, "layout": drawn})
+
+
+def _step_range(histories: Mapping[str, Sequence[HistoryRow]], log_steps: bool) -> tuple[int, int]:
+    """The first and the last step drawn; a logarithmic axis begins where the first loss was measured."""
+    steps = [row.step for rows in histories.values() for row in rows] or [1]
+    return min(steps) if log_steps else 0, max(steps)
+
+
+def _training_line(rows: Sequence[HistoryRow], field: str, name: str, colour: str, y_axis: str, several: bool) -> dict:
+    known = [row for row in rows if getattr(row, field) is not None]
+    heading, _, form = TRAINING_PANELS[field]
+    said = say("step {step} · {measure}", step="%{x:,}", measure=say(heading))
+    return {
+        "type": "scatter",
+        "x": [row.step for row in known],
+        "y": [getattr(row, field) for row in known],
+        "yaxis": y_axis,
+        "mode": "lines+markers" if field == "bleu" else "lines",
+        "line": {"color": colour, "width": 2},
+        "marker": {"size": 5, "color": colour},
+        "name": name,
+        "hovertemplate": f"{f'{name} · ' if several else ''}{said} <b>%{{y:{form}}}</b><extra></extra>",
+    }
+
+
+def _model_colour(palette: Palette, which: int, count: int) -> str:
+    return palette.accent if count == 1 else head_colour(palette, which)
+
+
+def _step_mark(step: int, palette: Palette) -> dict:
+    line = {"color": palette.soft, "width": 1, "dash": "dot"}
+    return {"type": "line", "x0": step, "x1": step, "yref": "paper", "y0": 0, "y1": 1, "line": line, "layer": "below"}
+
+
+def _model_names(histories: Mapping[str, Sequence[HistoryRow]], palette: Palette) -> list[dict]:
+    """The names of several models, in the right margin, in the order of their last loss."""
+    if len(histories) < 2:
+        return []
+    last = {name: rows[-1].loss for name, rows in histories.items() if rows}
+    order = sorted(last, key=last.__getitem__, reverse=True)
+    place = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top"}
+    return [
+        text_annotation(
+            name,
+            1.01,
+            1.0 - 0.04 * at,
+            palette,
+            **place,
+            font={"size": 13, "color": head_colour(palette, list(histories).index(name))},
+        )
+        for at, name in enumerate(order)
+    ]

@@ -1,4 +1,4 @@
-"""One head as a heatmap: queries down, keys across."""
+"""Heatmaps of attention weights, their pooled tiles, and colours for signed numbers."""
 
 from __future__ import annotations
 
@@ -8,25 +8,42 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import plotly.graph_objects as go
 
-from .frame import heading, surface
-from .labels import KIND_NAMES, LONGEST_WITH_LABELS, escaped, named
-from .palette import Look, Palette, Scale
-from .speech import number, say, to_say
+from .look import (
+    DARK,
+    KIND_NAMES,
+    LONGEST_WITH_LABELS,
+    RAMP_STOPS,
+    Look,
+    Palette,
+    Scale,
+    base_layout,
+    blend_colours,
+    choose_ink,
+    escape_markup,
+    format_number,
+    say,
+    title_layout,
+    to_say,
+    token_ticks,
+)
 
 if TYPE_CHECKING:
     from model.trace import AttentionMap
 
-HEIGHT = 544
-FEWEST = 12  # A short sentence leaves room free rather than being blown up to huge cells.
+# One head as a heatmap: queries down, keys across.
+
+
+HEATMAP_HEIGHT = 544
+FEWEST_CELLS = 12  # A short sentence leaves room free rather than being blown up to huge cells.
 LONGEST_PATH = 32
 """Letters of a module's path for which a title has room."""
 SMALL_CELLS = 32
 MASKED_HOVER = "%{{y}} → %{{x}}<br>{}<extra></extra>"
 NUMBERED_CELLS = 20
 """Longest side of a map whose cells have room for their weight in figures."""
-Rows = Literal["predicted", "fed"]
-ROWS: tuple[Rows, ...] = get_args(Rows)
-ROW_NAMES: dict[Rows, str] = {"predicted": to_say("predicted"), "fed": to_say("fed in")}
+RowLabel = Literal["predicted", "fed"]
+ROW_LABELS: tuple[RowLabel, ...] = get_args(RowLabel)
+ROW_LABEL_NAMES: dict[RowLabel, str] = {"predicted": to_say("predicted"), "fed": to_say("fed in")}
 
 
 def heatmap(
@@ -36,7 +53,7 @@ def heatmap(
     *,
     model: str = "",
     look: Look | None = None,
-    rows: Rows = "predicted",
+    rows: RowLabel = "predicted",
     pinned: int | None = None,
     pinned_key: int | None = None,
     numbers: bool = False,
@@ -48,18 +65,18 @@ def heatmap(
     Axes are integer positions with tokens as tick labels: token strings as categories would drop repeated tokens.
     A masked cell is no weight at all: it is grey and hatched, and says so on hover.
     """
-    grid = head_grid(attention, layer, head, rows)
-    return weight_grid(grid, look or Look(), model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers)
+    grid = make_head_grid(attention, layer, head, rows)
+    return plot_weight_grid(grid, look or Look(), model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers)
 
 
-def head_grid(attention: AttentionMap, layer: int, head: int, rows: Rows) -> Grid:
+def make_head_grid(attention: AttentionMap, layer: int, head: int, rows: RowLabel) -> WeightGrid:
     """What a heatmap of one head (from 0) draws."""
-    return Grid(
+    return WeightGrid(
         attention.weights[layer, head],
         attention.mask_of(layer, head),
         attention.rows(rows),
         attention.key_tokens,
-        " · ".join([head_title(attention.kind, layer, head), *_module(attention, layer)]),
+        " · ".join([head_title(attention.kind, layer, head), *_short_module_path(attention, layer)]),
     )
 
 
@@ -68,14 +85,14 @@ def head_title(kind: str, layer: int, head: int) -> str:
     return say("{kind} · layer {layer}, head {head}", kind=say(KIND_NAMES[kind]), layer=layer + 1, head=head + 1)
 
 
-def _module(attention: AttentionMap, layer: int) -> list[str]:
+def _short_module_path(attention: AttentionMap, layer: int) -> list[str]:
     """The end of the layer's path, where the map knows it."""
     paths = attention.layer_paths[layer : layer + 1]
     return [path if len(path) <= LONGEST_PATH else f"…{path[-LONGEST_PATH:]}" for path in paths]
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class WeightGrid:
     """Any weights of R queries over C keys."""
 
     weights: np.ndarray
@@ -91,8 +108,8 @@ class Grid:
     """The weight that the ramp ends with."""
 
 
-def weight_grid(
-    grid: Grid,
+def plot_weight_grid(
+    grid: WeightGrid,
     look: Look,
     *,
     model: str = "",
@@ -102,11 +119,11 @@ def weight_grid(
 ) -> go.Figure:
     """A heatmap of any weights, in the look of :func:`heatmap`."""
     # One dict in one call: updating a figure piece by piece costs several times as much.
-    return go.Figure(drawn_grid(grid, look, model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers))
+    return go.Figure(weight_grid_parts(grid, look, model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers))
 
 
-def drawn_grid(
-    grid: Grid,
+def weight_grid_parts(
+    grid: WeightGrid,
     look: Look,
     *,
     model: str = "",
@@ -114,20 +131,23 @@ def drawn_grid(
     pinned_key: int | None = None,
     numbers: bool = False,
 ) -> dict[str, Any]:
-    """The data and the layout of :func:`weight_grid`, for a figure that this is a part of."""
+    """The data and the layout of :func:`plot_weight_grid`, for a figure that this is a part of."""
     palette = look.palette
     weights = np.where(grid.mask, grid.weights, np.nan).astype(np.float32)
-    y_axis = _axis(grid.rows, palette, pinned)
-    outlines = _outlines(pinned, pinned_key, weights.shape, palette)
-    layout = _layout(palette, grid.title, model) | {
-        "xaxis": _axis(grid.columns, palette, pinned_key) | {"side": "top", "tickangle": -45},
+    y_axis = _token_axis(grid.rows, palette, pinned)
+    outlines = _pin_outlines(pinned, pinned_key, weights.shape, palette)
+    layout = _heatmap_layout(palette, grid.title, model) | {
+        "xaxis": _token_axis(grid.columns, palette, pinned_key) | {"side": "top", "tickangle": -45},
         "yaxis": y_axis | {"range": y_axis["range"][::-1]},
-        "shapes": [*outlines, *_breaks(grid.breaks, weights.shape, palette)],
+        "shapes": [*outlines, *_break_lines(grid.breaks, weights.shape, palette)],
     }
-    return {"data": [*_masked(grid.mask, palette), _weights(weights, look, numbers, grid.top)], "layout": layout}
+    return {
+        "data": [*_mask_traces(grid.mask, palette), _weight_trace(weights, look, numbers, grid.top)],
+        "layout": layout,
+    }
 
 
-def hatch(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def hatch_lines(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Strokes through every masked cell, as x and y of one line broken by NaN.
 
     Cells that touch along an anti-diagonal share one stroke, so a causal mask of Q rows costs at most 2Q strokes, not
@@ -147,12 +167,12 @@ def hatch(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(xs, dtype=np.float32), np.array(ys, dtype=np.float32)
 
 
-def room_for_numbers(weights: np.ndarray) -> bool:
+def has_room_for_numbers(weights: np.ndarray) -> bool:
     """Whether the cells of a map (..., Q, K) are large enough to be read as figures."""
     return max(weights.shape[-2:]) <= NUMBERED_CELLS
 
 
-def _weights(weights: np.ndarray, look: Look, numbers: bool, top: float) -> dict:
+def _weight_trace(weights: np.ndarray, look: Look, numbers: bool, top: float) -> dict:
     return {
         "type": "heatmap",
         "name": "weights",
@@ -162,18 +182,18 @@ def _weights(weights: np.ndarray, look: Look, numbers: bool, top: float) -> dict
         "colorscale": look.colorscale,
         "hoverongaps": False,
         "hovertemplate": "%{y} → %{x}<br><b>%{z:.3f}</b><extra></extra>",
-        "xgap": _gap(weights.shape[1]),
-        "ygap": _gap(weights.shape[0]),
+        "xgap": _cell_gap(weights.shape[1]),
+        "ygap": _cell_gap(weights.shape[0]),
         "colorbar": _colorbar(look.palette, look.scale, top),
-        **({"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if numbers and room_for_numbers(weights) else {}),
+        **({"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if numbers and has_room_for_numbers(weights) else {}),
     }
 
 
-def _masked(mask: np.ndarray, palette: Palette) -> list[dict]:
+def _mask_traces(mask: np.ndarray, palette: Palette) -> list[dict]:
     """The grey fill and the hatch under the weights; nothing when every cell is allowed."""
     if mask.all():
         return []
-    x, y = hatch(mask)
+    x, y = hatch_lines(mask)
     fill = {
         "type": "heatmap",
         "name": "masked",
@@ -191,7 +211,7 @@ def _masked(mask: np.ndarray, palette: Palette) -> list[dict]:
     ]
 
 
-def _gap(cells: int) -> int:
+def _cell_gap(cells: int) -> int:
     return 1 if cells <= LONGEST_WITH_LABELS else 0
 
 
@@ -199,13 +219,13 @@ def _font_size(cells: int) -> float:
     return float(np.clip(400 / max(cells, 1), 7, 15))
 
 
-def _axis(tokens: tuple[str, ...], palette: Palette, pinned: int | None = None) -> dict:
-    shown = named(tokens, pinned)
+def _token_axis(tokens: tuple[str, ...], palette: Palette, pinned: int | None = None) -> dict:
+    shown = token_ticks(tokens, pinned)
     return {
         "tickmode": "array",
         **shown,
         "tickfont": {"size": _font_size(len(shown["tickvals"])), "color": palette.ink},
-        "range": [-0.5, max(len(tokens), FEWEST) - 0.5],
+        "range": [-0.5, max(len(tokens), FEWEST_CELLS) - 0.5],
         "showgrid": False,
         "showspikes": True,  # the crosshair
         "spikemode": "across",
@@ -231,15 +251,15 @@ def _colorbar(palette: Palette, scale: Scale, top: float) -> dict:
         "yanchor": "top",
         "x": 1.01,
         "tickvals": [share * top for share in shares],
-        "ticktext": [number(share * top, ".2g") for share in shares],
+        "ticktext": [format_number(share * top, ".2g") for share in shares],
         "tickfont": {"size": 12, "color": palette.soft},
     }
 
 
-def _layout(palette: Palette, title: str, model: str) -> dict:
-    after = f'  <span style="color:{palette.soft}">{escaped(model)}</span>' if model else ""
-    return surface(palette, HEIGHT, l=112, r=56, t=100, b=4) | {
-        "title": heading(palette, f"<b>{escaped(title)}</b>{after}"),
+def _heatmap_layout(palette: Palette, title: str, model: str) -> dict:
+    after = f'  <span style="color:{palette.soft}">{escape_markup(model)}</span>' if model else ""
+    return base_layout(palette, HEATMAP_HEIGHT, l=112, r=56, t=100, b=4) | {
+        "title": title_layout(palette, f"<b>{escape_markup(title)}</b>{after}"),
         "annotations": [
             {
                 "text": say("query ↓  key →"),
@@ -258,7 +278,7 @@ def _layout(palette: Palette, title: str, model: str) -> dict:
     }
 
 
-def _outlines(row: int | None, column: int | None, shape: tuple[int, ...], palette: Palette) -> list[dict]:
+def _pin_outlines(row: int | None, column: int | None, shape: tuple[int, ...], palette: Palette) -> list[dict]:
     """Around the pinned row, the pinned column, or both."""
     line = {"type": "rect", "line": {"color": palette.accent, "width": 2}}
     across = {"x0": -0.5, "x1": shape[1] - 0.5}
@@ -267,7 +287,87 @@ def _outlines(row: int | None, column: int | None, shape: tuple[int, ...], palet
     return found if column is None else [*found, line | down | {"x0": column - 0.5, "x1": column + 0.5}]
 
 
-def _breaks(places: tuple[int, ...], shape: tuple[int, ...], palette: Palette) -> list[dict]:
+def _break_lines(places: tuple[int, ...], shape: tuple[int, ...], palette: Palette) -> list[dict]:
     line = {"type": "line", "line": {"color": palette.ink, "width": 1.5}}
     across = [line | {"x0": -0.5, "x1": shape[1] - 0.5, "y0": at - 0.5, "y1": at - 0.5} for at in places]
     return across + [line | {"y0": -0.5, "y1": shape[0] - 0.5, "x0": at - 0.5, "x1": at - 0.5} for at in places]
+
+
+# Large maps made small enough for a tile of the overview. No plotly.
+
+
+LONGEST_UNPOOLED = 128
+"""Tokens a side up to which a tile has a point for each weight."""
+MOST_POINTS = 64
+"""Points a side that a tile of a longer map has at most; on the page it is about as many pixels wide."""
+
+
+def pooling_block_size(queries: int, keys: int) -> int:
+    """How many queries, and how many keys, share a point of a tile."""
+    longest = max(queries, keys)
+    return 1 if longest <= LONGEST_UNPOOLED else -(-longest // MOST_POINTS)
+
+
+def pool_weights(weights: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (..., Q, K) and a mask that broadcasts, True = may attend -> both with a point for each block of them.
+
+    A point is the largest weight of its block, so that a thin line of strong weights does not fade away, as it would
+    in the mean; it is masked where the whole block is.
+    """
+    size = pooling_block_size(*mask.shape[-2:])
+    if size == 1:
+        return weights, mask
+    rows, columns = (np.arange(0, side, size) for side in mask.shape[-2:])
+    allowed = weights if mask.all() else np.where(mask, weights, 0)
+    # Rows first: reduceat is quick along an axis whose neighbours lie together in memory.
+    largest = np.maximum.reduceat(np.maximum.reduceat(allowed, rows, axis=-2), columns, axis=-1)
+    open_ = np.logical_or.reduceat(np.logical_or.reduceat(mask, rows, axis=-2), columns, axis=-1)
+    return largest, open_
+
+
+# Colours for numbers of both signs: orange below zero, the page's own background at zero, indigo above.
+
+
+NEGATIVE_LIGHT, NEGATIVE_DARK = "#a34a00", "#ffb37a"
+"""Told apart from indigo in every common colour vision deficiency, and as dark on paper as it."""
+
+
+def negative_colour(palette: Palette) -> str:
+    """Where the ramp ends below zero."""
+    return NEGATIVE_DARK if palette == DARK else NEGATIVE_LIGHT
+
+
+def diverging_colours(palette: Palette) -> tuple[str, ...]:
+    """Evenly spaced colours from the lowest number to the highest, of equal size."""
+    below = blend_colours(negative_colour(palette), palette.background, RAMP_STOPS)
+    return below[:-1] + blend_colours(palette.background, palette.full, RAMP_STOPS)
+
+
+def sequential_colours(palette: Palette) -> tuple[str, ...]:
+    """Evenly spaced colours from nothing to most."""
+    return blend_colours(palette.background, palette.full, RAMP_STOPS)
+
+
+def plotly_colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:
+    """Evenly spaced colours as a plotly colour scale."""
+    return [(at / (len(stops) - 1), colour) for at, colour in enumerate(stops)]
+
+
+def signed_cells(values: np.ndarray, palette: Palette, largest: float = 1.0) -> dict[str, Any]:
+    """The part that plotly heatmaps of signed numbers (R, C) share, coloured from -`largest` to `largest`."""
+    return {
+        "type": "heatmap",
+        "z": values,
+        "zmin": -largest,
+        "zmax": largest,
+        "colorscale": plotly_colorscale(diverging_colours(palette)),
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+    }
+
+
+def choose_signed_ink(values: np.ndarray, palette: Palette) -> np.ndarray:
+    """Ink or background, whichever is read better on the colour of each value of -1..1: strings, in the same shape."""
+    return choose_ink((np.clip(values, -1, 1) + 1) / 2, plotly_colorscale(diverging_colours(palette)), palette)

@@ -13,42 +13,42 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-LEAST = 12.5
+LEAST_FONT_SIZE = 12.5
 """Pixels of the smallest type."""
-HEIGHT, WIDTH = 300, 560
+STAGE_HEIGHT, STAGE_WIDTH = 300, 560
 """Pixels that a picture on the stage can count on: beside the tiles of all heads, below a sentence."""
-LINE = 1.2
+LINE_HEIGHT = 1.2
 """Height of a line, in sizes of its letters."""
-SLANTED = 1.45
+SLANTED_NAME_DISTANCE = 1.45
 """Distance of two names at 45 degrees, in heights of a line."""
-NUMBER = 31
+NUMBER_WIDTH = 31
 """Pixels that a weight such as 0.25 needs across."""
 
 
-def staged(figure: go.Figure) -> go.Figure:
-    """The figure with type of at least :data:`LEAST` pixels, and names and numbers as far as they have room."""
+def fit_to_stage(figure: go.Figure) -> go.Figure:
+    """The figure with type of at least :data:`LEAST_FONT_SIZE` pixels, and names and numbers as far as they have room."""
     raw = figure.to_dict()
     layout = raw["layout"]
-    for font in _fonts(raw):
-        font["size"] = _at_least(font["size"])
-    layout["font"] = {"size": LEAST} | layout.get("font", {})
+    for font in _find_fonts(raw):
+        font["size"] = _enlarge_font_size(font["size"])
+    layout["font"] = {"size": LEAST_FONT_SIZE} | layout.get("font", {})
     shapes = [np.shape(trace.z) if trace.type == "heatmap" else None for trace in figure.data]
     heatmaps = [(trace, shape) for trace, shape in zip(raw["data"], shapes, strict=True) if shape]
     for trace, shape in heatmaps:
-        _fill(trace, shape, layout)
+        _fill_panel(trace, shape, layout)
     for name, axis in layout.items():
         if name.startswith(("xaxis", "yaxis")) and axis.get("tickvals") is not None:
-            _thin(axis, _room(name, axis, layout.get("margin", {})))
+            _thin_ticks(axis, _count_names_with_room(name, axis, layout.get("margin", {})))
     for trace, shape in heatmaps:
-        if "texttemplate" in trace and not _numbered(trace, shape[1], layout):
+        if "texttemplate" in trace and not _has_room_for_weights(trace, shape[1], layout):
             del trace["texttemplate"]
     return go.Figure(raw)
 
 
-def _fill(trace: Mapping[str, Any], shape: Sequence[int], layout: Mapping[str, Any]) -> None:
+def _fill_panel(trace: Mapping[str, Any], shape: Sequence[int], layout: Mapping[str, Any]) -> None:
     """Let a heatmap take its whole panel: elsewhere a short sentence leaves room free (figures/heatmap.py)."""
     for letter, count in zip("yx", shape, strict=True):
-        axis = _axis_of(trace, letter, layout)
+        axis = _find_axis(trace, letter, layout)
         low, high = axis.get("range") or (0, 0)
         if abs(high - low) > count and letter not in trace:
             first = trace.get(f"{letter}0", 0)
@@ -56,50 +56,52 @@ def _fill(trace: Mapping[str, Any], shape: Sequence[int], layout: Mapping[str, A
             axis["range"] = list(ends if low < high else ends[::-1])
 
 
-def _axis_of(trace: Mapping[str, Any], letter: str, layout: Mapping[str, Any]) -> dict[str, Any]:
+def _find_axis(trace: Mapping[str, Any], letter: str, layout: Mapping[str, Any]) -> dict[str, Any]:
     found = layout.get(trace.get(f"{letter}axis", letter).replace(letter, f"{letter}axis"), {})
     return found if isinstance(found, dict) else {}
 
 
-def _fonts(found: Any) -> Iterator[dict[str, Any]]:
+def _find_fonts(found: Any) -> Iterator[dict[str, Any]]:
     """Every font that says its size, anywhere in a figure."""
     if isinstance(found, dict):
         for name, value in found.items():
             if name.endswith("font") and isinstance(value, dict) and "size" in value:
                 yield value
-            yield from _fonts(value)
+            yield from _find_fonts(value)
     elif isinstance(found, (list, tuple)):
         for value in found:
             if isinstance(value, (dict, list, tuple)):
-                yield from _fonts(value)
+                yield from _find_fonts(value)
 
 
-def _at_least(size: Any) -> Any:
-    return [max(one, LEAST) for one in size] if isinstance(size, (list, tuple)) else max(size, LEAST)
+def _enlarge_font_size(size: Any) -> Any:
+    return (
+        [max(one, LEAST_FONT_SIZE) for one in size] if isinstance(size, (list, tuple)) else max(size, LEAST_FONT_SIZE)
+    )
 
 
-def _share(axis: Mapping[str, Any]) -> float:
+def _axis_share(axis: Mapping[str, Any]) -> float:
     """The part of the picture that an axis takes."""
     low, high = axis.get("domain") or (0.0, 1.0)
     return float(high - low)
 
 
-def _room(name: str, axis: Mapping[str, Any], margin: Mapping[str, float]) -> int:
+def _count_names_with_room(name: str, axis: Mapping[str, Any], margin: Mapping[str, float]) -> int:
     """How many names an axis has room for, one below the other or slanted beside each other."""
     across = name.startswith("x")
     whole = (
-        WIDTH - margin.get("l", 80) - margin.get("r", 80)
+        STAGE_WIDTH - margin.get("l", 80) - margin.get("r", 80)
         if across
-        else HEIGHT - margin.get("t", 80) - margin.get("b", 80)
+        else STAGE_HEIGHT - margin.get("t", 80) - margin.get("b", 80)
     )
-    apart = LEAST * LINE * (SLANTED if across else 1)
+    apart = LEAST_FONT_SIZE * LINE_HEIGHT * (SLANTED_NAME_DISTANCE if across else 1)
     # An axis may be longer than its names: a short sentence leaves cells free.
     low, high = axis.get("range") or (0, 0)
     spread = len(axis["tickvals"]) / abs(high - low) if low != high else 1
-    return max(2, int(whole * _share(axis) * min(1, spread) / apart))
+    return max(2, int(whole * _axis_share(axis) * min(1, spread) / apart))
 
 
-def _thin(axis: dict[str, Any], most: int) -> None:
+def _thin_ticks(axis: dict[str, Any], most: int) -> None:
     """Name every n-th place only, and what is in bold, so that at most about `most` names stand there."""
     places, names = axis["tickvals"], axis.get("ticktext")
     step = -(-len(places) // most)
@@ -112,9 +114,9 @@ def _thin(axis: dict[str, Any], most: int) -> None:
     axis["tickvals"], axis["ticktext"] = [places[at] for at in kept], [names[at] for at in kept]
 
 
-def _numbered(trace: Mapping[str, Any], columns: int, layout: Mapping[str, Any]) -> bool:
+def _has_room_for_weights(trace: Mapping[str, Any], columns: int, layout: Mapping[str, Any]) -> bool:
     """Whether the cells of a heatmap have room for their weights."""
     margins = sum(layout.get("margin", {}).get(side, 80) for side in "lr")
-    axis = _axis_of(trace, "x", layout)
+    axis = _find_axis(trace, "x", layout)
     low, high = axis.get("range") or (0, columns)
-    return (WIDTH - margins) * _share(axis) / abs(high - low) >= NUMBER
+    return (STAGE_WIDTH - margins) * _axis_share(axis) / abs(high - low) >= NUMBER_WIDTH

@@ -1,51 +1,70 @@
-"""What the page Heads computes once for all visitors: atlases that are open, and answers about them."""
+"""Cached atlases and measurements of the page Heads, and its controls for choosing an atlas and a head."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
-from model.atlas.folder import ATLAS, MANIFEST, AtlasError, check_model, read_manifest
-from model.checkpoint.files import folder_of
-from model.heads.atlas import Atlas, open_atlas, released_atlas
-from model.heads.projection import Projection, Space, project
-from model.heads.pruning import check_order, translations
-from model.heads.pruning_curves import FILE as PRUNING
-from model.heads.pruning_curves import Pruning, read_pruning
-from model.heads.question import read_question
-from model.heads.rows import ShownRow, costliest, rows_of, shown_rows, tag_pairs
-from model.heads.search import Found, examples, search
-from model.heads.timeline_table import FILE as TIMELINE
-from model.heads.timeline_table import Timeline, read_timeline
-from model.language.say import say, to_say
+from model.atlas import query
+from model.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
+from model.atlas.projection import Projection, ProjectionSpace, project_tokens
+from model.atlas.pruning import PRUNING_FILE as PRUNING
+from model.atlas.pruning import Pruning, check_pruning_order, read_pruning, translate_without_heads
+from model.atlas.query import (
+    Atlas,
+    HeadRow,
+    SearchResult,
+    find_costliest_sentences,
+    find_examples,
+    load_rows,
+    open_atlas,
+    read_question,
+    released_atlas_folder,
+    sample_rows,
+    search_atlas,
+)
+from model.atlas.timeline import TIMELINE_FILE as TIMELINE
+from model.atlas.timeline import Timeline, read_timeline
+from model.checkpoint.load import find_checkpoint_folder
+from model.language import say, to_say
+from model.runnable_model import RunnableModel
 from model.trace import Head
-from model.user_model import option
-from model.word_alignment.rates import FILE as ALIGNMENT
-from model.word_alignment.rates import Rates, read_rates
+from model.user_model import read_option
+from model.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
+from model.word_alignment.measure import AlignmentRates, read_alignment_rates
+from viz.heads import texts
+from viz.queued_cache import queue_and_cache
+from viz.ui import cache, controls
+from viz.ui.addresses.shared import HEAD, KIND, LAYER
+from viz.ui.words import draw_caption, escape_markdown
 
-from ..computed import computed
-from ..ui import cache as shared
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
-OPTION = "--atlas"
+# What the page Heads computes once for all visitors: atlases that are open, and answers about them.
 
 
-def folder(name: str, model_hash: str) -> Path:
+ATLAS_OPTION = "--atlas"
+
+
+def find_atlas_folder(name: str, model_hash: str) -> Path:
     """The atlas of a model: that of the command line if it is of this model, else the one beside the weights."""
-    own = shared.live(name).folder
-    beside = released_atlas(name) if own is None else own / ATLAS
-    given = option(sys.argv[1:], OPTION)
+    own = cache.load_runnable_model(name).folder
+    beside = released_atlas_folder(name) if own is None else own / ATLAS_FOLDER
+    given = read_option(sys.argv[1:], ATLAS_OPTION)
     if given is not None:
         try:
-            check_model(read_manifest(Path(given)), name, model_hash)
+            check_atlas_model(read_manifest(Path(given)), name, model_hash)
         except AtlasError:
-            if not (beside / MANIFEST).is_file():
+            if not (beside / MANIFEST_FILE).is_file():
                 raise
         else:
             return Path(given)
-    if own is not None and not (beside / MANIFEST).is_file():
+    if own is not None and not (beside / MANIFEST_FILE).is_file():
         raise AtlasError(
             say(
                 "There is no atlas in {atlas}: make one with `python -m model atlas --model hf:{folder} --source FILE "
@@ -57,109 +76,154 @@ def folder(name: str, model_hash: str) -> Path:
     return beside
 
 
-def atlas(name: str, model_hash: str) -> Atlas:
+def load_atlas(name: str, model_hash: str) -> Atlas:
     """The atlas of a model; shared. Raises AtlasError."""
-    place = folder(name, model_hash)
-    return _opened(str(place.resolve()), name, model_hash, _written(place / MANIFEST))
+    place = find_atlas_folder(name, model_hash)
+    return _open_cached_atlas(str(place.resolve()), name, model_hash, _modification_time(place / MANIFEST_FILE))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _opened(place: str, name: str, model_hash: str, written: int) -> Atlas:
+def _open_cached_atlas(place: str, name: str, model_hash: str, written: int) -> Atlas:
     """`written`, the time of the manifest, tells an atlas that was built anew."""
     return open_atlas(Path(place), name, model_hash)
 
 
-def with_atlas() -> list[str]:
+def list_models_with_atlas() -> list[str]:
     """The checkpoints that have an atlas beside their weights."""
-    return [name for name in shared.checkpoints() if (released_atlas(name) / MANIFEST).is_file()]
+    return [name for name in cache.list_checkpoint_names() if (released_atlas_folder(name) / MANIFEST_FILE).is_file()]
 
 
-def identity(atlas: Atlas) -> str:
+def make_atlas_identity(atlas: Atlas) -> str:
     """What tells an atlas from every other one, and from what stood in its folder before."""
     return f"{atlas.folder} {atlas.manifest}"
 
 
-@computed(128, to_say("Searching …"))
-def answer(identity: str, asked: str, _atlas: Atlas) -> tuple[Found, list[ShownRow], pd.DataFrame]:
+@queue_and_cache(128, to_say("Searching …"))
+def answer_question(identity: str, asked: str, _atlas: Atlas) -> tuple[SearchResult, list[HeadRow], pd.DataFrame]:
     """What a question gives: counts by head, rows of examples, and the links that these are. Raises QuestionError."""
     question = read_question(asked)
-    links = examples(_atlas, question)
+    links = find_examples(_atlas, question)
     places = [
         ((kind, int(layer), int(head)), int(sentence), int(query))
         for kind, layer, head, sentence, query in zip(
             links["map"], links["layer"], links["head"], links["sentence"], links["query"], strict=True
         )
     ]
-    return search(_atlas, question), shown_rows(_atlas, places) if places else [], links
+    return search_atlas(_atlas, question), load_rows(_atlas, places) if places else [], links
 
 
-@computed(128)
-def rows(identity: str, head: Head, _atlas: Atlas) -> dict[str, list[ShownRow]]:
+@queue_and_cache(128)
+def load_head_rows(identity: str, head: Head, _atlas: Atlas) -> dict[str, list[HeadRow]]:
     """Rows of a head from three tenths of its weights. Raises AtlasError."""
-    return rows_of(_atlas, head)
+    return sample_rows(_atlas, head)
 
 
-@computed(128)
-def pairs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
+@queue_and_cache(128)
+def load_tag_pairs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The weight of a head between parts of speech. Raises AtlasError."""
-    return tag_pairs(_atlas, head)
+    return query.load_tag_pairs(_atlas, head)
 
 
-@computed(128)
-def costs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
+@queue_and_cache(128)
+def load_costliest_sentences(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The sentences that switching a head off costs most. Raises AtlasError."""
-    return costliest(_atlas, head)
+    return find_costliest_sentences(_atlas, head)
 
 
-@computed(32, to_say("Reading the corpus …"))
-def projection(
-    identity: str, name: str, model_hash: str, space: Space, head: Head, asked: str, _atlas: Atlas
+@queue_and_cache(32, to_say("Reading the corpus …"))
+def compute_projection(
+    identity: str, name: str, model_hash: str, space: ProjectionSpace, head: Head, asked: str, _atlas: Atlas
 ) -> Projection:
     """Tokens of the corpus in one plane, those of a word among them. Raises AtlasError."""
-    return project(shared.live(name), _atlas, space, head, asked)
+    return project_tokens(cache.load_runnable_model(name), _atlas, space, head, asked)
 
 
-def alignment(name: str, model_hash: str) -> Rates:
+def load_alignment_rates(name: str, model_hash: str) -> AlignmentRates:
     """The alignment error rates of a model; shared. Raises AlignmentError."""
-    return _rates(str(folder_of(name)), name, model_hash, _written(folder_of(name) / ALIGNMENT))
+    return _read_cached_rates(
+        str(find_checkpoint_folder(name)),
+        name,
+        model_hash,
+        _modification_time(find_checkpoint_folder(name) / ALIGNMENT),
+    )
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _rates(place: str, name: str, model_hash: str, written: int) -> Rates:
-    return read_rates(Path(place), name, model_hash)
+def _read_cached_rates(place: str, name: str, model_hash: str, written: int) -> AlignmentRates:
+    return read_alignment_rates(Path(place), name, model_hash)
 
 
-def pruning(name: str, model_hash: str) -> Pruning:
+def load_pruning(name: str, model_hash: str) -> Pruning:
     """What is left of a model as its heads are taken away; shared. Raises PruningError, also for other costs."""
-    found = _pruning(str(folder_of(name)), name, model_hash, _written(folder_of(name) / PRUNING))
-    beside = released_atlas(name)
-    if (beside / MANIFEST).is_file():
-        check_order(found, _opened(str(beside.resolve()), name, model_hash, _written(beside / MANIFEST)))
+    found = _read_cached_pruning(
+        str(find_checkpoint_folder(name)), name, model_hash, _modification_time(find_checkpoint_folder(name) / PRUNING)
+    )
+    beside = released_atlas_folder(name)
+    if (beside / MANIFEST_FILE).is_file():
+        check_pruning_order(
+            found,
+            _open_cached_atlas(str(beside.resolve()), name, model_hash, _modification_time(beside / MANIFEST_FILE)),
+        )
     return found
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _pruning(place: str, name: str, model_hash: str, written: int) -> Pruning:
+def _read_cached_pruning(place: str, name: str, model_hash: str, written: int) -> Pruning:
     return read_pruning(Path(place), name, model_hash)
 
 
-@computed(128, to_say("Translating with fewer heads …"))
-def pruned_translations(name: str, model_hash: str, sentence: str, found: Pruning) -> tuple[str, ...]:
+@queue_and_cache(128, to_say("Translating with fewer heads …"))
+def compute_pruned_translations(name: str, model_hash: str, sentence: str, found: Pruning) -> tuple[str, ...]:
     """A sentence translated with ever fewer heads, a text for each point of the measurement. Raises InputError."""
-    removed = [found.removed(at) for at in range(len(found.left))]
-    return tuple(one[0] for one in translations(shared.translator(name), [sentence], removed))
+    removed = [found.removed_heads(at) for at in range(len(found.left))]
+    return tuple(one[0] for one in translate_without_heads(cache.load_translator(name), [sentence], removed))
 
 
-def timeline(name: str, model_hash: str) -> Timeline:
+def load_timeline(name: str, model_hash: str) -> Timeline:
     """The measures of every head at each snapshot of a training; shared. Raises TimelineError."""
-    return _timeline(str(folder_of(name)), name, model_hash, _written(folder_of(name) / TIMELINE))
+    return _read_cached_timeline(
+        str(find_checkpoint_folder(name)), name, model_hash, _modification_time(find_checkpoint_folder(name) / TIMELINE)
+    )
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _timeline(place: str, name: str, model_hash: str, written: int) -> Timeline:
+def _read_cached_timeline(place: str, name: str, model_hash: str, written: int) -> Timeline:
     return read_timeline(Path(place), name, model_hash)
 
 
-def _written(path: Path) -> int:
+def _modification_time(path: Path) -> int:
     """When a file was written, which tells one that was measured anew; 0 where there is none."""
     return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+# The atlas that the page Heads shows, or the sentence in its place; which head is chosen.
+
+
+HEADS_STYLE = Path(__file__).parent / "heads.css"
+
+
+def load_atlas_or_explain(model: RunnableModel) -> Atlas | None:
+    """The atlas of the model, with what it was made of said; None, and why, where there is none that can be used."""
+    try:
+        found = load_atlas(model.name, model.weights_hash)
+    except AtlasError as error:
+        st.info(escape_markdown(str(error)))
+        return None
+    draw_caption(texts.describe_corpus(found))
+    return found
+
+
+def draw_head_selector(atlas: Atlas, bar: DeltaGenerator) -> Head:
+    """The head of the address; the first of its map where the model has no such head."""
+    with bar:
+        kind = controls.segmented_control(say("Attention"), KIND, atlas.maps)
+        own = [head for head in atlas.names if head[0] == kind]
+        with st.container(key="place", horizontal=True):
+            layers, heads = sorted({one[1] + 1 for one in own}), sorted({one[2] + 1 for one in own})
+            layer = controls.draw_choice(
+                st.selectbox, say("Layer"), layers, width=90, label_visibility="collapsed", **LAYER.binding
+            )
+            head = controls.draw_choice(
+                st.selectbox, say("Head"), heads, width=90, label_visibility="collapsed", **HEAD.binding
+            )
+    return kind, layer - 1, head - 1

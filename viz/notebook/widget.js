@@ -1,8 +1,8 @@
-import { unpack } from "../components/shared/packed.js";
+import { unpack } from "../web/src/shared/packed.js";
 import { element, shadowed } from "../export/browser/element.js";
 import { leaves, stateOf } from "../export/browser/follow.js";
 import { mountAll, NEEDS_MODEL } from "../export/browser/slide.js";
-import { say } from "../components/shared/say.js";
+import { say } from "../web/src/shared/say.js";
 import { themeOf, watchTheme } from "./theme.js";
 
 /** What is chosen, as people read it. */

@@ -1,22 +1,113 @@
-"""``attenscope.show``: the views of a trace as a widget of Jupyter, VS Code, Colab and marimo, by anywidget.
-
-The widget mounts the components of the pages; its JavaScript, styles and data come from this package, and nothing is
-fetched from elsewhere. What is chosen in it can be read and set from Python.
-"""
+"""The notebook widget ``attenscope.show``: the views of a trace in Jupyter, VS Code, Colab and marimo."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import functools
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-from model.language.say import listed, say
-from model.trace import AttentionTrace, Head, Kind, TraceError
+from model.analysis.flow import join_attentions
+from model.analysis.steps import select_head
+from model.language import current_language, join_items, say, to_say
+from model.runnable_model import Translation
+from model.trace import AttentionMap, AttentionTrace, Head, Kind, TraceError
+from viz.export.page import build_component_code, bundle_as_expression, encode_slides
+from viz.export.parts import Columns, Component, Part, Slide, View, Words, flatten_parts
+from viz.figures.explore import joint_in_words, make_joint_grid
+from viz.figures.heatmap import RowLabel, make_head_grid, pooling_block_size
+from viz.figures.look import DARK, KIND_NAMES, LIGHT, Look, RampName, Scale
+from viz.figures.words import head_in_words, heatmap_in_words, overview_in_words, row_in_words
+from viz.notebook.static import static_html
+from viz.web.bundle import component_style, pack_arrays
+from viz.web.maps import LinkOptions
+from viz.web.maps import encode_heatmap as packed_heatmap
+from viz.web.maps import encode_links as packed_links
+from viz.web.maps import encode_overview as packed_overview
+from viz.web.players import PlayerStart
+from viz.web.players import encode_decode_player as packed_player
+from viz.web.texts import encode_shaded_text as packed_text
 
-from ..figures.heatmap import Rows
-from ..figures.palette import Look, RampName, Scale
-from .content import packed, script
-from .static import static_html
-from .views import NO_STEPS, VIEWS, NotebookView, Shown
+# A view on its way to a notebook: the script that draws it, its bytes, and what differs on a dark page.
+
+
+NOTEBOOK_FOLDER = Path(__file__).parent
+WIDGET_COMPONENTS = ("overview", "heatmap", "links", "text", "decode_player")
+WIDGET_THEMES = {"light": LIGHT, "dark": DARK}
+
+
+def build_widget_script() -> str:
+    """Return the module that anywidget runs: the components, their styles, and what mounts them."""
+    return _build_script_in_language(current_language())
+
+
+@functools.cache
+def _build_script_in_language(_language: str) -> str:
+    styles = json.dumps({name: component_style(name) for name in WIDGET_COMPONENTS})
+    css = json.dumps((NOTEBOOK_FOLDER / "widget.css").read_text(encoding="utf-8"))
+    return (
+        f"{build_component_code(WIDGET_COMPONENTS)}const renderer = {bundle_as_expression(NOTEBOOK_FOLDER / 'widget.js')};\n"
+        f"export default {{ render: renderer(components, {styles}, {css}) }};\n"
+    )
+
+
+def encode_widget_content(shown: NotebookState, look: Look) -> bytes:
+    """What widget.js reads: the slide of a saved page, the colours of both themes, what can be chosen, and the bytes.
+
+    Each component is packed in light; `dark` holds the fields of its header that are others in the dark.
+    """
+    light, dark = (build_notebook_parts(shown, replace(look, palette=palette)) for palette in WIDGET_THEMES.values())
+    (slide,), body = encode_slides([Slide("", View("", light))])
+    header = {
+        "slide": slide,
+        "dark": _find_dark_differences(light, dark),
+        "themes": {name: asdict(palette) for name, palette in WIDGET_THEMES.items()},
+        "kind": shown.kind,
+        "kinds": list(shown.trace.maps),
+        "view": shown.view,
+        "views": shown.views,
+        "of": " · ".join(filter(None, [_describe_place(shown), shown.trace.model])),
+    }
+    return pack_arrays(header, body)
+
+
+def _describe_place(shown: NotebookState) -> str:
+    """Which head is shown, where its picture does not say so itself."""
+    if shown.view not in ("links", "text"):
+        return ""
+    return say("layer {layer}, head {head}", layer=shown.layer + 1, head=shown.head + 1)
+
+
+def _find_dark_differences(light: Sequence[Part], dark: Sequence[Part]) -> list[dict[str, Any]]:
+    """For each part, columns apart, the fields of the second's header that the first has otherwise."""
+    return [
+        _find_changed_fields(one, other) for one, other in zip(flatten_parts(light), flatten_parts(dark), strict=True)
+    ]
+
+
+def _find_changed_fields(one: Part, other: Part) -> dict[str, Any]:
+    if not isinstance(one, Component) or not isinstance(other, Component):
+        return {}
+    first, second = _read_packed_header(one), _read_packed_header(other)
+    return {name: value for name, value in second.items() if first[name] != value}
+
+
+def _read_packed_header(part: Component) -> dict[str, Any]:
+    """The header of what :func:`viz.web.bundle.pack_arrays` has packed."""
+    assert isinstance(part.data, bytes)
+    (length,) = struct.unpack_from("<I", part.data)
+    header: dict[str, Any] = json.loads(part.data[4 : 4 + length])
+    return header
+
+
+# ``attenscope.show``: the views of a trace as a widget of Jupyter, VS Code, Colab and marimo, by anywidget.
+#
+# The widget mounts the components of the pages; its JavaScript, styles and data come from this package, and nothing is
+# fetched from elsewhere. What is chosen in it can be read and set from Python.
+
 
 try:
     import anywidget
@@ -26,7 +117,7 @@ except ModuleNotFoundError as error:
         say("The notebook widget needs anywidget, which is not installed here: pip install 'attenscope[notebook]'.")
     ) from error
 
-FIRST: tuple[Kind, ...] = ("cross", "decoder", "encoder")
+KIND_PREFERENCE: tuple[Kind, ...] = ("cross", "decoder", "encoder")
 """Of the maps that a trace has, the first of these is shown unless another is asked for."""
 
 
@@ -37,7 +128,7 @@ def show(
     kind: Kind | None = None,
     layer: int = 0,
     head: int = 0,
-    rows: Rows = "predicted",
+    rows: RowLabel = "predicted",
     scale: Scale = "sqrt",
     ramp: RampName = "indigo",
 ) -> AttentionWidget:
@@ -54,7 +145,7 @@ def show(
         )
     if not trace.maps:
         raise TraceError(say("This trace has no map, so there is nothing to show."))
-    chosen = kind or next(one for one in FIRST if one in trace.maps)
+    chosen = kind or next(one for one in KIND_PREFERENCE if one in trace.maps)
     translation = what if hasattr(what, "steps") else None
     look = Look(ramp=ramp, scale=scale)
     return AttentionWidget(trace, translation, look, rows, view=view, kind=chosen, layer=layer, head=head)
@@ -63,7 +154,7 @@ def show(
 class AttentionWidget(anywidget.AnyWidget):
     """A trace in a notebook. Its trace, look and rows are those that it was made with."""
 
-    _esm = script()
+    _esm = build_widget_script()
     content = traitlets.Bytes().tag(sync=True)
     view = traitlets.Unicode().tag(sync=True)
     kind = traitlets.Unicode().tag(sync=True)
@@ -72,13 +163,13 @@ class AttentionWidget(anywidget.AnyWidget):
     pinned: Any = traitlets.List(traitlets.Any(), [None, None], minlen=2, maxlen=2).tag(sync=True)
 
     def __init__(
-        self, trace: AttentionTrace, translation: Any, look: Look, rows: Rows, *, view: str, **chosen: Any
+        self, trace: AttentionTrace, translation: Any, look: Look, rows: RowLabel, *, view: str, **chosen: Any
     ) -> None:
         self._trace, self._translation, self._look, self._rows = trace, translation, look, rows
         super().__init__(view=view, **chosen)
         self._draw()
         self.observe(self._draw, ["view", "layer", "head"])
-        self.observe(self._other_map, "kind")
+        self.observe(self._switch_map, "kind")
 
     @property
     def selected(self) -> Head:
@@ -86,16 +177,16 @@ class AttentionWidget(anywidget.AnyWidget):
         return self._shown.kind, self.layer, self.head
 
     @property
-    def _shown(self) -> Shown:
+    def _shown(self) -> NotebookState:
         chosen: Any = {"view": self.view, "kind": self.kind, "pinned": tuple(self.pinned)}
-        return Shown(
+        return NotebookState(
             self._trace, layer=self.layer, head=self.head, rows=self._rows, translation=self._translation, **chosen
         )
 
     def _draw(self, _change: object = None) -> None:
-        self.content = packed(self._shown, self._look)
+        self.content = encode_widget_content(self._shown, self._look)
 
-    def _other_map(self, _change: object) -> None:
+    def _switch_map(self, _change: object) -> None:
         """Another map may have fewer layers and heads, and has other rows and columns."""
         attention = self._trace.maps[self._shown.kind]
         with self.hold_trait_notifications():
@@ -104,27 +195,27 @@ class AttentionWidget(anywidget.AnyWidget):
         self._draw()
 
     @traitlets.validate("view")
-    def _a_view(self, proposal: Mapping[str, Any]) -> str:
+    def _validate_view(self, proposal: Mapping[str, Any]) -> str:
         view = str(proposal["value"])
-        if view not in VIEWS:
+        if view not in NOTEBOOK_VIEWS:
             raise traitlets.TraitError(
-                say("There is no view {view!r}: choose one of {views}.", view=view, views=listed(VIEWS))
+                say("There is no view {view!r}: choose one of {views}.", view=view, views=join_items(NOTEBOOK_VIEWS))
             )
         if view == "decode" and self._translation is None:
-            raise traitlets.TraitError(say(NO_STEPS))
+            raise traitlets.TraitError(say(NO_STEPS_TEXT))
         return view
 
     @traitlets.validate("kind")
-    def _a_kind(self, proposal: Mapping[str, Any]) -> str:
+    def _validate_kind(self, proposal: Mapping[str, Any]) -> str:
         kind = str(proposal["value"])
         if kind not in self._trace.maps:
             raise traitlets.TraitError(
-                say("This trace has no {kind!r} map: it has {kinds}.", kind=kind, kinds=listed(self._trace.maps))
+                say("This trace has no {kind!r} map: it has {kinds}.", kind=kind, kinds=join_items(self._trace.maps))
             )
         return kind
 
     @traitlets.validate("layer", "head")
-    def _a_place(self, proposal: Mapping[str, Any]) -> int:
+    def _validate_place(self, proposal: Mapping[str, Any]) -> int:
         name, value = proposal["trait"].name, int(proposal["value"])
         attention = self._trace.maps.get(self._shown.kind)
         last = (attention.layers if name == "layer" else attention.heads) - 1 if attention else value
@@ -144,3 +235,132 @@ class AttentionWidget(anywidget.AnyWidget):
         if isinstance(found, tuple):
             return found[0] | picture, *found[1:]
         return None if found is None else found | picture
+
+
+# What a notebook shows of a trace: the parts of each view, as a saved page has them.
+
+
+NotebookView = Literal["overview", "heatmap", "links", "text", "joint", "decode"]
+NOTEBOOK_VIEWS: tuple[NotebookView, ...] = get_args(NotebookView)
+OVERVIEW_PICTURE_SHARES = (0.42, 0.58)
+"""Widths of the overview and of the picture beside it, as on Explore."""
+NO_STEPS_TEXT = to_say(
+    "The view decode needs the steps of a decoding, which a trace does not hold: show the Translation that "
+    "Translator.translate(...) returns."
+)
+PinnedRowColumn = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class NotebookState:
+    """What is shown: a trace, a view of it, and the chosen head; layer and head count from 0."""
+
+    trace: AttentionTrace
+    view: NotebookView
+    kind: Kind
+    layer: int
+    head: int
+    pinned: PinnedRowColumn = (None, None)
+    """Row and column of the map."""
+    rows: RowLabel = "predicted"
+    translation: Translation | None = None
+
+    @property
+    def attention(self) -> AttentionMap:
+        return self.trace.maps[self.kind]
+
+    @property
+    def views(self) -> list[NotebookView]:
+        """The views that this trace can be shown in."""
+        able = {"joint": len(self.trace.maps) == 3, "decode": self.translation is not None}
+        return [view for view in NOTEBOOK_VIEWS if able.get(view, True)]
+
+
+def build_notebook_parts(shown: NotebookState, look: Look) -> Sequence[Part]:
+    """Return what a view is made of. TraceError where the trace has not what it needs."""
+    return _VIEW_BUILDERS[shown.view](shown, look)
+
+
+def _build_overview_parts(shown: NotebookState, look: Look) -> list[Part]:
+    tiles = packed_overview(shown.attention, shown.layer, shown.head, look)
+    return [Component("overview", tiles, "heads"), Words(overview_in_words(shown.attention))]
+
+
+def _build_heatmap_parts(shown: NotebookState, look: Look) -> list[Part]:
+    attention, layer, head = shown.attention, shown.layer, shown.head
+    grid = make_head_grid(attention, layer, head, shown.rows)
+    options: dict[str, Any] = {
+        "model": "",
+        "pinned": shown.pinned,
+        "follows": say(KIND_NAMES[shown.kind]),
+        "pins": True,
+    }
+    picture = Component(
+        "heatmap", packed_heatmap(grid, look, _build_alt_text(shown), **options), follows=_can_follow_tiles(shown)
+    )
+    line = heatmap_in_words(select_head(attention, layer, head), shown.rows, look.scale)
+    return _add_head_tiles(shown, look, [picture, Words(line)])
+
+
+def _build_links_parts(shown: NotebookState, look: Look) -> list[Part]:
+    lines = LinkOptions(shown.layer, shown.head)
+    data = packed_links(shown.attention, lines, look, shown.rows, shown.pinned, _build_alt_text(shown))
+    return _add_head_tiles(shown, look, [Component("links", data, follows=_can_follow_tiles(shown))])
+
+
+def _build_text_parts(shown: NotebookState, look: Look) -> list[Part]:
+    place = shown.attention, shown.layer, shown.head
+    data = packed_text(*place, look, shown.rows, shown.pinned, _build_alt_text(shown))
+    return _add_head_tiles(shown, look, [Component("text", data, follows=_can_follow_tiles(shown))])
+
+
+def _build_joint_parts(shown: NotebookState, look: Look) -> list[Part]:
+    matrix = join_attentions(shown.trace, shown.layer, shown.head)
+    line = joint_in_words(matrix, shown.rows)
+    grid = make_joint_grid(matrix, shown.layer, shown.head, shown.rows)
+    return [Component("heatmap", packed_heatmap(grid, look, line, model="")), Words(line)]
+
+
+def _build_decode_parts(shown: NotebookState, look: Look) -> list[Part]:
+    if shown.translation is None:
+        raise TraceError(say(NO_STEPS_TEXT))
+    maps = shown.translation.to_source, shown.translation.to_target
+    places = [(min(shown.layer, one.layers - 1) + 1, min(shown.head, one.heads - 1) + 1) for one in maps]
+    to_source, to_target = (f"{layer}.{head}" for layer, head in places)
+    start = PlayerStart(0, to_source, to_target, None)
+    return [Component("decode_player", packed_player(shown.translation, start, look, "notebook"), "decoding")]
+
+
+def _add_head_tiles(shown: NotebookState, look: Look, picture: Sequence[Part]) -> list[Part]:
+    """The picture of one head, and all heads to choose another from; of a map of one head the picture alone."""
+    attention = shown.attention
+    if attention.layers * attention.heads == 1:
+        return list(picture)
+    tiles = packed_overview(attention, shown.layer, shown.head, look)
+    return [
+        Columns(
+            ([Component("overview", tiles, "heads", follows=_can_follow_tiles(shown))], picture),
+            OVERVIEW_PICTURE_SHARES,
+        )
+    ]
+
+
+def _can_follow_tiles(shown: NotebookState) -> bool:
+    """Whether the tiles are fine enough for another head to be drawn from them, before Python has answered."""
+    return pooling_block_size(*shown.attention.mask.shape) == 1
+
+
+def _build_alt_text(shown: NotebookState) -> str:
+    """What a screen reader is told: where the pinned row looks, or else the head's strongest link."""
+    place, row = (shown.attention, shown.layer, shown.head), shown.pinned[0]
+    return head_in_words(*place, shown.rows) if row is None else row_in_words(*place, row, shown.rows)
+
+
+_VIEW_BUILDERS = {
+    "overview": _build_overview_parts,
+    "heatmap": _build_heatmap_parts,
+    "links": _build_links_parts,
+    "text": _build_text_parts,
+    "joint": _build_joint_parts,
+    "decode": _build_decode_parts,
+}

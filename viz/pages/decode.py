@@ -2,33 +2,36 @@
 
 import streamlit as st
 
-from model.language.say import say
-from viz import frame
-from viz.decode import controls, panels, runs
-from viz.export.save import save
-from viz.ui import controls as shared
+from model.language import say
+from viz import page_setup
+from viz.decode import controls as decode_controls
+from viz.decode import panels, runs
+from viz.export.save import draw_view_save_menu
+from viz.ui import controls as ui_controls
 from viz.ui.addresses.pins import PIN
-from viz.ui.captions import badge, plain
+from viz.ui.words import draw_badge, escape_markdown
 
-frame.begin("decode")
-st.html(panels.STYLE)
-model, text = shared.sentence()
+page_setup.draw_page_frame("decode")
+st.html(panels.DECODE_STYLE)
+model, text = ui_controls.draw_sentence_box()
 PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
-    request = controls.request(model, text)
-    look, _ = shared.look()
+    request = decode_controls.draw_request_controls(model, text)
+    look, _ = ui_controls.draw_look_menu()
     menu = st.container(width="content")
-run = runs.run(model, request)
+run = runs.get_or_start_run(model, request)
 header = st.container(key="facts")
-if problem := runs.input_problem(run):
-    st.info(plain(problem))
+if problem := runs.input_problem_text(run):
+    st.info(escape_markdown(problem))
     if request.changes:  # They may be what is wrong: heads that the model before had and this one has not.
-        st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=controls.turn_off, args=([],))
-elif run.working or run.progress.result is None or run.check is None:
-    panels.show_progress(run)
+        st.button(
+            say("Undo all changes"), key="undo", type="tertiary", on_click=decode_controls.turn_heads_off, args=([],)
+        )
+elif run.is_working or run.progress.result is None or run.check is None:
+    panels.draw_progress(run)
 else:
     with header:
-        badge(model, run.progress.result, run.check)
-    view = panels.show_result(model, run, look)
+        draw_badge(model, run.progress.result, run.check)
+    view = panels.draw_result(model, run, look)
     with menu:
-        save(view)
+        draw_view_save_menu(view)

@@ -2,19 +2,16 @@
 
 import streamlit as st
 
-from viz import frame
-from viz.explore.live import page as live
-from viz.explore.trace import page as opened
-from viz.explore.trace import user_model as own_model
-from viz.explore.views import screen
-from viz.traces.session import current
-from viz.ui.controls import user_model
+from viz import page_setup
+from viz.explore import live, opened, screen
+from viz.traces.session import get_open_trace
+from viz.ui.controls import get_encoder_only_model
 
-frame.begin("explore")
-st.html(screen.STYLE)
-if trace := current():
-    opened.show(trace)
-elif own := user_model():
-    own_model.show(own)
+page_setup.draw_page_frame("explore")
+st.html(screen.EXPLORE_STYLE)
+if trace := get_open_trace():
+    opened.draw_opened_page(trace)
+elif own := get_encoder_only_model():
+    opened.draw_encoder_only_page(own)
 else:
-    live.show()
+    live.draw_model_page()

@@ -2,38 +2,36 @@
 
 import streamlit as st
 
-from model.language.say import say
-from viz import frame
-from viz.export.save import save
-from viz.heads import controls
-from viz.heads.views import screen
-from viz.ui import controls as shared
-from viz.ui import links, widgets
-from viz.ui.addresses.heads import HEADS
+from model.language import say
+from viz import page_setup
+from viz.export.save import draw_view_save_menu
+from viz.heads import cache, page
+from viz.ui import controls, links
+from viz.ui.addresses.heads import HEADS_VIEW
 from viz.ui.addresses.shared import MODEL
 
-frame.begin("heads")
-st.html(controls.STYLE)
-chosen, text = shared.sentence()
-model = shared.able(chosen, "atlas")
-named = MODEL.get()
+page_setup.draw_page_frame("heads")
+st.html(cache.HEADS_STYLE)
+chosen, text = controls.draw_sentence_box()
+model = controls.require_ability(chosen, "atlas")
+model_name = MODEL.get()
 
 
 @st.fragment
-def pictures() -> None:
+def draw_page_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
-    links.follow()
-    if MODEL.get() != named:  # A head of the second model was opened.
+    links.follow_link()
+    if MODEL.get() != model_name:  # A head of the second model was opened.
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = widgets.segmented_control(say("View"), HEADS)
+        view = controls.segmented_control(say("View"), HEADS_VIEW)
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
         menu = st.container(key="saving", width="content")
-    if view not in screen.OF_SENTENCE:
-        shared.hide_sentence_box()
-    if saved := screen.show(view, model, text, bar):
+    if view not in page.SENTENCE_VIEWS:
+        controls.hide_sentence_box()
+    if saved := page.draw_heads_page_view(view, model, text, bar):
         with menu:
-            save(saved)
+            draw_view_save_menu(saved)
 
 
-pictures()
+draw_page_view()

@@ -1,23 +1,19 @@
 """Masks: hand over a mask or the weights it led to, and read what is wrong and how to mend it."""
 
-from model.language.say import say
-from viz import frame
-from viz.masks.backends import page as backends
-from viz.masks.convert import page as convert
-from viz.masks.gallery import page as gallery
-from viz.masks.judge import page as judge
-from viz.masks.trial import page as trial
-from viz.ui import widgets
-from viz.ui.addresses.masks import PART
+from model.language import say
+from viz import page_setup
+from viz.masks import backends, convert, gallery, judge, trial
+from viz.ui import controls
+from viz.ui.addresses.masks import MASKS_PART
 
-frame.begin("masks")
+page_setup.draw_page_frame("masks")
 
-PARTS = {
-    "judge": judge.show,
-    "try on the model": trial.show,
-    "backends": backends.show,
-    "gallery": gallery.show,
-    "convert": convert.show,
+DRAW_PART = {
+    "judge": judge.draw_judge_view,
+    "try on the model": trial.draw_trial_view,
+    "backends": backends.draw_backends_view,
+    "gallery": gallery.draw_gallery_view,
+    "convert": convert.draw_converter_view,
 }
 
-PARTS[widgets.segmented_control(say("Part"), PART)]()
+DRAW_PART[controls.segmented_control(say("Part"), MASKS_PART)]()

@@ -2,51 +2,56 @@
 
 import streamlit as st
 
-from viz import frame
-from viz.export.save import save
-from viz.positions import controls, experiments, heads, precision, rotation, sentence, similarity, table, waves
-from viz.ui import controls as shared
-from viz.ui.captions import badge, hints
+from viz import page_setup
+from viz.export.save import draw_view_save_menu
+from viz.positions import controls as positions_controls
+from viz.positions import experiments, more_views, views
+from viz.ui import controls as ui_controls
+from viz.ui.words import draw_badge, draw_hints
 
-frame.begin("positions")
-st.html(controls.STYLE)
-chosen, text = shared.sentence()
-model = shared.able(chosen, "positions")
+page_setup.draw_page_frame("positions")
+st.html(positions_controls.POSITIONS_STYLE)
+chosen, text = ui_controls.draw_sentence_box()
+model = ui_controls.require_ability(chosen, "positions")
 
-PICTURES = {
-    "table": table.show,
-    "waves": waves.show,
-    "similarity": similarity.show,
-    "rotation": rotation.show,
-    "precision": precision.show,
+TABLE_VIEWS = {
+    "table": views.draw_table_view,
+    "waves": views.draw_waves_view,
+    "similarity": views.draw_similarity_view,
+    "rotation": views.draw_rotation_view,
+    "precision": more_views.draw_precision_view,
 }
-RUNS = {"sentence": sentence.show, "experiments": experiments.show}
+RUN_VIEWS = {"sentence": more_views.draw_sentence_view, "experiments": experiments.draw_experiment_view}
 
 
 @st.fragment
-def pictures() -> None:
+def draw_page_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = controls.view(model)
+        view = positions_controls.draw_positions_view_control(model)
         saving = st.container(key="saving", width="content")
-    if view in PICTURES:
+    if view in TABLE_VIEWS:
         if view != "table":  # which marks where the sentence ends
-            shared.hide_sentence_box()
+            ui_controls.hide_sentence_box()
         bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
         with bar:
-            choice = controls.table(shared.ours(model, "position pictures"), text, view)
-        found = PICTURES[view](choice, bar)
+            choice = positions_controls.draw_table_controls(
+                ui_controls.require_own_model(model, "position pictures"), text, view
+            )
+        found = TABLE_VIEWS[view](choice, bar)
     else:
-        result, check = shared.translation(model, text)
-        badge(model, result, check)
-        hints(model, result, result)
+        result, check = ui_controls.require_translation(model, text)
+        draw_badge(model, result, check)
+        draw_hints(model, result, result)
         if view == "heads":
-            found = heads.show(shared.ours(model, "position pictures"), result)
+            found = more_views.draw_positional_heads_view(
+                ui_controls.require_own_model(model, "position pictures"), result
+            )
         else:
-            found = RUNS[view](model, result)
+            found = RUN_VIEWS[view](model, result)
     if found:
         with saving:
-            save(found)
+            draw_view_save_menu(found)
 
 
-pictures()
+draw_page_view()

@@ -2,42 +2,43 @@
 
 import streamlit as st
 
-from model.language.say import say
-from viz import frame
-from viz.components.presenter import show
-from viz.export.button import save_talk
-from viz.talk import beside, editor, files, guess, session
-from viz.talk.checks import check, network_of
+from model.language import say
+from viz import page_setup
+from viz.export.collect import draw_save_talk_button
+from viz.talk import attachments, editor, session
+from viz.talk import scenes as talk_scenes
+from viz.talk.checks import check_talk, find_scene_network
 from viz.ui import cache
 from viz.ui.addresses.shared import LANGUAGE
-from viz.ui.captions import caption
+from viz.ui.words import draw_caption
+from viz.web.stage import mount_talk_presenter
 
-frame.begin("talk")
+page_setup.draw_page_frame("talk")
 session.follow_language()
-st.html(editor.STYLE)
-talk, reading = session.talk()
-models = cache.configurations()
-keys = beside.keys()
-there = beside.files()
-checked = check(talk, models, there)
+st.html(editor.TALK_STYLE)
+talk, reading = session.get_talk()
+models = cache.load_model_configs()
+keys = attachments.get_stored_keys()
+attached_files = attachments.get_attached_files()
+scene_checks = check_talk(talk, models, attached_files)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
-    files.title(talk)
-    at = sum(number < session.current() for number in checked.numbers)
+    editor.draw_title_field(talk)
+    at = sum(number < session.get_scene_index() for number in scene_checks.numbers)
     scenes = [
         scene.presenter_data(talk.model, keys, LANGUAGE.get())
-        | guess.clicked(scene, network_of(scene, talk, models, there))
-        for scene in checked.shown
+        | talk_scenes.build_click_data(scene, find_scene_network(scene, talk, models, attached_files))
+        for scene in scene_checks.shown
     ]
-    leave = lambda left: session.choose(checked.numbers[left])  # noqa: E731
-    show(talk.title, scenes, min(at, len(scenes) - 1), own=session.is_own(), on_left=leave)
-    files.menu(talk)
-    save_talk(talk, models)
-files.mistakes(checked, reading)
-caption(
+    leave = lambda left: session.choose_scene(scene_checks.numbers[left])  # noqa: E731
+    mount_talk_presenter(talk.title, scenes, min(at, len(scenes) - 1), own=session.is_own_talk(), on_left=leave)
+    editor.draw_talk_menu(talk)
+    draw_save_talk_button(talk, models)
+editor.draw_mistakes(scene_checks, reading)
+draw_caption(
     say(
         "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n opens the "
         "notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back here. Where a "
         "scene lets the audience guess, 1 to 9 count and Backspace takes one back."
     )
 )
-editor.scenes(talk, models, there, dict(zip(checked.numbers, scenes, strict=True)))
+editor.draw_scene_editor(talk, models, attached_files, dict(zip(scene_checks.numbers, scenes, strict=True)))

@@ -2,42 +2,42 @@
 
 import streamlit as st
 
-from viz import frame
-from viz.traces.session import current_run
-from viz.training import architecture, card, controls, curves, parameters, preset_comparison, snapshots, watched
-from viz.ui import controls as shared
+from viz import page_setup
+from viz.traces.session import get_open_run
+from viz.training import curves, page, texts
+from viz.ui import controls
 
-frame.begin("training")
-st.html(controls.STYLE)
-if run := current_run():
-    watched.show(run)
+page_setup.draw_page_frame("training")
+st.html(texts.TRAINING_STYLE)
+if run := get_open_run():
+    curves.draw_watched_run(run)
     st.stop()
-first = snapshots.first_model()
-shared.lend(first)
-chosen, text = shared.sentence(first=first)
-model = shared.ours(chosen, "training")
+first = curves.find_first_model()
+controls.set_page_default_model(first)
+chosen, text = controls.draw_sentence_box(first=first)
+model = controls.require_own_model(chosen, "training")
 
 
 @st.fragment
-def pictures() -> None:
+def draw_page_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = controls.view()
+        view = texts.draw_training_view_control()
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
     if view != "snapshots":
-        shared.hide_sentence_box()
+        controls.hide_sentence_box()
     if view == "snapshots":
-        snapshots.show(model, text, bar)
+        curves.draw_snapshots_view(model, text, bar)
     elif view == "curves":
-        curves.show(model, bar)
+        curves.draw_curves_view(model, bar)
     elif view == "architecture":
-        architecture.show(model, bar)
+        page.draw_architecture_view(model, bar)
     elif view == "parameters":
-        parameters.show(model, bar)
+        page.draw_parameters_view(model, bar)
     elif view == "card":
-        card.show(model, bar)
+        page.draw_card_view(model, bar)
     else:
-        preset_comparison.show(bar)
+        page.draw_preset_comparison(bar)
 
 
-pictures()
+draw_page_view()

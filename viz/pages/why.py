@@ -2,30 +2,29 @@
 
 import streamlit as st
 
-from model.language.say import say
-from viz import frame
-from viz.export.save import save
-from viz.ui import controls as shared
-from viz.ui import widgets
+from model.language import say
+from viz import page_setup
+from viz.export.save import draw_view_save_menu
+from viz.ui import controls as ui_controls
 from viz.ui.addresses.pins import PIN
-from viz.ui.addresses.why import WHY
-from viz.ui.captions import badge
-from viz.why import controls
-from viz.why.views import screen, user_model
+from viz.ui.addresses.why import WHY_VIEW
+from viz.ui.words import draw_badge
+from viz.why import controls as why_controls
+from viz.why import page, source_words
 
-frame.begin("why")
-st.html(controls.STYLE)
-if own := shared.user_model():
-    user_model.show(own)
+page_setup.draw_page_frame("why")
+st.html(why_controls.WHY_STYLE)
+if own := ui_controls.get_encoder_only_model():
+    source_words.draw_user_model_page(own)
     st.stop()
-chosen, text = shared.sentence()
-model = shared.able(chosen, "attribution")
-badge(model, *shared.translation(model, text))
+chosen, text = ui_controls.draw_sentence_box()
+model = ui_controls.require_ability(chosen, "attribution")
+draw_badge(model, *ui_controls.require_translation(model, text))
 PIN.hold(of=text)
-question = controls.question(model, text)
+question = why_controls.draw_question(model, text)
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
-    view = widgets.segmented_control(say("View"), WHY)
+    view = ui_controls.segmented_control(say("View"), WHY_VIEW)
     menu = st.container(key="saving", width="content")
-if saved := screen.show(view, question):
+if saved := page.draw_why_page_view(view, question):
     with menu:
-        save(saved)
+        draw_view_save_menu(saved)

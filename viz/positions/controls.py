@@ -10,32 +10,37 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from model.language.say import say
-from model.live.live_model import LiveModel
-from model.positions.forms import FORMS
-from model.positions.geometry import wavelengths
-from model.positions.table import BASE, Order, PositionTable, TableKind, formula_table, table_of
-from model.translate import InputError, Translator
-
-from ..ui import cache, widgets
-from ..ui.addresses.positions import (
-    ARRANGED,
-    D_MODEL,
-    DIM,
-    FORM,
-    MOST,
-    PLOT,
-    POS,
-    POSITIONS,
-    TABLE,
-    TABLE_BASE,
-    WITHOUT_PICTURES,
-    View,
+from model.language import say
+from model.positions.analysis import compute_wavelengths
+from model.positions.table import (
+    SINUSOID_BASE,
+    TABLE_FORMS,
+    DimensionOrder,
+    PositionTable,
+    TableKind,
+    extract_table,
+    make_formula_table,
 )
-from ..ui.url_state.kinds import Number
-from ..ui.url_state.parameter import Parameter
+from model.runnable_model import InputError, RunnableModel
+from model.translate import Translator
+from viz.ui import cache, controls
+from viz.ui.address import NumberParameter, Parameter
+from viz.ui.addresses.positions import (
+    MAX_TABLE_SIZE,
+    POSITIONS_BASE,
+    POSITIONS_COUNT,
+    POSITIONS_D_MODEL,
+    POSITIONS_DIMENSION,
+    POSITIONS_DIMENSION_ORDER,
+    POSITIONS_FORM,
+    POSITIONS_POSITION,
+    POSITIONS_RUN_VIEWS,
+    POSITIONS_TABLE,
+    POSITIONS_VIEW,
+    PositionsView,
+)
 
-STYLE = Path(__file__).parent / "positions.css"
+POSITIONS_STYLE = Path(__file__).parent / "positions.css"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +52,7 @@ class TableChoice:
     own: bool
     """Whether it is the model's own tensor."""
     form: str
-    """The way in which it was computed, of model.positions.forms.FORMS."""
+    """The way in which it was computed, of model.positions.table.FORMS."""
     whole: np.ndarray
     """(P, D) the rows of all its real positions, also of those not shown."""
     sentence: int | None
@@ -62,68 +67,68 @@ class TableChoice:
     @property
     def wavelengths(self) -> np.ndarray:
         """(ceil(D / 2),) positions after which each pair of dimensions repeats, by the form's own exponents."""
-        return wavelengths(self.table.width, self.table.base, inclusive=FORMS[self.form].inclusive)
+        return compute_wavelengths(self.table.width, self.table.base, inclusive=TABLE_FORMS[self.form].inclusive)
 
     @property
-    def sinusoidal(self) -> bool:
+    def is_sinusoidal(self) -> bool:
         return self.table.kind != "learned"
 
 
-def view(model: LiveModel) -> View:
+def draw_positions_view_control(model: RunnableModel) -> PositionsView:
     """Which view of the positions is shown; pictures of tables and heads only where there are any."""
     if model.can("position pictures"):
-        return widgets.segmented_control(say("View"), PLOT)
-    return widgets.segmented_control(say("View"), PLOT, WITHOUT_PICTURES)
+        return controls.segmented_control(say("View"), POSITIONS_VIEW)
+    return controls.segmented_control(say("View"), POSITIONS_VIEW, POSITIONS_RUN_VIEWS)
 
 
-def table(model: Translator, text: str, shown: View) -> TableChoice:
+def draw_table_controls(model: Translator, text: str, shown: PositionsView) -> TableChoice:
     """Which table: the loaded model's own tensor, or one by the formula with sizes of one's choice."""
     learned = model.config.positions == "learned"
-    kinds = [kind for kind in TABLE.options if kind != "own_target" or learned]
-    forget_unless(TABLE, kinds)
-    kind = widgets.selectbox(say("Table"), TABLE, kinds, width=270)
+    kinds = [kind for kind in POSITIONS_TABLE.options if kind != "own_target" or learned]
+    forget_unoffered_choice(POSITIONS_TABLE, kinds)
+    kind = controls.selectbox(say("Table"), POSITIONS_TABLE, kinds, width=270)
     own = kind in ("own", "own_target")
-    most = min(model.config.max_length, MOST) if own else MOST
-    positions = int(number(say("Positions"), POSITIONS, 2, most, min(128, most)))
-    width, base = model.config.d_model, BASE
+    most = min(model.config.max_length, MAX_TABLE_SIZE) if own else MAX_TABLE_SIZE
+    positions = int(draw_number_input(say("Positions"), POSITIONS_COUNT, 2, most, min(128, most)))
+    width, base = model.config.d_model, SINUSOID_BASE
     if not own:
-        width = int(number(say("Dimensions"), D_MODEL))
-        base = number(say("Base"), TABLE_BASE)
+        width = int(draw_number_input(say("Dimensions"), POSITIONS_D_MODEL))
+        base = draw_number_input(say("Base"), POSITIONS_BASE)
     form = "float64"
     if shown == "precision" or not own:
-        form = widgets.selectbox(say("Computed"), FORM, width=320)
+        form = controls.selectbox(say("Computed"), POSITIONS_FORM, width=320)
     if own:
         side = model.model.source_embedding if kind == "own" else model.model.target_embedding
-        made = table_of(side.positional_encoding)
-        return TableChoice(made.cut(positions), model.name, True, form, made.real, _pieces(model, text), text)
+        made = extract_table(side.positional_encoding)
+        return TableChoice(made.cut(positions), model.name, True, form, made.real, _count_pieces(model, text), text)
     of: TableKind = "sinusoidal" if kind == "sinusoidal" else "sinusoidal_pad_row"
-    values = cache.position_values(form, positions, width, base)
-    made = formula_table(positions, width, base, of, values)
-    return TableChoice(made, TABLE.label(kind), False, form, made.real, _pieces(model, text), text)
+    values = cache.compute_position_values(form, positions, width, base)
+    made = make_formula_table(positions, width, base, of, values)
+    return TableChoice(made, POSITIONS_TABLE.label(kind), False, form, made.real, _count_pieces(model, text), text)
 
 
-def order() -> Order:
+def draw_order_control() -> DimensionOrder:
     """In which order the dimensions stand."""
-    return widgets.segmented_control(say("Order"), ARRANGED)
+    return controls.segmented_control(say("Order"), POSITIONS_DIMENSION_ORDER)
 
 
-def cell(choice: TableChoice) -> tuple[int, int]:
+def draw_cell_inputs(choice: TableChoice) -> tuple[int, int]:
     """The row and dimension looked at closely."""
     rows, width = choice.table.values.shape
     with st.container(key="cell", horizontal=True):
-        row = number(say("Position"), POS, 0, rows - 1, min(12, rows - 1))
-        dimension = number(say("Dimension"), DIM, 0, width - 1, min(4, width - 1))
+        row = draw_number_input(say("Position"), POSITIONS_POSITION, 0, rows - 1, min(12, rows - 1))
+        dimension = draw_number_input(say("Dimension"), POSITIONS_DIMENSION, 0, width - 1, min(4, width - 1))
     return int(row), int(dimension)
 
 
 def choose_cell(row: int, dimension: int) -> None:
     """Choose a cell; for callbacks."""
-    st.session_state[POS.key], st.session_state[DIM.key] = row, dimension
+    st.session_state[POSITIONS_POSITION.key], st.session_state[POSITIONS_DIMENSION.key] = row, dimension
 
 
-def number(
+def draw_number_input(
     label: str,
-    of: Number[Any],
+    of: NumberParameter[Any],
     low: float | None = None,
     high: float | None = None,
     default: float | None = None,
@@ -134,16 +139,16 @@ def number(
     before = st.session_state.get(of.key)
     if before is not None:
         st.session_state[of.key] = min(max(before, low), high)
-    return widgets.number_input(label, of, default, min_value=low, max_value=high, width=230, **more)
+    return controls.number_input(label, of, default, min_value=low, max_value=high, width=230, **more)
 
 
-def forget_unless(of: Parameter[Any], options: Sequence[Any]) -> None:
+def forget_unoffered_choice(of: Parameter[Any], options: Sequence[Any]) -> None:
     """Forget a choice that another model or table does not offer."""
     if of.key in st.session_state and st.session_state[of.key] not in options:
         del st.session_state[of.key]
 
 
-def _pieces(model: Translator, text: str) -> int | None:
+def _count_pieces(model: Translator, text: str) -> int | None:
     try:
         return len(model.encode(text).ids)
     except InputError:

@@ -1,45 +1,44 @@
-"""Experiments on the running model: move its positions and see what becomes of translation and attention."""
+"""Change the positions of the running model, and show what happens to its translation and attention."""
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.language.say import say, sentences
-from model.live.live_model import LiveModel
-from model.live.translation import Translation
-from model.positions.experiments import ExperimentError, ExperimentResult, Move, PositionExperiment
+from model.language import join_sentences, say, to_say
+from model.positions.experiments import ExperimentError, ExperimentResult, PositionExperiment, PositionMove
+from model.runnable_model import RunnableModel, Translation
 from model.trace import AttentionMap, Kind
-
-from ..components.chart import chart
-from ..components.overview import overview, packed
-from ..export.parts import Chart, Columns, Component, Part, Words
-from ..export.save import SavedView, facts_of
-from ..figures.labels import readable
-from ..figures.palette import Palette
-from ..figures.positions.effects import belief, compared
-from ..ui import cache, widgets
-from ..ui import controls as shared
-from ..ui.addresses.positions import (
-    BY,
-    DRAW,
-    FACTOR,
-    MOVE,
-    ONE,
-    OTHER,
-    SIDE_LABELS,
-    SIDES_MOVED,
-    START,
+from viz.export.parts import Chart, Columns, Component, Part, Words
+from viz.export.save import SavedView, collect_trace_facts
+from viz.figures.look import Palette, readable_token
+from viz.figures.positions import plot_compared_heads, plot_kept_probability
+from viz.positions.controls import draw_number_input, forget_unoffered_choice
+from viz.ui import cache, controls
+from viz.ui.addresses.positions import (
+    MOVED_SIDE_LABELS,
+    POSITIONS_FACTOR,
+    POSITIONS_FIRST_PIECE,
+    POSITIONS_MOVE,
+    POSITIONS_MOVED_BY,
+    POSITIONS_MOVED_SIDES,
+    POSITIONS_RANDOM_DRAW,
+    POSITIONS_SECOND_PIECE,
+    POSITIONS_START,
 )
-from ..ui.captions import caption, plain
-from ..ui.translation_changes import Mark, word_changes
-from . import experiment_texts
-from .controls import forget_unless, number
+from viz.ui.words import ChangeMark, draw_caption, escape_markdown, mark_word_changes
+from viz.web.charts import draw_chart
+from viz.web.maps import draw_overview, encode_overview
 
-SIZES: dict[Move, tuple[float, ...]] = {
+# Experiments on the running model: move its positions and see what becomes of translation and attention.
+
+
+EXPERIMENT_SIZES: dict[PositionMove, tuple[float, ...]] = {
     "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),
     "stretch": (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4),
     "beyond": (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
@@ -47,49 +46,56 @@ SIZES: dict[Move, tuple[float, ...]] = {
 """Sizes tried for the curve of an experiment that has one."""
 
 
-def show(model: LiveModel, before: Translation) -> SavedView | None:
+def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView | None:
     with st.container(key="experiment-bar", horizontal=True, vertical_alignment="center"):
-        experiment = _chosen(model, before)
+        experiment = _draw_experiment_controls(model, before)
     try:
-        result = cache.position_experiment(model.name, before.source, experiment)
+        result = cache.compute_position_experiment(model.name, before.source, experiment)
     except ExperimentError as error:
-        st.info(plain(str(error)))
+        st.info(escape_markdown(str(error)))
         return None
-    marked = word_changes(before.text, result.after.text)
-    st.html(experiment_texts.before_and_after(before.text, marked))
+    marked = mark_word_changes(before.text, result.after.text)
+    st.html(build_comparison_html(before.text, marked))
     length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
-    does = experiment_texts.experiment(experiment, length, _positions(model), alone=not model.can("translate"))
-    says = sentences(does, experiment_texts.effect(result, model.writes))
-    caption(says)
+    does = describe_experiment(experiment, length, _count_table_positions(model), alone=not model.can("translate"))
+    says = join_sentences(does, describe_remaining_belief(result, model.writes))
+    draw_caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        kind: Kind = shared.kind() if model.can("translate") else "decoder"
-        look, rows = shared.look()
+        kind: Kind = controls.draw_kind_choice() if model.can("translate") else "decoder"
+        look, rows = controls.draw_look_menu()
     old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
         left, right = st.columns([0.27, 0.73], gap="large")
         with left:
             tiles = st.container()
-            layer, head = shared.place(old)
+            layer, head = controls.draw_head_choice(old)
             with tiles:
-                overview(_change(old, new), layer, head, look, key="changes", on_pick=shared.choose)
-            caption(say("How much each head's attention changed. Click one to open it."))
+                draw_overview(
+                    _compute_attention_change(old, new),
+                    layer,
+                    head,
+                    look,
+                    key="changes",
+                    on_pick=controls.set_layer_and_head,
+                )
+            draw_caption(say("How much each head's attention changed. Click one to open it."))
         with right:
 
             def drawn(palette: Palette) -> Chart:
                 maps = [(say("before"), old), (say("after"), new)]
-                figure = compared(maps, layer, head, replace(look, palette=palette), rows, difference=True)
+                figure = plot_compared_heads(maps, layer, head, replace(look, palette=palette), rows, difference=True)
                 return Chart(figure, say("Attention before, after, and the difference"))
 
             shown = drawn(look.palette)
-            chart(shown.figure, shown.alt, key="compared", on_cell=lambda _, __: None)
-    caption(say(experiment_texts.FED[model.writes]))
-    if experiment.move in SIZES:
-        _curve(model, before, experiment, look.palette)
+            draw_chart(shown.figure, shown.alt, key="compared", on_cell=lambda _, __: None)
+    draw_caption(say(FORCED_TEXTS[model.writes]))
+    if experiment.move in EXPERIMENT_SIZES:
+        _draw_belief_curve(model, before, experiment, look.palette)
 
-    written: list[tuple[str, Mark]] = [(word, mark) for word, mark in marked if mark != "gone"]
+    written: list[tuple[str, ChangeMark]] = [(word, mark) for word, mark in marked if mark != "gone"]
 
     def parts(palette: Palette) -> list[Part]:
-        tiles = packed(_change(old, new), layer, head, replace(look, palette=palette))
+        tiles = encode_overview(_compute_attention_change(old, new), layer, head, replace(look, palette=palette))
         return [
             Words(before.source, "sentence", "large"),
             Words(before.text, "before"),
@@ -98,70 +104,187 @@ def show(model: LiveModel, before: Translation) -> SavedView | None:
             Columns(([Component("overview", tiles, "heads")], [drawn(palette)]), (0.27, 0.73)),
         ]
 
-    facts = facts_of(before.trace, experiment=f"{experiment.move}, {SIDE_LABELS[experiment.sides]}")
+    facts = collect_trace_facts(before.trace, experiment=f"{experiment.move}, {MOVED_SIDE_LABELS[experiment.sides]}")
     return SavedView(
-        "positions-experiment", parts, lambda: numbers(result), say("Positions changed"), facts, width=1280
+        "positions-experiment", parts, lambda: tabulate_log_probs(result), say("Positions changed"), facts, width=1280
     )
 
 
-def numbers(result: ExperimentResult) -> pd.DataFrame:
+def tabulate_log_probs(result: ExperimentResult) -> pd.DataFrame:
     """Every piece of the old translation with its log-probability before and after."""
     steps = result.before.steps
-    pieces = [readable(step.token) for step in steps]
+    pieces = [readable_token(step.token) for step in steps]
     columns = {"piece": pieces, "before": [step.log_prob for step in steps], "after": result.log_probs}
     return pd.DataFrame(columns).rename_axis("step")
 
 
-def _chosen(model: LiveModel, before: Translation) -> PositionExperiment:
+def _draw_experiment_controls(model: RunnableModel, before: Translation) -> PositionExperiment:
     """The experiment that the controls stand at."""
-    move = widgets.segmented_control(say("Experiment"), MOVE)
-    sides = widgets.selectbox(say("Of"), SIDES_MOVED, width=190) if model.can("translate") else "both"
+    move = controls.segmented_control(say("Experiment"), POSITIONS_MOVE)
+    sides = controls.selectbox(say("Of"), POSITIONS_MOVED_SIDES, width=190) if model.can("translate") else "both"
     experiment = PositionExperiment(move, sides=sides)
     if move == "shift":
-        return replace(experiment, amount=number(say("By"), BY))
+        return replace(experiment, amount=draw_number_input(say("By"), POSITIONS_MOVED_BY))
     if move == "stretch":
-        return replace(experiment, amount=number(say("Factor"), FACTOR, step=0.25))
+        return replace(experiment, amount=draw_number_input(say("Factor"), POSITIONS_FACTOR, step=0.25))
     if move == "beyond":
-        return replace(experiment, amount=number(say("Begin at"), START, default=_positions(model)))
+        return replace(
+            experiment,
+            amount=draw_number_input(say("Begin at"), POSITIONS_START, default=_count_table_positions(model)),
+        )
     if move == "shuffle":
-        return replace(experiment, amount=number(say("Draw"), DRAW))
+        return replace(experiment, amount=draw_number_input(say("Draw"), POSITIONS_RANDOM_DRAW))
     if move == "swap":
-        return replace(experiment, pair=_pair(before))
+        return replace(experiment, pair=_draw_pair_controls(before))
     return experiment
 
 
-def _positions(model: LiveModel) -> int:
+def _count_table_positions(model: RunnableModel) -> int:
     """The positions of the model's table."""
     added = model.model.added_positions("target")
     assert added is not None
     return len(added.rows)
 
 
-def _pair(before: Translation) -> tuple[int, int]:
+def _draw_pair_controls(before: Translation) -> tuple[int, int]:
     """The two pieces of the sentence whose positions are exchanged, counted from 1 on the page."""
     last = min(len(before.source_ids), len(before.target_ids))
     places = range(1, last + 1)
-    for of in (ONE, OTHER):
-        forget_unless(of, places)
-    names = [f"{place} {readable(before.source_tokens[place - 1])}" for place in places]
+    for of in (POSITIONS_FIRST_PIECE, POSITIONS_SECOND_PIECE):
+        forget_unoffered_choice(of, places)
+    names = [f"{place} {readable_token(before.source_tokens[place - 1])}" for place in places]
     name = lambda at: names[at - 1]  # noqa: E731
-    one = widgets.offer(st.selectbox, say("Position"), places, format_func=name, width=190, **ONE.binding)
-    other = widgets.offer(
-        st.selectbox, say("with"), places, min(2, last - 1), format_func=name, width=170, **OTHER.binding
+    one = controls.draw_choice(
+        st.selectbox, say("Position"), places, format_func=name, width=190, **POSITIONS_FIRST_PIECE.binding
+    )
+    other = controls.draw_choice(
+        st.selectbox,
+        say("with"),
+        places,
+        min(2, last - 1),
+        format_func=name,
+        width=170,
+        **POSITIONS_SECOND_PIECE.binding,
     )
     return one - 1, other - 1
 
 
-def _change(old: AttentionMap, new: AttentionMap) -> AttentionMap:
+def _compute_attention_change(old: AttentionMap, new: AttentionMap) -> AttentionMap:
     """The size of the difference, in the shape of a map, so that it can be drawn as one."""
     return replace(old, weights=np.abs(new.weights - old.weights))
 
 
-def _curve(model: LiveModel, before: Translation, experiment: PositionExperiment, palette: Palette) -> None:
-    sizes = tuple(sorted({*SIZES[experiment.move], experiment.amount}))
+def _draw_belief_curve(
+    model: RunnableModel, before: Translation, experiment: PositionExperiment, palette: Palette
+) -> None:
+    sizes = tuple(sorted({*EXPERIMENT_SIZES[experiment.move], experiment.amount}))
     try:
-        curve = cache.position_belief(model.name, before.source, replace(experiment, amount=0.0), sizes)
+        curve = cache.compute_position_log_probs(model.name, before.source, replace(experiment, amount=0.0), sizes)
     except ExperimentError:
         return  # A learned table ends before the largest size; the picture above stands on its own.
-    title = say(experiment_texts.BELIEF[model.writes])
-    chart(belief(sizes, curve, experiment.amount, title, palette), title, key="belief", on_cell=lambda _, __: None)
+    title = say(BELIEF_TITLES[model.writes])
+    draw_chart(
+        plot_kept_probability(sizes, curve, experiment.amount, title, palette),
+        title,
+        key="belief",
+        on_cell=lambda _, __: None,
+    )
+
+
+# What the experiments on positions do, and what came of one, in words. No Streamlit here.
+
+
+EXPERIMENT_TEXTS = {
+    "shift": to_say(
+        "Every piece is given a position further on. A model that only looked at distances would not notice."
+    ),
+    "reverse": to_say("The words stay, their positions run backwards."),
+    "shuffle": to_say("The words stay, their positions are dealt out anew."),
+    "stretch": to_say("Positions are multiplied: distances grow or shrink."),
+    "swap": to_say("Two pieces change positions, the words stay where they are."),
+}
+_REMOVED_TEXTS = {
+    "source": to_say("No position is added to the sentence: the encoder sees a bag of words."),
+    "target": to_say(
+        "No position is added to the translation. The decoder still sees an order: its causal mask lets each row see "
+        "only what was written before it."
+    ),
+}
+_SENTENCE_KEEPS_TEXT = to_say("The sentence keeps its positions: the order of its words still counts.")
+_REMOVED_ALONE_TEXT = to_say(
+    "No position is added. The decoder still sees an order: its causal mask lets each row see only what was written "
+    "before it."
+)
+UNCHANGED_TEXTS = {
+    "translation": to_say("The translation is the same."),
+    "continuation": to_say("The continuation is the same."),
+}
+BELIEVED_TEXTS = {
+    "translation": to_say(
+        "Fed its old translation, the model gave each piece {before:.0%} before and {after:.0%} now (geometric mean)."
+    ),
+    "continuation": to_say(
+        "Fed its old continuation, the model gave each piece {before:.0%} before and {after:.0%} now (geometric mean)."
+    ),
+}
+FORCED_TEXTS = {
+    "translation": to_say(
+        "All three while the old translation is fed, so that rows stay comparable. Difference: indigo where attention "
+        "was gained, orange where it was lost."
+    ),
+    "continuation": to_say(
+        "All three while the old continuation is fed, so that rows stay comparable. Difference: indigo where attention "
+        "was gained, orange where it was lost."
+    ),
+}
+BELIEF_TITLES = {
+    "translation": to_say("How much of its old translation the model still believes, by size of the experiment"),
+    "continuation": to_say("How much of its old continuation the model still believes, by size of the experiment"),
+}
+"""Of a text as the model calls what it writes."""
+
+
+def describe_experiment(chosen: PositionExperiment, length: int, table_length: int, *, alone: bool = False) -> str:
+    """What an experiment does to a sentence of `length` pieces, in a model with a table of `table_length` positions.
+
+    `alone`: in a decoder that has no other side, whose sentence is a prompt and what follows.
+    """
+    if chosen.move == "remove" and alone:
+        return say(_REMOVED_ALONE_TEXT)
+    if chosen.move == "remove":
+        said = [say(one) for side, one in _REMOVED_TEXTS.items() if chosen.sides in (side, "both")]
+        return join_sentences(*said, say(_SENTENCE_KEEPS_TEXT) if chosen.sides == "target" else "")
+    if chosen.move != "beyond":
+        return say(EXPERIMENT_TEXTS[chosen.move])
+    at = {"position": chosen.amount, "positions": table_length}
+    if chosen.amount >= table_length:
+        return say(
+            "The sentence begins at position {position:g}, past the {positions:,} positions of the model's table.", **at
+        )
+    if chosen.amount + length > table_length:
+        return say(
+            "The sentence begins at position {position:g} and runs past the {positions:,} positions of the table.", **at
+        )
+    return say("The sentence begins at position {position:g}: all its positions are inside the table.", **at)
+
+
+def describe_remaining_belief(result: ExperimentResult, written: str) -> str:
+    """How much of its own translation or continuation, as `written` calls it, the model still believes."""
+    before = float(np.exp(np.mean([step.log_prob for step in result.before.steps])))
+    after = float(np.exp(result.log_probs.mean()))
+    same = say(UNCHANGED_TEXTS[written]) if result.after.text == result.before.text else ""
+    return join_sentences(same, say(BELIEVED_TEXTS[written], before=before, after=after))
+
+
+def build_comparison_html(before: str, words: Sequence[tuple[str, ChangeMark]]) -> str:
+    """HTML of `before` in small type and the new translation in large, its new words marked; every word is escaped."""
+    shown = [
+        f'<span class="{mark}">{html.escape(word)}</span>' if mark == "new" else html.escape(word)
+        for word, mark in words
+        if mark != "gone"
+    ]
+    after = "".join(shown) or html.escape(say("(nothing)"))
+    return (
+        f'<div class="versions"><p class="before" dir="auto">{html.escape(before)}</p>'
+        f'<p class="after" dir="auto">{after}</p></div>'
+    )

@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.language.say import number, say, sentences
-from model.positions.table import Cell
+from model.language import format_number, join_sentences, say
+from model.positions.table import EmbeddingParts, FormError, TableCell
 
 if TYPE_CHECKING:
-    from model.positions.embedding_parts import EmbeddingParts
-    from model.positions.forms import FormError
-    from model.positions.geometry import DistanceProfile, Uniqueness
+    from model.positions.analysis import DistanceProfile, Uniqueness
+    from viz.positions.controls import TableChoice
 
-    from .controls import TableChoice
-
-ROUNDING = 1e-4
+ROUNDING_TOLERANCE = 1e-4
 """The largest error, relative to the largest value, that passes for the rounding of float32 angles (at most 6e-5 over
 1,024 positions); tables stored or computed in half precision are off by more."""
 
 
-def table(choice: TableChoice) -> str:
+def table_text(choice: TableChoice) -> str:
     """How to read the heatmap."""
     parts = [
         say(
@@ -34,19 +31,19 @@ def table(choice: TableChoice) -> str:
             "indigo above."
         )
     ]
-    if choice.sinusoidal:
+    if choice.is_sinusoidal:
         parts.append(say("Early dimensions swing from row to row, late ones hardly at all."))
     if choice.table.first:
         parts.append(say("The row PAD is all zero; positions count from 1."))
     if choice.sentence is not None and choice.sentence < choice.positions:
         parts.append(say("Dashed: the last of the {count} pieces of your sentence.", count=choice.sentence))
-    return sentences(*parts, say("Click a cell to see its number worked out."))
+    return join_sentences(*parts, say("Click a cell to see its number worked out."))
 
 
-def stored_value(cell: Cell, value: float, first: int) -> str:
+def stored_value_text(cell: TableCell, value: float, first: int) -> str:
     """The worked value beside the stored one."""
     at = {"pair": cell.pair, "exponent": cell.exponent, "dimension": cell.dimension}
-    return sentences(
+    return join_sentences(
         say("Pair i = {pair}, exponent {exponent:.4f}: dimension {dimension} is its cosine.", **at)
         if cell.dimension % 2
         else say("Pair i = {pair}, exponent {exponent:.4f}: dimension {dimension} is its sine.", **at),
@@ -55,8 +52,8 @@ def stored_value(cell: Cell, value: float, first: int) -> str:
     )
 
 
-def waves(choice: TableChoice, lengths: np.ndarray) -> str:
-    if not choice.sinusoidal:
+def waves_text(choice: TableChoice, lengths: np.ndarray) -> str:
+    if not choice.is_sinusoidal:
         return say("A learned table has no wavelengths: each line is one dimension of it over position.")
     grows = (
         say("There is one pair, with a wavelength of 2π.")
@@ -74,10 +71,12 @@ def waves(choice: TableChoice, lengths: np.ndarray) -> str:
         pairs=len(lengths),
         positions=choice.positions,
     )
-    return sentences(grows, complete)
+    return join_sentences(grows, complete)
 
 
-def similarity(choice: TableChoice, cosine: bool, pair: tuple[int, int], value: float, profile: DistanceProfile) -> str:
+def similarity_text(
+    choice: TableChoice, cosine: bool, pair: tuple[int, int], value: float, profile: DistanceProfile
+) -> str:
     """The similarity of the two positions `pair`, and whether distance alone decides it, from the whole profile."""
     first, second = pair
     places = {"first": first, "second": second, "distance": abs(second - first), "value": value}
@@ -86,18 +85,18 @@ def similarity(choice: TableChoice, cosine: bool, pair: tuple[int, int], value: 
         if cosine
         else say("Positions {first} and {second}, {distance} apart: dot product {value:.3f}.", **places)
     )
-    even = choice.sinusoidal and choice.table.width % 2 == 0
-    if even and profile.spread <= ROUNDING * np.abs(profile.mean).max():
+    even = choice.is_sinusoidal and choice.table.width % 2 == 0
+    if even and profile.spread <= ROUNDING_TOLERANCE * np.abs(profile.mean).max():
         alike = say(
             "Along every diagonal it is the same, up to {spread:.1e}: the distance alone decides it.",
             spread=profile.spread,
         )
-        return sentences(said, alike)
-    return sentences(said, _why_not_by_distance(choice, profile.spread))
+        return join_sentences(said, alike)
+    return join_sentences(said, _explain_distance_spread(choice, profile.spread))
 
 
-def _why_not_by_distance(choice: TableChoice, spread: float) -> str:
-    if not choice.sinusoidal:
+def _explain_distance_spread(choice: TableChoice, spread: float) -> str:
+    if not choice.is_sinusoidal:
         return say(
             "Pairs at one distance differ by up to {spread:.2g}: a learned table knows more than distance.",
             spread=spread,
@@ -115,7 +114,7 @@ def _why_not_by_distance(choice: TableChoice, spread: float) -> str:
     )
 
 
-def uniqueness(found: Uniqueness, positions: int, first: int) -> str:
+def uniqueness_text(found: Uniqueness, positions: int, first: int) -> str:
     one, other = sorted(found.pair)
     of = {"positions": positions, "one": one + first, "other": other + first}
     if found.smallest == 0:
@@ -132,37 +131,37 @@ def uniqueness(found: Uniqueness, positions: int, first: int) -> str:
     )
 
 
-def rotation(choice: TableChoice, shift: int, error: float) -> str:
+def rotation_text(choice: TableChoice, shift: int, error: float) -> str:
     """Whether one matrix shifts every position, from the largest error of all positions and pairs."""
-    if not choice.sinusoidal:
+    if not choice.is_sinusoidal:
         return say(
             "A learned table does not turn: the matrix that shifts a sinusoidal table by {shift} misses this one by up "
             "to {error:.2f}.",
-            shift=number(shift),
+            shift=format_number(shift),
             error=error,
         )
     shifted = (
         say(
             "One matrix shifts every position by {shift}, wherever it stands: of all positions and pairs of this "
             "table, |M·PE(pos) − PE(pos + {shift})| is at most {error:.1e}.",
-            shift=number(shift),
+            shift=format_number(shift),
             error=error,
         )
-        if error <= ROUNDING
+        if error <= ROUNDING_TOLERANCE
         else say(
             "One matrix would shift every position by {shift}, but this way of computing the table rounds its angles "
             "or values: of all positions and pairs of this table, |M·PE(pos) − PE(pos + {shift})| is at most "
             "{error:.1e}.",
-            shift=number(shift),
+            shift=format_number(shift),
             error=error,
         )
     )
     odd = choice.table.width % 2
     without = say("The width is odd, so the last dimension is a sine without its cosine and is left out.")
-    return sentences(shifted, without if odd else "")
+    return join_sentences(shifted, without if odd else "")
 
 
-def precision(error: FormError, note: str) -> str:
+def precision_text(error: FormError, note: str) -> str:
     measured = say(
         "At most {largest:.1e} from the float64 formula, at position {position}, dimension {dimension}; {rms:.1e} on "
         "average (root mean square).",
@@ -171,10 +170,10 @@ def precision(error: FormError, note: str) -> str:
         dimension=error.dimension,
         rms=error.rms,
     )
-    return sentences(note, measured)
+    return join_sentences(note, measured)
 
 
-def three_vectors(parts: EmbeddingParts) -> str:
+def three_vectors_text(parts: EmbeddingParts) -> str:
     """What the vectors of the piece that is clicked are."""
     if parts.normalised:
         return say(
@@ -184,7 +183,7 @@ def three_vectors(parts: EmbeddingParts) -> str:
     return say("Click a piece to see its three vectors: the first two are added, the first layer reads the third.")
 
 
-def sentence(parts: EmbeddingParts) -> str:
+def embedding_lengths_text(parts: EmbeddingParts) -> str:
     tokens, encoding = (float(np.linalg.norm(one, axis=1).mean()) for one in (parts.tokens, parts.encoding))
     if parts.scale == 1:
         return say(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..components.bundle import HERE, bundle
+from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 
-HEAD = b"<head>"
+HEAD_TAG = b"<head>"
 
 
 class FirstScript:
@@ -19,8 +19,8 @@ class FirstScript:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        script = bundle(HERE / "history" / "begin.js").replace("</", "<\\/")
-        self._script = HEAD + f'<script type="module">{script}</script>'.encode()
+        script = bundle_scripts(COMPONENTS_FOLDER / "history" / "begin.js").replace("</", "<\\/")
+        self._script = HEAD_TAG + f'<script type="module">{script}</script>'.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (
@@ -45,7 +45,7 @@ class FirstScript:
                 body.extend(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                page = bytes(body).replace(HEAD, self._script, 1)
+                page = bytes(body).replace(HEAD_TAG, self._script, 1)
                 headers = MutableHeaders(scope=began[0])
                 headers["content-length"] = str(len(page))
                 for name in ("etag", "last-modified", "accept-ranges"):  # They are those of Streamlit's own file.

@@ -7,28 +7,23 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from model.interventions.changes import HeadChange, InterventionError, parse
-from model.language.say import listed, say
+from model.interventions.changes import HeadChange, InterventionError, parse_changes
+from model.language import join_items, say
 from model.untrusted_trace import OpenedTrace
-
-from ..ui.addresses.decode import CROSS, OWN
-from ..ui.addresses.pages import PAGES, TITLES
-from ..ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
-from ..ui.url_state.kinds import Choice, Number
-from . import guess
-from .live import obstacle, unheeded
-from .scenes import Mistake, Scene, Talk
+from viz.talk import scenes
+from viz.talk.scenes import Mistake, Scene, Talk, find_live_obstacle, list_ignored_parameters
+from viz.ui.address import ChoiceParameter, NumberParameter, Parameter
+from viz.ui.addresses.decode import DECODE_CROSS_HEAD, DECODE_OWN_HEAD
+from viz.ui.addresses.pages import PAGE_TITLES, PAGES
+from viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 
 if TYPE_CHECKING:
     from typing import Any
 
     from model.network.config import TransformerConfig
+    from viz.talk.attachments import AttachedFile
 
-    from ..ui.url_state.parameter import Parameter
-    from .beside import File
-
-
-FOR_TRACES, FOR_ARRAYS = ("explore",), ("masks",)
+TRACE_PAGES, ARRAYS_PAGES = ("explore",), ("masks",)
 """The pages that show a file beside a talk."""
 
 
@@ -44,8 +39,8 @@ class CheckedTalk:
     """Which scenes of the talk these are, from 0."""
 
 
-def check(
-    talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File] | None = None
+def check_talk(
+    talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, AttachedFile] | None = None
 ) -> CheckedTalk:
     """Hold every scene against the pages and the `models` there are, by name; the first is the default.
 
@@ -56,31 +51,36 @@ def check(
     shown, numbers = [], []
     beside = beside or {}
     for number, scene in enumerate(talk.scenes, 1):
-        missing = list(_missing_file(scene, beside) or _missing(scene, talk, models))
-        choices, problems = _guesses(scene, talk, models, beside)
-        others = (*_unknown(scene), *_unreadable_values(scene), *_live(scene, talk, models), *problems)
-        mistakes += [_mistake(number, scene, *one) for one in (*missing, *others)]
+        missing = list(_find_missing_file(scene, beside) or _find_missing_requirements(scene, talk, models))
+        choices, problems = _check_guesses(scene, talk, models, beside)
+        others = (
+            *_find_unknown_parameters(scene),
+            *_find_unreadable_values(scene),
+            *_find_live_problems(scene, talk, models),
+            *problems,
+        )
+        mistakes += [_build_mistake(number, scene, *one) for one in (*missing, *others)]
         if not missing:
-            shown.append(replace(scene, live=scene.live and not obstacle(scene), guess=choices))
+            shown.append(replace(scene, live=scene.live and not find_live_obstacle(scene), guess=choices))
             numbers.append(number - 1)
     return CheckedTalk(talk, tuple(mistakes), tuple(shown), tuple(numbers))
 
 
-def model_of(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> str:
+def find_scene_model(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> str:
     """The name of the model that a scene asks for; "" where there is none at all."""
     return scene.view.get(MODEL.name) or talk.model or next(iter(models), "")
 
 
-def _mistake(number: int, scene: Scene, key: str, text: str) -> Mistake:
+def _build_mistake(number: int, scene: Scene, key: str, text: str) -> Mistake:
     line = scene.lines.get(key, scene.lines.get("", 0))
     return Mistake(line, text if line else say("Scene {number}: {text}", number=number, text=text))
 
 
-def _missing_file(scene: Scene, beside: Collection[str]) -> list[tuple[str, str]]:
+def _find_missing_file(scene: Scene, beside: Collection[str]) -> list[tuple[str, str]]:
     """The file that the scene names and cannot show."""
-    for key, name, pages in (("trace", scene.trace, FOR_TRACES), ("arrays", scene.arrays, FOR_ARRAYS)):
+    for key, name, pages in (("trace", scene.trace, TRACE_PAGES), ("arrays", scene.arrays, ARRAYS_PAGES)):
         if name and scene.page not in pages:
-            there = listed(say(TITLES[page]) for page in pages)
+            there = join_items(say(PAGE_TITLES[page]) for page in pages)
             missing = say(
                 "The page {page} shows no {key} of a file, so the scene is left out; {there} does.",
                 page=scene.page,
@@ -98,7 +98,9 @@ def _missing_file(scene: Scene, beside: Collection[str]) -> list[tuple[str, str]
     return []
 
 
-def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Iterator[tuple[str, str]]:
+def _find_missing_requirements(
+    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]
+) -> Iterator[tuple[str, str]]:
     """What the scene cannot be shown without: the key that asks for it, and what to do."""
     if scene.page not in PAGES:
         yield (
@@ -106,24 +108,24 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | 
             say(
                 "There is no page {page!r}, so the scene is left out; use {pages}.",
                 page=scene.page,
-                pages=listed(PAGES),
+                pages=join_items(PAGES),
             ),
         )
         return
     if scene.trace or scene.arrays:  # which have heads of their own
         return
-    name = model_of(scene, talk, models)
+    name = find_scene_model(scene, talk, models)
     if name not in models:
         missing = say("There is no model {name!r}, so the scene is left out; there is none here yet.", name=name)
         if models:
             missing = say(
                 "There is no model {name!r}, so the scene is left out; models here: {there}.",
                 name=name,
-                there=listed(models),
+                there=join_items(models),
             )
         yield "view.model", missing
         return
-    for key, kind, layer, head in _heads(scene):
+    for key, kind, layer, head in _list_scene_heads(scene):
         config = models[name]
         if config is None:  # whose heads are not known before it is loaded
             continue
@@ -143,24 +145,24 @@ def _missing(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | 
                 ),
             )
     try:
-        parse(scene.view.get(CHANGES.name, ""))
+        parse_changes(scene.view.get(CHANGES.name, ""))
     except InterventionError as error:
         yield "view.changes", str(error)
 
 
-def _heads(scene: Scene) -> Iterator[tuple[str, str, int, int]]:
+def _list_scene_heads(scene: Scene) -> Iterator[tuple[str, str, int, int]]:
     """Every head a scene names: the key, the kind of attention, layer and head from 1."""
     view = scene.view
     if {LAYER.name, HEAD.name} & view.keys():
         key = HEAD.name if HEAD.name in view else LAYER.name
-        layer, head = (_number(view.get(one.name, "1")) for one in (LAYER, HEAD))
+        layer, head = (_parse_number(view.get(one.name, "1")) for one in (LAYER, HEAD))
         yield f"view.{key}", KIND.value_of(view.get(KIND.name, "")), layer, head
-    for one, kind in ((CROSS, "cross"), (OWN, "decoder")):
+    for one, kind in ((DECODE_CROSS_HEAD, "cross"), (DECODE_OWN_HEAD, "decoder")):
         first, dot, second = view.get(one.name, "").partition(".")
         if dot and scene.page == "decode":
-            yield f"view.{one.name}", kind, _number(first), 1 if second == "mean" else _number(second)
+            yield f"view.{one.name}", kind, _parse_number(first), 1 if second == "mean" else _parse_number(second)
     try:
-        changes = parse(view.get(CHANGES.name, ""))
+        changes = parse_changes(view.get(CHANGES.name, ""))
     except InterventionError:
         return
     for change in changes:
@@ -168,7 +170,7 @@ def _heads(scene: Scene) -> Iterator[tuple[str, str, int, int]]:
             yield "view.changes", change.kind, change.layer + 1, change.head + 1
 
 
-def _unknown(scene: Scene) -> Iterator[tuple[str, str]]:
+def _find_unknown_parameters(scene: Scene) -> Iterator[tuple[str, str]]:
     known = PAGES[scene.page].parameters if scene.page in PAGES else scene.view
     for name in scene.view:
         if name not in known:
@@ -176,38 +178,38 @@ def _unknown(scene: Scene) -> Iterator[tuple[str, str]]:
                 "The page {page} knows no {name!r}, so it is passed over; it knows {there}.",
                 page=scene.page,
                 name=name,
-                there=listed(sorted(known)),
+                there=join_items(sorted(known)),
             )
             yield f"view.{name}", unknown
 
 
-def _unreadable_values(scene: Scene) -> Iterator[tuple[str, str]]:
+def _find_unreadable_values(scene: Scene) -> Iterator[tuple[str, str]]:
     """Values that the page cannot read: the key, what it can read, and the nearest of it."""
     known = PAGES[scene.page].parameters if scene.page in PAGES else {}
     for name, value in scene.view.items():
         if name not in known or known[name].understands([value]):
             continue
-        yield f"view.{name}", _unreadable(name, value, scene.page, known[name])
+        yield f"view.{name}", _explain_unreadable_value(name, value, scene.page, known[name])
 
 
-def _unreadable(name: str, value: str, page: str, one: Parameter[Any]) -> str:
+def _explain_unreadable_value(name: str, value: str, page: str, one: Parameter[Any]) -> str:
     facts = {"name": name, "value": value[:60], "page": page}
-    if isinstance(one, Choice):
+    if isinstance(one, ChoiceParameter):
         options = [one.write(option) for option in one.options]
         near = get_close_matches(value, options, 1)
         if near:
             return say(
                 "{name} = {value!r} means nothing on the page {page}: it is one of {options}; {near!r} is nearest.",
-                options=listed(options),
+                options=join_items(options),
                 near=near[0],
                 **facts,
             )
         return say(
             "{name} = {value!r} means nothing on the page {page}: it is one of {options}.",
-            options=listed(options),
+            options=join_items(options),
             **facts,
         )
-    if isinstance(one, Number):
+    if isinstance(one, NumberParameter):
         return say(
             "{name} = {value!r} means nothing on the page {page}: it is a number from {low:g} to {high:g}.",
             low=one.low,
@@ -221,47 +223,49 @@ def _unreadable(name: str, value: str, page: str, one: Parameter[Any]) -> str:
     )
 
 
-def _live(scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]) -> Iterator[tuple[str, str]]:
+def _find_live_problems(
+    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]
+) -> Iterator[tuple[str, str]]:
     """What a scene that is to take sentences cannot do with them, all of it or in the file."""
     if not scene.live or scene.page not in PAGES:
         return
-    if reason := obstacle(scene):
+    if reason := find_live_obstacle(scene):
         yield "live", say("The scene takes no sentences and shows its own: {reason}.", reason=reason)
         return
-    name = model_of(scene, talk, models)
+    name = find_scene_model(scene, talk, models)
     if models.get(name, ()) is None:
         yield (
             "live",
             say("{name} is no model that a file can hold: in One file the scene shows its own sentence.", name=name),
         )
-    for one in unheeded(scene):
+    for one in list_ignored_parameters(scene):
         yield (
             f"view.{one}",
             say("In One file, sentences that are typed into this scene are shown without {name}.", name=one),
         )
 
 
-def network_of(
-    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File]
+def find_scene_network(
+    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, AttachedFile]
 ) -> TransformerConfig | OpenedTrace | None:
     """What says which heads a scene has: the trace that it shows, or the model that it asks for."""
     file = beside.get(scene.trace)
-    return file if isinstance(file, OpenedTrace) else models.get(model_of(scene, talk, models))
+    return file if isinstance(file, OpenedTrace) else models.get(find_scene_model(scene, talk, models))
 
 
-def _guesses(
-    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, File]
+def _check_guesses(
+    scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, AttachedFile]
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """What the audience can choose among, and what is wrong with the rest."""
-    network = network_of(scene, talk, models, beside)
-    found = {choice: guess.problem(choice, scene, network) for choice in scene.guess}
+    network = find_scene_network(scene, talk, models, beside)
+    found = {choice: scenes.find_choice_problem(choice, scene, network) for choice in scene.guess}
     choices = tuple(choice for choice, problem in found.items() if not problem)
     problems = [("guess", problem) for problem in found.values() if problem]
-    if scene.guess and len(choices) < guess.FEWEST:
-        few = say("It takes {fewest} choices to guess, so the scene asks nothing.", fewest=guess.FEWEST)
+    if scene.guess and len(choices) < scenes.FEWEST_CHOICES:
+        few = say("It takes {fewest} choices to guess, so the scene asks nothing.", fewest=scenes.FEWEST_CHOICES)
         return (), [*problems, ("guess", few)]
     return choices, problems
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0

@@ -1,94 +1,116 @@
-"""The scenes of a talk side by side with the one that is edited: order, title, notes, what is hidden, the view."""
+"""The editor of a talk: its scenes and their fields, opening and saving it, and adding the current view."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.language.say import say, sentences, to_say
-from viz.components.scene_pictures import scene_pictures
-from viz.ui import theme, widgets
-from viz.ui.captions import caption, plain
-
-from . import guess, session
-from .checks import network_of
-from .live import obstacle
-from .scenes import LONGEST, MOST_SCENES, PARTS, PARTS_OF, Mistake, Scene, Talk
-from .talk_file import read, write_view
+from model.language import join_items, join_sentences, say, to_say
+from model.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace
+from viz.figures.look import KIND_NAMES
+from viz.talk import attachments, scenes, session
+from viz.talk.attachments import AttachedFile
+from viz.talk.checks import CheckedTalk, find_scene_network
+from viz.talk.file import LONGEST_TALK_FILE, format_talk, format_view, parse_talk
+from viz.talk.scenes import (
+    LONGEST_TEXTS,
+    MOST_SCENES,
+    PARTS_BY_PAGE,
+    SCENE_PARTS,
+    Mistake,
+    Scene,
+    Talk,
+    find_live_obstacle,
+)
+from viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run
+from viz.traces.session import get_open_trace as current_trace
+from viz.traces.upload_store import UploadStoreError
+from viz.ui import controls, style
+from viz.ui.address import AddressPage
+from viz.ui.addresses import masks
+from viz.ui.addresses.pages import PAGE_TITLES
+from viz.ui.addresses.shared import MODEL, SENTENCE
+from viz.ui.words import draw_caption, escape_markdown
+from viz.web.stage import draw_scene_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from model.network.config import TransformerConfig
-    from model.untrusted_trace import OpenedTrace
 
-    from .beside import File
+# The scenes of a talk side by side with the one that is edited: order, title, notes, what is hidden, the view.
 
-STYLE = Path(__file__).parent / "talk.css"
-LIVE = to_say("Live: sentences from the audience are translated")
+
+TALK_STYLE = Path(__file__).parent / "talk.css"
+LIVE_LABEL = to_say("Live: sentences from the audience are translated")
 LIVE_HELP = to_say(
     "On stage by this app; in One file by the model itself, which then stands in the file and makes it larger."
 )
-GUESS = to_say("Guess first: among what the audience chooses")
+GUESS_LABEL = to_say("Guess first: among what the audience chooses")
 GUESS_HELP = to_say(
     "Two to nine parts of the picture. On stage the keys 1 to 9, or clicks, count the guesses; the next key shows "
     "them. Cover what would tell with “Hidden until the next key”."
 )
-VIEW_ROWS = 190
+VIEW_FIELD_HEIGHT = 190
 """Pixels of the field that holds a view."""
 
 
-def scenes(
+def draw_scene_editor(
     talk: Talk,
     models: Mapping[str, TransformerConfig | None],
-    beside: Mapping[str, File],
+    beside: Mapping[str, AttachedFile],
     drawn: Mapping[int, Mapping[str, Any]],
 ) -> None:
     """The list on the left, the chosen scene on the right; `drawn` are those that can be shown, by number from 0."""
     if not talk.scenes:
-        caption(say("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk."))
+        draw_caption(say("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk."))
         return
-    at = min(session.current(), len(talk.scenes) - 1)
+    at = min(session.get_scene_index(), len(talk.scenes) - 1)
     left, right = st.columns([0.36, 0.64], gap="large")
     with left:
         st.session_state["scene-choice"] = at
-        widgets.offer(
+        controls.draw_choice(
             st.radio,
             say("Scenes"),
             range(len(talk.scenes)),
-            format_func=lambda one: f"{one + 1} {plain(talk.scenes[one].title)}",
+            format_func=lambda one: f"{one + 1} {escape_markdown(talk.scenes[one].title)}",
             key="scene-choice",
             label_visibility="collapsed",
-            on_change=_choose,
+            on_change=_choose_scene,
         )
     with right:
-        _moves(at, len(talk.scenes))
-        _pictures(at, talk, drawn)
-        _fields(at, talk.scenes[at], network_of(talk.scenes[at], talk, models, beside))
+        _draw_move_buttons(at, len(talk.scenes))
+        _draw_scene_pictures(at, talk, drawn)
+        _draw_scene_fields(at, talk.scenes[at], find_scene_network(talk.scenes[at], talk, models, beside))
 
 
-def _pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, Any]]) -> None:
+def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, Any]]) -> None:
     """The chosen scene, on which its parts are hidden and left out, and a small picture of each in the list."""
     pictured = [drawn.get(number) for number in range(len(talk.scenes))]
-    there = PARTS_OF.get(talk.scenes[at].page, ())
+    there = PARTS_BY_PAGE.get(talk.scenes[at].page, ())
 
     def keep(hide: Sequence[str], omit: Sequence[str]) -> None:
         scene, changed = talk.scenes[at], {"hide": hide, "omit": omit}
-        kept = {name: tuple(part for part in PARTS if part in now) for name, now in changed.items()}
+        kept = {name: tuple(part for part in SCENE_PARTS if part in now) for name, now in changed.items()}
         if kept != {name: getattr(scene, name) for name in kept}:
-            session.edit(at, **kept)
-            session.renew()
+            session.edit_scene(at, **kept)
+            session.refresh_fields()
 
-    scene_pictures("scene-choice", pictured, at, theme.scheme(), {part: say(part) for part in there}, keep)
-
-
-def _choose() -> None:
-    session.choose(st.session_state["scene-choice"])
+    draw_scene_pictures(
+        "scene-choice", pictured, at, style.get_colour_scheme(), {part: say(part) for part in there}, keep
+    )
 
 
-def _moves(at: int, count: int) -> None:
+def _choose_scene() -> None:
+    session.choose_scene(st.session_state["scene-choice"])
+
+
+def _draw_move_buttons(at: int, count: int) -> None:
     """Buttons that change the order of the scenes, or how many there are."""
 
     def button(name: str, what: str, possible: bool, change: Callable[[list[Scene]], int]) -> None:
@@ -98,7 +120,7 @@ def _moves(at: int, count: int) -> None:
             key=f"scene-{what}",
             type="tertiary",
             disabled=not possible,
-            on_click=session.rearrange,
+            on_click=session.rearrange_scenes,
             args=arguments,
         )
 
@@ -125,24 +147,26 @@ def _moves(at: int, count: int) -> None:
         button(say("Delete"), "delete", True, delete)
 
 
-def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | None) -> None:
+def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | None) -> None:
     """The scene's own fields; each change is kept at once."""
-    revision = f"{session.revision()}-{at}"
+    revision = f"{session.get_revision()}-{at}"
 
     def keep(name: str) -> None:
         value = st.session_state[f"scene-{name}-{revision}"]
         kept = value.strip() if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-        session.edit(at, **{name: kept})
+        session.edit_scene(at, **{name: kept})
 
     def line(name: str, label: str, hint: str) -> None:
         key = f"scene-{name}-{revision}"
-        st.text_input(label, getattr(scene, name), LONGEST[name], key, placeholder=hint, on_change=keep, args=(name,))
+        st.text_input(
+            label, getattr(scene, name), LONGEST_TEXTS[name], key, placeholder=hint, on_change=keep, args=(name,)
+        )
 
     def parts(name: str, label: str) -> None:
         key = f"scene-{name}-{revision}"
         chosen = list(getattr(scene, name))
-        there = [part for part in PARTS if part in PARTS_OF.get(scene.page, PARTS) or part in chosen]
-        widgets.offer(
+        there = [part for part in SCENE_PARTS if part in PARTS_BY_PAGE.get(scene.page, SCENE_PARTS) or part in chosen]
+        controls.draw_choice(
             st.multiselect,
             label,
             there,
@@ -161,7 +185,7 @@ def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | No
         say("Notes"),
         scene.notes,
         190,
-        LONGEST["notes"],
+        LONGEST_TEXTS["notes"],
         key,
         placeholder=say("What you say"),
         on_change=keep,
@@ -172,39 +196,246 @@ def _fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | No
         parts("hide", say("Hidden until the next key"))
     with right:
         parts("omit", say("Left out"))
-    if choices := list(dict.fromkeys([*scene.guess, *guess.parts(scene, network)])):
-        more: dict[str, Any] = {"max_selections": guess.MOST, "placeholder": say("Nothing"), "help": say(GUESS_HELP)}
+    if choices := list(dict.fromkeys([*scene.guess, *scenes.list_guess_parts(scene, network)])):
+        more: dict[str, Any] = {
+            "max_selections": scenes.MOST_CHOICES,
+            "placeholder": say("Nothing"),
+            "help": say(GUESS_HELP),
+        }
         key = f"scene-guess-{revision}"
         more["format_func"] = scene.said
-        widgets.offer(
-            st.multiselect, say(GUESS), choices, list(scene.guess), key=key, on_change=keep, args=("guess",), **more
+        controls.draw_choice(
+            st.multiselect,
+            say(GUESS_LABEL),
+            choices,
+            list(scene.guess),
+            key=key,
+            on_change=keep,
+            args=("guess",),
+            **more,
         )
-    if scene.live or not obstacle(scene):
-        st.toggle(say(LIVE), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep, args=("live",))
-    _view(at, scene, revision)
+    if scene.live or not find_live_obstacle(scene):
+        st.toggle(say(LIVE_LABEL), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep, args=("live",))
+    _draw_view_field(at, scene, revision)
 
 
-def _view(at: int, scene: Scene, revision: str) -> None:
+def _draw_view_field(at: int, scene: Scene, revision: str) -> None:
     """The page and its address, as they stand in the file."""
     key = f"scene-view-{revision}"
 
     def keep() -> None:
-        found, mistakes = _scene_of(st.session_state[key])
+        found, mistakes = _parse_scene(st.session_state[key])
         st.session_state["view-mistakes"] = (revision, mistakes)
         if found and not mistakes:
-            session.edit(at, page=found.page, view=found.view, lines={})
+            session.edit_scene(at, page=found.page, view=found.view, lines={})
 
     with st.expander(say("The view"), key="scene-view"):
-        st.text_area(say("As it stands in the file"), write_view(scene), VIEW_ROWS, key=key, on_change=keep)
+        st.text_area(say("As it stands in the file"), format_view(scene), VIEW_FIELD_HEIGHT, key=key, on_change=keep)
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
         for one in mistakes if of == revision else ():
-            st.error(plain(sentences(str(one), say("The view stays as it was."))))
-        caption(say("The names are those in the page's address. To change a view by hand, open it and add it again."))
-    model = session.talk()[0].model
+            st.error(escape_markdown(join_sentences(str(one), say("The view stays as it was."))))
+        draw_caption(
+            say("The names are those in the page's address. To change a view by hand, open it and add it again.")
+        )
+    model = session.get_talk()[0].model
     st.link_button(say("Open this view"), scene.address(model), type="tertiary")
 
 
-def _scene_of(source: str) -> tuple[Scene | None, tuple[Mistake, ...]]:
-    talk, mistakes = read(f"[[scene]]\n{source}")
+def _parse_scene(source: str) -> tuple[Scene | None, tuple[Mistake, ...]]:
+    talk, mistakes = parse_talk(f"[[scene]]\n{source}")
     moved = tuple(Mistake(max(one.line - 1, 1), one.text) for one in mistakes)
     return (talk.scenes[0] if talk.scenes else None), moved
+
+
+# The view on the screen, made the next scene of the visitor's talk.
+
+
+MODEL_PARAMETERS = (MODEL.name, SENTENCE.name, "changes")
+"""Of the address of Explore, what says nothing of an opened trace."""
+PASTED_FILE_NAME = "pasted.txt"
+"""What arrays that were pasted are called beside a talk."""
+LONGEST_TITLE_SENTENCE = 60
+"""Characters of a sentence that a scene's first title has."""
+
+
+def draw_add_view_button(page: AddressPage) -> None:
+    """A quiet button in the header that makes the view on the screen the next scene of the visitor's talk."""
+    with st.container(key="add-view"):
+        what = say("Make this view the next scene of your talk (page Talk)")
+        st.button(say("Add to talk"), key="add-this-view", type="tertiary", help=what, on_click=_add_view, args=(page,))
+
+
+def _add_view(page: AddressPage) -> None:
+    """Add the view as a scene, with the file that it shows kept beside the talk; or say why it cannot be one."""
+    mine, mistakes = st.session_state.get("talk") or (Talk(say(session.OWN_TALK_TITLE)), ())
+    if problem := _explain_refusal(page.name, len(mine.scenes)):
+        st.toast(problem)
+        return
+    opened = current_trace() if page.name == "explore" else None
+    try:
+        trace = attachments.attach_trace(opened) if opened else ""
+        arrays = "".join(attachments.attach_arrays(*one) for one in _collect_judged_arrays(page.name))
+    except (UploadStoreError, ValueError) as error:
+        st.toast(escape_markdown(str(error)))
+        return
+    scene = _build_scene(page, opened, trace, arrays)
+    session.set_talk(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
+    file = trace or arrays
+    kept = say("{file} is kept beside it: Save on the page Talk hands out both as a zip.", file=file) if file else ""
+    number = len(mine.scenes) + 1
+    said = say("Scene {number} of your talk. Give it a title and notes on the page Talk.", number=number)
+    st.toast(escape_markdown(join_sentences(said, kept)))
+
+
+def _build_scene(page: AddressPage, opened: OpenedTrace | None, trace: str, arrays: str) -> Scene:
+    carried = () if trace or arrays else (MODEL, SENTENCE)
+    left_out = MODEL_PARAMETERS if trace else (masks.MASKS_SOURCE.name,) if arrays else ()
+    view = {one.name: st.session_state[one.key] for one in carried if st.session_state.get(one.key)}
+    view |= {name: value for name, value in page.current_view().items() if name not in left_out}
+    source = opened.drawable.source if opened else view.get(SENTENCE.name, arrays)
+    return Scene(_build_scene_title(page.name, view, source), page.name, view, trace=trace, arrays=arrays)
+
+
+def _explain_refusal(page: str, scenes: int) -> str:
+    """Why the view cannot become a scene; "" where it can."""
+    if scenes >= MOST_SCENES:
+        return say("A talk has at most {most} scenes: save this one and begin another.", most=MOST_SCENES)
+    if has_opened_training(page):
+        return say("A scene is an address or a file: a training that was opened is neither.")
+    if not _is_judge_view(page) or masks.MASKS_SOURCE.get() == "build" or len(_collect_judged_arrays(page)) == 1:
+        return ""
+    if _collect_judged_arrays(page):
+        return say("A scene shows one file: take the other uploads away, or open each on the page Talk.")
+    if masks.MASKS_SOURCE.get() == "opened trace":
+        return say("A scene shows an opened trace on Explore: add it to the talk there.")
+    return say("There is no mask to show yet: paste, upload or build one first.")
+
+
+def has_opened_training(page: str) -> bool:
+    """Whether the page shows the traces of a training that the visitor opened: no scene holds them."""
+    return page == "training" and get_open_run() is not None
+
+
+def _is_judge_view(page: str) -> bool:
+    return page == "masks" and masks.MASKS_PART.get() == "judge"
+
+
+def _collect_judged_arrays(page: str) -> list[tuple[str, bytes]]:
+    """What the page Masks judges of the visitor's own, as files: name and bytes of each. What was pasted is a text."""
+    if not _is_judge_view(page):
+        return []
+    if masks.MASKS_SOURCE.get() == "paste":
+        text = str(st.session_state.get(PASTED_MASK_KEY) or "").strip()
+        return [(PASTED_FILE_NAME, text.encode())] if text else []
+    uploaded = st.session_state.get(UPLOADED_MASKS_KEY) if masks.MASKS_SOURCE.get() == "upload" else None
+    return [(one.name, bytes(one.getbuffer())) for one in uploaded or []]
+
+
+def _build_scene_title(page: str, view: dict[str, str], source: str) -> str:
+    """What a scene is called until it is given a title: its sentence and what is seen of it."""
+    chosen = (view.get(name, "") for name in ("view", "plot", "move", "why", "method"))
+    what = view.get("part") or next(filter(None, chosen), "")
+    fault = view.get("fault", "").replace("-", " ")
+    kind = KIND_NAMES.get(view.get("kind", ""), "")
+    layer, head = view.get("layer", 1), view.get("head", 1)
+    place = say("layer {layer}, head {head}", layer=layer, head=head) if {"layer", "head"} & view.keys() else ""
+    parts = (say(PAGE_TITLES[page]), what and say(what), fault, kind and say(kind), place)
+    seen = join_items(filter(None, parts))
+    shown = source if len(source) <= LONGEST_TITLE_SENTENCE else f"{source[: LONGEST_TITLE_SENTENCE - 1]}…"
+    return say("“{sentence}” · {seen}", sentence=shown, seen=seen) if shown else seen
+
+
+# A talk opened and saved, what is wrong with it, and the two talks one can begin with.
+
+
+MOST_LISTED_MISTAKES = 12
+"""Mistakes that are shown at once."""
+
+
+def draw_title_field(talk: Talk) -> None:
+    """The talk's title, to be changed where it stands."""
+    key = f"talk-title-{session.get_revision()}"
+
+    def keep() -> None:
+        session.rename_talk(st.session_state[key].strip() or say(session.OWN_TALK_TITLE))
+
+    st.text_input(
+        say("Title of the talk"), talk.title, LONGEST_TEXTS["title"], key, label_visibility="collapsed", on_change=keep
+    )
+
+
+def draw_talk_menu(talk: Talk) -> None:
+    """Undo, open, save, begin anew."""
+    st.button(
+        say("Undo"), key="talk-undo", type="tertiary", disabled=not session.can_undo(), on_click=session.undo_change
+    )
+    # Keyed by the revision, so that the menu closes once a talk is open.
+    with st.popover(say("Open"), type="tertiary", key=f"talk-open-{session.get_revision()}"):
+        key = f"talk-file-{session.get_revision()}"
+        label = say("A talk (TOML), with its traces and masks beside it or all in a zip")
+        more: dict[str, Any] = {"accept_multiple_files": True, "type": attachments.UPLOAD_ENDINGS}
+        controls.file_uploader(label, MAX_FILE_MEGABYTES, key=key, on_change=_open_files, **more)
+        st.button(
+            say("The talk that ships with the app"), key="talk-shipped", on_click=_open_shipped_talk, width="stretch"
+        )
+        empty = Talk(say(session.OWN_TALK_TITLE))
+        st.button(say("An empty talk"), key="talk-empty", on_click=session.set_talk, args=(empty,), width="stretch")
+    name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
+    there = attachments.get_attached_files() if attachments.list_named_files(talk) else {}
+    kind = (".zip", "application/zip") if there else (".toml", "application/toml")
+    data = partial(attachments.pack_talk, talk, there) if there else format_talk(talk)
+    file = f"{name}{kind[0]}"
+    st.download_button(say("Save"), data, file, kind[1], key="talk-save", type="tertiary", on_click="ignore")
+
+
+def draw_mistakes(checked: CheckedTalk, reading: tuple[Mistake, ...]) -> None:
+    """Every mistake with its line and what to do; the scenes without one can be shown all the same."""
+    if problem := st.session_state.pop("talk-problem", None):
+        st.error(escape_markdown(problem))
+    found = sorted((*reading, *checked.mistakes), key=lambda one: one.line)
+    if not found:
+        return
+    lines = [f"- {escape_markdown(str(one))}" for one in found[:MOST_LISTED_MISTAKES]]
+    if len(found) > MOST_LISTED_MISTAKES:
+        lines.append(f"- {say('and {count} more', count=len(found) - MOST_LISTED_MISTAKES)}")
+    ready = say(
+        "{shown} of the {count} scenes that could be read can be shown.",
+        shown=len(checked.shown),
+        count=len(checked.talk.scenes),
+    )
+    st.warning("\n".join([*lines, "", ready]))
+
+
+def _open_files() -> None:
+    """Open the talk among the files that were brought; files without one are kept beside the talk that is open."""
+    given = st.session_state[f"talk-file-{session.get_revision()}"]
+    if not given:
+        return
+    found, problems = attachments.unpack_files((file.name, file.getvalue()) for file in given)
+    talks = [name for name in found if name.lower().endswith(attachments.TALK_ENDING)]
+    problems += attachments.attach_files({name: data for name, data in found.items() if name not in talks})
+    if len(talks) > 1:
+        problems.append(say("There are {count} talks; {name} is opened.", count=len(talks), name=talks[0]))
+    opened = _read_talk_file(talks[0], found[talks[0]], problems) if talks else session.get_talk()
+    if opened:
+        session.set_talk(*opened, at=0)
+    if problems:
+        st.session_state["talk-problem"] = join_sentences(*problems)
+
+
+def _read_talk_file(name: str, data: bytes, problems: list[str]) -> tuple[Talk, tuple[Mistake, ...]] | None:
+    """The talk in a file; None, with what is wrong added to `problems`, where it is none."""
+    if len(data) > LONGEST_TALK_FILE:
+        most = LONGEST_TALK_FILE // 1024
+        problems.append(say("{name} is larger than {most} kB, so it is no talk.", name=name, most=most))
+        return None
+    try:
+        return parse_talk(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        problems.append(say("Line {line}: {name} is not text in UTF-8; save it as such.", line=line, name=name))
+        return None
+
+
+def _open_shipped_talk() -> None:
+    session.set_talk(*session.load_shipped_talk(), at=0)

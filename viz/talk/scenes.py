@@ -1,21 +1,45 @@
-"""What a talk is: scenes, each a view of a page and what is said to it.
-
-:mod:`viz.talk.talk_file` reads and writes the file of a talk. Nothing here knows a model; what a scene asks of one is
-checked in :mod:`viz.talk.checks`.
-"""
+"""The data classes of a talk, what a scene lets the audience guess, and which scenes take sentences."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from model.language.say import say, to_say
+from model.language import join_items, say, to_say
+from model.text.words import split_words
+from model.untrusted_trace import OpenedTrace
+from viz.figures.look import Look, Palette
+from viz.ui.address import Parameter
+from viz.ui.addresses.decode import (
+    DECODE_BEAM_WIDTH,
+    DECODE_CROSS_HEAD,
+    DECODE_LENGTH_PENALTY,
+    DECODE_METHOD,
+    DECODE_OWN_HEAD,
+    DECODE_STEP,
+    DECODE_STOP_EARLY,
+    DECODE_TREE_PATH,
+)
+from viz.ui.addresses.explore import EXPLORE_HEAD_ORDER, EXPLORE_VIEW
+from viz.ui.addresses.masks import GALLERY_VIEWS, MASKS_PART
+from viz.ui.addresses.pages import PAGES
+from viz.ui.addresses.pins import PIN
+from viz.ui.addresses.shared import CHANGES, COLOURS, HEAD, KIND, LANGUAGE, LAYER, MODEL, SCALE, SENTENCE
 
-from ..ui.addresses.shared import LANGUAGE
+if TYPE_CHECKING:
+    from model.network.config import TransformerConfig
 
-PARTS = {
+# What a talk is: scenes, each a view of a page and what is said to it.
+#
+# :mod:`viz.talk.file` reads and writes the file of a talk. Nothing here knows a model; what a scene asks of one
+# is checked in :mod:`viz.talk.checks`.
+
+
+SCENE_PARTS = {
     to_say("sentence"): "the sentence",
     to_say("translation"): "its translation",
     to_say("heads"): "the overview of all heads",
@@ -34,7 +58,7 @@ PARTS = {
     ): "which picture of a fault is the broken one: their names and the colour of what is wrong",
 }
 """What a scene can hide until the next key, or leave out."""
-PARTS_OF: Mapping[str, tuple[str, ...]] = {
+PARTS_BY_PAGE: Mapping[str, tuple[str, ...]] = {
     "explore": ("sentence", "translation", "heads", "picture"),
     "decode": ("sentence", "next token", "attention", "matrix", "candidates", "player", "decoding", "tree", "best"),
     "why": ("sentence", "translation", "picture"),
@@ -45,7 +69,7 @@ PARTS_OF: Mapping[str, tuple[str, ...]] = {
 }
 """Which of these a page has."""
 MOST_SCENES = 99
-LONGEST = {"title": 200, "point": 300, "notes": 8000, "page": 60, "trace": 120, "arrays": 120}
+LONGEST_TEXTS = {"title": 200, "point": 300, "notes": 8000, "page": 60, "trace": 120, "arrays": 120}
 """Characters of each text."""
 
 
@@ -66,13 +90,13 @@ class Scene:
     omit: tuple[str, ...] = ()
     """Members of PARTS that are not shown at all."""
     live: bool = False
-    """Whether it takes sentences from the audience, see :mod:`viz.talk.live`."""
+    """Whether it takes sentences from the audience, see :mod:`viz.talk.scenes`."""
     trace: str = ""
-    """The name of a saved trace beside the talk that the scene shows (:mod:`viz.talk.beside`)."""
+    """The name of a saved trace beside the talk that the scene shows (:mod:`viz.talk.attachments`)."""
     arrays: str = ""
     """The name of a file with a mask or weights beside the talk, for the page Masks."""
     guess: tuple[str, ...] = ()
-    """Parts of the picture among which the audience chooses before the next key, see :mod:`viz.talk.guess`."""
+    """Parts of the picture among which the audience chooses before the next key, see :mod:`viz.talk.scenes`."""
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Where its keys stand in the file it was read from, from 1; "" is its first line."""
 
@@ -128,3 +152,167 @@ class Mistake:
 
     def __str__(self) -> str:
         return say("Line {line}: {text}", line=self.line, text=self.text) if self.line else self.text
+
+
+# What a scene lets the audience guess: parts of its picture, which are words, heads, or one picture of two.
+
+
+if TYPE_CHECKING:
+    SceneNetwork = TransformerConfig | OpenedTrace | None
+
+FEWEST_CHOICES, MOST_CHOICES = 2, 9
+"""Choices: the keys 1 to 9 count them."""
+LONGEST_CHOICE = 40
+"""Characters of a choice."""
+GALLERY_SIDES = (to_say("left"), to_say("right"))
+"""The two pictures of a fault in the gallery: broken and fixed."""
+SENTENCE_PAGES = ("explore", "decode", "why", "positions", "training")
+HEAD_PAGES = ("explore",)
+GUESSED_HEAD_PATTERN = re.compile(r"[1-9]\d?\.[1-9]\d?")
+_MOST_LISTED_PARTS = 12
+
+
+def list_guess_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
+    """What can be chosen among in the picture of a scene, in reading order: its words, then its heads ("2.5").
+
+    `network` says which heads there are: of the model that the scene asks for, or of the trace that it shows; of None
+    no heads are known.
+    """
+    if scene.page == "masks":
+        return GALLERY_SIDES if MASKS_PART.value_of(scene.view.get(MASKS_PART.name, "")) in GALLERY_VIEWS else ()
+    words = _split_words(_get_scene_sentence(scene, network)) if scene.page in SENTENCE_PAGES else []
+    layers, heads = _count_heads(scene, network) if scene.page in HEAD_PAGES else (0, 0)
+    named = [f"{layer + 1}.{head + 1}" for layer in range(layers) for head in range(heads)]
+    return tuple(dict.fromkeys([*words, *named]))
+
+
+def build_click_data(scene: Scene, network: SceneNetwork) -> dict[str, Any]:
+    """What tells in the browser which choice of a scene a click in its picture hits (presenter/chosen.js)."""
+    return {
+        "choices": scene.guess,
+        "sentence": _get_scene_sentence(scene, network) if scene.page in SENTENCE_PAGES else "",
+    }
+
+
+def is_picture_part(choice: str, scene: Scene, network: SceneNetwork) -> bool:
+    """Whether the picture of a scene has this word, or these words behind each other, or this head.
+
+    Where no heads are known, any may be.
+    """
+    known = list_guess_parts(scene, network)
+    if choice in known or (network is None and scene.page in HEAD_PAGES and GUESSED_HEAD_PATTERN.fullmatch(choice)):
+        return True
+    there, wanted = (_split_words(text) for text in (_get_scene_sentence(scene, network), choice))
+    inside = (there[at : at + len(wanted)] == wanted for at in range(len(there)))
+    return scene.page in SENTENCE_PAGES and bool(wanted) and any(inside)
+
+
+def find_choice_problem(choice: str, scene: Scene, network: SceneNetwork) -> str:
+    """Why a scene cannot ask for this choice, with the nearest that it can; "" where it can."""
+    if is_picture_part(choice, scene, network):
+        return ""
+    known = list_guess_parts(scene, network)
+    if not known:
+        return say(
+            "{choice!r} is no part of this picture, and it is passed over; guess words of the view's sentence, heads "
+            "on Explore, or left and right in the gallery.",
+            choice=choice,
+        )
+    near = get_close_matches(choice, known, 1)
+    has = join_items([*known[:_MOST_LISTED_PARTS], *(["..."] if len(known) > _MOST_LISTED_PARTS else [])])
+    if near:
+        return say(
+            "There is no {choice!r} in the picture to guess, and it is passed over; {near!r} is nearest; it has {has}.",
+            choice=choice,
+            near=near[0],
+            has=has,
+        )
+    return say(
+        "There is no {choice!r} in the picture to guess, and it is passed over; it has {has}.", choice=choice, has=has
+    )
+
+
+def _get_scene_sentence(scene: Scene, network: SceneNetwork) -> str:
+    if isinstance(network, OpenedTrace):
+        return network.drawable.source
+    return SENTENCE.value_of(scene.view.get(SENTENCE.name, ""))
+
+
+def _split_words(text: str) -> list[str]:
+    """The words of a text without the marks between them."""
+    return [word.strip() for word in split_words(text) if any(map(str.isalnum, word))]
+
+
+def _count_heads(scene: Scene, network: SceneNetwork) -> tuple[int, int]:
+    """Layers and heads of the attention that a scene of Explore shows."""
+    kind = KIND.value_of(scene.view.get(KIND.name, ""))
+    if network is None:
+        return 0, 0
+    if isinstance(network, OpenedTrace):
+        maps = network.drawable.maps
+        return maps[kind].weights.shape[:2] if kind in maps else (0, 0)
+    return (network.encoder_layers if kind == "encoder" else network.decoder_layers), network.heads
+
+
+# Scenes that take sentences from the audience: by the app's server, and by the model in a talk's one file.
+
+
+LIVE_VIEWS = ("heatmap", "links", "text")
+LIVE_METHODS = ("greedy", "beam")
+LIVE_PARAMETERS: Mapping[str, tuple[Parameter[Any], ...]] = {
+    "explore": (MODEL, SENTENCE, KIND, LAYER, HEAD, CHANGES, SCALE, COLOURS, EXPLORE_VIEW, PIN, EXPLORE_HEAD_ORDER),
+    "decode": (
+        MODEL,
+        SENTENCE,
+        CHANGES,
+        SCALE,
+        COLOURS,
+        DECODE_METHOD,
+        DECODE_BEAM_WIDTH,
+        DECODE_LENGTH_PENALTY,
+        DECODE_STOP_EARLY,
+        DECODE_CROSS_HEAD,
+        DECODE_OWN_HEAD,
+        DECODE_STEP,
+        PIN,
+        DECODE_TREE_PATH,
+    ),
+}
+"""By page, what the file heeds for a sentence that is typed, and what is of the scene's own sentence alone."""
+
+
+def find_live_obstacle(scene: Scene) -> str:
+    """Why a scene cannot be live; "" where it can."""
+    if scene.trace or scene.arrays:
+        return say("a file beside the talk takes no sentences")
+    value = lambda of: of.value_of(scene.view.get(of.name, ""))  # noqa: E731
+    if scene.page == "explore" and value(EXPLORE_VIEW) in LIVE_VIEWS:
+        return ""
+    if scene.page == "decode" and value(DECODE_METHOD) in LIVE_METHODS:
+        return ""
+    return say("only heatmap, links and text on Explore, and greedy and beam on Decode, take sentences")
+
+
+def list_ignored_parameters(scene: Scene) -> list[str]:
+    """The names in a live scene's view that One file does not heed for a sentence that is typed."""
+    heeded = {one.name for one in LIVE_PARAMETERS[scene.page]}
+    return [name for name in scene.view if name in PAGES[scene.page].parameters and name not in heeded]
+
+
+def build_live_look(scene: Scene, palette: Palette) -> Look:
+    """How the pictures of a scene are coloured."""
+    view = scene.view
+    return Look(palette, COLOURS.value_of(view.get(COLOURS.name, "")), SCALE.value_of(view.get(SCALE.name, "")))
+
+
+def build_live_settings(scene: Scene) -> dict[str, Any]:
+    """How a file shows a sentence that is typed into a live scene, as viz/export/live/state.js begins with it."""
+    value = lambda of: of.value_of(scene.view.get(of.name, ""))  # noqa: E731
+    if scene.page == "explore":
+        place = {"layer": value(LAYER) - 1, "head": value(HEAD) - 1}
+        return {"view": value(EXPLORE_VIEW), "kind": value(KIND), "place": place, "changes": value(CHANGES)}
+    heads = {"crossHead": value(DECODE_CROSS_HEAD), "ownHead": value(DECODE_OWN_HEAD)}
+    beam = value(DECODE_BEAM_WIDTH) if value(DECODE_METHOD) == "beam" else 1
+    search = {"alpha": value(DECODE_LENGTH_PENALTY), "stop": "early" if value(DECODE_STOP_EARLY) else "proven"}
+    chosen = {name: head for name, head in heads.items() if head}
+    return {"view": "decode", "beam": beam, "search": search, "chosen": chosen, "changes": value(CHANGES)}

@@ -1,4 +1,4 @@
-"""The trace that a visitor has opened, and what was computed of it: both are kept in that visitor's session alone."""
+"""The trace that a visitor has opened, the results computed from it, and the menu that opens one."""
 
 from __future__ import annotations
 
@@ -11,123 +11,175 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from model.untrusted_trace import OpenedRun, OpenedTrace, OpenError, read_file, read_run, read_trace
+from model.language import say
+from model.untrusted_trace import (
+    MAX_FILE_MEGABYTES,
+    OpenedRun,
+    OpenedTrace,
+    OpenError,
+    read_trace_file,
+    read_training_run,
+    read_uploaded_trace,
+)
+from viz.fair_queue import READING_QUEUE, BusyError
+from viz.traces.upload_store import UploadStoreError, get_array_bytes_counter, get_upload_store
+from viz.ui import controls
+from viz.ui.words import escape_markdown
 
-from ..turns import READING
-from .kept import kept, unpacked
+# The trace that a visitor has opened, and what was computed of it: both are kept in that visitor's session alone.
+
 
 T = TypeVar("T")
-ERROR = "open-error"
+OPEN_ERROR_KEY = "open-error"
 """Of the session: the sentence that says why a file could not be opened, until it is shown."""
-UPLOADED_MASKS, PASTED_MASK = "mask_files", "mask_text"
+UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
 """Of the session: the files that were uploaded to the page Masks, and the text that was pasted there."""
-MOST_CELLS = 2**22
+MOST_ARRAY_CELLS = 2**22
 """Cells of the largest array that the page Masks takes; the command line takes more."""
-OPTION = "--open"
-_OWNER = "unpacked-owner"
-_TRACE, _RESULTS, _NAMED, _RUN, _ARRAYS = "opened", "opened-results", "named-trace", "opened-run", "opened-arrays"
+OPEN_OPTION = "--open"
+_OWNER_KEY = "unpacked-owner"
+_TRACE_KEY, _RESULTS_KEY, _COMMAND_LINE_KEY, _RUN_KEY, _ARRAYS_KEY = (
+    "opened",
+    "opened-results",
+    "named-trace",
+    "opened-run",
+    "opened-arrays",
+)
 
 
-def open_named() -> None:
+def open_command_line_trace() -> None:
     """Open what the command line names (``--open``), once in a session: a trace, or a folder with those of a training.
 
     Of a folder the last trace is open on Explore, and all of them on Training.
     """
-    if OPTION not in sys.argv[:-1] or _NAMED in st.session_state:
+    if OPEN_OPTION not in sys.argv[:-1] or _COMMAND_LINE_KEY in st.session_state:
         return
-    st.session_state[_NAMED] = True
-    path = Path(sys.argv[sys.argv.index(OPTION) + 1])
+    st.session_state[_COMMAND_LINE_KEY] = True
+    path = Path(sys.argv[sys.argv.index(OPEN_OPTION) + 1])
     try:
         if path.is_dir():
-            run = st.session_state[_RUN] = read_run(path)
-            set_current(run.traces[-1])
+            run = st.session_state[_RUN_KEY] = read_training_run(path)
+            set_open_trace(run.traces[-1])
         else:
-            set_current(read_file(path))
+            set_open_trace(read_trace_file(path))
     except OpenError as error:
-        st.session_state[ERROR] = str(error)
+        st.session_state[OPEN_ERROR_KEY] = str(error)
 
 
-def current() -> OpenedTrace | None:
+def get_open_trace() -> OpenedTrace | None:
     """The trace that is open, or None."""
-    found = st.session_state.get(_TRACE)
+    found = st.session_state.get(_TRACE_KEY)
     return found if isinstance(found, OpenedTrace) else None
 
 
-def current_run() -> OpenedRun | None:
+def get_open_run() -> OpenedRun | None:
     """The traces of a training that are open, or None."""
-    found = st.session_state.get(_RUN)
+    found = st.session_state.get(_RUN_KEY)
     return found if isinstance(found, OpenedRun) else None
 
 
 def close_run() -> None:
     """Forget the traces of a training; for callbacks."""
-    st.session_state.pop(_RUN, None)
+    st.session_state.pop(_RUN_KEY, None)
 
 
 @dataclass(frozen=True, eq=False)
-class Handed:
+class StageValues:
     """What a page hands to the stage, which is a session of its own: values of its session by their keys."""
 
     values: Mapping[str, Any]
 
 
-def holding(file: Any) -> dict[str, Any]:
+def build_session_values(file: Any) -> dict[str, Any]:
     """What a session holds in which this file is open: a trace, or arrays for the page Masks; nothing for None."""
-    if isinstance(file, Handed):
+    if isinstance(file, StageValues):
         return dict(file.values)
-    return {} if file is None else {_TRACE if isinstance(file, OpenedTrace) else _ARRAYS: file}
+    return {} if file is None else {_TRACE_KEY if isinstance(file, OpenedTrace) else _ARRAYS_KEY: file}
 
 
-def open_kept(key: str) -> bool:
+def open_scene_file(key: str) -> bool:
     """Open the file of a scene by its key; "" for none. Return whether there is no such file any more."""
     if not key:
         return False
-    found = kept().get(key)
-    for name, value in holding(found).items():
+    found = get_upload_store().get(key)
+    for name, value in build_session_values(found).items():
         st.session_state[name] = value
     return found is None
 
 
-def current_arrays() -> Any:
+def get_open_arrays() -> Any:
     """The file with arrays that a scene shows, or None."""
-    return st.session_state.get(_ARRAYS)
+    return st.session_state.get(_ARRAYS_KEY)
 
 
-def set_current(opened: OpenedTrace) -> None:
+def set_open_trace(opened: OpenedTrace) -> None:
     """Open a trace in place of the one that is open."""
-    st.session_state[_TRACE] = opened
+    st.session_state[_TRACE_KEY] = opened
 
 
-def owner() -> str:
+def get_session_owner() -> str:
     """A name of this session, for what is counted of it."""
-    return str(st.session_state.setdefault(_OWNER, secrets.token_hex(16)))
+    return str(st.session_state.setdefault(_OWNER_KEY, secrets.token_hex(16)))
 
 
-def open_uploaded(name: str, data: bytes | memoryview) -> OpenedTrace:
+def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
     """Open an uploaded trace in place of the one that is open, and return it. OpenError, KeptError, BusyError."""
-    with READING.turn(READING.ticket(is_long=True)):
-        opened = read_trace(name, data)
-        close()
-        unpacked().count(owner(), opened, opened.size)
-    set_current(opened)
+    with READING_QUEUE.turn(READING_QUEUE.ticket(is_long=True)):
+        opened = read_uploaded_trace(name, data)
+        close_trace()
+        get_array_bytes_counter().count(get_session_owner(), opened, opened.size)
+    set_open_trace(opened)
     return opened
 
 
-def close() -> None:
+def close_trace() -> None:
     """Forget the trace and everything computed of it; for callbacks."""
-    for key in (_TRACE, _RESULTS):
+    for key in (_TRACE_KEY, _RESULTS_KEY):
         st.session_state.pop(key, None)
 
 
-def remember(opened: OpenedTrace, name: str, arguments: Hashable, compute: Callable[[], T]) -> T:
+def remember_result(opened: OpenedTrace, name: str, arguments: Hashable, compute: Callable[[], T]) -> T:
     """Return `compute()`, computed once for the same arguments.
 
     For each `name` the latest result is kept. Results of another trace are dropped.
     """
-    identity, results = st.session_state.get(_RESULTS, (None, {}))
+    identity, results = st.session_state.get(_RESULTS_KEY, (None, {}))
     if identity != opened.identity:
         results = {}
-        st.session_state[_RESULTS] = (opened.identity, results)
+        st.session_state[_RESULTS_KEY] = (opened.identity, results)
     if name not in results or results[name][0] != arguments:
         results[name] = (arguments, compute())
     return results[name][1]
+
+
+# The folded-away place where a visitor opens a saved trace.
+
+
+_UPLOAD_COUNT_KEY = "files-opened"
+
+
+def draw_open_menu() -> None:
+    """Draw the menu with the uploader and, after a file that cannot be opened, the sentence that says why."""
+    with st.popover(say("Open a trace"), type="tertiary", key="open"):
+        st.markdown(say("A trace that `capture.trace.save(…)` or *Save* has written. It stays in your session alone."))
+        _draw_uploader()
+    error = st.session_state.pop(OPEN_ERROR_KEY, None)
+    if error:
+        st.error(escape_markdown(error))
+
+
+def _draw_uploader() -> None:
+    """Draw an uploader that is empty again after every file: the trace is kept in the session, not the bytes."""
+    key = f"trace-file-{st.session_state.get(_UPLOAD_COUNT_KEY, 0)}"
+
+    def open_file() -> None:
+        file = st.session_state[key]
+        if file is None:
+            return
+        st.session_state[_UPLOAD_COUNT_KEY] = st.session_state.get(_UPLOAD_COUNT_KEY, 0) + 1
+        try:
+            open_uploaded_trace(file.name, file.getbuffer())
+        except (OpenError, UploadStoreError, BusyError) as error:
+            st.session_state[OPEN_ERROR_KEY] = str(error)
+
+    controls.file_uploader(say("Trace"), MAX_FILE_MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)

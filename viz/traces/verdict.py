@@ -7,31 +7,36 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from model.diagnosis import NAMES, Diagnosis, DiagnosisError, Finding, arrange, judge
-from model.diagnosis.readers.files import padding_of
-from model.diagnosis.rules.findings import with_origins
-from model.language.current import current_language
-from model.language.say import listed, say, say_many, sentences, to_say
-from model.masking.attention_call import AttentionCall
+from model.language import current_language, join_items, join_sentences, say, say_many, to_say
+from model.masks.arrays import ARRAY_NAMES, DiagnosisError
+from model.masks.attention_call import AttentionCall
+from model.masks.findings import Diagnosis, Finding, add_origins
+from model.masks.judge import diagnose_arrays
+from model.masks.read_files import find_trace_padding
+from model.masks.shapes import normalise_arrays
 from model.trace import AttentionMap, AttentionTrace, Kind
-from model.untrusted_trace import OpenedTrace, clean
+from model.untrusted_trace import OpenedTrace, clean_text
+from viz.traces.session import remember_result
 from viz.ui.addresses.shared import KIND
-from viz.ui.captions import caption, plain
-
-from .session import remember
+from viz.ui.words import draw_caption, escape_markdown
 
 LONGEST_ORIGIN = 400
 """Characters; the file of a trace is not trusted."""
-MOST_CELLS = 2**20
+MOST_JUDGED_CELLS = 2**20
 """Cells that are judged while a visitor waits; of a larger map, every n-th head is judged."""
 
-SAID = {
+VERDICT_TEXTS = {
     "open": to_say("no contradiction (if {meaning} was meant: {sure:.0%} sure)"),
     "sound": to_say("sound (if {meaning} was meant: {sure:.0%} sure)"),
     "question": to_say("likely {codes} (if {meaning} was meant: {sure:.0%} sure)"),
     "faulty": to_say("{codes} (if {meaning} was meant: {sure:.0%} sure)"),
 }
-RANKS = {"error": to_say("error"), "warning": to_say("warning"), "info": to_say("info"), "likely": to_say("likely")}
+FINDING_RANKS = {
+    "error": to_say("error"),
+    "warning": to_say("warning"),
+    "info": to_say("info"),
+    "likely": to_say("likely"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +51,16 @@ class Verdict:
     """How many heads were judged; "" for all."""
 
     @property
-    def faulty(self) -> bool:
+    def is_faulty(self) -> bool:
         """Whether something is wrong for certain, or the map cannot be judged."""
         return self.diagnosis is None or self.diagnosis.verdict == "faulty"
 
 
-def verdict(trace: AttentionTrace, kind: Kind) -> Verdict:
+def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
     """Judge one map as it was saved."""
     attention = trace.maps[kind]
     heads = attention.layers * attention.heads
-    step = max(1, int(np.ceil(attention.weights.size / MOST_CELLS)))
+    step = max(1, int(np.ceil(attention.weights.size / MOST_JUDGED_CELLS)))
     rows = np.arange(0, heads, step)
     coverage = ""
     if step > 1:
@@ -63,26 +68,30 @@ def verdict(trace: AttentionTrace, kind: Kind) -> Verdict:
             "{judged} of {heads} heads were judged; python -m model diagnose judges all.", judged=len(rows), heads=heads
         )
     try:
-        diagnosis = judge(arrange(_arrays(attention, rows) | padding_of(trace, kind), kind))
+        diagnosis = diagnose_arrays(
+            normalise_arrays(_collect_map_arrays(attention, rows) | find_trace_padding(trace, kind), kind)
+        )
         calls = AttentionCall.all_from_json(attention.layer_calls)
-        diagnosis = with_origins(
+        diagnosis = add_origins(
             diagnosis, calls if step == 1 else [calls[row // attention.heads] for row in rows if calls]
         )
     except (DiagnosisError, ValueError) as error:
         return Verdict(attention.kind, None, say("cannot be judged: {error}", error=error), coverage)
     codes = list(dict.fromkeys(finding.code for finding in diagnosis.findings if finding.severity != "info"))
-    sentence = say(SAID[diagnosis.verdict], codes=listed(codes), meaning=diagnosis.meaning, sure=diagnosis.sure)
+    sentence = say(
+        VERDICT_TEXTS[diagnosis.verdict], codes=join_items(codes), meaning=diagnosis.meaning, sure=diagnosis.sure
+    )
     return Verdict(attention.kind, diagnosis, sentence, coverage)
 
 
-def where_in_code(one: Finding) -> str:
+def origin_text(one: Finding) -> str:
     """The line that calls attention and the argument that carried the fault, as a sentence; empty where unknown."""
-    return say("Where: {origin}.", origin=clean(one.origin, LONGEST_ORIGIN)) if one.origin else ""
+    return say("Where: {origin}.", origin=clean_text(one.origin, LONGEST_ORIGIN)) if one.origin else ""
 
 
-def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _collect_map_arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
     """The map's arrays by name, with a batch axis; where not all heads are judged, each is a layer of its own."""
-    tensors = {name: array for name, array in attention.tensors.items() if name in NAMES}
+    tensors = {name: array for name, array in attention.tensors.items() if name in ARRAY_NAMES}
     arrays = {"weights": attention.weights, **tensors}
     if attention.layer_masks is not None:
         arrays["mask"] = np.broadcast_to(attention.masks, attention.weights.shape)
@@ -91,28 +100,30 @@ def _arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, np.ndarray]:
     return {"mask": attention.mask} | {name: array[None] for name, array in arrays.items()}
 
 
-def verdicts(opened: OpenedTrace) -> list[Verdict]:
+def compute_verdicts(opened: OpenedTrace) -> list[Verdict]:
     """The verdict on every map, computed once for a visitor and their language."""
     with st.spinner(say("Looking at the masks …")):
-        return remember(
+        return remember_result(
             opened,
             "verdict",
             current_language(),
-            lambda: [verdict(opened.trace, kind) for kind in opened.trace.maps],
+            lambda: [diagnose_map(opened.trace, kind) for kind in opened.trace.maps],
         )
 
 
-def show(opened: OpenedTrace) -> None:
+def draw_verdicts(opened: OpenedTrace) -> None:
     """Draw the verdict on every map in one line, and the findings folded away."""
-    every = verdicts(opened)
+    every = compute_verdicts(opened)
     coverage = list(dict.fromkeys(one.coverage for one in every if one.coverage))
     verdicts_of_maps = " · ".join(f"{KIND.label(one.map)} {one.sentence}" for one in every)
-    line = sentences(say("Masks: {verdicts}.", verdicts=verdicts_of_maps), *coverage)
-    st.error(plain(line)) if any(one.faulty for one in every) else caption(line)
+    line = join_sentences(say("Masks: {verdicts}.", verdicts=verdicts_of_maps), *coverage)
+    st.error(escape_markdown(line)) if any(one.is_faulty for one in every) else draw_caption(line)
     findings = [finding for one in every if one.diagnosis for finding in one.diagnosis.findings]
     if findings:
         with st.expander(say_many("{count} finding", "{count} findings", len(findings))):
             for finding in findings:
-                st.markdown(f"**{plain(say(finding.map))} · {finding.code}** ({say(RANKS[finding.rank])})")
-                caption(sentences(finding.message, where_in_code(finding)))
+                st.markdown(
+                    f"**{escape_markdown(say(finding.map))} · {finding.code}** ({say(FINDING_RANKS[finding.rank])})"
+                )
+                draw_caption(join_sentences(finding.message, origin_text(finding)))
                 st.code(finding.fix, language="python")

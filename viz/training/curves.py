@@ -1,69 +1,77 @@
-"""Loss, BLEU and learning rate over the steps of the training."""
+"""Views of a training over its steps: loss and BLEU curves, snapshots, and a watched training."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
-from model.checkpoint.history import HistoryError, HistoryRow
 from model.checkpoint.load import CheckpointError
-from model.language.say import say, say_many, sentences
-
-from ..components.chart import chart
-from ..export.parts import Chart, Words
-from ..export.save import SavedView, save
-from ..figures.training_curves import curves
-from ..ui import cache, theme
-from ..ui.captions import caption, plain
-from . import controls
+from model.checkpoint.measurements import HistoryError, HistoryRow, ScoresError
+from model.experiments.lens import SnapshotRun
+from model.language import format_number, join_sentences, say, say_many
+from model.translate import Translator
+from model.untrusted_trace import OpenedRun
+from viz.export.parts import Chart, Component, Words
+from viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
+from viz.figures.curves import plot_training_curves
+from viz.figures.look import Palette, readable_token
+from viz.traces.session import close_run
+from viz.training import texts
+from viz.ui import cache, controls, style
+from viz.ui.words import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
+from viz.web.charts import draw_chart
+from viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from model.translate import Translator
-
-    from ..figures.palette import Palette
+# Loss, BLEU and learning rate over the steps of the training.
 
 
-def show(model: Translator, bar: DeltaGenerator) -> None:
+def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
     with bar:
-        log_steps = controls.log_steps()
+        log_steps = texts.draw_log_steps_toggle()
         menu = st.container(key="saving", width="content")
     try:
-        history, marked = cache.history(model.name), cache.snapshot_steps(model.name)
+        history, marked = cache.load_training_history(model.name), cache.list_snapshot_steps(model.name)
     except (HistoryError, CheckpointError) as error:
-        st.error(plain(str(error)))
+        st.error(escape_markdown(str(error)))
         return
     if not history:
-        st.info(plain(say("{model} has no history.csv, so there is nothing to draw.", model=model.name)))
+        st.info(escape_markdown(say("{model} has no history.csv, so there is nothing to draw.", model=model.name)))
         return
     title = say("Training of {model}", model=model.name)
-    said = summary(history, bool(marked))
+    said = describe_history(history, bool(marked))
 
     def drawn(palette: Palette) -> Chart:
-        figure = curves({model.name: history}, palette, title, log_steps=log_steps, marked=marked)
+        figure = plot_training_curves({model.name: history}, palette, title, log_steps=log_steps, marked=marked)
         return Chart(figure, say("{title}: loss, BLEU and learning rate", title=title))
 
     with st.container(key="picture"):
-        shown = drawn(theme.palette())
-        chart(shown.figure, shown.alt, key="curves", on_cell=lambda _, __: None)
-    caption(said)
+        shown = drawn(style.get_palette())
+        draw_chart(shown.figure, shown.alt, key="curves", on_cell=lambda _, __: None)
+    draw_caption(said)
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     with menu:
-        save(
+        draw_view_save_menu(
             SavedView(
-                "training-curves", lambda palette: (drawn(palette), Words(said)), lambda: numbers(history), title, facts
+                "training-curves",
+                lambda palette: (drawn(palette), Words(said)),
+                lambda: tabulate_history(history),
+                title,
+                facts,
             )
         )
 
 
-def summary(history: tuple[HistoryRow, ...], marked: bool) -> str:
+def describe_history(history: tuple[HistoryRow, ...], marked: bool) -> str:
     """What was measured, and how the training went."""
     last = history[-1]
     best = max((row for row in history if row.bleu is not None), key=lambda row: row.bleu or 0, default=None)
-    return sentences(
+    return join_sentences(
         say_many(
             "{steps:,} steps, {count} pass over the data, {hours:.1f} hours.",
             "{steps:,} steps, {count} passes over the data, {hours:.1f} hours.",
@@ -81,5 +89,174 @@ def summary(history: tuple[HistoryRow, ...], marked: bool) -> str:
     )
 
 
-def numbers(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
+def tabulate_history(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
     return pd.DataFrame(history).set_index("step")
+
+
+# One sentence at every snapshot of the training: watch the heads form.
+
+
+def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
+    with bar:
+        kind = controls.draw_kind_choice()
+    result, check = controls.require_translation(model, text)
+    draw_badge(model, result, check)
+    draw_hints(model, result, result)
+    try:
+        moments = cache.compute_snapshot_runs(model.name, text)
+        shown = describe_stops(model, moments)
+    except (CheckpointError, HistoryError, ScoresError) as error:
+        st.error(escape_markdown(str(error)))
+        return
+    if len(moments) == 1:
+        draw_caption(texts.no_snapshots_text(model.name))
+        _offer_model_with_snapshots(model.name)
+        return
+    maps = [moment.trace.maps[kind] for moment in moments]
+    steps = [moment.step for moment in moments]
+    with bar:
+        place = controls.draw_head_choice(maps[0])
+        look, rows = controls.draw_look_menu()
+        menu = st.container(width="content")
+    run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
+    scrubbed = SnapshotSequence(shown, maps, texts.read_chosen_stop(steps), place, look, rows, run)
+    with st.container(key="picture"):
+        stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
+        draw_snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
+    said = texts.axes_text(model.name, result.text, len(moments) - 2)
+    draw_caption(said)
+    if controls.is_page_default_model(model.name):
+        draw_caption(
+            say(
+                "Training begins with {model}, which kept snapshots; every other page goes on with your model.",
+                model=model.name,
+            )
+        )
+    if len(moments) == 2:
+        _offer_model_with_snapshots(model.name)
+    with menu:
+        draw_view_save_menu(
+            SavedView(
+                "training-snapshots",
+                lambda palette: [
+                    Words(text, "sentence", "large"),
+                    Component("snapshots", encode_snapshots(replace(scrubbed, look=replace(look, palette=palette)))),
+                    Words(said),
+                ],
+                lambda: tabulate_snapshot_weights(scrubbed),
+                title=say("Training of {model}", model=model.name),
+                facts=collect_trace_facts(result.trace),
+                width=1280,
+            )
+        )
+
+
+def tabulate_snapshot_weights(scrubbed: SnapshotSequence) -> pd.DataFrame:
+    """Every weight of the head that is shown large, at every stop."""
+    layer, head = scrubbed.place
+    cells = [
+        {
+            "stop": stop.name,
+            "query": readable_token(query),
+            "key": readable_token(key),
+            "weight": float(one.weights[layer, head, i, j]),
+        }
+        for stop, one in zip(scrubbed.shown, scrubbed.maps, strict=True)
+        for i, query in enumerate(one.query_tokens)
+        for j, key in enumerate(one.key_tokens)
+    ]
+    return pd.DataFrame(cells).set_index("stop")
+
+
+def _offer_model_with_snapshots(name: str) -> None:
+    """Draw a button that goes on with a model that kept snapshots, where one reads the same language."""
+    best = _find_most_snapshots_model(name)
+    if best != name:
+        text = say("Use {model}, which kept {count}", model=best, count=len(cache.list_snapshot_steps(best)))
+        draw_model_button(text, best, key="use-model-with-snapshots")
+
+
+def find_first_model() -> str:
+    """The model that the page begins with: of the language of the app's first, the one with the most snapshots."""
+    return next((_find_most_snapshots_model(name) for name in cache.list_models()), "")
+
+
+def _find_most_snapshots_model(name: str) -> str:
+    """The model of the same language that kept the most snapshots; the model itself where none kept more."""
+    language = cache.load_source_languages()
+    kept = {
+        one: len(cache.list_snapshot_steps(one))
+        for one in cache.list_checkpoint_names()
+        if language.get(one) == language.get(name)
+    }
+    return max([name, *kept], key=lambda one: kept.get(one, 0))
+
+
+def describe_stops(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[SnapshotText]:
+    """Every stop in words."""
+    history, scores = cache.load_training_history(model.name), cache.load_bleu_scores(model.name)
+    last = max((step for step in (*(row.step for row in history), *(one.step for one in moments)) if step), default=0)
+    return [
+        SnapshotText(
+            texts.tick_text(one.step),
+            texts.stop_name_text(one.step, last),
+            one.translation.text,
+            one.token_probability,
+            texts.quality_text(one.step, history, scores),
+        )
+        for one in moments
+    ]
+
+
+# The attention of a fixed input at the steps of somebody's own training, as ``attenscope.watch`` has kept it.
+
+
+def draw_watched_run(run: OpenedRun) -> None:
+    """Draw the bar with the name of the run, its pictures, and what they are."""
+    last = run.traces[-1].drawable
+    with st.container(key="openedbar", horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            say(
+                "**{name}** · a training of {model}", name=escape_markdown(run.name), model=escape_markdown(last.model)
+            ),
+            width="content",
+        )
+        st.button(say("Back to the models"), type="tertiary", key="close-run", on_click=close_run)
+    st.fragment(_draw_watched_snapshots)(run)
+
+
+def _draw_watched_snapshots(run: OpenedRun) -> None:
+    """The snapshots and their controls. A fragment: nothing else on the page depends on them."""
+    last = run.traces[-1].drawable
+    with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
+        kind = controls.draw_trace_kind_choice(tuple(last.maps))
+        place = controls.draw_head_choice(last.maps[kind])
+        look, rows = controls.draw_look_menu()
+        menu = st.container(width="content")
+    maps = [opened.drawable.maps[kind] for opened in run.traces]
+    steps = list(run.steps)
+    names = [say("step {step:,} of {last:,}", step=step, last=steps[-1]) for step in steps]
+    shown = [
+        SnapshotText(format_number(step, ","), name, None, None, "") for step, name in zip(steps, names, strict=True)
+    ]
+    identity = f"{run.traces[-1].identity} {kind}"
+    place = min(place[0], maps[0].layers - 1), min(place[1], maps[0].heads - 1)
+    scrubbed = SnapshotSequence(shown, maps, texts.read_chosen_stop(steps), place, look, rows, identity)
+    with st.container(key="picture"):
+        stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
+        draw_snapshots(scrubbed, key="watched", on_stop=stopped, on_pick=controls.set_layer_and_head)
+    said = texts.watched_stops_text(len(steps), steps[0], steps[-1])
+    draw_caption(said)
+    with menu:
+        draw_view_save_menu(
+            SavedView(
+                "training-watched",
+                lambda palette: [
+                    Component("snapshots", encode_snapshots(replace(scrubbed, look=replace(look, palette=palette)))),
+                    Words(said),
+                ],
+                title=say("Training of {model}", model=last.model),
+                facts=collect_trace_facts(last, steps=", ".join(map(str, steps))),
+                width=1280,
+            )
+        )

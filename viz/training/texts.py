@@ -1,18 +1,19 @@
-"""What the page Training says of a stop and of a model."""
+"""The texts and controls of the page Training."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from model.language.say import number, say, say_many, sentences
+from model.checkpoint.measurements import HistoryRow, Score
+from model.language import format_number, join_sentences, say, say_many
+from viz.ui import controls
+from viz.ui.addresses.training import TRAINING_LOG_STEPS, TRAINING_STOP, TRAINING_VIEW, TrainingView
 
-if TYPE_CHECKING:
-    from model.checkpoint.bleu_scores import Score
-    from model.checkpoint.history import HistoryRow
+# What the page Training says of a stop and of a model.
 
 
-def stop_name(step: int | None, last: int | None) -> str:
+def stop_name_text(step: int | None, last: int | None) -> str:
     if step is None:
         return say("released weights")
     if step == 0:
@@ -20,11 +21,11 @@ def stop_name(step: int | None, last: int | None) -> str:
     return say("step {step:,} of {last:,}", step=step, last=last) if last else say("step {step:,}", step=step)
 
 
-def tick(step: int | None) -> str:
-    return say("released") if step is None else say("random") if step == 0 else number(step, ",")
+def tick_text(step: int | None) -> str:
+    return say("released") if step is None else say("random") if step == 0 else format_number(step, ",")
 
 
-def quality(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
+def quality_text(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
     """BLEU at a stop as far as it is known: kept for it, or measured while training, there or last before it.
 
     Of several scores that of the text which the snapshots were scored on, so that it can stand beside theirs.
@@ -42,7 +43,7 @@ def quality(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Sc
     return say("dev BLEU {bleu:.1f} at step {step:,}", bleu=last.bleu, step=last.step)
 
 
-def watched(count: int, first: int, last: int) -> str:
+def watched_stops_text(count: int, first: int, last: int) -> str:
     """What the stops of a watched training are."""
     return say_many(
         "{count} trace, step {first:,}. It holds attention only: what the model was trained on, and how good it is, it "
@@ -55,7 +56,7 @@ def watched(count: int, first: int, last: int) -> str:
     )
 
 
-def end_alone(model: str) -> str:
+def no_snapshots_text(model: str) -> str:
     """What is said of a model of which no moment of the training is here but its end."""
     return say(
         "{model} kept no snapshots, and the weights that its training began with are not here: there are the released "
@@ -64,7 +65,7 @@ def end_alone(model: str) -> str:
     )
 
 
-def axes(model: str, translation: str, snapshots: int) -> str:
+def axes_text(model: str, translation: str, snapshots: int) -> str:
     """What the reader must know of the axes, and of the stops."""
     said = say(
         "At every stop the model reads one fixed translation, “{translation}”, by teacher forcing, so that the axes "
@@ -80,4 +81,36 @@ def axes(model: str, translation: str, snapshots: int) -> str:
         "recipe, and the released ones.",
         model=model,
     )
-    return sentences(said, ends)
+    return join_sentences(said, ends)
+
+
+# The controls of Training alone. All they hold is in the address.
+
+
+TRAINING_STYLE = Path(__file__).parent / "training.css"
+RELEASED_STOP = "released"
+
+
+def draw_training_view_control() -> TrainingView:
+    """Which view of the training is shown."""
+    return controls.segmented_control(say("View"), TRAINING_VIEW)
+
+
+def draw_log_steps_toggle() -> bool:
+    """Whether the axis of steps is logarithmic."""
+    return controls.toggle(say("Logarithmic steps"), TRAINING_LOG_STEPS)
+
+
+def read_chosen_stop(steps: Sequence[int | None]) -> int:
+    """The index of the stop that the address names (``at=366``, ``at=released``); the last where it names none."""
+    names = [_format_stop_address(step) for step in steps]
+    return names.index(TRAINING_STOP.hold(["", *names]) or names[-1])
+
+
+def keep_stop(step: int | None) -> None:
+    """Keep the stop in the address; for callbacks."""
+    TRAINING_STOP.set(_format_stop_address(step))
+
+
+def _format_stop_address(step: int | None) -> str:
+    return RELEASED_STOP if step is None else str(step)

@@ -1,47 +1,72 @@
-"""The controls that pages share. Each returns a plain value, which lives in the address and in the session."""
+"""The controls that pages share: the sentence, the model, the head, the look, and a given translation."""
 
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
+from model.checkpoint.card import CheckpointSummary, group_by_direction
 from model.checkpoint.load import CheckpointError
-from model.checkpoint.summary import Summary, grouped
+from model.decoding.greedy import DecodingStep
 from model.decoding.observer_check import ObserverCheck
-from model.language.say import say, sentences
-from model.live.abilities import Ability
-from model.live.live_model import LiveModel
-from model.text.language import NAMES
+from model.language import current_language, format_number, join_sentences, say, to_say
+from model.runnable_model import Ability, InputError, LocalError, LocalModel, RunnableModel, Translation
+from model.text.language import LANGUAGE_NAMES
 from model.trace import AttentionMap, Kind
-from model.translate import InputError, Translation, Translator
-from model.user_model import LocalError, LocalModel
-
-from ..components.presenter import live, presenting
-from ..figures.heatmap import ROW_NAMES, Rows
-from ..figures.palette import SCALE_NAMES, Look
-from . import cache, theme, widgets
-from .addresses.shared import COLOURS, HEAD, KIND, LAYER, LOOK, MODEL, ROWS, SCALE, SENTENCE
-from .captions import caption, choose_model, plain
-from .sentences import begin, examples, follow
-from .url_state.page import carry, forget, is_in_address
-from .url_state.record import record
+from model.translate import Translator
+from viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel
+from viz.figures.look import SCALE_NAMES, Look, format_signed, quote_token
+from viz.serving.middleware import NO_FILES_TEXT, ServerSettings
+from viz.ui import cache, style
+from viz.ui.address import (
+    ChoiceParameter,
+    NumberParameter,
+    Parameter,
+    carry_parameters,
+    forget_parameters,
+    get_address_record,
+    is_in_address,
+)
+from viz.ui.addresses.shared import (
+    COLOURS,
+    GIVEN_TRANSLATION,
+    HEAD,
+    KIND,
+    LAYER,
+    LOOK_PARAMETERS,
+    MODEL,
+    READ_GIVEN,
+    ROWS,
+    SCALE,
+    SENTENCE,
+)
+from viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
+from viz.ui.words import choose_model, draw_caption, escape_markdown
+from viz.web.shell import submit_on_enter
+from viz.web.stage import can_type_sentence, is_presenting
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-LENT = "lent model"
+# The controls that pages share. Each returns a plain value, which lives in the address and in the session.
+
+
+PAGE_DEFAULT_MODEL = "lent model"
 """Where the session has the model that a page began with for a visitor who had chosen none."""
-REMEMBERED = 12
-SHOWN = 70
+MAX_EARLIER_SENTENCES = 12
+MAX_BUTTON_CHARACTERS = 70
 """Characters of an earlier sentence that its button shows."""
 KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 """Keys come to cross-attention from the left, queries from the right."""
 
 
-def sentence(beside: Callable[[LiveModel], None] | None = None, first: str = "") -> tuple[LiveModel, str]:
+def draw_sentence_box(
+    beside: Callable[[RunnableModel], None] | None = None, first: str = ""
+) -> tuple[RunnableModel, str]:
     """The sentence box, with examples, earlier sentences and the choice of the model that is to read it.
 
     What it holds at first, and with another model, :mod:`.sentences` says.
@@ -49,176 +74,180 @@ def sentence(beside: Callable[[LiveModel], None] | None = None, first: str = "")
     `beside` draws what else stands in the row of the examples; `first` is the model of an address that names none, if
     not the first of the list.
     """
-    carry(MODEL, SENTENCE)
+    carry_parameters(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         chips = st.container(key="chips", horizontal=True, gap="small")
         earlier = st.container(key="earlier", width="content")
         terms = st.container(key="terms", width="content")
-        model = _model(first)
+        model = _draw_model_choice(first)
         if beside:
             beside(model)
         with terms:
-            _licence(model)
-    follow(model.name, model.card, lent=is_lent(model.name))
+            _draw_licence_note(model)
+    put_model_sentence(model.name, model.card, lent=is_page_default_model(model.name))
     with earlier:
-        _earlier()
-    for example in examples(model.card)[1:]:
-        chips.button(plain(example), key=f"example-{example}", on_click=_take, args=(example,))
-    return model, _box(box)
+        _draw_earlier_sentences()
+    for example in list_example_sentences(model.card)[1:]:
+        chips.button(escape_markdown(example), key=f"example-{example}", on_click=_choose_sentence, args=(example,))
+    return model, _draw_sentence_field(box)
 
 
-def lend(name: str) -> None:
+def set_page_default_model(name: str) -> None:
     """Let a page begin with a model other than the first of the list, if the visitor chose none.
 
     Every other page begins with the visitor's own again.
     """
-    if record().arrived and _chosen_name() == next(iter(cache.models()), "") != name and not is_in_address(MODEL):
-        st.session_state[MODEL.key] = st.session_state[LENT] = name
+    if (
+        get_address_record().arrived
+        and _get_model_name() == next(iter(cache.list_models()), "") != name
+        and not is_in_address(MODEL)
+    ):
+        st.session_state[MODEL.key] = st.session_state[PAGE_DEFAULT_MODEL] = name
 
 
-def is_lent(name: str) -> bool:
+def is_page_default_model(name: str) -> bool:
     """Whether a model is one that a page began with for a visitor who had chosen none."""
-    return st.session_state.get(LENT) == name
+    return st.session_state.get(PAGE_DEFAULT_MODEL) == name
 
 
-def take_back_lent() -> None:
+def clear_page_default_model() -> None:
     """On arrival at a page, forget the model that the page before began with."""
-    lent = st.session_state.pop(LENT, None) if record().arrived else None
-    if lent and _chosen_name() == lent and not is_in_address(MODEL):
-        forget(MODEL)
+    lent = st.session_state.pop(PAGE_DEFAULT_MODEL, None) if get_address_record().arrived else None
+    if lent and _get_model_name() == lent and not is_in_address(MODEL):
+        forget_parameters(MODEL)
 
 
 def hide_sentence_box() -> None:
     """Leave the sentence box out of the page: for a view that no sentence changes. What is in it stays."""
     hidden = ":is(.st-key-sentence-box, .st-key-chips, .st-key-earlier) { display: none; }"
-    theme.fragment_style("without-sentence", hidden)
+    style.add_fragment_style("without-sentence", hidden)
 
 
-def user_model() -> LocalModel | None:
+def get_encoder_only_model() -> LocalModel | None:
     """The model of the command line that is chosen, where it only reads; None for one that writes."""
-    return cache.reader(_chosen_name())
+    return cache.encoder_only_model(_get_model_name())
 
 
-def _chosen_name() -> str:
-    names = cache.models()
+def _get_model_name() -> str:
+    names = cache.list_models()
     return MODEL.get() if MODEL.get() in names else next(iter(names), "")
 
 
-def plain_sentence(beside: Callable[[], None]) -> str:
+def draw_encoder_sentence_box(beside: Callable[[], None]) -> str:
     """The sentence box for a model that is none of this project; `beside` draws what else stands in its row."""
-    carry(MODEL, SENTENCE)
+    carry_parameters(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(key="earlier", width="content"):
-            _earlier()
-        widgets.offer(st.selectbox, say("Model"), _names(), width=215, **MODEL.binding)
+            _draw_earlier_sentences()
+        draw_choice(st.selectbox, say("Model"), _list_model_names(), width=215, **MODEL.binding)
         beside()
-    begin({})
-    return _box(box)
+    put_welcome_sentence({})
+    return _draw_sentence_field(box)
 
 
-def _box(place: DeltaGenerator) -> str:
+def _draw_sentence_field(place: DeltaGenerator) -> str:
     """The sentence box itself."""
     with place:
-        if presenting() and not live():
-            return _written(SENTENCE.get())
+        if is_presenting() and not can_type_sentence():
+            return _draw_stage_sentence(SENTENCE.get())
         hint = say("Type a sentence and press Enter")
-        return widgets.sentence_input(say("Sentence"), SENTENCE, placeholder=hint, label_visibility="collapsed")
+        return sentence_input(say("Sentence"), SENTENCE, placeholder=hint, label_visibility="collapsed")
 
 
-def _written(text: str) -> str:
+def _draw_stage_sentence(text: str) -> str:
     """The sentence of a scene on the whole screen: words, in as many lines as they need."""
     with st.container(key="sentence"):
         st.html(f'<p dir="auto">{html.escape(text)}</p>')
     return text
 
 
-def translation(model: LiveModel, text: str) -> tuple[Translation, ObserverCheck]:
+def require_translation(model: RunnableModel, text: str) -> tuple[Translation, ObserverCheck]:
     """The translation of `text`; ends the page with a sentence when it cannot be translated."""
     try:
-        found = cache.translation(model.name, text)
+        found = cache.compute_translation(model.name, text)
     except InputError as error:
-        st.info(plain(str(error)))
+        st.info(escape_markdown(str(error)))
         st.stop()
-    _remember(text)
+    _remember_sentence(text)
     return found
 
 
-def kind() -> Kind:
+def draw_kind_choice() -> Kind:
     """Which attention is looked at."""
-    return widgets.segmented_control(say("Attention"), KIND)
+    return segmented_control(say("Attention"), KIND)
 
 
-def kind_of(kinds: Sequence[Kind]) -> Kind:
+def draw_trace_kind_choice(kinds: Sequence[Kind]) -> Kind:
     """Which of the maps of a trace is looked at; the last until one is chosen."""
     KIND.hold((kinds[-1], *kinds))
-    return widgets.segmented_control(say("Attention"), KIND, [one for one in KIND_ORDER if one in kinds])
+    return segmented_control(say("Attention"), KIND, [one for one in KIND_ORDER if one in kinds])
 
 
-def place(attention: AttentionMap) -> tuple[int, int]:
+def draw_head_choice(attention: AttentionMap) -> tuple[int, int]:
     """The chosen layer and head, counted from 0; people and the URL count from 1."""
     with st.container(key="place", horizontal=True):
-        layer = widgets.offer(st.selectbox, say("Layer"), range(1, attention.layers + 1), width=120, **LAYER.binding)
-        head = widgets.offer(st.selectbox, say("Head"), range(1, attention.heads + 1), width=120, **HEAD.binding)
+        layer = draw_choice(st.selectbox, say("Layer"), range(1, attention.layers + 1), width=120, **LAYER.binding)
+        head = draw_choice(st.selectbox, say("Head"), range(1, attention.heads + 1), width=120, **HEAD.binding)
     return layer - 1, head - 1
 
 
-def choose(layer: int, head: int) -> None:
+def set_layer_and_head(layer: int, head: int) -> None:
     """Set the layer and head, counted from 0; for callbacks."""
     st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
 
 
-def look() -> tuple[Look, Rows]:
+def draw_look_menu() -> tuple[Look, RowLabel]:
     """How pictures are coloured and their rows named; folded away, as it is rarely changed."""
-    with display():
-        return look_choices()
+    with open_display_menu():
+        return draw_look_choices()
 
 
-def display() -> Any:
+def open_display_menu() -> Any:
     """The folded place for how a page's pictures look."""
     return st.popover(say("Display"), type="tertiary", key="display")
 
 
-def look_choices() -> tuple[Look, Rows]:
-    """The controls of :func:`look`, for a page that has more to put beside them."""
-    for one in LOOK:
+def draw_look_choices() -> tuple[Look, RowLabel]:
+    """The controls of :func:`draw_look_menu`, for a page that has more to put beside them."""
+    for one in LOOK_PARAMETERS:
         one.hold()
     more: dict[str, Any] = {"horizontal": True}
-    rows = widgets.offer(
+    rows = draw_choice(
         st.radio,
         say("Decoder rows are named by the token"),
         ROWS.options,
-        format_func=lambda one: say(ROW_NAMES[one]),
+        format_func=lambda one: say(ROW_LABEL_NAMES[one]),
         **ROWS.storage | more,
     )
-    scale = widgets.offer(
+    scale = draw_choice(
         st.radio,
         say("Colour grows with the weight"),
         SCALE.options,
         format_func=lambda one: say(SCALE_NAMES[one]),
         **SCALE.storage | more,
     )
-    ramp = widgets.offer(st.radio, say("Colours"), COLOURS.options, **COLOURS.storage | more)
-    return Look(theme.palette(), ramp, scale), rows
+    ramp = draw_choice(st.radio, say("Colours"), COLOURS.options, **COLOURS.storage | more)
+    return Look(style.get_palette(), ramp, scale), rows
 
 
-def _model(first: str) -> LiveModel:
-    names = _names()
+def _draw_model_choice(first: str) -> RunnableModel:
+    names = _list_model_names()
     if not names:
         st.info(say("There is no trained model yet. Train one with `python -m model train`, then reload this page."))
         st.stop()
-    name = widgets.offer(
+    name = draw_choice(
         st.selectbox, say("Model"), names, names.index(first) if first in names else 0, width=215, **MODEL.binding
     )
-    _model_list(name)
-    chosen = cache.brought(name)
+    _draw_model_list(name)
+    chosen = cache.command_line_model(name)
     if isinstance(chosen, LocalError):
-        st.error(plain(str(chosen)))
+        st.error(escape_markdown(str(chosen)))
         st.stop()
     if isinstance(chosen, LocalModel):
         st.info(
-            plain(
+            escape_markdown(
                 say(
                     "{model} only reads, and writes nothing: look at it on Explore, or choose another here.", model=name
                 )
@@ -226,67 +255,67 @@ def _model(first: str) -> LiveModel:
         )
         st.stop()
     try:
-        return cache.live(name)
+        return cache.load_runnable_model(name)
     except CheckpointError as error:
-        st.error(plain(str(error)))
+        st.error(escape_markdown(str(error)))
         st.stop()
 
 
-def _names() -> list[str]:
+def _list_model_names() -> list[str]:
     """The names of all models that can be chosen; what the command line names and cannot be had is said."""
     for problem in cache.command_line_problems():
-        st.error(plain(problem))
-    return cache.models()
+        st.error(escape_markdown(problem))
+    return cache.list_models()
 
 
-def able(model: LiveModel, ability: Ability) -> LiveModel:
+def require_ability(model: RunnableModel, ability: Ability) -> RunnableModel:
     """The model where it can do what a page is about; ends the page with a sentence that says what can otherwise."""
     if not model.can(ability):
-        st.info(plain(model.cannot(ability)))
+        st.info(escape_markdown(model.cannot(ability)))
         st.stop()
     return model
 
 
-def ours(model: LiveModel, ability: Ability) -> Translator:
+def require_own_model(model: RunnableModel, ability: Ability) -> Translator:
     """The same for what only a model of this project can be asked."""
-    able(model, ability)
+    require_ability(model, ability)
     assert isinstance(model, Translator)
     return model
 
 
-def _model_list(current: str) -> None:
+def _draw_model_list(current: str) -> None:
     """The models by direction, folded away: what each is, its size and its score; one can be chosen here as well."""
-    groups = grouped(cache.summaries(), NAMES)
+    groups = group_by_direction(cache.load_model_summaries(), LANGUAGE_NAMES)
     if not groups:
         return
     # Keyed by the model, so that the list closes once another one is chosen.
     with st.popover("?", type="tertiary", key=f"models beside {current}"), st.container(key="model-list"):
         for group, found in groups.items():
-            st.markdown(f"**{plain(group)}**")
+            st.markdown(f"**{escape_markdown(group)}**")
             for one in found:
                 key = f"model {one.name}"
-                st.button(plain(one.name), key=key, type="tertiary", on_click=choose_model, args=(one.name,))
-                caption(summary_text(one))
+                st.button(escape_markdown(one.name), key=key, type="tertiary", on_click=choose_model, args=(one.name,))
+                draw_caption(model_summary_text(one))
 
 
-def summary_text(one: Summary) -> str:
+def model_summary_text(one: CheckpointSummary) -> str:
     """What a model is, how large, and how well it translates, as far as its folder says."""
     score = one.score
-    return sentences(
+    return join_sentences(
         say("{title}.", title=one.title) if one.title else "",
         say("{millions:.1f} M parameters.", millions=one.parameters / 1e6),
         say("{bleu:.1f} BLEU on {set}, beam {beam}.", bleu=score.bleu, set=score.set, beam=score.beam) if score else "",
     )
 
 
-def _licence(model: LiveModel) -> None:
+def _draw_licence_note(model: RunnableModel) -> None:
     """Beside the choice: what a model may not be used for, if anything."""
     licence = str(model.card.get("licence", ""))
     if "non-commercial" in licence.lower():
-        st.caption(plain(licence[:SHOWN]))
+        st.caption(escape_markdown(licence[:MAX_BUTTON_CHARACTERS]))
 
 
-def _earlier() -> None:
+def _draw_earlier_sentences() -> None:
     current = st.session_state.get(SENTENCE.key)
     earlier = [one for one in st.session_state.get("history", []) if one != current]
     if not earlier:
@@ -294,14 +323,208 @@ def _earlier() -> None:
     # Keyed by the sentence, so that the list closes once another one is chosen.
     with st.popover(say("Earlier"), type="tertiary", key=f"earlier than {current}"):
         for at, text in enumerate(earlier):
-            shown = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-            st.button(plain(shown), key=f"earlier-{at}", type="tertiary", on_click=_take, args=(text,))
+            shown = text if len(text) <= MAX_BUTTON_CHARACTERS else text[: MAX_BUTTON_CHARACTERS - 1] + "…"
+            st.button(
+                escape_markdown(shown), key=f"earlier-{at}", type="tertiary", on_click=_choose_sentence, args=(text,)
+            )
 
 
-def _remember(text: str) -> None:
+def _remember_sentence(text: str) -> None:
     others = [one for one in st.session_state.get("history", []) if one != text]
-    st.session_state["history"] = [text, *others][:REMEMBERED]
+    st.session_state["history"] = [text, *others][:MAX_EARLIER_SENTENCES]
 
 
-def _take(text: str) -> None:
+def _choose_sentence(text: str) -> None:
     st.session_state[SENTENCE.key] = text
+
+
+# Choices, whose values are keys and whose words are the visitor's; widgets whose values stand in the address.
+
+
+T = TypeVar("T")
+CHOICE_LANGUAGES = "language of choices"
+"""Where the session has in which language the browser shows each choice, by the widget's key."""
+
+
+def draw_choice(draw: Callable[..., Any], label: str, options: Sequence[Any], *rest: Any, key: str, **more: Any) -> Any:
+    """Draw a choice, such as `st.selectbox`, among options that are the same in every language.
+
+    `format_func` says them in the visitor's. A browser sends back the words that it shows, and Streamlit 1.67 does not
+    tell it that these have changed: in another language the value is set anew, so that the browser gets its new words.
+    """
+    shown_in = st.session_state.setdefault(CHOICE_LANGUAGES, {})
+    if key in st.session_state and shown_in.get(key, current_language()) != current_language():
+        st.session_state[key] = st.session_state[key]
+    found = draw(label, options, *rest, key=key, **more)
+    shown_in[key] = current_language()
+    return found
+
+
+def segmented_control(label: str, of: ChoiceParameter[T], options: Sequence[T] | None = None, **more: Any) -> T:
+    """One of the options beside each other, the first where the default is none of them; only heard is the label."""
+    listed = of.options if options is None else tuple(options)
+    held = of.hold(listed)
+    found = draw_choice(
+        st.segmented_control,
+        label,
+        listed,
+        required=True,
+        format_func=of.label,
+        label_visibility="collapsed",
+        **of.storage | more,
+    )
+    return held if found is None else found
+
+
+def selectbox(label: str, of: ChoiceParameter[T], options: Sequence[T] | None = None, **more: Any) -> T:
+    """One of the options in a list; the first of them where the default is not there."""
+    listed = of.options if options is None else tuple(options)
+    of.hold(listed)
+    return draw_choice(st.selectbox, label, listed, format_func=of.label, **of.storage | more)
+
+
+def selectbox_with_default(label: str, of: Parameter[T | None], options: Sequence[T], default: T, **more: Any) -> T:
+    """One of the options; until one is chosen it follows `default`, and the address says nothing.
+
+    The parameter has a slot of its own, as its name is the widget's key.
+    """
+    chosen = of.hold()
+    if chosen not in options:
+        chosen = None
+        of.show_in_address(None)
+    st.session_state[of.name] = default if chosen is None else chosen
+    choose = lambda: of.set(st.session_state[of.name])  # noqa: E731
+    return draw_choice(st.selectbox, label, options, key=of.name, on_change=choose, **more)
+
+
+def number_input(label: str, of: NumberParameter[Any], default: Any = None, **more: Any) -> Any:
+    """A number between the parameter's bounds, or narrower ones: `min_value`, `max_value`."""
+    first = of.default if default is None else default
+    bounds = {"min_value": of.low, "max_value": of.high}
+    found = st.number_input(label, value=first, **bounds | of.binding | more)
+    return first if found is None else found
+
+
+def toggle(label: str, of: Parameter[bool], **more: Any) -> bool:
+    return st.toggle(label, of.default, **of.binding | more)
+
+
+def sentence_input(label: str, of: Parameter[str], **more: Any) -> str:
+    """A sentence in as many lines as it needs; Enter submits it, and a line break within is a space."""
+    submit_on_enter(of.name)
+    text = st.text_area(label, height="content", **of.binding | more)
+    return " ".join((text or "").splitlines())
+
+
+def text_input(label: str, of: Parameter[str], default: str | None = None, **more: Any) -> str:
+    return st.text_input(label, of.default if default is None else default, **of.binding | more) or ""
+
+
+def file_uploader(label: str, megabytes: int, **more: Any) -> Any:
+    """A place for files of at most `megabytes` each, and at most what the server takes; a sentence where it takes none.
+
+    What a file uploader of Streamlit returns: a file or None, with `accept_multiple_files` a list.
+    """
+    if ServerSettings.from_process_environment().read_only:
+        st.caption(say(NO_FILES_TEXT))
+        return [] if more.get("accept_multiple_files") else None
+    return st.file_uploader(label, max_upload_size=min(megabytes, max_upload_megabytes()), **more)
+
+
+def max_upload_megabytes() -> int:
+    """The megabytes of a file that the server takes."""
+    return int(st.get_option("server.maxUploadSize"))
+
+
+# A translation that is given instead of made: where it is typed, and what the model thinks of it.
+
+
+GIVEN_HINT = to_say("Type a translation: how probable is each of its tokens?")
+GIVEN_LABELS = {"translation": to_say("Given translation"), "continuation": to_say("Given continuation")}
+SURPRISING_BELOW = 0.05
+"""A given token less probable than this is named."""
+MAX_SURPRISING_TOKENS = 4
+GIVEN_SENTENCE_KEY = "given-for"
+"""Where the session has the sentence that the given translation belongs to."""
+
+
+def draw_given_input(sentence: str, own: str) -> str:
+    """The text field for a given translation, which pages share: its text, or the model's `own` while it is empty.
+
+    For a sentence without a given translation it begins with the model's own, for the visitor to change.
+    """
+    state = st.session_state
+    if GIVEN_SENTENCE_KEY not in state and GIVEN_TRANSLATION.get():
+        state[GIVEN_SENTENCE_KEY] = sentence  # a link has brought both
+    if state.get(GIVEN_SENTENCE_KEY) != sentence:
+        state[GIVEN_SENTENCE_KEY] = sentence
+        GIVEN_TRANSLATION.put(own)
+    given = text_input(
+        say("Given"), GIVEN_TRANSLATION, placeholder=say(GIVEN_HINT), label_visibility="collapsed"
+    ).strip()
+    if not given:
+        del state[GIVEN_SENTENCE_KEY]
+    return given or own
+
+
+def draw_given_toggle(sentence: str, what: str = "translation") -> bool:
+    """The switch that has a given translation read instead of the model's own; a new sentence turns it off.
+
+    `what` the model writes, for its label.
+    """
+    state = st.session_state
+    if state.setdefault("given-of", sentence) != sentence:
+        state["given-of"], state[READ_GIVEN.key] = sentence, False
+    return toggle(say(GIVEN_LABELS[what]), READ_GIVEN)
+
+
+def set_given_translation(sentence: str, translation: str) -> None:
+    """Have a translation of a sentence read, "" for the model's own; for callbacks."""
+    state = st.session_state
+    state["given-of"], state[READ_GIVEN.key] = sentence, bool(translation)
+    if translation:
+        state[GIVEN_SENTENCE_KEY], state[GIVEN_TRANSLATION.key] = sentence, translation
+
+
+def draw_given_translation(model: str, sentence: str, own: str) -> str:
+    """The translation that a visitor types, with its probability under it; "" where it cannot be read."""
+    given = draw_given_input(sentence, own)
+    try:
+        draw_caption(describe_given_translation(cache.compute_teacher_forced(model, sentence, given).steps))
+    except InputError as error:
+        st.info(escape_markdown(str(error)))
+        return ""
+    return given
+
+
+def describe_given_translation(steps: tuple[DecodingStep, ...]) -> str:
+    """What the model thinks of a given translation: its probability, and the tokens that surprised it most."""
+    total = sum(step.log_prob for step in steps)
+    perplexity = math.exp(-total / len(steps))
+    text = say(
+        "Log-probability {total}, perplexity {perplexity:.1f} a token.",
+        total=format_signed(total),
+        perplexity=perplexity,
+    )
+    surprising = [step for step in steps if step.log_prob < math.log(SURPRISING_BELOW)]
+    surprising.sort(key=lambda step: step.log_prob)
+    if not surprising:
+        nothing = say(
+            "Nothing surprised the model: every token had a probability of {share:.0%} or more.", share=SURPRISING_BELOW
+        )
+        return join_sentences(text, nothing)
+    parts = [_surprise_text(step) for step in surprising[:MAX_SURPRISING_TOKENS]]
+    if len(surprising) > MAX_SURPRISING_TOKENS:
+        parts.append(say("and {count} more", count=len(surprising) - MAX_SURPRISING_TOKENS))
+    return join_sentences(text, say("Surprising: {tokens}.", tokens=say("; ").join(parts)))
+
+
+def _surprise_text(step: DecodingStep) -> str:
+    chance = math.exp(step.log_prob)
+    return say(
+        "{token} was its choice no. {rank:,} ({chance}), it would have written {best}",
+        token=quote_token(step.token),
+        rank=step.rank,
+        chance=format_number(chance, ".2%") if chance >= 0.0001 else say("less than {share:.2%}", share=0.0001),
+        best=quote_token(step.candidates[0].token),
+    )

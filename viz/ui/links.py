@@ -1,30 +1,46 @@
-"""Going from one page to another by a click: a callback says where to, and the run that follows goes there."""
+"""Callbacks that open another page on what is looked at, and the card of one word of a translation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from .. import FOLDER
-from ..streamlit_internals import unbind_query_parameters
-from .addresses.decode import BEGIN, BRANCH, METHOD, NEVER, OF_BRANCH, STEP
-from .addresses.explore import VIEW
-from .addresses.pages import PAGES
-from .addresses.shared import KIND
-from .addresses.why import CELL, WHY, Cell
-from .addresses.why import View as WhyView
-from .controls import choose
-from .teacher_forced import give
+from model.experiments.ablation import HeadEffects, join_effects
+from model.language import say
+from model.runnable_model import Translation
+from model.trace import Head
+from viz import FOLDER
+from viz.streamlit_internals import unbind_query_parameters
+from viz.ui import cache
+from viz.ui.addresses.decode import (
+    DECODE_BEGIN_WITH,
+    DECODE_BRANCH,
+    DECODE_BRANCH_PARAMETERS,
+    DECODE_METHOD,
+    DECODE_NEVER_WRITE,
+    DECODE_STEP,
+)
+from viz.ui.addresses.explore import EXPLORE_VIEW
+from viz.ui.addresses.pages import PAGES
+from viz.ui.addresses.shared import KIND
+from viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
+from viz.ui.controls import set_given_translation, set_layer_and_head
+from viz.web.texts import CardActions, word_card_data
+from viz.web.texts import draw_word_card as mount
 
 if TYPE_CHECKING:
-    from model.trace import Head
+    import numpy as np
+
+# Going from one page to another by a click: a callback says where to, and the run that follows goes there.
+
 
 _PAGE = "page to open"
 _OWNER = "branch-of"
 
 
-def follow() -> None:
+def follow_link() -> None:
     """Go where a callback has asked to go, if it has; comes before what need not be drawn then."""
     if page := st.session_state.pop(_PAGE, None):
         unbind_query_parameters()  # Streamlit refuses to leave a page whose widgets stand in the address.
@@ -36,7 +52,7 @@ def branch_owner() -> tuple[str, str] | None:
     return st.session_state.get(_OWNER)
 
 
-def own_branch(model: str, text: str) -> None:
+def set_branch_owner(model: str, text: str) -> None:
     """Say which model and sentence the branch belongs to."""
     st.session_state[_OWNER] = model, text
 
@@ -47,43 +63,77 @@ def open_in_decode(model: str, text: str, step: int, *, prefix: tuple[int, ...] 
     For callbacks, in which Streamlit cannot switch pages itself. The sentence, the model, the given translation and the
     changes are those of the session.
     """
-    st.session_state[METHOD.key] = "given" if given and not prefix else "greedy"
-    st.session_state[BEGIN.key] = st.session_state[NEVER.key] = ""
-    for one in OF_BRANCH:
+    st.session_state[DECODE_METHOD.key] = "given" if given and not prefix else "greedy"
+    st.session_state[DECODE_BEGIN_WITH.key] = st.session_state[DECODE_NEVER_WRITE.key] = ""
+    for one in DECODE_BRANCH_PARAMETERS:
         one.reset()
-    own_branch(model, text)
-    BRANCH.set(prefix)
-    STEP.set(step + 1)
+    set_branch_owner(model, text)
+    DECODE_BRANCH.set(prefix)
+    DECODE_STEP.set(step + 1)
     st.session_state[_PAGE] = "decode"
 
 
-def choose_head(head: Head) -> None:
+def set_explore_head(head: Head) -> None:
     """Choose an attention, a layer and a head of Explore; for callbacks."""
     kind, layer, number = head
     st.session_state[KIND.key] = kind
-    choose(layer, number)
+    set_layer_and_head(layer, number)
 
 
-def open_on_explore(head: Head) -> None:
+def open_head_in_explore(head: Head) -> None:
     """Open Explore on the heatmap of a head; for callbacks. The sentence and the pinned word come along."""
-    choose_head(head)
-    st.session_state[VIEW.key] = "heatmap"
+    set_explore_head(head)
+    st.session_state[EXPLORE_VIEW.key] = "heatmap"
     st.session_state[_PAGE] = "explore"
 
 
 def open_why(view: WhyView = "source words") -> None:
     """Open a view of Why; for callbacks. The sentence, what is read of it and the pinned word come along."""
-    st.session_state[WHY.key] = view
+    st.session_state[WHY_VIEW.key] = view
     st.session_state[_PAGE] = "why"
 
 
-def open_why_of(text: str, translation: str = "") -> None:
+def open_why_for_translation(text: str, translation: str = "") -> None:
     """Open Why on a translation of a sentence, "" for the model's own; for callbacks."""
-    give(text, translation)
+    set_given_translation(text, translation)
     open_why()
 
 
-def open_why_here(text: str, cell: Cell) -> None:
+def open_why_score(text: str, cell: AttentionCell) -> None:
     """Open Why on the score of a cell of the maps of a sentence; for callbacks."""
-    CELL.set(cell, of=text)
+    WHY_SCORE_CELL.set(cell, of=text)
     open_why("score")
+
+
+# The card of one word of a translation, the same on Explore and on Decode, and the effects of heads that it shows.
+
+
+HeadBatch = tuple["Head", ...]
+
+
+def draw_token_card(model: str, result: Translation, position: int, actions: CardActions, changes: str = "") -> None:
+    """Draw the card of the token at `position`, from 0, of a translation by the model with the changes made."""
+    follow_link()
+    with st.container(key="wordcard"):
+        facts = cache.compute_word_facts(model, result.source, result.target_ids, changes)
+        effects = head_effects(model, result, changes)
+        mount(word_card_data(result.steps[position], facts, effects.strongest(position)), actions, key="word-card")
+
+
+def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffects:
+    """What switching off each head changes, with a bar of how far it is while it is computed. InterventionError."""
+    ids = result.source_ids, result.target_ids
+    passes = cache.plan_ablation_batches(model, *map(len, ids))
+    return compute_effects_in_batches(passes, lambda at: cache.compute_ablation_batch(model, *ids, at, changes))
+
+
+def compute_effects_in_batches(passes: Sequence[HeadBatch], effects_of: Callable[[int], np.ndarray]) -> HeadEffects:
+    """Put together the effects of the heads of some passes, by their numbers, with a bar of how far they are."""
+    bar, parts = st.empty(), []
+    count = sum(map(len, passes))
+    for at in range(len(passes)):
+        if at:  # what is in the cache needs no bar, and the first pass says how long the others take
+            bar.progress(at / len(passes), say("Switching off each of {count} heads …", count=count))
+        parts.append(effects_of(at))
+    bar.empty()
+    return join_effects(passes, parts)

@@ -17,12 +17,11 @@ from typing import Any
 
 import streamlit as st
 
-from model.text.language import NAMES, foreign
+from model.text.language import LANGUAGE_NAMES, detect_foreign_language
+from viz.ui.address import is_in_address
+from viz.ui.addresses.shared import SENTENCE
 
-from .addresses.shared import SENTENCE
-from .url_state.page import is_in_address
-
-EXAMPLES = {
+EXAMPLE_SENTENCES = {
     "en": ("Where did you buy this red bicycle?", "He turned the radio off.", "The bank by the river was closed."),
     "zh": ("我昨天在图书馆读了一本书。", "你想喝茶还是咖啡？", "他每天早上跑步。"),
 }
@@ -30,7 +29,7 @@ EXAMPLES = {
 
 
 @dataclass
-class Read:
+class SentenceMemory:
     """What a visitor's session knows of the sentences that were read."""
 
     model: str = ""
@@ -43,28 +42,28 @@ class Read:
     """The sentence that was read last, by what it belongs to; none where that was a welcome."""
 
 
-def examples(card: Mapping[str, Any]) -> Sequence[str]:
+def list_example_sentences(card: Mapping[str, Any]) -> Sequence[str]:
     """Sentences that a model can read, the welcome first: those its card names, else those of its language."""
     own = card.get("examples", "")
-    return own.split(" | ") if own else EXAMPLES.get(_language(card), ("",))
+    return own.split(" | ") if own else EXAMPLE_SENTENCES.get(_source_language(card), ("",))
 
 
-def begin(card: Mapping[str, Any]) -> str:
+def put_welcome_sentence(card: Mapping[str, Any]) -> str:
     """Put a model's welcome into the sentence box if nothing has been in it, and return it; comes before the box."""
-    welcome = examples(card)[0]
+    welcome = list_example_sentences(card)[0]
     if SENTENCE.key not in st.session_state and not is_in_address(SENTENCE):
         SENTENCE.put(welcome)
     return welcome
 
 
-def follow(model: str, card: Mapping[str, Any], *, lent: bool) -> None:
+def put_model_sentence(model: str, card: Mapping[str, Any], *, lent: bool) -> None:
     """Put the sentence that comes with a model into the sentence box; comes before the box."""
-    read: Read = st.session_state.setdefault("sentences read", Read())
-    welcome, of = begin(card), model if lent else _language(card)
+    read: SentenceMemory = st.session_state.setdefault("sentences read", SentenceMemory())
+    welcome, of = put_welcome_sentence(card), model if lent else _source_language(card)
     text = SENTENCE.get()
     if read.model not in ("", model) and text == read.text:
         is_own = text.strip() not in ("", read.welcome)
-        stays = read.of in NAMES and foreign(text, read.of) == of
+        stays = read.of in LANGUAGE_NAMES and detect_foreign_language(text, read.of) == of
         if read.of != of and not stays:
             read.last.pop(read.of, None)
             if is_own:
@@ -76,5 +75,5 @@ def follow(model: str, card: Mapping[str, Any], *, lent: bool) -> None:
     read.model, read.of, read.welcome, read.text = model, of, welcome, text
 
 
-def _language(card: Mapping[str, Any]) -> str:
+def _source_language(card: Mapping[str, Any]) -> str:
     return card.get("source_language") or "en"

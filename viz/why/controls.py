@@ -8,42 +8,43 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.attribution.target import AttributionError, Target, target_pieces
-from model.interventions.changes import InterventionError, parse, text_of
-from model.language.say import say
-from model.text.words import SPECIAL_TOKENS, word, words
-from model.translate import InputError
-
-from ..components.tokens import line, tokens
-from ..export.parts import Component, Part, Words
-from ..figures.labels import quoted, readable
-from ..traces.session import current
-from ..ui import cache as shared
-from ..ui import teacher_forced, widgets
-from ..ui.addresses.pins import pin, pin_of
-from ..ui.addresses.shared import CHANGES
-from ..ui.addresses.why import AGAINST, ATTRIBUTION, CELL, SECOND, WHY
-from ..ui.captions import caption, hints, plain
-from ..ui.links import open_on_explore
-from .cache import ReadingKey, WordKey, contrast
-from .texts import word as texts
+from model.attribution.target import AttributionError, Target, make_piece_target
+from model.interventions.changes import InterventionError, format_changes, parse_changes
+from model.language import say
+from model.runnable_model import InputError, RunnableModel, Translation
+from model.text.words import SPECIAL_TOKENS, group_words, join_word
+from model.trace import Head
+from viz.export.parts import Component, Part, Words
+from viz.figures.look import quote_token, readable_token
+from viz.traces.session import get_open_trace
+from viz.ui import cache, controls
+from viz.ui.addresses.pins import add_pins, get_pin
+from viz.ui.addresses.shared import CHANGES
+from viz.ui.addresses.why import (
+    WHY_ATTRIBUTION_METHOD,
+    WHY_CONTRAST_PIECE,
+    WHY_SCORE_CELL,
+    WHY_SECOND_SENTENCE,
+    WHY_VIEW,
+)
+from viz.ui.links import open_head_in_explore
+from viz.ui.words import draw_caption, draw_hints, escape_markdown
+from viz.web.texts import draw_tokens, token_line_data
+from viz.why import texts
+from viz.why.cache import ReadingKey, WordKey, compute_contrast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from model.live.live_model import LiveModel
-    from model.live.translation import Translation
-    from model.trace import Head
-
-STYLE = Path(__file__).parent / "why.css"
-NOTHING = "—"
+WHY_STYLE = Path(__file__).parent / "why.css"
+NO_COMPARISON = "—"
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
     """The word that is explained: of which translation, by which model, rather than what."""
 
-    model: LiveModel
+    model: RunnableModel
     result: Translation
     key: WordKey
     target: Target
@@ -52,7 +53,7 @@ class Question:
     def saved_texts(self) -> list[Part]:
         """What stands above the pictures of a saved file."""
         word = range(self.key.position, self.key.position + self.key.length)
-        data = line(self.result.steps, self.key.position, word=word)
+        data = token_line_data(self.result.steps, self.key.position, word=word)
         return [Words(self.result.source, "sentence", "large"), Component("tokens", data, "translation")]
 
     @property
@@ -61,124 +62,126 @@ class Question:
         return {"word": self.target.word, "rather than": self.target.against or "", "changes": self.key.reading.changes}
 
 
-def method(names: Iterable[str]) -> str:
+def draw_method_selector(names: Iterable[str]) -> str:
     """Draw the choice among the methods that there are for this model."""
-    if st.session_state.get(ATTRIBUTION.key) not in (None, *names):
-        del st.session_state[ATTRIBUTION.key]
-    return widgets.selectbox(say("Method"), ATTRIBUTION, tuple(names), width=270)
+    if st.session_state.get(WHY_ATTRIBUTION_METHOD.key) not in (None, *names):
+        del st.session_state[WHY_ATTRIBUTION_METHOD.key]
+    return controls.selectbox(say("Method"), WHY_ATTRIBUTION_METHOD, tuple(names), width=270)
 
 
-def question(model: LiveModel, text: str) -> Question:
+def draw_question(model: RunnableModel, text: str) -> Question:
     """Draw the translation and the controls of the word, and return what is asked."""
-    if current():
-        caption(say(texts.OPENED_TRACE))
+    if get_open_trace():
+        draw_caption(say(texts.OPENED_TRACE_NOTE))
     above = st.container()
     with st.container(key="question", horizontal=True, vertical_alignment="center"):
         choice = st.container(key="rather", horizontal=True, vertical_alignment="center", width="content")
-        forced = teacher_forced.given_toggle(text)
-    own = shared.translation(model.name, text)[0]
-    given = teacher_forced.given_translation(model.name, text, own.text) if forced else ""
-    reading = ReadingKey(model.name, text, given, _changes(model, text, given))
-    result = shared.reading(*reading)
-    split = _split_row(result)
-    pinned = pin_of(text, "target") if split is None else split
-    compared = _compared(reading)
-    group = _piece(compared) if compared else chosen_word(result.target_tokens, pinned)
+        forced = controls.draw_given_toggle(text)
+    own = cache.compute_translation(model.name, text)[0]
+    given = controls.draw_given_translation(model.name, text, own.text) if forced else ""
+    reading = ReadingKey(model.name, text, given, _draw_changes(model, text, given))
+    result = cache.compute_run_translation(*reading)
+    split = _find_split_row(result)
+    pinned = get_pin(text, "target") if split is None else split
+    compared = _find_contrast_target(reading)
+    group = _piece_range(compared) if compared else find_word_pieces(result.target_tokens, pinned)
     with above:
         shown = pinned if pinned is not None and pinned in group else group.start
         pin_word = None if compared else lambda at: choose_word(text, at)
-        tokens(result.steps, shown, key="translation", on_pin=pin_word, keep=True, word=group)
-    hints(model, result, own)
+        draw_tokens(result.steps, shown, key="translation", on_pin=pin_word, keep=True, word=group)
+    draw_hints(model, result, own)
     if compared is None and pinned is not None and pinned not in group:
-        caption(texts.no_piece(pinned, len(result.steps)))
+        draw_caption(texts.describe_missing_piece(pinned, len(result.steps)))
     with choice:
-        target = _fixed(compared) if compared else _target(model, result, group)
+        target = _draw_fixed_target(compared) if compared else _draw_target_selector(model, result, group)
     return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target)
 
 
-def _compared(reading: ReadingKey) -> Target | None:
+def _find_contrast_target(reading: ReadingKey) -> Target | None:
     """The piece at which the translations of two sentences part, where the view compares two that can be compared."""
-    second = SECOND.get().strip()
-    if WHY.get() != "two sentences" or not second:
+    second = WHY_SECOND_SENTENCE.get().strip()
+    if WHY_VIEW.get() != "two sentences" or not second:
         return None
     try:
-        return contrast(reading, ReadingKey(reading.model, second, "", reading.changes)).target
+        return compute_contrast(reading, ReadingKey(reading.model, second, "", reading.changes)).target
     except (AttributionError, InputError):  # The view says why.
         return None
 
 
-def _split_row(result: Translation) -> int | None:
+def _find_split_row(result: Translation) -> int | None:
     """The row of the decoder whose score the view splits, where one was chosen: it writes the piece to explain."""
-    cell = CELL.get(of=result.source) if WHY.get() == "score" else None
+    cell = WHY_SCORE_CELL.get(of=result.source) if WHY_VIEW.get() == "score" else None
     return None if cell is None or cell.kind == "encoder" or cell.query >= len(result.steps) else cell.query
 
 
-def _piece(target: Target) -> range:
+def _piece_range(target: Target) -> range:
     return range(target.position, target.position + len(target.tokens))
 
 
-def _fixed(target: Target) -> Target:
+def _draw_fixed_target(target: Target) -> Target:
     """Say which piece is compared with which: the two sentences have decided that."""
-    caption(say("Why {word} rather than {other}", word=quoted(target.word), other=quoted(target.against or "")))
+    draw_caption(
+        say("Why {word} rather than {other}", word=quote_token(target.word), other=quote_token(target.against or ""))
+    )
     return target
 
 
-def chosen_word(tokens: Sequence[str], pinned: int | None) -> range:
+def find_word_pieces(tokens: Sequence[str], pinned: int | None) -> range:
     """The pieces of the word of the pinned piece; of the longest word where none of these pieces is pinned."""
-    groups = words(tokens)
+    groups = group_words(tokens)
     if pinned is not None and pinned < len(tokens):
         return next(group for group in groups if pinned in group)
     named = [group for group in groups if tokens[group.start] not in SPECIAL_TOKENS]
-    return max(named or groups, key=lambda group: len(word([tokens[at] for at in group]).strip()))
+    return max(named or groups, key=lambda group: len(join_word([tokens[at] for at in group]).strip()))
 
 
 def choose_word(text: str, position: int) -> None:
     """Explain the word of the piece at a position, from 0; for callbacks."""
-    pin(text, {"target": position})
-    CELL.reset()
+    add_pins(text, {"target": position})
+    WHY_SCORE_CELL.reset()
 
 
-def open_head(question: Question, head: Head) -> None:
+def open_head_on_explore(question: Question, head: Head) -> None:
     """Show a head on Explore with the word pinned; for callbacks."""
-    pin(question.result.source, {"target": question.key.position})
-    open_on_explore(head)
+    add_pins(question.result.source, {"target": question.key.position})
+    open_head_in_explore(head)
 
 
-def _changes(model: LiveModel, text: str, given: str) -> str:
+def _draw_changes(model: RunnableModel, text: str, given: str) -> str:
     """The changes of the address, said on the page, in the one way of writing them; none where they make no sense."""
     try:
-        changes = text_of(parse(CHANGES.hold()))
+        changes = format_changes(parse_changes(CHANGES.hold()))
         if changes:
-            shared.with_changes(model.name, text, changes, given)
+            cache.compute_intervention_comparison(model.name, text, changes, given)
     except InterventionError as error:
-        st.info(plain(str(error)))
+        st.info(escape_markdown(str(error)))
         changes = ""
     if CHANGES.get():
         with st.container(key="changed", horizontal=True, vertical_alignment="center"):
-            caption(texts.changes(changes))
+            draw_caption(texts.describe_changes(changes))
             st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=CHANGES.reset)
     return changes
 
 
-def _target(model: LiveModel, result: Translation, group: range) -> Target:
+def _draw_target_selector(model: RunnableModel, result: Translation, group: range) -> Target:
     """Draw the choice of Y, and return X compared with it; with nothing where it cannot be compared."""
     owner = (result.source, result.target_ids[: group.stop])
-    chosen = AGAINST.hold(of=owner)
+    chosen = WHY_CONTRAST_PIECE.hold(of=owner)
     step = result.steps[group.start]
-    candidates = {readable(one.token): one.token_id for one in step.candidates if one.token_id != step.token_id}
-    name = word(result.target_tokens[group.start : group.stop])
-    caption(say("Why {word} rather than", word=quoted(name)))
+    candidates = {readable_token(one.token): one.token_id for one in step.candidates if one.token_id != step.token_id}
+    name = join_word(result.target_tokens[group.start : group.stop])
+    draw_caption(say("Why {word} rather than", word=quote_token(name)))
     against: str | int | None = None
     if chosen:
         against = candidates.get(chosen, chosen)
-    options = [NOTHING, *candidates, *([chosen] if chosen and chosen not in candidates else [])]
-    st.session_state["rather-than"] = chosen or NOTHING
+    options = [NO_COMPARISON, *candidates, *([chosen] if chosen and chosen not in candidates else [])]
+    st.session_state["rather-than"] = chosen or NO_COMPARISON
 
     def choose() -> None:
         found = (st.session_state["rather-than"] or "").strip()
-        AGAINST.set("" if found == NOTHING else found[: AGAINST.longest], of=owner)
+        WHY_CONTRAST_PIECE.set("" if found == NO_COMPARISON else found[: WHY_CONTRAST_PIECE.longest], of=owner)
 
-    widgets.offer(
+    controls.draw_choice(
         st.selectbox,
         say("Rather than"),
         options,
@@ -190,7 +193,7 @@ def _target(model: LiveModel, result: Translation, group: range) -> Target:
         placeholder=say("a piece"),
     )
     try:
-        return target_pieces(model, result, group.start, len(group), against)
+        return make_piece_target(model, result, group.start, len(group), against)
     except AttributionError as error:
-        st.info(plain(str(error)))
-        return target_pieces(model, result, group.start, len(group))
+        st.info(escape_markdown(str(error)))
+        return make_piece_target(model, result, group.start, len(group))

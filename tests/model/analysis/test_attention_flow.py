@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.analysis.attention_flow import SCALE, attention_flow
-from model.analysis.max_flow import Edges, maximum_flow
-from model.analysis.rollout import rollout
+from model.analysis.flow import CAPACITY_SCALE, FlowEdges, compute_attention_flow, compute_rollout, solve_maximum_flow
 from model.trace import KINDS, AttentionMap, AttentionTrace, Kind, TraceError
 
 TARGET, SOURCE = 4, 5
@@ -40,7 +38,7 @@ def a_trace(
 
 
 def flow(trace: AttentionTrace, kind: Kind, layer: int = -1) -> np.ndarray:
-    return attention_flow(trace, kind, layer).weights[0, 0]
+    return compute_attention_flow(trace, kind, layer).weights[0, 0]
 
 
 def stack(*layers: list[list[float]]) -> AttentionTrace:
@@ -55,7 +53,7 @@ def test_two_layers_by_hand() -> None:
     trace = stack([[1, 0], [0.5, 0.5]], [[0.5, 0.5], [0, 1]])
     np.testing.assert_allclose(flow(trace, "encoder"), [[0.75 + 0.25, 0.25], [0.25, 0.75]], atol=1e-6)
     np.testing.assert_allclose(flow(trace, "encoder", 0), [[1.0, 0.0], [0.25, 0.75]], atol=1e-6)
-    assert not attention_flow(trace, "encoder", 0).mask[0, 1]
+    assert not compute_attention_flow(trace, "encoder", 0).mask[0, 1]
 
 
 def test_paths_that_share_an_edge_share_its_capacity() -> None:
@@ -130,17 +128,17 @@ def test_it_is_the_maximum_flow_of_networkx(seed: int, layers: int, sharp: float
 def test_it_passes_what_rollout_does_at_least_and_one_unit_at_most(seed: int, layer: int, sharp: float) -> None:
     """Rollout is one way of letting a whole unit flow, in which every node divides by its weights."""
     trace = a_trace(seed, sharp=sharp)
-    shares = rollout(trace).maps
+    shares = compute_rollout(trace).maps
     for kind in KINDS:
         found = flow(trace, kind, layer)
         assert (found >= shares[kind].weights[layer, 0] - 1e-6).all()
         assert (found <= 1 + 1e-6).all()
-        assert np.array_equal(found > 0, attention_flow(trace, kind, layer).mask)
+        assert np.array_equal(found > 0, compute_attention_flow(trace, kind, layer).mask)
 
 
 def test_some_rows_alone_are_those_of_the_whole_map() -> None:
     trace = a_trace(4)
-    some = attention_flow(trace, "cross", queries=[2, 0]).weights[0, 0]
+    some = compute_attention_flow(trace, "cross", queries=[2, 0]).weights[0, 0]
     np.testing.assert_array_equal(some[[2, 0]], flow(trace, "cross")[[2, 0]])
     assert not some[[1, 3]].any()
 
@@ -148,7 +146,9 @@ def test_some_rows_alone_are_those_of_the_whole_map() -> None:
 def test_many_networks_at_once_are_each_alone() -> None:
     chance = np.random.default_rng(1)
     top, middle, bottom = (chance.integers(0, 50, (20, *shape)) for shape in ((1, 4), (4, 3), (3, 1)))
-    together = maximum_flow([Edges(0, 1, top), Edges(1, 2, middle), Edges(2, 3, bottom), Edges(0, 2, top[:, :, :3])])
+    together = solve_maximum_flow(
+        [FlowEdges(0, 1, top), FlowEdges(1, 2, middle), FlowEdges(2, 3, bottom), FlowEdges(0, 2, top[:, :, :3])]
+    )
     for one, value in enumerate(together):
         graph = nx.DiGraph()
         for upper, capacity in ((0, top), (1, middle), (2, bottom)):
@@ -161,26 +161,26 @@ def test_many_networks_at_once_are_each_alone() -> None:
 
 def test_capacities_are_rounded_by_less_than_the_last_digit_shown() -> None:
     """A cut has at most all edges of a step; each is off by half of a unit."""
-    assert 100 * 100 * 0.5 / SCALE < 1e-8
+    assert 100 * 100 * 0.5 / CAPACITY_SCALE < 1e-8
 
 
 def test_what_cannot_be_followed_is_a_sentence() -> None:
     trace = a_trace(0)
     with pytest.raises(TraceError, match="holds no decoder attention"):
-        attention_flow(AttentionTrace(encoder=trace.encoder), "decoder")
+        compute_attention_flow(AttentionTrace(encoder=trace.encoder), "decoder")
     weights = np.full((2, 1, 1, 4), 0.25, np.float32)
     step = AttentionMap("decoder", weights, ("d",), tuple("abcd"), np.ones((1, 4), bool))
     with pytest.raises(TraceError, match="1 queries and 4 keys"):
-        attention_flow(AttentionTrace(decoder=step), "decoder")
+        compute_attention_flow(AttentionTrace(decoder=step), "decoder")
     large = AttentionTrace(encoder=a_map("encoder", np.random.default_rng(0), 100, 100, 1, 1.0))
     with pytest.raises(TraceError, match="100 by 100 tokens through 1 steps takes too long"):
-        attention_flow(large, "encoder")
-    assert attention_flow(large, "encoder", queries=[3]).weights.any()
+        compute_attention_flow(large, "encoder")
+    assert compute_attention_flow(large, "encoder", queries=[3]).weights.any()
 
 
 def test_forty_tokens_and_six_layers_take_less_than_two_seconds_a_row() -> None:
     trace = a_trace(0, layers=6, target=40, source=40)
     for kind in KINDS:
         started = time.process_time()
-        attention_flow(trace, kind, queries=[38])
+        compute_attention_flow(trace, kind, queries=[38])
         assert time.process_time() - started < 2

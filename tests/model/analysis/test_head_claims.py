@@ -10,16 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.analysis.alignment import rank_alignment
-from model.analysis.head_claims import HeadClaim, head_claim
-from model.checkpoint.files import FOLDER
-from model.checkpoint.load import available
-from model.language.current import speaking
-from model.text.words import END_TOKENS, SPECIAL_TOKENS, Label
+from model.analysis.heads import HeadClaim, make_head_claim, rank_heads_by_alignment
+from model.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
+from model.language import use_language
+from model.text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
 from model.trace import AttentionMap, Kind
 from model.translate import Translator
 
-LABELS: tuple[Label, ...] = ("fed", "predicted")
+LABELS: tuple[RowLabel, ...] = ("fed", "predicted")
 SENTENCES = 50
 MOSTLY, MORE, EVEN = 0.5, 0.2, 0.9
 """What the words mean: mostly is half the mass at least; written here again, so that no change of the code goes by."""
@@ -70,9 +68,9 @@ def share(one: AttentionMap, layer: int, head: int, habit: str, rows: list[int])
     return (math.fsum(masses) / len(masses) if masses else 0.0), counted
 
 
-def check(one: AttentionMap, layer: int, head: int, label: Label) -> HeadClaim:
+def check(one: AttentionMap, layer: int, head: int, label: RowLabel) -> HeadClaim:
     """Everything the claim and its sentence say, against loops over the map."""
-    claim = head_claim(one, layer, head, label)
+    claim = make_head_claim(one, layer, head, label)
     choosing = [row for row in range(len(one.query_tokens)) if one.mask[row].sum() > 1]
     assert claim.text.startswith(f"Head {head + 1} of layer {layer + 1} ")
     if claim.habit == "none":
@@ -180,7 +178,7 @@ PLANTS: list[tuple[Kind, str]] = [
 
 @pytest.mark.parametrize(("kind", "habit"), PLANTS)
 @pytest.mark.parametrize("label", LABELS)
-def test_a_planted_habit_is_named(kind: Kind, habit: str, label: Label) -> None:
+def test_a_planted_habit_is_named(kind: Kind, habit: str, label: RowLabel) -> None:
     for seed in range(5):
         one = planted(kind, habit, 0.9, 9, seed)
         assert check(one, 1, 1, label).habit == habit
@@ -189,7 +187,7 @@ def test_a_planted_habit_is_named(kind: Kind, habit: str, label: Label) -> None:
 @given(st.sampled_from(PLANTS), st.floats(0, 1), st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from(LABELS))
 @settings(max_examples=150, deadline=None)
 def test_every_claim_is_what_loops_find(
-    plant: tuple[Kind, str], strength: float, size: int, seed: int, label: Label
+    plant: tuple[Kind, str], strength: float, size: int, seed: int, label: RowLabel
 ) -> None:
     kind, habit = plant
     one = planted(kind, habit, strength, size, seed)
@@ -202,20 +200,20 @@ def test_the_decoders_first_row_has_no_choice_and_does_not_count() -> None:
     mask = np.tri(4, dtype=bool)
     weights = np.array([[1, 0, 0, 0], [0.4, 0.6, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
     one = a_map("decoder", weights[None, None].astype(np.float32), mask)
-    claim = head_claim(one, 0, 0, "fed")
+    claim = make_head_claim(one, 0, 0, "fed")
     assert claim.habit == "same"
     assert claim.rows == (1, 2, 3)
     assert claim.value == pytest.approx((0.6 + 0.5 + 0.4) / 3)
     assert claim.text == "Head 1 of layer 1 mostly looks at the token itself: 50% of its mass."
-    with speaking("de"):
+    with use_language("de"):
         german = "Head 1 von Schicht 1 schaut meist auf das Token selbst: 50\N{NARROW NO-BREAK SPACE}% seiner Masse."
-        assert head_claim(one, 0, 0, "fed").text == german
+        assert make_head_claim(one, 0, 0, "fed").text == german
 
 
 def test_the_decoders_keys_are_tokens_fed_in_whatever_names_the_rows() -> None:
     one = planted("decoder", "same", 0.95, 7, 0)
-    assert "the token itself" in head_claim(one, 1, 1, "fed").text
-    said = head_claim(one, 1, 1, "predicted").text
+    assert "the token itself" in make_head_claim(one, 1, 1, "fed").text
+    said = make_head_claim(one, 1, 1, "predicted").text
     assert "itself" not in said
     assert "the token just fed in (the one before the one that names the row)" in said
 
@@ -230,14 +228,14 @@ def test_a_head_that_goes_by_places_alone_is_not_said_to_go_by_the_words(kind: K
             weights[row, max(row - 2, 0)] += 0.9 - back
             weights[row, max(row - 1, 0)] += back
         weights /= weights.sum(-1, keepdims=True)
-        claim = head_claim(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0)
+        claim = make_head_claim(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0)
         assert "word" not in claim.text
         check(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0, "fed")
 
 
 def test_one_token_leaves_no_choice() -> None:
     one = AttentionMap("encoder", np.ones((1, 1, 1, 1), np.float32), ("a",), ("a",), np.ones((1, 1), bool))
-    claim = head_claim(one, 0, 0)
+    claim = make_head_claim(one, 0, 0)
     assert claim.text == "Head 1 of layer 1 has no choice: there is at most one token to look at."
     assert (claim.habit, claim.rows) == ("none", ())
 
@@ -247,17 +245,17 @@ def test_a_released_head_that_aligns_the_token_fed_in_is_said_to() -> None:
     cross = Translator.load("multi30k-en-de").translate("A man in a red shirt is walking his dog.").trace.cross
     assert cross is not None
     assert check(cross, 0, 0, "predicted").habit == "alignment fed in"
-    place = [(found.layer, found.head) for found in rank_alignment(cross)].index((0, 0))
-    assert rank_alignment(cross)[place].reading == "fed"
+    place = [(found.layer, found.head) for found in rank_heads_by_alignment(cross)].index((0, 0))
+    assert rank_heads_by_alignment(cross)[place].reading == "fed"
     assert place < 3
 
 
 @pytest.mark.walk
-@pytest.mark.parametrize("name", available(FOLDER))
+@pytest.mark.parametrize("name", list_checkpoints(CHECKPOINTS_FOLDER))
 def test_every_head_of_every_model_is_what_its_sentence_says(name: str) -> None:
     translator = Translator.load(name)
     language = translator.card["source_language"]
-    lines = (FOLDER / f"sentences.{language}").read_text(encoding="utf-8").splitlines()
+    lines = (CHECKPOINTS_FOLDER / f"sentences.{language}").read_text(encoding="utf-8").splitlines()
     joined = [" ".join(lines[at : at + many]) for many in (1, 2, 3) for at in range(len(lines) - many + 1)][:SENTENCES]
     assert len(joined) == SENTENCES
     for line in joined:

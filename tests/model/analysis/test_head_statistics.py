@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.analysis.head_statistics import (
-    EXPLAINED,
-    FOCUS,
-    between,
-    distance,
-    entropy,
-    head_statistics,
+from model.analysis.heads import (
+    FOCUS_MEASURES,
+    MEASURE_EXPLANATIONS,
+    attention_distance,
+    attention_entropy,
+    compute_head_statistics,
+    heads_in_range,
     rank_heads,
 )
 from model.trace import AttentionMap, Kind
@@ -59,55 +59,55 @@ def causal(*heads: np.ndarray) -> AttentionMap:
 
 
 def test_entropy_is_0_for_one_key_and_1_for_all_the_same() -> None:
-    np.testing.assert_allclose(entropy(a_map("encoder", IDENTITY, UNIFORM)), [[0, 1]], atol=1e-6)
+    np.testing.assert_allclose(attention_entropy(a_map("encoder", IDENTITY, UNIFORM)), [[0, 1]], atol=1e-6)
 
 
 def test_entropy_counts_the_allowed_keys_only() -> None:
     uniform = np.tri(4) / np.tri(4).sum(-1, keepdims=True)
-    np.testing.assert_allclose(entropy(causal(uniform)), [[1]], rtol=1e-6)
+    np.testing.assert_allclose(attention_entropy(causal(uniform)), [[1]], rtol=1e-6)
 
 
 def test_entropy_worked_by_hand() -> None:
     rows = [[0.5, 0.5, 0, 0], [1, 0, 0, 0]]
-    assert entropy(a_map("cross", rows))[0, 0] == pytest.approx((0.5 + 0) / 2)
+    assert attention_entropy(a_map("cross", rows))[0, 0] == pytest.approx((0.5 + 0) / 2)
 
 
 def test_a_row_that_may_attend_to_nothing_counts_nowhere() -> None:
     mask = np.ones((4, 4), dtype=bool)
     mask[3] = False
     empty = UNIFORM * mask
-    found = head_statistics(a_map("encoder", empty, mask=mask))
+    found = compute_head_statistics(a_map("encoder", empty, mask=mask))
     assert found["entropy"][0, 0] == pytest.approx(1)
     assert found["first"][0, 0] == pytest.approx(0.25)
     assert found["distance"][0, 0] == pytest.approx((6 / 4 + 1 + 1) / 3)
 
 
 def test_distance_in_tokens_and_from_the_diagonal() -> None:
-    np.testing.assert_allclose(distance(a_map("encoder", IDENTITY, UNIFORM)), [[0, 1.25]])
+    np.testing.assert_allclose(attention_distance(a_map("encoder", IDENTITY, UNIFORM)), [[0, 1.25]])
     stretched = np.kron(np.eye(2), [[0.5, 0.5]])  # two queries over four keys, along the diagonal
-    assert distance(a_map("cross", stretched))[0, 0] == pytest.approx(0.5)
-    assert distance(a_map("cross", stretched[::-1]))[0, 0] == pytest.approx(2)
+    assert attention_distance(a_map("cross", stretched))[0, 0] == pytest.approx(0.5)
+    assert attention_distance(a_map("cross", stretched[::-1]))[0, 0] == pytest.approx(2)
 
 
 def test_focus_on_previous_same_and_first() -> None:
-    found = head_statistics(causal(PREVIOUS, IDENTITY))
+    found = compute_head_statistics(causal(PREVIOUS, IDENTITY))
     np.testing.assert_allclose(found["previous"], [[1, 0]])  # of the three rows that have a choice
     np.testing.assert_allclose(found["same"], [[0, 1]])
     np.testing.assert_allclose(found["first"], [[1 / 3, 0]])
 
 
 def test_focus_on_next_and_end() -> None:
-    found = head_statistics(a_map("encoder", np.eye(4, k=1), np.eye(4)[[3, 3, 3, 3]]))
+    found = compute_head_statistics(a_map("encoder", np.eye(4, k=1), np.eye(4)[[3, 3, 3, 3]]))
     np.testing.assert_allclose(found["next"], [[1, 1 / 3]])
     np.testing.assert_allclose(found["end"], [[0.25, 1]])
 
 
 def test_only_what_means_something_for_the_kind() -> None:
-    assert "next" not in head_statistics(causal(IDENTITY))
-    assert "end" not in head_statistics(causal(IDENTITY))
-    assert set(head_statistics(a_map("cross", UNIFORM))) == {"entropy", "distance", "first", "end", "alignment"}
+    assert "next" not in compute_head_statistics(causal(IDENTITY))
+    assert "end" not in compute_head_statistics(causal(IDENTITY))
+    assert set(compute_head_statistics(a_map("cross", UNIFORM))) == {"entropy", "distance", "first", "end", "alignment"}
     leaking = a_map("decoder", np.eye(4, k=1), end=" t3")  # a decoder that may see the next token is worth a number
-    assert head_statistics(leaking)["next"][0, 0] == 1
+    assert compute_head_statistics(leaking)["next"][0, 0] == 1
 
 
 def test_statistics_of_many_heads_are_those_of_each_head() -> None:
@@ -119,30 +119,30 @@ def test_statistics_of_many_heads_are_those_of_each_head() -> None:
         tuple("abcde"),
         np.ones((5, 5), dtype=bool),
     )
-    found = head_statistics(many)
+    found = compute_head_statistics(many)
     assert all(values.shape == (3, 2) for values in found.values())
-    one = head_statistics(a_map("encoder", many.weights[2, 1], end="e"))
+    one = compute_head_statistics(a_map("encoder", many.weights[2, 1], end="e"))
     assert all(values[2, 1] == pytest.approx(one[name][0, 0], rel=1e-5) for name, values in found.items())
 
 
 def test_one_token_has_numbers_too() -> None:
     one = a_map("encoder", [[1.0]])
-    assert {name: values.item() for name, values in head_statistics(one).items()} == {
+    assert {name: values.item() for name, values in compute_head_statistics(one).items()} == {
         **{"entropy": 0, "distance": 0, "same": 1, "first": 1, "end": 1}
     }
 
 
 def test_every_measure_is_explained() -> None:
-    assert set(FOCUS) < set(EXPLAINED)
-    assert all(text.endswith(".") for text in EXPLAINED.values())
+    assert set(FOCUS_MEASURES) < set(MEASURE_EXPLANATIONS)
+    assert all(text.endswith(".") for text in MEASURE_EXPLANATIONS.values())
 
 
 def test_ranking_and_filtering() -> None:
     values = np.array([[0.2, 0.9], [0.9, 0.1]])
     assert rank_heads(values) == ((0, 1), (1, 0), (0, 0), (1, 1))
     assert rank_heads(values, largest_first=False) == ((1, 1), (0, 0), (0, 1), (1, 0))
-    assert between(values, low=0.2).tolist() == [[True, True], [True, False]]
-    assert between(values, high=0.2).tolist() == [[True, False], [False, True]]
+    assert heads_in_range(values, low=0.2).tolist() == [[True, True], [True, False]]
+    assert heads_in_range(values, high=0.2).tolist() == [[True, False], [False, True]]
 
 
 @pytest.mark.parametrize("name", NUMPY_ONLY)

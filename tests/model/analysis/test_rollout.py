@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.analysis.rollout import mean_map, rollout
+from model.analysis.flow import compute_rollout, mean_map
 from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
 
 RNG = np.random.default_rng(0)
@@ -31,7 +31,7 @@ def a_trace() -> AttentionTrace:
 def test_encoder_rollout_is_the_product_of_section_3_in_loops() -> None:
     trace = a_trace()
     assert trace.encoder is not None
-    found = rollout(trace).encoder
+    found = compute_rollout(trace).encoder
     assert found is not None
     expected = [[float(row == column) for column in range(SOURCE)] for row in range(SOURCE)]
     for layer in range(LAYERS):
@@ -61,7 +61,7 @@ def test_through_cross_attention_is_the_encoder_rollout_of_one_large_stack() -> 
         read[SOURCE:, SOURCE:] = 0.5 * np.eye(TARGET)
         read[SOURCE:, :SOURCE] = 0.5 * trace.cross.weights[layer].mean(0)
         total = read @ own @ total
-    found = rollout(trace)
+    found = compute_rollout(trace)
     assert found.cross is not None
     assert found.decoder is not None
     np.testing.assert_allclose(found.cross.weights[-1, 0], total[SOURCE:, :SOURCE], rtol=1e-5)
@@ -69,7 +69,7 @@ def test_through_cross_attention_is_the_encoder_rollout_of_one_large_stack() -> 
 
 
 def test_rows_are_shares_and_the_future_stays_masked() -> None:
-    found = rollout(a_trace())
+    found = compute_rollout(a_trace())
     assert found.encoder is not None
     assert found.decoder is not None
     assert found.cross is not None
@@ -82,7 +82,7 @@ def test_rows_are_shares_and_the_future_stays_masked() -> None:
 
 def test_identity_attention_by_hand() -> None:
     eye = AttentionMap("encoder", np.eye(2)[None, None], ("a", "b"), ("a", "b"), np.eye(2, dtype=bool))
-    found = rollout(AttentionTrace(encoder=eye)).encoder
+    found = compute_rollout(AttentionTrace(encoder=eye)).encoder
     assert found is not None
     assert np.array_equal(found.weights, np.eye(2, dtype=np.float32)[None, None])
     assert np.array_equal(found.mask, np.eye(2, dtype=bool))
@@ -91,23 +91,23 @@ def test_identity_attention_by_hand() -> None:
 def test_a_row_that_may_attend_to_nothing_stays_what_it_was() -> None:
     mask = np.ones((SOURCE, SOURCE), dtype=bool)
     mask[2] = False
-    found = rollout(AttentionTrace(encoder=a_map("encoder", SOURCE, SOURCE, mask))).encoder
+    found = compute_rollout(AttentionTrace(encoder=a_map("encoder", SOURCE, SOURCE, mask))).encoder
     assert found is not None
     np.testing.assert_allclose(found.weights.sum(-1), 1, rtol=1e-5)
     assert found.weights[-1, 0, 2].tolist() == [0, 0, 1, 0, 0]
 
 
 def test_parts_of_a_trace() -> None:
-    alone = rollout(AttentionTrace(decoder=a_map("decoder", TARGET, TARGET))).decoder
+    alone = compute_rollout(AttentionTrace(decoder=a_map("decoder", TARGET, TARGET))).decoder
     assert alone is not None
     np.testing.assert_allclose(alone.weights.sum(-1), 1, rtol=1e-5)
     whole = a_trace()
-    headless = rollout(AttentionTrace(decoder=whole.decoder, cross=whole.cross))
+    headless = compute_rollout(AttentionTrace(decoder=whole.decoder, cross=whole.cross))
     assert headless.encoder is None
     assert headless.cross is not None
     fewer = AttentionTrace(whole.encoder, whole.decoder, a_map("cross", TARGET, SOURCE, layers=2))
     with pytest.raises(TraceError, match="3 decoder and 2 cross-attention layers"):
-        rollout(fewer)
+        compute_rollout(fewer)
 
 
 def test_means_over_heads_layers_and_all() -> None:
@@ -122,4 +122,4 @@ def test_a_cached_step_has_no_rollout() -> None:
     weights = np.full((2, 1, 1, 4), 0.25, np.float32)
     one = AttentionMap("decoder", weights, ("d",), tuple("abcd"), np.ones((1, 4), bool))
     with pytest.raises(TraceError, match="1 queries and 4 keys"):
-        rollout(AttentionTrace(decoder=one))
+        compute_rollout(AttentionTrace(decoder=one))

@@ -10,17 +10,15 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from model.analysis.alignment import alignment_cells
-from model.analysis.value_norm import output_projections
-from model.atlas.forward import Sentence, shuffled_order
-from model.attribution.logit_parts import logit_parts
-from model.attribution.recording import record_pass
+from model.analysis.heads import find_alignment_cells
+from model.analysis.steps import read_output_projections
+from model.atlas.forward import Sentence, shuffle_word_order
+from model.attribution.logit import record_pass, split_logit
 from model.attribution.target import Target
 from model.capture.attention import capture_attention
-from model.experiments.head_effects import head_effects
+from model.experiments.ablation import head_effects
 from model.network.autoregressive import shift_right
-from model.text.token_names import name_translation
-from model.text.words import SPECIAL_TOKENS, word, words
+from model.text.words import SPECIAL_TOKENS, group_words, join_word, name_translation
 from model.trace import KINDS, AttentionMap, AttentionTrace, Head
 from model.translate import Translator
 
@@ -32,7 +30,7 @@ def slow_measures(translator: Translator, sentences: Iterable[Sentence]) -> Mean
     values: dict[tuple[Head, str], list[float]] = defaultdict(list)
     for sentence in sentences:
         trace = traced(translator, sentence, sentence.source_ids)
-        order = shuffled_order(sentence).tolist()
+        order = shuffle_word_order(sentence).tolist()
         moved = traced(translator, sentence, tuple(sentence.source_ids[at] for at in order))
         for kind in KINDS:
             attention = trace.maps[kind]
@@ -117,14 +115,14 @@ def allowed_places(attention: AttentionMap) -> dict[str, np.ndarray]:
                 found["next"][row, key] = key == row + 1
                 found["later_piece"][row, key] = key > row and row in pieces
     if cross:
-        found["aligned_predicted"] = alignment_cells(attention, "predicted")
-        found["aligned_fed"] = alignment_cells(attention, "fed")
+        found["aligned_predicted"] = find_alignment_cells(attention, "predicted")
+        found["aligned_fed"] = find_alignment_cells(attention, "fed")
     return found
 
 
 def groups(tokens: tuple[str, ...]) -> list[tuple[str, range]]:
     """The word of each token, and the tokens of that word."""
-    return [(word(tokens[at.start : at.stop]).strip(), at) for at in words(tokens) for _ in at]
+    return [(join_word(tokens[at.start : at.stop]).strip(), at) for at in group_words(tokens) for _ in at]
 
 
 def is_punctuation(text: str) -> bool:
@@ -133,7 +131,7 @@ def is_punctuation(text: str) -> bool:
 
 def norms(translator: Translator, attention: AttentionMap) -> np.ndarray:
     """(L, H, Q) the norm of what each head adds."""
-    values = attention.tensors["v"] @ output_projections(translator.model, attention.kind)
+    values = attention.tensors["v"] @ read_output_projections(translator.model, attention.kind)
     return np.linalg.norm(attention.weights @ values, axis=-1)
 
 
@@ -147,7 +145,7 @@ def logits(translator: Translator, sentence: Sentence) -> list[tuple[Head, float
             sentence.source_ids, sentence.source_side.pieces, inputs, ("<s>", *tokens[:position]), (token,),
             (tokens[position],),
         )  # fmt: skip
-        parts = logit_parts(translator.model, target, recording).parts
+        parts = split_logit(translator.model, target, recording).parts
         own = [one for one in parts if one.part.kind in ("decoder", "cross")]
         found += [((one.part.kind, one.part.layer, one.part.head), one.score) for one in own]  # type: ignore[misc]
     return found

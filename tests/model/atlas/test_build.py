@@ -14,12 +14,11 @@ import pytest
 import torch
 
 from model.__main__ import main
-from model.atlas import build as module
-from model.atlas.build import Share, build
-from model.atlas.corpus import Corpus
-from model.atlas.folder import AtlasError, check_complete, check_model, read_manifest
-from model.checkpoint.files import folder_of
-from model.translate import Translator, available
+from model.atlas import build
+from model.atlas.build import Corpus, WorkerShare, build_atlas
+from model.atlas.files import AtlasError, check_atlas_complete, check_atlas_model, read_manifest
+from model.checkpoint.load import find_checkpoint_folder, list_checkpoints
+from model.translate import Translator
 from tests import toy
 
 FILES = ("heads", "halves", "sentences", "tags", "costs", "links/0000")
@@ -65,13 +64,13 @@ def check_tags(folder: Path) -> None:
 
 def test_rows_of_a_part_of_speech_are_those_of_all_parts(toy_translator: Translator, tmp_path: Path) -> None:
     """Of parts of one sentence, some have no pair that others have."""
-    build(toy_translator, corpus_of(tmp_path / "text", size=1), tmp_path / "atlas", costs=False)
+    build_atlas(toy_translator, corpus_of(tmp_path / "text", size=1), tmp_path / "atlas", costs=False)
     check_tags(tmp_path / "atlas")
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_rows_of_released_atlases(name: str) -> None:
-    check_tags(folder_of(name) / "atlas")
+    check_tags(find_checkpoint_folder(name) / "atlas")
 
 
 def test_two_processes_and_a_killed_one_give_the_rows_of_one(
@@ -79,14 +78,16 @@ def test_two_processes_and_a_killed_one_give_the_rows_of_one(
 ) -> None:
     corpus = corpus_of(tmp_path / "text")
     one, two, killed = (tmp_path / name for name in ("one", "two", "killed"))
-    build(toy_translator, corpus, one)
-    other = threading.Thread(target=build, args=(toy_translator, corpus, two), kwargs={"share": Share(1, 2)})
+    build_atlas(toy_translator, corpus, one)
+    other = threading.Thread(
+        target=build_atlas, args=(toy_translator, corpus, two), kwargs={"share": WorkerShare(1, 2)}
+    )
     other.start()
-    build(toy_translator, corpus, two, share=Share(0, 2))
+    build_atlas(toy_translator, corpus, two, share=WorkerShare(0, 2))
     other.join()
     assert contents(two) == contents(one)
 
-    written = module._write_part
+    written = build._write_part
 
     def dies(folder: Path, number: int, *more: object) -> None:
         if number == 2:
@@ -94,17 +95,17 @@ def test_two_processes_and_a_killed_one_give_the_rows_of_one(
             raise KeyboardInterrupt
         written(folder, number, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "_write_part", dies)
+    monkeypatch.setattr(build, "_write_part", dies)
     with pytest.raises(KeyboardInterrupt):
-        build(toy_translator, corpus, killed)
+        build_atlas(toy_translator, corpus, killed)
     with pytest.raises(AtlasError, match="not finished"):
-        check_complete(killed, read_manifest(killed))
+        check_atlas_complete(killed, read_manifest(killed))
     begun = (killed / "parts" / "000001" / "links.parquet").stat().st_mtime_ns
-    monkeypatch.setattr(module, "_write_part", written)
+    monkeypatch.setattr(build, "_write_part", written)
     with pytest.raises(AtlasError, match="made of something else \\(costs\\)"):
-        build(toy_translator, corpus, killed, costs=False)
+        build_atlas(toy_translator, corpus, killed, costs=False)
     assert (killed / "parts" / "000001" / "links.parquet").stat().st_mtime_ns == begun
-    build(toy_translator, corpus, killed)
+    build_atlas(toy_translator, corpus, killed)
     assert contents(killed) == contents(one)
     assert not (killed / "parts").exists()
 
@@ -115,11 +116,11 @@ def test_a_folder_in_which_another_process_is_just_beginning_is_no_folder_of_oth
     (tmp_path / "atlas" / "parts").mkdir(parents=True)
     (tmp_path / "atlas" / ".atlas.json.0123abcd.new").write_text("{")
     corpus = corpus_of(tmp_path / "text")
-    assert build(toy_translator, corpus, tmp_path / "atlas") is not None
+    assert build_atlas(toy_translator, corpus, tmp_path / "atlas") is not None
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(AtlasError, match="holds other files"):
-        build(toy_translator, corpus, tmp_path / "other")
+        build_atlas(toy_translator, corpus, tmp_path / "other")
 
 
 def test_what_cannot_be_used_is_counted_and_left_out(toy_translator: Translator, tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ def test_what_cannot_be_used_is_counted_and_left_out(toy_translator: Translator,
     (tmp_path / "a.en").write_bytes(b"\n".join([*lines, b"the cat sees a dog.", b"a dog"]) + b"\n")
     (tmp_path / "a.de").write_bytes(b"der Hund sieht ein Katze.\nx\nx\nx\nx\nder Katze sieht ein Hund.\n")
     corpus = Corpus.read(tmp_path / "a.en", tmp_path / "a.de", 3)
-    found = build(toy_translator, corpus, tmp_path / "atlas", costs=False, licence="CC0")
+    found = build_atlas(toy_translator, corpus, tmp_path / "atlas", costs=False, licence="CC0")
     assert found is not None
     assert found.skipped == {
         "empty": 1, "not valid Unicode": 1, "too long for the model": 1, "another language": 1,
@@ -136,7 +137,7 @@ def test_what_cannot_be_used_is_counted_and_left_out(toy_translator: Translator,
     assert found.skipped_lines["no line on the other side"] == [7]
     assert pd.read_parquet(tmp_path / "atlas" / "sentences.parquet")["sentence"].tolist() == [0, 5]
     assert "cost" not in pd.read_parquet(tmp_path / "atlas" / "heads.parquet")
-    own = build(toy_translator, Corpus.read(tmp_path / "a.en", None, 3), tmp_path / "own", costs=False)
+    own = build_atlas(toy_translator, Corpus.read(tmp_path / "a.en", None, 3), tmp_path / "own", costs=False)
     assert own is not None
     assert own.sentences == 3
     target = pd.read_parquet(tmp_path / "own" / "sentences.parquet")["target"].iloc[0]
@@ -147,16 +148,16 @@ def test_another_model_a_damaged_part_and_an_empty_corpus_are_refused(
     toy_translator: Translator, tmp_path: Path
 ) -> None:
     corpus, folder = corpus_of(tmp_path / "text", 4, 2), tmp_path / "atlas"
-    found = build(toy_translator, corpus, folder, costs=False)
+    found = build_atlas(toy_translator, corpus, folder, costs=False)
     assert found is not None
     with pytest.raises(AtlasError, match="the model here is other with ffff"):
-        check_model(found, "other", "ffff")
+        check_atlas_model(found, "other", "ffff")
     links = folder / "links" / "0000.parquet"
     links.write_bytes(links.read_bytes()[:-1])
     with pytest.raises(AtlasError, match=r"links/0000\.parquet is damaged"):
-        check_complete(folder, found)
+        check_atlas_complete(folder, found)
     with pytest.raises(AtlasError, match="holds other files"):
-        build(toy_translator, corpus, tmp_path / "text")
+        build_atlas(toy_translator, corpus, tmp_path / "text")
     (tmp_path / "empty").write_text("", encoding="utf-8")
     with pytest.raises(ValueError, match="is empty"):
         Corpus.read(tmp_path / "empty", None, 5)

@@ -11,17 +11,14 @@ import pytest
 import torch
 
 from model.__main__ import main
-from model.atlas.build import build
-from model.atlas.corpus import Corpus
-from model.heads.atlas import open_atlas
-from model.heads.rows import rows_of
-from model.live.live_model import LiveModel
+from model.atlas.build import Corpus, build_atlas
+from model.atlas.query import open_atlas, sample_rows
+from model.runnable_model import RunnableModel
 from model.translate import Translator
-from model.user_model import load
+from model.user_model import load_user_model
 from tests import folders
+from tests.model.atlas.test_measures import corpus_of, pairs
 from tests.strangers import as_stranger
-
-from .test_measures import corpus_of, pairs
 
 PLACE = ["map", "layer", "head"]
 
@@ -33,7 +30,7 @@ def test_of_our_own_model_it_is_the_same(toy_translator: Translator, tmp_path: P
     corpus = corpus if given else Corpus.read(tmp_path / "text" / "a.en", None, 4)
     stranger = as_stranger(toy_translator)
     for name, model in (("own", toy_translator), ("other", stranger)):
-        build(model, corpus, tmp_path / name)
+        build_atlas(model, corpus, tmp_path / name)
     own, other = (pd.read_parquet(tmp_path / name / "heads.parquet") for name in ("own", "other"))
     assert set(own) - set(other) == {"logit"}
     for column in set(other) - set(PLACE):
@@ -49,17 +46,17 @@ def test_a_folder_is_measured_as_transformers_attends(name: str, tmp_path: Path)
     pytest.importorskip("transformers")
     from transformers import AutoModelForSeq2SeqLM
 
-    live = load(f"hf:{folders.FOLDERS[name](tmp_path / name)}")
-    assert isinstance(live, LiveModel)
+    live = load_user_model(f"hf:{folders.FOLDERS[name](tmp_path / name)}")
+    assert isinstance(live, RunnableModel)
     lines = [(folders.TEXT[at], folders.TEXT[at + 4]) for at in range(4)]
-    build(live, corpus_of(tmp_path / "text", lines), tmp_path / "atlas")
+    build_atlas(live, corpus_of(tmp_path / "text", lines), tmp_path / "atlas")
     atlas = open_atlas(tmp_path / "atlas", live.name, live.weights_hash)
     table = atlas.heads.set_index(PLACE)
     alone: Any = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / name, attn_implementation="eager").eval()
     tops: dict[str, list[Any]] = {"encoder": [], "decoder": [], "cross": []}
     falls = []
     for source, target in lines:
-        ids = live.begun(live.encode_target(target).ids)
+        ids = live.add_forced_prefix(live.encode_target(target).ids)
         fed = torch.tensor([(live.model.start_id, *ids[:-1])])
         with torch.no_grad():
             out = alone(torch.tensor([live.encode(source).ids]), decoder_input_ids=fed, output_attentions=True)
@@ -79,7 +76,7 @@ def test_a_folder_is_measured_as_transformers_attends(name: str, tmp_path: Path)
             assert table.loc[(kind, layer, head), "top"] == pytest.approx(float(means[layer, head]), abs=1e-5)
     assert table.loc[("cross", 0, 0), "cost"] == pytest.approx(float(torch.cat(falls).mean()), abs=1e-4)
     assert "logit" not in atlas.measures
-    assert rows_of(atlas, ("decoder", 0, 0))["top"][0].keys[0] == live.tokenizer.token(live.model.start_id)
+    assert sample_rows(atlas, ("decoder", 0, 0))["top"][0].keys[0] == live.tokenizer.token(live.model.start_id)
 
 
 def _without_first_head(alone: Any) -> list[tuple[Any, torch.Tensor]]:

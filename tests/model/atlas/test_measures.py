@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 import torch
 
-from model.atlas import costs, forward
-from model.atlas.build import build
-from model.atlas.corpus import Corpus
-from model.atlas.forward import Sentence, batches, run
-from model.atlas.measures import measure
-from model.network.presets import PRESETS, preset
-from model.translate import Translator, available
+from model.atlas import forward, measure
+from model.atlas.build import Corpus, build_atlas
+from model.atlas.forward import Sentence, make_batches, run_batch
+from model.atlas.measure import measure_heads
+from model.checkpoint.load import list_checkpoints
+from model.network import transformer
+from model.network.config import PRESETS, make_preset_config
+from model.translate import Translator
 from tests import toy
-
-from .slow_loop import slow_measures
+from tests.model.atlas.slow_loop import slow_measures
 
 CLOSE = 1e-5
 TEXT = (
@@ -43,7 +43,7 @@ def pairs() -> list[tuple[str, str]]:
 
 def check(translator: Translator, folder: Path, corpus: Corpus, heads: int) -> None:
     """Every measure of so many heads, drawn at random, is that of the slow loop."""
-    build(translator, corpus, folder)
+    build_atlas(translator, corpus, folder)
     table = pd.read_parquet(folder / "heads.parquet").set_index(["map", "layer", "head"])
     rows = pd.read_parquet(folder / "sentences.parquet")
     languages = translator.card["source_language"], translator.card["target_language"]
@@ -69,13 +69,13 @@ def test_measures_of_batches_are_those_of_single_traces(
     toy_translator: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forward, "TOKENS_A_BATCH", 90)
-    monkeypatch.setattr(costs, "TOKENS_A_PASS", 100)
+    monkeypatch.setattr(measure, "TOKENS_A_PASS", 100)
     check(toy_translator, tmp_path / "atlas", corpus_of(tmp_path / "text", pairs()), 12)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # it switches 96 heads off, one sentence at a time
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_measures_of_released_models(name: str, tmp_path: Path) -> None:
     """20 heads on 100 sentences of the released atlas."""
     translator = Translator.load(name, "cpu")
@@ -90,15 +90,15 @@ def test_costs_and_logits_of_every_architecture(name: str, toy_translator: Trans
     torch.manual_seed(0)
     sizes = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY, "d_model": 32, "heads": 2}
     more = {"encoder_layers": 2, "decoder_layers": 2, "feed_forward": 64, "max_length": 64, "dropout": 0.0}
-    model = toy.Transformer(preset(name, **sizes, **more)).eval()
+    model = transformer.Transformer(make_preset_config(name, **sizes, **more)).eval()
     translator = Translator(toy.checkpoint(model))
     tokenizer = translator.tokenizer
     sentences = [
         Sentence.of(line, pair, (tokenizer.encode(pair[0]).ids, tokenizer.encode(pair[1]).ids), tokenizer, ("en", "de"))
         for line, pair in enumerate(pairs()[:5])
     ]
-    (batch,) = batches(sentences, torch.device("cpu"))
-    found = measure(model, run(model, batch))
+    (batch,) = make_batches(sentences, torch.device("cpu"))
+    found = measure_heads(model, run_batch(model, batch))
     expected = slow_measures(translator, batch.sentences)
     for (head, measured), value in expected.items():
         kind, layer, number = head

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from model.attribution.target import Target, target_pieces
-from model.translate import Translation, Translator
-
-from ... import toy
+from model.attribution.target import Target, make_piece_target
+from model.runnable_model import Translation
+from model.translate import Translator
+from tests import toy
 
 SENTENCE = "the old dog sees a red cat here."
 PRESETS: dict[str, dict[str, Any]] = {
@@ -38,7 +38,7 @@ def toy_translation(toy_translator: Translator) -> Translation:
 @pytest.fixture(scope="session")
 def toy_target(toy_translator: Translator, toy_translation: Translation) -> Target:
     """A piece in the middle of the translation."""
-    return target_pieces(toy_translator, toy_translation, 4)
+    return make_piece_target(toy_translator, toy_translation, 4)
 
 
 def read(translator: Translator, source: str = "a small dog.", target: str = "ein kleine Hund.") -> Translation:

@@ -9,31 +9,29 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.attribution.alti import alti
-from model.attribution.blocks import contributions, stacks_of
-from model.attribution.methods import attribute, record_target
-from model.attribution.recording import Recording, record_pass, sublayers
-from model.attribution.target import Target, target_pieces
+from model.attribution.blocks import compute_alti_shares, compute_contribution_shares, make_block_stacks
+from model.attribution.logit import PassRecording, list_sublayers, record_pass
+from model.attribution.methods import attribute_target, record_target_pass
+from model.attribution.target import Target, make_piece_target
 from model.network.autoregressive import shift_right
 from model.translate import Translator
-
-from ... import toy
-from .conftest import read
+from tests import toy
+from tests.model.attribution.conftest import read
 
 
 def test_a_block_by_hand() -> None:
     """y = (2, 1) = (2, 0) + (0, 1): |y| = 3; |y - T1| = 1, |y - T2| = 2, so 2 and 1 of 3. Below: -1 is cut to 0."""
     vectors = torch.tensor([[[2.0, 0.0], [0.0, 1.0]], [[3.0, 0.0], [-1.0, 0.0]]])
-    found = contributions(vectors, vectors.sum(1), torch.eye(2))
+    found = compute_contribution_shares(vectors, vectors.sum(1), torch.eye(2))
     torch.testing.assert_close(found, torch.tensor([[2 / 3, 1 / 3], [1.0, 0.0]]))
 
 
 def test_a_row_that_nothing_comes_near_is_the_residual_connection() -> None:
-    found = contributions(torch.zeros(1, 2, 3), torch.ones(1, 3), torch.tensor([[0.0, 1.0]]))
+    found = compute_contribution_shares(torch.zeros(1, 2, 3), torch.ones(1, 3), torch.tensor([[0.0, 1.0]]))
     torch.testing.assert_close(found, torch.tensor([[0.0, 1.0]]))
 
 
-def recorded(translator: Translator) -> Recording:
+def recorded(translator: Translator) -> PassRecording:
     translation = read(translator)
     return record_pass(
         translator.model, translation.source_ids, shift_right(torch.tensor(translation.target_ids)).tolist()
@@ -41,7 +39,7 @@ def recorded(translator: Translator) -> Recording:
 
 
 def test_rows_sum_to_one_and_the_future_has_no_share(any_translator: Translator) -> None:
-    own, source = alti(*stacks_of(recorded(any_translator)))
+    own, source = compute_alti_shares(*make_block_stacks(recorded(any_translator)))
     torch.testing.assert_close(own.sum(1) + source.sum(1), torch.ones(len(own), dtype=torch.float64))
     assert (own >= 0).all()
     assert (source >= 0).all()
@@ -53,10 +51,10 @@ def test_the_vectors_of_a_block_sum_to_its_output(any_translator: Translator) ->
     paths = [
         one.path
         for stack in ("encoder", "decoder")
-        for one in sublayers(any_translator.model, stack)
+        for one in list_sublayers(any_translator.model, stack)
         if one.kind is not None
     ]
-    encoder, decoder = stacks_of(recording)
+    encoder, decoder = make_block_stacks(recording)
     for path, block in zip(paths, [*encoder, *decoder], strict=True):
         attention: Any = any_translator.model.get_submodule(path)
         context = recording[f"{path}.context"].transpose(0, 1).flatten(1).float()
@@ -72,7 +70,7 @@ def published_block(vectors: Tensor, resultant: Tensor) -> Tensor:
     return x / x.sum(dim=-1, keepdim=True)
 
 
-def published(recording: Recording) -> tuple[Tensor, Tensor]:
+def published(recording: PassRecording) -> tuple[Tensor, Tensor]:
     """The authors' rollout over joint contributions [cross; self], for a pre-norm model, written out in loops."""
 
     def vectors(path: str, before: Tensor, cross: bool) -> tuple[Tensor, Tensor]:
@@ -120,15 +118,15 @@ def published(recording: Recording) -> tuple[Tensor, Tensor]:
 
 
 def test_against_the_published_formulas(toy_translator: Translator, toy_target: Target) -> None:
-    recording = record_target(toy_translator.model, toy_target)
-    for ours, theirs in zip(alti(*stacks_of(recording)), published(recording), strict=True):
+    recording = record_target_pass(toy_translator.model, toy_target)
+    for ours, theirs in zip(compute_alti_shares(*make_block_stacks(recording)), published(recording), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
 
 
 def test_the_norm_of_a_post_norm_block_takes_part() -> None:
     translator = Translator(toy.checkpoint(toy.random_model(norm_order="post", final_norm=False)))
     model, recording = translator.model, recorded(translator)
-    sublayer, block = sublayers(model, "encoder")[0], stacks_of(recording)[0][0]
+    sublayer, block = list_sublayers(model, "encoder")[0], make_block_stacks(recording)[0][0]
     before = recording["source_embedding.stream"]
     vectors = block.vectors + torch.eye(len(before))[..., None] * before[:, None]
     whole = vectors.sum(1) + recording.attention(sublayer).out_proj.bias.detach()
@@ -145,9 +143,9 @@ def test_the_norm_of_a_post_norm_block_takes_part() -> None:
 
 def test_the_target_of_a_position_is_its_row(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a cat finds the tree.", capture=False)
-    target = target_pieces(toy_translator, translation, 3)
-    own, source = alti(*stacks_of(record_target(toy_translator.model, target)))
-    found = attribute(toy_translator, target, "alti")
+    target = make_piece_target(toy_translator, translation, 3)
+    own, source = compute_alti_shares(*make_block_stacks(record_target_pass(toy_translator.model, target)))
+    found = attribute_target(toy_translator, target, "alti")
     np.testing.assert_allclose(found.source, source[3])
     np.testing.assert_allclose(found.prefix, own[3])
     assert found.total == pytest.approx(1)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from model.attribution.blocking import leave_one_out, values_without
-from model.attribution.methods import attribute, target_value
-from model.attribution.target import Target, target_pieces
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
+from model.attribution.blocks import compute_leave_one_out, compute_values_without_pieces
+from model.attribution.methods import attribute_target, compute_target_value
+from model.attribution.target import Target, make_piece_target
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
 from model.network.autoregressive import shift_right
 from model.network.config import PAD_ID
-from model.translate import Translation, Translator
-
-from .conftest import read
+from model.runnable_model import Translation
+from model.translate import Translator
+from tests.model.attribution.conftest import read
 
 
 def keep_all_but(count: int, *blocked: int) -> torch.Tensor:
@@ -27,30 +27,30 @@ def test_a_blocked_source_piece_is_as_good_as_padding(any_translator: Translator
     if any_translator.config.positions == "sinusoidal_pad_row":
         return  # PAD has another position there
     translation = read(any_translator)
-    target = target_pieces(any_translator, translation, 2)
+    target = make_piece_target(any_translator, translation, 2)
     source, inputs = torch.tensor([target.source_ids]), torch.tensor([target.input_ids])
     padded = source.clone()
     padded[0, 1] = PAD_ID
     with torch.no_grad():
         expected = target.value(any_translator.model(padded, inputs)[:, target.position :])
-    found = values_without(
+    found = compute_values_without_pieces(
         any_translator.model, target, keep_all_but(source.shape[1], 1), keep_all_but(len(target.prefix_tokens))
     )
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
 def test_all_at_once_is_one_at_a_time(toy_translator: Translator, toy_target: Target) -> None:
-    value, source, prefix = leave_one_out(toy_translator.model, toy_target)
+    value, source, prefix = compute_leave_one_out(toy_translator.model, toy_target)
     pieces, inputs = len(toy_target.source_ids), len(toy_target.prefix_tokens)
     for blocked in range(pieces + inputs):
         keep = keep_all_but(pieces + inputs, blocked)
-        single = values_without(toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:])
+        single = compute_values_without_pieces(toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:])
         torch.testing.assert_close(value - single[0], torch.cat([source, prefix])[blocked], atol=1e-4, rtol=0)
 
 
 def test_the_last_input_is_removed_too(toy_translator: Translator, toy_translation: Translation) -> None:
     """Another word in its place changes nothing once it is blocked, though the prediction is read at its row."""
-    target = target_pieces(toy_translator, toy_translation, 3)
+    target = make_piece_target(toy_translator, toy_translation, 3)
     replaced = list(toy_translation.target_ids)
     replaced[2] = 20
     other = Target(
@@ -62,24 +62,24 @@ def test_the_last_input_is_removed_too(toy_translator: Translator, toy_translati
         target.tokens,
     )
     keep = keep_all_but(len(target.source_ids)), keep_all_but(len(target.prefix_tokens), 3)
-    first, second = (values_without(toy_translator.model, one, *keep) for one in (target, other))
+    first, second = (compute_values_without_pieces(toy_translator.model, one, *keep) for one in (target, other))
     torch.testing.assert_close(first, second)
-    assert target_value(toy_translator.model, target) != target_value(toy_translator.model, other)
+    assert compute_target_value(toy_translator.model, target) != compute_target_value(toy_translator.model, other)
 
 
 def test_open_interventions_take_part_and_cannot_undo_the_blocking(
     toy_translator: Translator, toy_target: Target
 ) -> None:
     model = toy_translator.model
-    with intervening(model, parse("cross.1.1:off, cross.2.2:off")):
-        changed = attribute(toy_translator, toy_target)
-    assert changed.target_value != attribute(toy_translator, toy_target).target_value
+    with apply_changes(model, parse_changes("cross.1.1:off, cross.2.2:off")):
+        changed = attribute_target(toy_translator, toy_target)
+    assert changed.target_value != attribute_target(toy_translator, toy_target).target_value
     keep = keep_all_but(len(toy_target.source_ids), 2), keep_all_but(len(toy_target.prefix_tokens))
-    with intervening(model, parse("mask.cross.*.*.3:allow, mask.encoder.*.*.3:allow")):
-        allowed = values_without(model, toy_target, *keep)
-    torch.testing.assert_close(allowed, values_without(model, toy_target, *keep))
+    with apply_changes(model, parse_changes("mask.cross.*.*.3:allow, mask.encoder.*.*.3:allow")):
+        allowed = compute_values_without_pieces(model, toy_target, *keep)
+    torch.testing.assert_close(allowed, compute_values_without_pieces(model, toy_target, *keep))
 
 
 def test_nothing_is_left_on_the_model(toy_translator: Translator, toy_target: Target) -> None:
-    leave_one_out(toy_translator.model, toy_target)
+    compute_leave_one_out(toy_translator.model, toy_target)
     assert not any(module._forward_hooks for module in toy_translator.model.modules())

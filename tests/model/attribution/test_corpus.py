@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.attribution.gradients import integrated_gradients
-from model.attribution.logit_parts import logit_parts
-from model.attribution.methods import DEFAULT_METHOD, record_target
-from model.attribution.score_parts import score_parts
-from model.attribution.target import target_pieces
-from model.checkpoint.files import folder_of
-from model.evaluation.attribution_measurement import measure
-from model.evaluation.attribution_scores import read_attribution_scores
-from model.training.data import Pair, read_pairs
-from model.translate import Translation, Translator
+from model.attribution.gradients import compute_integrated_gradients
+from model.attribution.logit import split_logit, split_score
+from model.attribution.methods import DEFAULT_METHOD, record_target_pass
+from model.attribution.target import make_piece_target
+from model.checkpoint.load import find_checkpoint_folder
+from model.evaluation.attribution import measure_attribution, read_attribution_scores
+from model.runnable_model import Translation
+from model.training.data import SentencePair, read_pairs
+from model.translate import Translator
 
 NAME, WORDS = "everyday-en-de", 500
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere")) / "tatoeba"
@@ -35,12 +34,12 @@ def translator() -> Translator:
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[Pair]:
+def pairs() -> list[SentencePair]:
     return read_pairs([DATA], "en", "de", "dev")
 
 
 def words(
-    translator: Translator, pairs: list[Pair], generator: np.random.Generator
+    translator: Translator, pairs: list[SentencePair], generator: np.random.Generator
 ) -> Iterator[tuple[Translation, int]]:
     """Random positions of the translations of random sentences."""
     for at in generator.permutation(len(pairs))[:WORDS]:
@@ -48,31 +47,31 @@ def words(
         yield translation, int(generator.integers(len(translation.target_ids)))
 
 
-def test_parts_of_logits_and_scores_sum(translator: Translator, pairs: list[Pair]) -> None:
+def test_parts_of_logits_and_scores_sum(translator: Translator, pairs: list[SentencePair]) -> None:
     generator = np.random.default_rng(0)
     for translation, place in words(translator, pairs, generator):
-        target = target_pieces(translator, translation, place)
-        found = logit_parts(translator.model, target, record_target(translator.model, target))
+        target = make_piece_target(translator, translation, place)
+        found = split_logit(translator.model, target, record_target_pass(translator.model, target))
         assert abs(found.sum - found.logit) < 1e-4, translation.source
         kind = ("encoder", "decoder", "cross")[int(generator.integers(3))]
         layer, head, key = (int(generator.integers(count)) for count in (4, 8, len(translation.source_ids)))
         row = min(place, len(translation.source_ids) - 1)
         column = min(key, row) if kind == "decoder" else key
-        cell = score_parts(translator, translation, kind, layer, head, row, column)  # type: ignore[arg-type]
+        cell = split_score(translator, translation, kind, layer, head, row, column)  # type: ignore[arg-type]
         assert abs(cell.cells.sum() - cell.score) < 1e-4, translation.source
 
 
-def test_integrated_gradients_are_complete(translator: Translator, pairs: list[Pair]) -> None:
+def test_integrated_gradients_are_complete(translator: Translator, pairs: list[SentencePair]) -> None:
     for translation, place in words(translator, pairs, np.random.default_rng(1)):
-        target = target_pieces(translator, translation, place)
-        assert integrated_gradients(translator.model, target).completeness_error < 0.02, translation.source
+        target = make_piece_target(translator, translation, place)
+        assert compute_integrated_gradients(translator.model, target).completeness_error < 0.02, translation.source
 
 
-def test_the_table_beside_the_checkpoint_can_be_made_again(translator: Translator, pairs: list[Pair]) -> None:
-    kept = read_attribution_scores(folder_of(NAME))
+def test_the_table_beside_the_checkpoint_can_be_made_again(translator: Translator, pairs: list[SentencePair]) -> None:
+    kept = read_attribution_scores(find_checkpoint_folder(NAME))
     assert kept is not None
     assert kept.model_hash == translator.checkpoint.hash
-    found = measure(translator, pairs, kept.set, kept.sentences)
+    found = measure_attribution(translator, pairs, kept.set, kept.sentences)
     assert found.best_method == kept.best_method == DEFAULT_METHOD
     assert found.methods[0].beats_random >= 0.85
     assert found.loose.area >= 0.9

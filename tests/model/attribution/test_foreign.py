@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from model.attribution.foreign import COMPUTED, NOT_COMPUTED, foreign_attributions
-from model.attribution.methods import attribute
-from model.attribution.target import AttributionError, target_pieces
-from model.evaluation.deletion_curves import foreign_deletion_curves
-from model.text.token_names import Tokens
+from model.attribution.any_model import ANY_MODEL_METHODS, NOT_COMPUTED_MESSAGE, attribute_any_model
+from model.attribution.methods import attribute_target
+from model.attribution.target import AttributionError, make_piece_target
+from model.evaluation.attribution import measure_any_model_curves
+from model.runnable_model import LocalModel
+from model.text.words import TokenNames
 from model.translate import Translator
-from model.user_model import LocalModel
 
 
 class Stranger(nn.Module):
@@ -32,7 +32,7 @@ class Stranger(nn.Module):
 
 
 def local(model: nn.Module) -> LocalModel:
-    def run(text: str) -> Tokens:
+    def run(text: str) -> TokenNames:
         x, y = torch.tensor([[ord(sign) % 40 for sign in text]]), torch.tensor([[1, 9, 4]])
         model(x, y)
         return {"source": list(text), "target": ["<s>", "a", "b"], "predicted": ["a", "b", "c"]}
@@ -42,9 +42,9 @@ def local(model: nn.Module) -> LocalModel:
 
 def test_removal_and_gradients_by_hand() -> None:
     model = Stranger().eval()
-    found, missing = foreign_attributions(local(model), "hello", 2, "all")
-    assert [one.method for one in found] == list(COMPUTED)
-    assert missing == NOT_COMPUTED
+    found, missing = attribute_any_model(local(model), "hello", 2, "all")
+    assert [one.method for one in found] == list(ANY_MODEL_METHODS)
+    assert missing == NOT_COMPUTED_MESSAGE
     x, y = torch.tensor([[ord(sign) % 40 for sign in "hello"]]), torch.tensor([[1, 9, 4]])
     with torch.no_grad():
         row = model(x, y)[0, 1].double()
@@ -72,12 +72,12 @@ def test_a_hugging_face_model_that_generates() -> None:
     torch.manual_seed(0)
     model = transformers.MarianMTModel(transformers.MarianConfig(**sizes, **heads, **ids)).eval()
 
-    def run(text: str) -> Tokens:
+    def run(text: str) -> TokenNames:
         source = torch.tensor([[3 + ord(sign) % 40 for sign in text] + [2]])
         names = list(map(str, model.generate(source, max_new_tokens=5, min_new_tokens=5, do_sample=False)[0].tolist()))
         return {"source": [*text, "</s>"], "target": names[:-1], "predicted": names[1:]}
 
-    found, _ = foreign_attributions(LocalModel("marian", model, run), "hello", 3, "all")
+    found, _ = attribute_any_model(LocalModel("marian", model, run), "hello", 3, "all")
     for one in found:
         assert np.isfinite(one.scores).all()
         assert len(one.source) == 6
@@ -86,9 +86,9 @@ def test_a_hugging_face_model_that_generates() -> None:
 
 def test_what_is_left_as_pieces_go() -> None:
     model = local(Stranger())
-    found, _ = foreign_attributions(model, "hello", 2, "all")
+    found, _ = attribute_any_model(model, "hello", 2, "all")
     every = {one.method: one for one in found}
-    curves = foreign_deletion_curves(model, "hello", 2, every, random_orders=4, seed=1)
+    curves = measure_any_model_curves(model, "hello", 2, every, random_orders=4, seed=1)
     assert curves.random.shape == (4, 6)
     for name, values in curves.methods.items():
         order = np.argsort(-every[name].source, kind="stable")
@@ -112,39 +112,39 @@ class Mixed(Stranger):
 
 
 def test_what_cannot_be_followed_is_said_and_the_rest_computed() -> None:
-    found, missing = foreign_attributions(local(Mixed()), "hello", 2, "all")
-    assert [one.method for one in found] == [one for one in COMPUTED if one not in ("attention-norm", "alti")]
-    assert missing.startswith(NOT_COMPUTED)
+    found, missing = attribute_any_model(local(Mixed()), "hello", 2, "all")
+    assert [one.method for one in found] == [one for one in ANY_MODEL_METHODS if one not in ("attention-norm", "alti")]
+    assert missing.startswith(NOT_COMPUTED_MESSAGE)
     assert missing.endswith(
         "What its attention passes on cannot be followed: positions are mixed beside its attention."
     )
     with pytest.raises(AttributionError, match="positions are mixed beside its attention"):
-        foreign_attributions(local(Mixed()), "hello", 2, "alti")
+        attribute_any_model(local(Mixed()), "hello", 2, "alti")
 
 
 def test_what_it_cannot_have() -> None:
     model = local(Stranger())
     with pytest.raises(AttributionError, match="its heads are not switched off here"):
-        foreign_attributions(model, "hello", 1, "heads")
+        attribute_any_model(model, "hello", 1, "heads")
     with pytest.raises(AttributionError, match="There is no piece 9"):
-        foreign_attributions(model, "hello", 9, "all")
+        attribute_any_model(model, "hello", 9, "all")
     with pytest.raises(AttributionError, match="no source and target"):
-        foreign_attributions(LocalModel("plain", nn.Linear(2, 2), lambda text: list(text)), "hello", 1, "all")
+        attribute_any_model(LocalModel("plain", nn.Linear(2, 2), lambda text: list(text)), "hello", 1, "all")
 
 
 @pytest.mark.parametrize("method", ["gradient-x-input", "attention", "rollout", "attention-norm", "alti"])
 def test_of_our_own_model_the_scores_are_the_same(toy_translator: Translator, method: str) -> None:
     """The embedding is scaled after the lookup here, so gradient times input is the same number."""
     translation = toy_translator.translate("a cat finds the tree.", capture=False)
-    target = target_pieces(toy_translator, translation, 2)
+    target = make_piece_target(toy_translator, translation, 2)
     source, inputs = torch.tensor([target.source_ids]), torch.tensor([target.input_ids])
 
-    def run(text: str) -> Tokens:
+    def run(text: str) -> TokenNames:
         toy_translator.model(source, inputs)
         fed = target.prefix_tokens
         return {"source": target.source_tokens, "target": fed, "predicted": translation.target_tokens[: len(fed)]}
 
-    (found,), _ = foreign_attributions(LocalModel("ours", toy_translator.model, run), "", 3, method)
-    expected = attribute(toy_translator, target, method)
+    (found,), _ = attribute_any_model(LocalModel("ours", toy_translator.model, run), "", 3, method)
+    expected = attribute_target(toy_translator, target, method)
     np.testing.assert_allclose(found.source, expected.source, atol=1e-4)
     np.testing.assert_allclose(found.prefix, expected.prefix, atol=1e-4)

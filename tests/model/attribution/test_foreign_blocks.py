@@ -8,51 +8,49 @@ import pytest
 import torch
 from torch import nn
 
-from model.attribution.alti import alti
-from model.attribution.attention_scores import norms_of_last
-from model.attribution.blocks import stacks_of
-from model.attribution.foreign.blocks import foreign_blocks
-from model.attribution.foreign.reading import read
-from model.attribution.methods import record_target
-from model.attribution.target import AttributionError, target_pieces
-from model.text.token_names import Tokens
+from model.attribution.any_blocks import find_attention_blocks, record_repeatable_pass
+from model.attribution.blocks import compute_alti_shares, make_block_stacks
+from model.attribution.methods import compute_last_read_norms, record_target_pass
+from model.attribution.target import AttributionError, make_piece_target
+from model.runnable_model import LocalModel
+from model.text.words import TokenNames
 from model.translate import Translator
-from model.user_model import LocalModel
-
-from .test_foreign import Mixed, Stranger, local
+from tests.model.attribution.test_foreign import Mixed, Stranger, local
 
 
 def test_of_our_own_models_they_are_the_recorded_ones(any_translator: Translator) -> None:
     translation = any_translator.translate("a cat finds the tree.", capture=False)
-    target = target_pieces(any_translator, translation, 2)
+    target = make_piece_target(any_translator, translation, 2)
     source, inputs = torch.tensor([target.source_ids]), torch.tensor([target.input_ids])
 
-    def run(text: str) -> Tokens:
+    def run(text: str) -> TokenNames:
         any_translator.model(source, inputs)
         return {"source": target.source_tokens, "target": target.prefix_tokens}
 
-    found = foreign_blocks(read(LocalModel("ours", any_translator.model, run), ""), 2)
-    expected = stacks_of(record_target(any_translator.model, target))
+    found = find_attention_blocks(record_repeatable_pass(LocalModel("ours", any_translator.model, run), ""), 2)
+    expected = make_block_stacks(record_target_pass(any_translator.model, target))
     for ours, theirs in zip(expected[0] + expected[1], found[0] + found[1], strict=True):
         assert ours.kind == theirs.kind
         for name in ("vectors", "before", "after", "contributions"):
             torch.testing.assert_close(getattr(theirs, name), getattr(ours, name), atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(alti(*found), alti(*expected), atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(norms_of_last(found[1]), norms_of_last(expected[1]), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(compute_alti_shares(*found), compute_alti_shares(*expected), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        compute_last_read_norms(found[1]), compute_last_read_norms(expected[1]), atol=1e-5, rtol=1e-4
+    )
 
 
 @pytest.mark.parametrize("folder", ["Marian", "Bart", "M2M100", "T5"])
 def test_the_parts_of_a_block_of_transformers_add_up(folder: str) -> None:
     """What a block reads, by key, is what it adds: the stream behind it less the one before, in a pre-norm model."""
     transformers = pytest.importorskip("transformers")
-    blocks = foreign_blocks(read(_of_transformers(transformers, folder), "hello"), 1)
+    blocks = find_attention_blocks(record_repeatable_pass(_of_transformers(transformers, folder), "hello"), 1)
     assert [len(one) for one in blocks] == [2, 4]
     for block in blocks[0] + blocks[1]:
         whole = block.before + block.vectors.sum(1) + (0 if block.bias is None else block.bias)
         behind = whole if block.norm is None else block.norm(whole.float()).double()
         torch.testing.assert_close(behind, block.after, atol=1e-5, rtol=1e-4)
         assert (block.norm is not None) == (folder in ("Marian", "Bart"))
-    own, source = alti(*blocks)
+    own, source = compute_alti_shares(*blocks)
     torch.testing.assert_close(own.sum(1) + source.sum(1), torch.ones(4, dtype=torch.float64))
     assert float(own.triu(1).abs().max()) == 0
 
@@ -69,7 +67,7 @@ def _of_transformers(transformers: Any, name: str) -> LocalModel:
     torch.manual_seed(0)
     model = getattr(transformers, f"{name}{body}")(getattr(transformers, f"{name}Config")(**ids, **sizes)).eval()
 
-    def run(text: str) -> Tokens:
+    def run(text: str) -> TokenNames:
         source, fed = torch.tensor([[3 + ord(sign) % 40 for sign in text] + [2]]), torch.tensor([[0, 9, 8, 7]])
         model(input_ids=source, decoder_input_ids=fed)
         return {"source": [*text, "</s>"], "target": ["<s>", "a", "b", "c"]}
@@ -87,7 +85,7 @@ class Doubled(nn.MultiheadAttention):
 
 def test_positions_that_are_mixed_beside_attention_are_refused() -> None:
     with pytest.raises(AttributionError, match="positions are mixed beside its attention"):
-        foreign_blocks(read(local(Mixed()), "hello"), 1)
+        find_attention_blocks(record_repeatable_pass(local(Mixed()), "hello"), 1)
 
 
 def test_a_sum_that_no_norm_reads_is_refused() -> None:
@@ -95,7 +93,7 @@ def test_a_sum_that_no_norm_reads_is_refused() -> None:
     layer: Any = model.body.decoder.layers[0]
     layer.norm2 = nn.Identity()
     with pytest.raises(AttributionError, match=r"decoder.layers.0.multihead_attn adds is added to no stream"):
-        foreign_blocks(read(local(model), "hello"), 1)
+        find_attention_blocks(record_repeatable_pass(local(model), "hello"), 1)
 
 
 def test_what_is_scaled_behind_its_projection_is_refused() -> None:
@@ -103,4 +101,4 @@ def test_what_is_scaled_behind_its_projection_is_refused() -> None:
     layer: Any = model.body.decoder.layers[0]
     layer.self_attn = Doubled(16, 2, batch_first=True)
     with pytest.raises(AttributionError, match="cannot be followed"):
-        foreign_blocks(read(local(model), "hello"), 1)
+        find_attention_blocks(record_repeatable_pass(local(model), "hello"), 1)

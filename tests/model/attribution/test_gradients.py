@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.attribution.gradients import gradient_x_input, integrated, integrated_gradients
-from model.attribution.target import Target, target_pieces, target_word
+from model.attribution.gradients import compute_gradient_x_input, compute_integrated_gradients, integrate_along_line
+from model.attribution.target import Target, make_piece_target, make_word_target
 from model.network.hooks import OutputHook, hook_outputs
-from model.translate import Translation, Translator
-
-from .conftest import read
+from model.runnable_model import Translation
+from model.translate import Translator
+from tests.model.attribution.conftest import read
 
 
 def value_at(translator: Translator, target: Target, source: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
@@ -51,8 +51,8 @@ def test_against_captum(toy_translator: Translator, toy_target: Target) -> None:
         integrated = captum.IntegratedGradients(value).attribute(given, n_steps=400, internal_batch_size=100)
         simple = captum.InputXGradient(value).attribute(given)
     for ours, theirs, tolerance in (
-        (integrated_gradients(toy_translator.model, toy_target, tolerance=1e-4), integrated, 2e-2),
-        (gradient_x_input(toy_translator.model, toy_target), simple, 1e-5),
+        (compute_integrated_gradients(toy_translator.model, toy_target, tolerance=1e-4), integrated, 2e-2),
+        (compute_gradient_x_input(toy_translator.model, toy_target), simple, 1e-5),
     ):
         scale = theirs[0].sum(-1).abs().max().item()
         torch.testing.assert_close(ours.source, theirs[0].sum(-1)[0].double(), atol=tolerance * scale, rtol=0)
@@ -60,8 +60,8 @@ def test_against_captum(toy_translator: Translator, toy_target: Target) -> None:
 
 
 def test_complete(any_translator: Translator) -> None:
-    target = target_pieces(any_translator, read(any_translator), 2)
-    found = integrated_gradients(any_translator.model, target)
+    target = make_piece_target(any_translator, read(any_translator), 2)
+    found = compute_integrated_gradients(any_translator.model, target)
     source, inputs = embeddings(any_translator, target)
     with torch.no_grad():
         ends = [value_at(any_translator, target, source * end, inputs * end).item() for end in (0, 1)]
@@ -73,14 +73,14 @@ def test_complete(any_translator: Translator) -> None:
 
 
 def test_the_pieces_of_the_word_itself_stay(toy_translator: Translator, toy_translation: Translation) -> None:
-    target = target_pieces(toy_translator, toy_translation, 2, count=3)
-    found = integrated_gradients(toy_translator.model, target)
+    target = make_piece_target(toy_translator, toy_translation, 2, count=3)
+    found = compute_integrated_gradients(toy_translator.model, target)
     assert len(found.prefix) == 3
     assert found.completeness_error <= 0.01
 
 
 def test_no_gradient_is_left_on_the_model(toy_translator: Translator, toy_target: Target) -> None:
-    integrated_gradients(toy_translator.model, toy_target)
+    compute_integrated_gradients(toy_translator.model, toy_target)
     assert all(parameter.grad is None for parameter in toy_translator.model.parameters())
 
 
@@ -105,7 +105,7 @@ class Bent:
 @pytest.mark.parametrize("teeth", [3, 29, 61, 97])
 def test_the_line_is_cut_finer_until_the_promise_is_kept(teeth: int, rise: float) -> None:
     """Within 1% of the difference, or 0.001 nats where that is more; checked along lines of many kinks."""
-    found = integrated(Bent(teeth, rise))
+    found = integrate_along_line(Bent(teeth, rise))
     left = abs(float(found.source.sum()) - rise)
     assert found.value - found.baseline == pytest.approx(rise, abs=1e-9)
     assert left <= max(0.01 * rise, 0.001) + 1e-12
@@ -114,5 +114,5 @@ def test_the_line_is_cut_finer_until_the_promise_is_kept(teeth: int, rise: float
 def test_a_released_model_keeps_the_promise_where_many_cuts_are_needed() -> None:
     translator = Translator.load("multi30k-en-de", "cpu")
     translation = translator.translate("I think Tom is afraid of you.")
-    found = integrated_gradients(translator.model, target_word(translator, translation, 6))
+    found = compute_integrated_gradients(translator.model, make_word_target(translator, translation, 6))
     assert found.completeness_error <= 0.01

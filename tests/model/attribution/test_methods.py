@@ -9,19 +9,26 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis.rollout import rollout
-from model.attribution.methods import METHODS, Attribution, attribute, attribute_all, rank_correlation, record_target
-from model.attribution.target import AttributionError, Target, target_pieces, target_word
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
-from model.translate import Translation, Translator
-
-from .conftest import read
+from model.analysis.flow import compute_rollout
+from model.attribution.methods import (
+    ATTRIBUTION_METHODS,
+    Attribution,
+    attribute_all_methods,
+    attribute_target,
+    rank_correlation,
+    record_target_pass,
+)
+from model.attribution.target import AttributionError, Target, make_piece_target, make_word_target
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
+from model.runnable_model import Translation
+from model.translate import Translator
+from tests.model.attribution.conftest import read
 
 
 def test_every_method_scores_every_piece(any_translator: Translator) -> None:
-    target = target_word(any_translator, read(any_translator), 2)
-    for method, found in attribute_all(any_translator, target).items():
+    target = make_word_target(any_translator, read(any_translator), 2)
+    for method, found in attribute_all_methods(any_translator, target).items():
         assert found.method == method
         assert found.source.shape == (len(target.source_ids),)
         assert len(found.prefix) in (0, len(target.prefix_tokens))
@@ -35,8 +42,8 @@ def test_every_method_scores_every_piece(any_translator: Translator) -> None:
 
 
 def test_attention_norms_by_a_slow_loop(toy_translator: Translator, toy_target: Target) -> None:
-    found = attribute(toy_translator, toy_target, "attention-norm")
-    recording = record_target(toy_translator.model, toy_target)
+    found = attribute_target(toy_translator, toy_target, "attention-norm")
+    recording = record_target_pass(toy_translator.model, toy_target)
     for kind, scores in (("cross", found.source), ("self", found.prefix)):
         path = f"decoder.layers.1.{kind}_attention"
         module = toy_translator.model.get_submodule(path)
@@ -54,12 +61,12 @@ def test_attention_norms_by_a_slow_loop(toy_translator: Translator, toy_target: 
 def test_attention_and_rollout_are_those_of_the_trace(toy_translator: Translator, toy_target: Target) -> None:
     whole = toy_translator.translate("the old dog sees a red cat here.")
     row = toy_target.position
-    attention = attribute(toy_translator, toy_target, "attention")
+    attention = attribute_target(toy_translator, toy_target, "attention")
     cross = whole.trace.maps["cross"]
     np.testing.assert_allclose(attention.source, cross.weights[-1, :, row].mean(0), atol=1e-5)
     assert attention.prefix.size == 0
-    rolled = rollout(whole.trace).maps
-    found = attribute(toy_translator, toy_target, "rollout")
+    rolled = compute_rollout(whole.trace).maps
+    found = attribute_target(toy_translator, toy_target, "rollout")
     np.testing.assert_allclose(found.source, rolled["cross"].weights[-1, 0, row], atol=1e-5)
     np.testing.assert_allclose(found.prefix, rolled["decoder"].weights[-1, 0, row, : row + 1], atol=1e-5)
 
@@ -69,7 +76,7 @@ def test_the_right_word_is_found(toy_translator: Translator) -> None:
     sentence = "a small child likes the old tree here."
     translation = toy_translator.translate(sentence, capture=False)
     number = translation.text.split().index("Baum") + 1
-    found = attribute(toy_translator, target_word(toy_translator, translation, number))
+    found = attribute_target(toy_translator, make_word_target(toy_translator, translation, number))
     pieces = [token.strip() for token in translation.source_tokens]
     assert "tree".startswith(pieces[int(found.source.argmax())])
 
@@ -79,7 +86,7 @@ def with_scores(found: Attribution, source: list[float], prefix: list[float]) ->
 
 
 def test_rank_correlation(toy_translator: Translator, toy_target: Target) -> None:
-    found = attribute(toy_translator, toy_target, "attention")
+    found = attribute_target(toy_translator, toy_target, "attention")
     first = with_scores(found, [1, 2, 3], [4, 5])
     assert rank_correlation(first, with_scores(found, [10, 20, 30], [40, 50])) == pytest.approx(1)
     assert rank_correlation(first, with_scores(found, [3, 2, 1], [])) == pytest.approx(-1)
@@ -89,17 +96,17 @@ def test_rank_correlation(toy_translator: Translator, toy_target: Target) -> Non
 
 def test_an_unknown_method_is_named(toy_translator: Translator, toy_target: Target) -> None:
     with pytest.raises(AttributionError, match="There is no method 'magic'; the methods are leave-one-out"):
-        attribute(toy_translator, toy_target, "magic")
+        attribute_target(toy_translator, toy_target, "magic")
 
 
 def test_threads_side_by_side_see_their_own(toy_translator: Translator, toy_translation: Translation) -> None:
-    targets = [target_pieces(toy_translator, toy_translation, place) for place in (1, 3)]
-    changes = [(), parse("cross.2.1:off")]
+    targets = [make_piece_target(toy_translator, toy_translation, place) for place in (1, 3)]
+    changes = [(), parse_changes("cross.2.1:off")]
 
     def job(index: int) -> np.ndarray:
-        with intervening(toy_translator.model, changes[index % 2]):
-            found = attribute_all(toy_translator, targets[index % 2])
-        return np.concatenate([found[method].scores for method in METHODS])
+        with apply_changes(toy_translator.model, changes[index % 2]):
+            found = attribute_all_methods(toy_translator, targets[index % 2])
+        return np.concatenate([found[method].scores for method in ATTRIBUTION_METHODS])
 
     alone = [job(0), job(1)]
     with ThreadPoolExecutor(4) as pool:

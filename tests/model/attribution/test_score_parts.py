@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.score_parts import score_parts
+from model.attribution.logit import split_score
 from model.attribution.target import AttributionError
+from model.runnable_model import Translation
 from model.trace import Kind
-from model.translate import Translation, Translator
-
-from .conftest import read
+from model.translate import Translator
+from tests.model.attribution.conftest import read
 
 KINDS = get_args(Kind)
 
@@ -23,18 +23,18 @@ def test_the_cells_sum_to_the_score(any_translator: Translator, kind: Kind) -> N
     translation = read(any_translator)
     traced = any_translator.force(translation.source, translation.target_ids, tensors=("scores",)).trace.maps[kind]
     for layer, head, query, key in ((0, 0, 2, 1), (1, 1, 3, 0), (1, 0, 2, 2)):
-        found = score_parts(any_translator, translation, kind, layer, head, query, key)
+        found = split_score(any_translator, translation, kind, layer, head, query, key)
         assert found.cells.sum() == pytest.approx(found.score, abs=1e-4)
         assert found.score == pytest.approx(float(traced.tensors["scores"][layer, head, query, key]), abs=1e-5)
         assert found.weight == pytest.approx(float(traced.weights[layer, head, query, key]), abs=1e-6)
         assert found.cells.shape == (len(found.query_parts), len(found.key_parts))
-        rows, columns, cells = found.grouped()
+        rows, columns, cells = found.group_by_sublayer()
         assert cells.shape == (len(rows), len(columns))
         assert cells.sum() == pytest.approx(found.score, abs=1e-4)
 
 
 def test_the_first_layer_is_words_and_positions(any_translator: Translator) -> None:
-    found = score_parts(any_translator, read(any_translator), "encoder", 0, 1, 1, 2)
+    found = split_score(any_translator, read(any_translator), "encoder", 0, 1, 1, 2)
     assert [part.name for part in found.query_parts] == ["biases", "embedding", "position"]
     if any_translator.config.norm_order == "pre":
         return
@@ -52,7 +52,7 @@ def test_the_first_layer_is_words_and_positions(any_translator: Translator) -> N
 
 
 def test_later_layers_name_the_heads_before(toy_translator: Translator, toy_translation: Translation) -> None:
-    found = score_parts(toy_translator, toy_translation, "cross", 1, 0, 3, 2)
+    found = split_score(toy_translator, toy_translation, "cross", 1, 0, 3, 2)
     names = [part.name for part in found.query_parts]
     assert names[-1] == "layer 2 self-attention head 2"
     assert "layer 1 cross-attention head 1" in names
@@ -68,4 +68,4 @@ def test_a_cell_that_is_not_there(toy_translator: Translator, toy_translation: T
         ((0, -1, 0, 0), "There is no head 0"),
     ):
         with pytest.raises(AttributionError, match=sentence):
-            score_parts(toy_translator, toy_translation, "cross", *place)
+            split_score(toy_translator, toy_translation, "cross", *place)

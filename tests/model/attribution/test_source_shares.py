@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.source_shares import source_effect, source_shares
+from model.attribution.blocks import compute_source_effect, compute_source_shares
+from model.network.attention import make_causal_mask, make_padding_mask
 from model.network.autoregressive import shift_right
 from model.network.config import PAD_ID
-from model.network.masks import causal_mask, padding_mask
-from model.translate import Translation, Translator
-
-from .conftest import read
+from model.runnable_model import Translation
+from model.translate import Translator
+from tests.model.attribution.conftest import read
 
 
 def test_shares_of_each_piece(any_translator: Translator) -> None:
     translation = read(any_translator)
-    found = source_shares(any_translator, translation)
+    found = compute_source_shares(any_translator, translation)
     assert found.tokens == translation.target_tokens
     np.testing.assert_allclose(found.by_piece.sum(1), found.source)
     np.testing.assert_allclose(found.source + found.by_input.sum(1), 1)
@@ -26,7 +26,7 @@ def test_shares_of_each_piece(any_translator: Translator) -> None:
 
 def test_attention_to_the_end(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a cat finds the tree.")
-    found = source_shares(toy_translator, translation)
+    found = compute_source_shares(toy_translator, translation)
     np.testing.assert_allclose(
         found.end_attention, translation.trace.maps["cross"].weights[..., -1].mean((0, 1)), atol=1e-5
     )
@@ -38,17 +38,19 @@ def test_the_effect_is_that_of_an_empty_memory(toy_translator: Translator, toy_t
     source, inputs = torch.tensor([toy_translation.source_ids]), shift_right(ids)
     nothing = torch.zeros(1, 1, 1, source.shape[1], dtype=torch.bool)
     with torch.no_grad():
-        mask = causal_mask(inputs.shape[1]) & padding_mask(inputs, PAD_ID)
+        mask = make_causal_mask(inputs.shape[1]) & make_padding_mask(inputs, PAD_ID)
         rows = [model(source, inputs), model(source, inputs, nothing, mask, nothing)]
     with_source, without = (one[0].log_softmax(-1).gather(1, ids.T)[:, 0] for one in rows)
     np.testing.assert_allclose(
-        source_effect(toy_translator, toy_translation), (with_source - without).numpy(), atol=1e-4
+        compute_source_effect(toy_translator, toy_translation), (with_source - without).numpy(), atol=1e-4
     )
 
 
 def test_a_translation_of_another_sentence_is_loose(toy_translator: Translator) -> None:
     true = toy_translator.force("a cat finds the tree.", "ein Katze findet der Baum.", capture=False)
     loose = toy_translator.force("the old dog sees a house.", "ein Katze findet der Baum.", capture=False)
-    assert source_shares(toy_translator, true).mean_effect > 1
-    assert source_shares(toy_translator, loose).mean_effect < 0
-    assert source_shares(toy_translator, true).effect == pytest.approx(source_effect(toy_translator, true))
+    assert compute_source_shares(toy_translator, true).mean_effect > 1
+    assert compute_source_shares(toy_translator, loose).mean_effect < 0
+    assert compute_source_shares(toy_translator, true).effect == pytest.approx(
+        compute_source_effect(toy_translator, true)
+    )

@@ -12,17 +12,20 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour.checks import examine
-from model.behaviour.hugging_face import from_hugging_face
-from model.behaviour.outcomes import CHECKS, Outcome
-from model.behaviour.subject import Subject
-from model.behaviour.subjects import from_encoder, from_ids, from_transformer
-
-from .models import CORRECT, IDS, KEEP, D, OfIds, Small, T, hugging_face, subject
+from model.mask_tests.checks import run_mask_tests
+from model.mask_tests.outcomes import CHECKS, Outcome
+from model.mask_tests.subjects import (
+    Subject,
+    subject_from_encoder,
+    subject_from_ids,
+    subjects_from_hugging_face,
+    subjects_from_transformer,
+)
+from tests.model.behaviour.models import CORRECT, IDS, KEEP, D, OfIds, Small, T, hugging_face, subject
 
 
 def verdicts(one: Subject) -> dict[str, str]:
-    return {outcome.code: outcome.status for outcome in examine(one)}
+    return {outcome.code: outcome.status for outcome in run_mask_tests(one)}
 
 
 def faults(outcomes: tuple[Outcome, ...]) -> list[str]:
@@ -119,7 +122,7 @@ def test_position_free_catches_a_hidden_position() -> None:
 def test_nan_counts_as_a_fault() -> None:
     model = Small().eval()
     broken = dataclasses.replace(subject(), run=lambda x, keep: model(x, keep) * float("nan"))
-    assert {"future-token", "padding-content", "batch-neighbour"} <= set(faults(examine(broken)))
+    assert {"future-token", "padding-content", "batch-neighbour"} <= set(faults(run_mask_tests(broken)))
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
@@ -130,14 +133,16 @@ def test_torch_transformer_passes(norm_first: bool) -> None:
         warnings.simplefilter("ignore")
         model = nn.Transformer(32, 4, 2, 2, 64, batch_first=True, norm_first=norm_first).eval()
     target_keep = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
-    for one in from_transformer(model, torch.randn(2, T, 32), torch.randn(2, 6, 32), KEEP, target_keep).values():
-        assert faults(examine(one)) == []
+    for one in subjects_from_transformer(
+        model, torch.randn(2, T, 32), torch.randn(2, 6, 32), KEEP, target_keep
+    ).values():
+        assert faults(run_mask_tests(one)) == []
 
 
 def test_a_plain_encoder_is_judged_on_six_tests() -> None:
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
     encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
-    found = verdicts(from_encoder(encoder, torch.randn(2, T, 32), KEEP))
+    found = verdicts(subject_from_encoder(encoder, torch.randn(2, T, 32), KEEP))
     assert [code for code, status in found.items() if status == "not applicable"] == ["future-token", "cache"]
     assert "fault" not in found.values()
 
@@ -146,20 +151,24 @@ def test_a_plain_encoder_is_judged_on_six_tests() -> None:
 def test_correct_hugging_face_models_pass(name: str) -> None:
     model = hugging_face(name)
     ids, target = torch.randint(5, 50, (2, T)), torch.randint(5, 50, (2, 6))
-    for one in from_hugging_face(model, ids, KEEP, target).values():
-        assert faults(examine(one)) == []
+    for one in subjects_from_hugging_face(model, ids, KEEP, target).values():
+        assert faults(run_mask_tests(one)) == []
 
 
 def test_gpt2_is_judged_on_all_but_permutation() -> None:
-    found = verdicts(from_hugging_face(hugging_face("GPT2LMHeadModel"), torch.randint(5, 50, (2, T)), KEEP)["model"])
+    found = verdicts(
+        subjects_from_hugging_face(hugging_face("GPT2LMHeadModel"), torch.randint(5, 50, (2, T)), KEEP)["model"]
+    )
     assert [code for code, status in found.items() if status == "not applicable"] == ["position-free"]
 
 
 def test_roformer_for_causal_lm_is_bidirectional_by_default() -> None:
     ids = torch.randint(5, 50, (2, T))
-    assert "future-token" in faults(examine(from_hugging_face(hugging_face("RoFormerForCausalLM"), ids, KEEP)["model"]))
+    assert "future-token" in faults(
+        run_mask_tests(subjects_from_hugging_face(hugging_face("RoFormerForCausalLM"), ids, KEEP)["model"])
+    )
     right = hugging_face("RoFormerForCausalLM", is_decoder=True)
-    assert faults(examine(from_hugging_face(right, ids, KEEP)["model"])) == []
+    assert faults(run_mask_tests(subjects_from_hugging_face(right, ids, KEEP)["model"])) == []
 
 
 class Translator(nn.Module):
@@ -183,8 +192,8 @@ class Translator(nn.Module):
 
 def test_the_target_is_where_the_ids_are() -> None:
     ids = IDS.to("meta")
-    for one in from_hugging_face(Translator().to("meta"), ids, ids > 0).values():
-        assert one.outputs_real.device == one.keep.device == ids.device
+    for one in subjects_from_hugging_face(Translator().to("meta"), ids, ids > 0).values():
+        assert one.real_outputs.device == one.keep.device == ids.device
 
 
 def _without_keep(model: nn.Module, ids: Tensor, keep: Tensor) -> Tensor:
@@ -195,6 +204,6 @@ def test_a_module_of_ids_is_examined_through_its_embedding() -> None:
     ids = torch.randint(1, 50, (2, T))
     for fault, expected in (("", []), ("future", ["future-token", "gradient-reach"])):
         model = OfIds(fault).eval()
-        one = from_ids(partial(_without_keep, model), model.small.embedding, ids, KEEP, True)
-        assert faults(examine(one)) == expected
+        one = subject_from_ids(partial(_without_keep, model), model.small.embedding, ids, KEEP, True)
+        assert faults(run_mask_tests(one)) == expected
         assert not model.small.embedding._forward_hooks

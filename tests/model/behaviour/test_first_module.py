@@ -10,14 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour.first_module import first_module
-from model.behaviour.outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, PADDING_AMOUNT, PADDING_CONTENT
-from model.behaviour.subjects import from_ids
+from model.mask_tests.first_module import describe_leaking_module
+from model.mask_tests.outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, PADDING_AMOUNT, PADDING_CONTENT
+from model.mask_tests.subjects import subject_from_ids
 from model.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
-
-from .broken_models import BROKEN, IDS, KEEP, Attention, Broken, Model
-from .models import IDS as OTHER_IDS
-from .models import hugging_face, subject
+from tests.model.behaviour.broken_models import BROKEN, IDS, KEEP, Attention, Broken, Model
+from tests.model.behaviour.models import IDS as OTHER_IDS
+from tests.model.behaviour.models import hugging_face, subject
 
 ASSERTIONS: dict[str, Any] = {
     "future": assert_no_future_leak,
@@ -148,9 +147,9 @@ def test_a_compiled_model_is_named_as_it_was_written() -> None:
 
 def test_sound_models_have_no_first_module() -> None:
     model = Model().eval()
-    sound = from_ids(lambda ids, keep: model(ids), model.embedding, IDS, KEEP, True, module=model)
+    sound = subject_from_ids(lambda ids, keep: model(ids), model.embedding, IDS, KEEP, True, module=model)
     for check in (FUTURE_TOKEN, PADDING_CONTENT, PADDING_AMOUNT, BATCH_NEIGHBOUR):
-        assert first_module(sound, check) == ""
+        assert describe_leaking_module(sound, check) == ""
 
 
 def test_no_hook_is_left() -> None:

@@ -6,10 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour.checks import examine, examine_future
+from model.mask_tests.checks import run_future_tests, run_mask_tests
 from model.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
-
-from .models import IDS, KEEP, D, hugging_face, subject
+from tests.model.behaviour.models import IDS, KEEP, D, hugging_face, subject
 
 
 def causal_attention(x: Tensor) -> Tensor:
@@ -133,8 +132,8 @@ def test_rwkv_is_judged() -> None:
 
 def test_a_leak_of_one_in_ten_thousand_is_more_than_noise() -> None:
     spoiled = subject("neighbour")
-    assert [one.status for one in examine(spoiled, codes=["batch-neighbour"])] == ["fault"]
-    assert "fault" in [one.status for one in examine_future(subject("future"))]
+    assert [one.status for one in run_mask_tests(spoiled, codes=["batch-neighbour"])] == ["fault"]
+    assert "fault" in [one.status for one in run_future_tests(subject("future"))]
     with pytest.raises(AssertionError, match="padding-content"):
         assert_padding_ignored(subject("padding", causal=False))
 

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from model.behaviour.checks import TESTS
-from model.behaviour.outcomes import CACHE, CHECKS, FUTURE_TOKEN, PADDING_CONTENT, checks_named, verdict
-from model.language.current import speaking
-from model.language.say import say
+from model.language import say, use_language
+from model.mask_tests.checks import TEST_FUNCTIONS
+from model.mask_tests.outcomes import CACHE, CHECKS, FUTURE_TOKEN, PADDING_CONTENT, judge_difference, select_checks
 
 
 def test_every_test_has_a_number_and_a_code_of_its_own() -> None:
     assert [check.number for check in CHECKS] == [f"B{number}" for number in range(1, 9)]
     assert len({check.code for check in CHECKS}) == 8
-    assert tuple(TESTS) == CHECKS
+    assert tuple(TEST_FUNCTIONS) == CHECKS
 
 
 def test_the_readme_lists_them() -> None:
@@ -26,20 +25,23 @@ def test_the_readme_lists_them() -> None:
 
 
 def test_both_spellings_are_read_and_the_order_is_that_of_the_tests() -> None:
-    assert checks_named(["padding-content", "B1", "B2"]) == (FUTURE_TOKEN, PADDING_CONTENT)
-    assert checks_named(()) == ()
+    assert select_checks(["padding-content", "B1", "B2"]) == (FUTURE_TOKEN, PADDING_CONTENT)
+    assert select_checks(()) == ()
     with pytest.raises(ValueError, match=r"no behaviour test B9, causal; there are future-token \(B1\), "):
-        checks_named(["B9", "causal", "B1"])
+        select_checks(["B9", "causal", "B1"])
 
 
 def test_a_reason_is_in_the_language_in_which_the_test_runs() -> None:
-    with speaking("de"):
-        outcome = verdict(CACHE, 0.5, where=say("padded at the left"))
+    with use_language("de"):
+        outcome = judge_difference(CACHE, 0.5, where=say("padded at the left"))
     assert outcome.reason.startswith("stimmt nicht: Dekodieren mit Cache")
     assert outcome.reason.endswith("die größte Änderung ist 0,5, mit Padding links")
 
 
 def test_a_difference_is_judged_by_its_limit() -> None:
-    assert verdict(CACHE, 0.0).status == verdict(CACHE, 0.5, 0.5).status == "pass"
-    assert verdict(CACHE, 1e-30).status == verdict(CACHE, math.nan, 1.0).status == "fault"
-    assert verdict(CACHE, 1.0).reason == "not so: cached decoding equals one full forward; the largest change is 1"
+    assert judge_difference(CACHE, 0.0).status == judge_difference(CACHE, 0.5, 0.5).status == "pass"
+    assert judge_difference(CACHE, 1e-30).status == judge_difference(CACHE, math.nan, 1.0).status == "fault"
+    assert (
+        judge_difference(CACHE, 1.0).reason
+        == "not so: cached decoding equals one full forward; the largest change is 1"
+    )

@@ -9,23 +9,20 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.capture.foreign.kinds import kind_of
-from model.capture.sites import attention_sites
-from model.decoding.steps import greedy
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
-from model.network.attention import AttentionPath, attention_path
+from model.capture.any_model.modules import read_kind_from_path
+from model.capture.attention import capture_attention, find_attention_sites
+from model.decoding.greedy import decode_greedily
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
+from model.network.attention import AttentionPath, force_attention_path, make_causal_mask, make_padding_mask
 from model.network.config import BOS_ID, PAD_ID
 from model.network.hooks import hook_outputs, is_observed
 from model.network.layers import DecoderCache
-from model.network.masks import causal_mask, padding_mask
 from model.network.transformer import Transformer
-from model.trace import TENSORS, AttentionMap, AttentionTrace, TraceError
+from model.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, TraceError
 from model.translate import Translator
-
-from ...toy import checkpoint, random_model
-from ..network.test_hooks import hooks_on
+from tests.model.network.test_hooks import hooks_on
+from tests.toy import checkpoint, random_model
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3]])
 TARGET = torch.tensor([[BOS_ID, 11, 12, 13]])
@@ -33,7 +30,7 @@ SHAPES = {"encoder": (2, 2, 5, 5), "decoder": (2, 2, 4, 4), "cross": (2, 2, 4, 5
 
 
 def captured(model: Transformer, source: Tensor = SOURCE, target: Tensor = TARGET) -> AttentionTrace:
-    with torch.no_grad(), capture_attention(model, TENSORS) as capture:
+    with torch.no_grad(), capture_attention(model, TENSOR_NAMES) as capture:
         model(source, target)
     return capture.trace
 
@@ -53,11 +50,11 @@ def test_logits_are_bitwise_equal(path: AttentionPath | None, training: bool) ->
         torch.manual_seed(0)
         if path is None:
             return model(SOURCE, TARGET)
-        with attention_path(path):
+        with force_attention_path(path):
             return model(SOURCE, TARGET)
 
     before = logits()
-    with capture_attention(model, TENSORS):
+    with capture_attention(model, TENSOR_NAMES):
         during = logits()
     assert torch.equal(before, during)
     assert torch.equal(before, logits())
@@ -84,7 +81,7 @@ def test_all_kinds_and_shapes(tiny_model: Transformer) -> None:
     for kind, one in trace.maps.items():
         assert one.kind == kind
         assert one.weights.dtype == np.float32
-        assert set(one.tensors) == set(TENSORS)
+        assert set(one.tensors) == set(TENSOR_NAMES)
 
 
 def test_rows_sum_to_one_and_the_mask_is_where_weights_are(tiny_model: Transformer) -> None:
@@ -150,8 +147,8 @@ def test_only_what_was_asked_for_is_kept(tiny_model: Transformer) -> None:
 
 
 def stepwise(model: Transformer, target: Tensor, split: list[int]) -> AttentionTrace:
-    with torch.inference_mode(), capture_attention(model, TENSORS) as capture:
-        memory, mask = model.encode(SOURCE), padding_mask(SOURCE, PAD_ID)
+    with torch.inference_mode(), capture_attention(model, TENSOR_NAMES) as capture:
+        memory, mask = model.encode(SOURCE), make_padding_mask(SOURCE, PAD_ID)
         cache = DecoderCache(2)
         for part in target.split(split, 1):
             model.decode(part, memory, mask, cache=cache)
@@ -183,11 +180,13 @@ def test_cached_decoding_step_by_step_equals_one_forward(tiny_model: Transformer
 
 def test_the_last_of_several_runs_is_the_trace(tiny_model: Transformer) -> None:
     """Cached or not, also when runs of both sorts follow each other."""
-    with torch.inference_mode(), capture_attention(tiny_model, TENSORS) as capture:
+    with torch.inference_mode(), capture_attention(tiny_model, TENSOR_NAMES) as capture:
         tiny_model(SOURCE[:, :3], TARGET)
-        list(greedy(tiny_model, SOURCE[:, 1:], max_tokens=6))
-        list(greedy(tiny_model, SOURCE, max_tokens=4))
-    fed = torch.tensor([[BOS_ID, *(step.token_id for step in greedy(tiny_model, SOURCE, max_tokens=4))]])[:, :4]
+        list(decode_greedily(tiny_model, SOURCE[:, 1:], max_tokens=6))
+        list(decode_greedily(tiny_model, SOURCE, max_tokens=4))
+    fed = torch.tensor([[BOS_ID, *(step.token_id for step in decode_greedily(tiny_model, SOURCE, max_tokens=4))]])[
+        :, :4
+    ]
     whole = captured(tiny_model, SOURCE, fed)
     for kind, one in capture.trace.maps.items():
         np.testing.assert_allclose(one.weights, whole.maps[kind].weights, atol=1e-5)
@@ -238,8 +237,8 @@ def test_a_model_without_attention_is_refused() -> None:
 
 def test_hooks_are_gone_afterwards_and_after_an_exception() -> None:
     model = random_model()
-    with capture_attention(model, TENSORS):
-        assert hooks_on(model) == 2 * 3 * (2 + len(TENSORS))
+    with capture_attention(model, TENSOR_NAMES):
+        assert hooks_on(model) == 2 * 3 * (2 + len(TENSOR_NAMES))
     assert hooks_on(model) == 0
     with pytest.raises(ValueError, match="positions for 64"), capture_attention(model):
         model.encode(torch.full((1, 65), 5))
@@ -251,7 +250,7 @@ def test_a_suspended_generator_leaves_no_hooks() -> None:
     """Closed, thrown away, or simply left alone: the hooks live in the block of the capture, not in the generator."""
     model = random_model()
     with capture_attention(model) as capture:
-        steps = greedy(model, SOURCE, max_tokens=10)
+        steps = decode_greedily(model, SOURCE, max_tokens=10)
         next(steps)
         next(steps)
     assert hooks_on(model) == 0
@@ -268,7 +267,7 @@ def test_a_suspended_generator_leaves_no_hooks() -> None:
 
 def test_a_replaced_tensor_is_captured_as_replaced(tiny_model: Transformer) -> None:
     """An intervention and a capture at once: the trace shows what the model really used."""
-    site = next(one for one in attention_sites(tiny_model) if one.kind == "cross")
+    site = next(one for one in find_attention_sites(tiny_model) if one.kind == "cross")
     point = site.module.get_submodule("weights")
     quarter = {point: lambda weights: torch.full_like(weights, 0.25)}
     with hook_outputs(quarter), capture_attention(tiny_model) as capture:
@@ -279,11 +278,11 @@ def test_a_replaced_tensor_is_captured_as_replaced(tiny_model: Transformer) -> N
 
 
 def test_sites_and_their_kinds(tiny_model: Transformer) -> None:
-    found = [(site.kind, site.layer) for site in attention_sites(tiny_model)]
+    found = [(site.kind, site.layer) for site in find_attention_sites(tiny_model)]
     assert found == [("encoder", 0), ("encoder", 1), ("decoder", 0), ("cross", 0), ("decoder", 1), ("cross", 1)]
-    assert kind_of("encoder.layers.0.self_attention") == "encoder"
-    assert kind_of("model.decoder.layers.3.encoder_attn") == "cross"
-    assert kind_of("decoder.layers.0.multihead_attn") == "cross"
+    assert read_kind_from_path("encoder.layers.0.self_attention") == "encoder"
+    assert read_kind_from_path("model.decoder.layers.3.encoder_attn") == "cross"
+    assert read_kind_from_path("decoder.layers.0.multihead_attn") == "cross"
 
 
 def test_rows_carry_the_token_fed_in_and_the_token_predicted(toy_translator: Translator) -> None:
@@ -298,7 +297,7 @@ def test_rows_carry_the_token_fed_in_and_the_token_predicted(toy_translator: Tra
     assert result.trace.decoder.key_tokens == ("<s>", *predicted[:-1])
     assert result.trace.cross is not None
     assert result.trace.cross.key_tokens == result.source_tokens
-    np.testing.assert_array_equal(result.trace.decoder.mask, causal_mask(8)[0, 0].numpy())
+    np.testing.assert_array_equal(result.trace.decoder.mask, make_causal_mask(8)[0, 0].numpy())
 
 
 def test_a_beam_search_is_no_sentence_of_a_batch() -> None:
@@ -329,7 +328,11 @@ def test_a_decoder_by_itself_is_a_decoder() -> None:
 def test_a_cell_that_any_layer_may_see_is_not_forbidden() -> None:
     model = random_model()
     source, target = torch.full((1, 5), 5), torch.full((1, 4), 6)
-    with intervening(model, parse("mask.cross.1.*.3:block")), capture_attention(model) as capture, torch.no_grad():
+    with (
+        apply_changes(model, parse_changes("mask.cross.1.*.3:block")),
+        capture_attention(model) as capture,
+        torch.no_grad(),
+    ):
         model(source, target)
     cross = capture.trace.cross
     assert cross is not None

@@ -19,11 +19,11 @@ from torch import Tensor
 from model.capture.attention import capture_attention
 from model.network.hooks import hook_outputs
 from model.network.transformer import Transformer
+from model.runnable_model import Translation
 from model.trace import AttentionTrace
-from model.translate import Translation, Translator
-
-from ... import toy
-from ..network.test_hooks import hooks_on
+from model.translate import Translator
+from tests import toy
+from tests.model.network.test_hooks import hooks_on
 
 ROOT = Path(__file__).parents[3]
 THREADS = 16

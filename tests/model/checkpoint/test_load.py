@@ -12,22 +12,24 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from model.checkpoint.files import ARCHITECTURE, FOLDER, architecture_hash, folder_of
 from model.checkpoint.load import (
-    CONFIG,
-    TOKENIZER,
-    WEIGHTS,
+    ARCHITECTURE_KEY,
+    CHECKPOINTS_FOLDER,
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
     CheckpointError,
-    available,
+    find_checkpoint_folder,
+    hash_architecture,
+    list_checkpoints,
     load_checkpoint,
     save_checkpoint,
     unique_weights,
 )
-from model.network.presets import PRESETS, preset
+from model.network.config import PRESETS, make_preset_config
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
-
-from ... import toy
+from tests import toy
 
 SIZES = {"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 24, "max_length": 20}
 
@@ -42,14 +44,14 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", PRESETS)
 def test_round_trip(name: str, tmp_path: Path) -> None:
     vocabulary = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY}
-    model = Transformer(preset(name, **{**SIZES, **vocabulary})).eval()
+    model = Transformer(make_preset_config(name, **{**SIZES, **vocabulary})).eval()
     saved = toy.checkpoint(model)
     save_checkpoint(saved, tmp_path / "small", torch.float32)
     loaded = load_checkpoint(tmp_path / "small")
     assert loaded.model.config == model.config
     assert loaded.card == saved.card
     assert loaded.name == "small"
-    assert loaded.hash == hashlib.sha256((tmp_path / "small" / WEIGHTS).read_bytes()).hexdigest()[:12]
+    assert loaded.hash == hashlib.sha256((tmp_path / "small" / WEIGHTS_FILE).read_bytes()).hexdigest()[:12]
     assert loaded.tokenizer.model == saved.tokenizer.model
     assert not loaded.model.training
     source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
@@ -66,7 +68,7 @@ def test_tied_and_shared_weights_are_stored_once_and_stay_tied(
 ) -> None:
     model = toy.random_model(**SIZES, shared_embedding=shared, tied_generator=tied)
     save_checkpoint(toy.checkpoint(model), tmp_path, torch.float32)
-    stored = load((tmp_path / WEIGHTS).read_bytes())
+    stored = load((tmp_path / WEIGHTS_FILE).read_bytes())
     assert sum(tensor.shape == (toy.VOCABULARY, 16) for tensor in stored.values()) == names
     assert set(stored) == set(unique_weights(model))
     loaded = load_checkpoint(tmp_path).model
@@ -77,7 +79,7 @@ def test_tied_and_shared_weights_are_stored_once_and_stay_tied(
 def test_positions_are_not_stored_unless_learned(tmp_path: Path) -> None:
     for positions, expected in (("sinusoidal", 0), ("sinusoidal_pad_row", 0), ("learned", 2)):
         save_checkpoint(toy.checkpoint(toy.random_model(**SIZES, positions=positions)), tmp_path / positions)
-        stored = load((tmp_path / positions / WEIGHTS).read_bytes())
+        stored = load((tmp_path / positions / WEIGHTS_FILE).read_bytes())
         assert sum("positional_encoding" in name for name in stored) == expected
 
 
@@ -85,7 +87,7 @@ def test_half_precision_halves_the_file_and_loads_as_float32(tmp_path: Path) -> 
     model = toy.random_model(**SIZES)
     for dtype in (torch.float32, torch.float16):
         save_checkpoint(toy.checkpoint(model), tmp_path / str(dtype), dtype)
-    whole, half = ((tmp_path / str(dtype) / WEIGHTS).stat().st_size for dtype in (torch.float32, torch.float16))
+    whole, half = ((tmp_path / str(dtype) / WEIGHTS_FILE).stat().st_size for dtype in (torch.float32, torch.float16))
     assert half < 0.6 * whole
     loaded = load_checkpoint(tmp_path / "torch.float16").model
     for name, parameter in unique_weights(loaded).items():
@@ -104,11 +106,11 @@ def redescribe(edit: Callable[[dict[str, Any]], object]) -> Callable[[Path], Non
     """Change config.json."""
 
     def damage(folder: Path) -> None:
-        described = json.loads((folder / CONFIG).read_text())
+        described = json.loads((folder / CONFIG_FILE).read_text())
         edit(described)
-        if ARCHITECTURE in described.get("sha256", {}):
-            described["sha256"][ARCHITECTURE] = architecture_hash(described["model"])
-        (folder / CONFIG).write_text(json.dumps(described))
+        if ARCHITECTURE_KEY in described.get("sha256", {}):
+            described["sha256"][ARCHITECTURE_KEY] = hash_architecture(described["model"])
+        (folder / CONFIG_FILE).write_text(json.dumps(described))
 
     return damage
 
@@ -165,17 +167,20 @@ def other_tokenizer(_: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (change(WEIGHTS, flip), r"model\.safetensors is damaged or belongs to another checkpoint: its hash"),
-        (change(WEIGHTS, lambda data: data[:-1]), r"model\.safetensors is damaged"),
-        (change(TOKENIZER, flip), r"tokenizer\.model is damaged"),
-        (change(TOKENIZER, other_tokenizer), r"tokenizer\.model is damaged or belongs to another"),
-        (lambda folder: (folder / WEIGHTS).unlink(), r"small has no readable model\.safetensors: No such file"),
-        (lambda folder: (folder / TOKENIZER).unlink(), r"small has no readable tokenizer\.model"),
-        (lambda folder: (folder / CONFIG).unlink(), r"small has no config\.json; a checkpoint is model\.safetensors"),
-        (change(CONFIG, lambda data: data[:-9]), r"config\.json cannot be read"),
-        (change(CONFIG, lambda data: b"\xff" + data), r"config\.json cannot be read"),
-        (change(CONFIG, lambda _: b"[" * 100_000), r"config\.json cannot be read"),
-        (change(CONFIG, lambda _: b"[]"), 'must hold the objects "model", "card" and "sha256"'),
+        (change(WEIGHTS_FILE, flip), r"model\.safetensors is damaged or belongs to another checkpoint: its hash"),
+        (change(WEIGHTS_FILE, lambda data: data[:-1]), r"model\.safetensors is damaged"),
+        (change(TOKENIZER_FILE, flip), r"tokenizer\.model is damaged"),
+        (change(TOKENIZER_FILE, other_tokenizer), r"tokenizer\.model is damaged or belongs to another"),
+        (lambda folder: (folder / WEIGHTS_FILE).unlink(), r"small has no readable model\.safetensors: No such file"),
+        (lambda folder: (folder / TOKENIZER_FILE).unlink(), r"small has no readable tokenizer\.model"),
+        (
+            lambda folder: (folder / CONFIG_FILE).unlink(),
+            r"small has no config\.json; a checkpoint is model\.safetensors",
+        ),
+        (change(CONFIG_FILE, lambda data: data[:-9]), r"config\.json cannot be read"),
+        (change(CONFIG_FILE, lambda data: b"\xff" + data), r"config\.json cannot be read"),
+        (change(CONFIG_FILE, lambda _: b"[" * 100_000), r"config\.json cannot be read"),
+        (change(CONFIG_FILE, lambda _: b"[]"), 'must hold the objects "model", "card" and "sha256"'),
         (redescribe(lambda described: described.pop("card")), 'must hold the objects "model", "card" and "sha256"'),
         (redescribe(lambda described: described["sha256"].clear()), r"config\.json is damaged: the architecture"),
         (redescribe(lambda described: described["model"].update(heads=3)), r"config\.json: d_model \(16\) must be div"),
@@ -189,14 +194,20 @@ def other_tokenizer(_: bytes) -> bytes:
             redescribe(lambda described: described["model"].update(qkv_bias=False)),
             "has 9 tensors the model does not know",
         ),
-        (rehash(WEIGHTS, lambda data: data[:-1]), r"model\.safetensors is not a safetensors file"),
-        (rehash(WEIGHTS, lambda _: b"not one"), r"model\.safetensors is not a safetensors file"),
-        (rehash(WEIGHTS, without_first), "lacks 1 of the model's tensors, decoder.final_norm.bias first"),
-        (rehash(WEIGHTS, narrower), r"encoder\.final_norm\.weight has the shape \(15,\), but the configuration asks"),
-        (rehash(WEIGHTS, with_value(float("nan"))), r"encoder\.final_norm\.weight holds NaN or infinite numbers"),
-        (rehash(WEIGHTS, with_value(float("inf"))), r"encoder\.final_norm\.weight holds NaN or infinite numbers"),
-        (rehash(WEIGHTS, whole_numbers), r"encoder\.final_norm\.weight holds int64, not floating-point numbers"),
-        (change(CONFIG, lambda data: data.replace(b'"pre"', b'"post"')), "the architecture is not the one whose hash"),
+        (rehash(WEIGHTS_FILE, lambda data: data[:-1]), r"model\.safetensors is not a safetensors file"),
+        (rehash(WEIGHTS_FILE, lambda _: b"not one"), r"model\.safetensors is not a safetensors file"),
+        (rehash(WEIGHTS_FILE, without_first), "lacks 1 of the model's tensors, decoder.final_norm.bias first"),
+        (
+            rehash(WEIGHTS_FILE, narrower),
+            r"encoder\.final_norm\.weight has the shape \(15,\), but the configuration asks",
+        ),
+        (rehash(WEIGHTS_FILE, with_value(float("nan"))), r"encoder\.final_norm\.weight holds NaN or infinite numbers"),
+        (rehash(WEIGHTS_FILE, with_value(float("inf"))), r"encoder\.final_norm\.weight holds NaN or infinite numbers"),
+        (rehash(WEIGHTS_FILE, whole_numbers), r"encoder\.final_norm\.weight holds int64, not floating-point numbers"),
+        (
+            change(CONFIG_FILE, lambda data: data.replace(b'"pre"', b'"post"')),
+            "the architecture is not the one whose hash",
+        ),
         (
             redescribe(lambda described: described["model"].update(encoder_layers=10**9)),
             "encoder_layers is 1,000,000,000",
@@ -210,8 +221,8 @@ def other_tokenizer(_: bytes) -> bytes:
             redescribe(lambda described: described["model"].update(d_model=2**16, encoder_layers=1024)),
             r"model\.safetensors has [\d,]+ numbers, but the configuration asks for at least",
         ),
-        (rehash(TOKENIZER, lambda _: b"not one"), "tokenizer file is not a SentencePiece model"),
-        (rehash(TOKENIZER, other_tokenizer), "the tokenizer has 60 pieces, but the model was built for 160"),
+        (rehash(TOKENIZER_FILE, lambda _: b"not one"), "tokenizer file is not a SentencePiece model"),
+        (rehash(TOKENIZER_FILE, other_tokenizer), "the tokenizer has 60 pieces, but the model was built for 160"),
     ],
 )
 def test_a_damaged_folder_is_refused_by_the_name_of_its_fault(
@@ -237,12 +248,12 @@ def test_an_unknown_name_lists_what_there_is() -> None:
 def test_available_are_the_folders_with_a_configuration(folder: Path) -> None:
     (folder.parent / "empty").mkdir()
     (folder.parent / "file").write_text("")
-    assert available(folder.parent) == ["small"]
+    assert list_checkpoints(folder.parent) == ["small"]
 
 
 def test_a_folder_that_is_no_checkpoint_does_not_hide_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "everyday-en-de").mkdir()
-    assert folder_of("everyday-en-de") == FOLDER / "everyday-en-de"
+    assert find_checkpoint_folder("everyday-en-de") == CHECKPOINTS_FOLDER / "everyday-en-de"
     (tmp_path / "empty").mkdir()
-    assert folder_of("empty") == Path("empty")
+    assert find_checkpoint_folder("empty") == Path("empty")

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from model.checkpoint.files import available, config_of, folder_of, read_facts
-from model.checkpoint.recipe import RECIPE, Recipe
+from model.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_facts
+from model.checkpoint.recipe import RECIPE_FILE, Recipe
 from model.cli.train import build_config
-from model.network.config import TransformerConfig
-from model.network.presets import preset
+from model.network.config import TransformerConfig, make_preset_config
 
 NAMES = {"name": "toy", "source_language": "en", "target_language": "de"}
 
@@ -30,8 +29,8 @@ def written(folder: Path, text: str) -> Path:
 def test_round_trip_through_json(tmp_path: Path) -> None:
     mixtures: dict[str, Any] = {"mixture": {"a": 2, "b": 0.33}, "decay_mixture": {"b": 0}}
     one = recipe(model={"d_model": 64}, facts={"licence": "CC0"}, betas=(0.8, 0.9), steps=5000, **mixtures)
-    one.save(tmp_path / RECIPE)
-    assert Recipe.load(tmp_path / RECIPE) == one
+    one.save(tmp_path / RECIPE_FILE)
+    assert Recipe.load(tmp_path / RECIPE_FILE) == one
     assert Recipe.load(written(tmp_path, json.dumps(NAMES))) == recipe()
 
 
@@ -143,13 +142,13 @@ def test_the_model_of_a_recipe_has_its_vocabulary_and_may_start_from_a_preset() 
     plain = build_config(recipe(vocab_size=300, model={"d_model": 64}))
     assert plain == TransformerConfig(vocab_size=300, target_vocab_size=300, d_model=64)
     named = build_config(recipe(vocab_size=300, model={"preset": "annotated", "heads": 4}))
-    assert named == preset("annotated", vocab_size=300, target_vocab_size=300, heads=4)
+    assert named == make_preset_config("annotated", vocab_size=300, target_vocab_size=300, heads=4)
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_the_recipe_of_a_released_model_builds_its_architecture(name: str) -> None:
-    folder = folder_of(name)
-    assert build_config(Recipe.load(folder / RECIPE)) == config_of(folder, read_facts(folder))
+    folder = find_checkpoint_folder(name)
+    assert build_config(Recipe.load(folder / RECIPE_FILE)) == parse_config(folder, read_facts(folder))
 
 
 def test_a_recipe_may_name_dropout_places_as_a_list() -> None:

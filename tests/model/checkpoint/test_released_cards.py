@@ -9,34 +9,32 @@ from typing import Any
 import pytest
 import torch
 
-from model.checkpoint.bleu_scores import CARD, read_scores
-from model.checkpoint.files import available, config_of, folder_of, read_facts
-from model.checkpoint.load import load_checkpoint
-from model.network.config import TransformerConfig
-from model.network.presets import ORIGINAL, PRESETS, preset
+from model.checkpoint.load import find_checkpoint_folder, list_checkpoints, load_checkpoint, parse_config, read_facts
+from model.checkpoint.measurements import CARD_FILE, read_scores
+from model.network.config import ORIGINAL_PRESET_NOTE, PRESETS, TransformerConfig, make_preset_config
 from model.network.transformer import Transformer
 
 README = Path(__file__).resolve().parents[3] / "README.md"
 SIZES = {"vocab_size", "target_vocab_size", "d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"}
-TRAINED_ALIKE = [name for name in available() if name.startswith("preset-")]
+TRAINED_ALIKE = [name for name in list_checkpoints() if name.startswith("preset-")]
 
 
 def card(name: str) -> str:
     """The card on one line, so that a statement may be broken anywhere."""
-    return " ".join((folder_of(name) / CARD).read_text(encoding="utf-8").split())
+    return " ".join((find_checkpoint_folder(name) / CARD_FILE).read_text(encoding="utf-8").split())
 
 
 def config(name: str) -> TransformerConfig:
-    return config_of(folder_of(name), read_facts(folder_of(name)))
+    return parse_config(find_checkpoint_folder(name), read_facts(find_checkpoint_folder(name)))
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_parameters(name: str) -> None:
     count = sum(parameter.numel() for parameter in load_checkpoint(name).model.parameters())
     assert f"| parameters | {count:,}, stored in float16 |" in card(name)
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_the_architecture_in_words(name: str) -> None:
     own, text = config(name), card(name)
     for part in (
@@ -51,7 +49,7 @@ def test_the_architecture_in_words(name: str) -> None:
 @pytest.mark.parametrize("name", TRAINED_ALIKE)
 def test_what_was_trained_otherwise_than_the_preset_says(name: str) -> None:
     own = config(name)
-    differ = set(own.differences(preset(own.preset))) - SIZES - {"max_length", "dropout"}
+    differ = set(own.differences(make_preset_config(own.preset))) - SIZES - {"max_length", "dropout"}
     row = re.search(r"\| other than its preset \| ([^|]*) \|", card(name))
     assert row
     assert set(re.findall(r"`(\w+)`", row.group(1))) == differ
@@ -59,11 +57,11 @@ def test_what_was_trained_otherwise_than_the_preset_says(name: str) -> None:
 
 
 def test_the_card_of_original_says_that_it_is_not_the_paper() -> None:
-    assert ORIGINAL in card("preset-original")
+    assert ORIGINAL_PRESET_NOTE in card("preset-original")
 
 
 def bleu(preset_name: str) -> str:
-    scores = read_scores(folder_of(f"preset-{preset_name}"))
+    scores = read_scores(find_checkpoint_folder(f"preset-{preset_name}"))
     return f"{next(one.bleu for one in scores if one.set == 'Tatoeba dev' and one.beam == 1):.1f}"
 
 

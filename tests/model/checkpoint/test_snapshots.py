@@ -10,25 +10,29 @@ import pytest
 import torch
 from safetensors.torch import load, save_file
 
-from model.checkpoint.load import CONFIG, Checkpoint, CheckpointError, load_checkpoint, save_checkpoint, unique_weights
-from model.checkpoint.recipe import RECIPE, Recipe
-from model.checkpoint.snapshots import (
-    SNAPSHOTS,
+from model.checkpoint.load import (
+    CONFIG_FILE,
+    SNAPSHOTS_FOLDER,
+    Checkpoint,
+    CheckpointError,
+    build_random_model,
+    list_snapshot_steps,
+    load_checkpoint,
     load_snapshot,
-    random_model,
-    random_start,
+    read_start_seed,
     release_snapshots,
-    seed_of,
-    snapshot_steps,
+    restore_random_start,
+    save_checkpoint,
+    unique_weights,
 )
-from model.experiments.training_timeline import stops, timeline
+from model.checkpoint.recipe import RECIPE_FILE, Recipe
+from model.experiments.lens import load_training_snapshots, run_snapshots
 from model.network.transformer import Transformer
-
-from ... import toy
-from .test_load import SIZES, flip
+from tests import toy
+from tests.model.checkpoint.test_load import SIZES, flip
 
 STEPS = (3, 7, 12)
-FILE = f"{SNAPSHOTS}/step-0000003.safetensors"
+FILE = f"{SNAPSHOTS_FOLDER}/step-0000003.safetensors"
 
 
 def model_at(step: int) -> Transformer:
@@ -43,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
         save_file(unique_weights(model_at(step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
     save_checkpoint(toy.checkpoint(model_at(99)), tmp_path / "small")
     assert release_snapshots(tmp_path / "run", tmp_path / "small") == STEPS
-    Recipe("small", "en", "de").save(tmp_path / "small" / RECIPE)
+    Recipe("small", "en", "de").save(tmp_path / "small" / RECIPE_FILE)
     return tmp_path / "small"
 
 
@@ -55,7 +59,7 @@ def same(model: Transformer, other: Transformer) -> bool:
 
 def test_snapshots_come_back_in_half_precision(folder: Path) -> None:
     released = load_checkpoint(folder)
-    assert snapshot_steps(folder) == STEPS
+    assert list_snapshot_steps(folder) == STEPS
     for step in STEPS:
         found = load_snapshot(released, step, folder)
         assert same(found.model, model_at(step))
@@ -83,12 +87,12 @@ def vouched(data: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     """Change the snapshot and let config.json vouch for it."""
 
     def damage(folder: Path) -> None:
-        from model.checkpoint.files import sha256
+        from model.checkpoint.load import sha256_hex
 
         damaged(data)(folder)
-        facts = json.loads((folder / CONFIG).read_text())
-        facts["sha256"][FILE] = sha256((folder / FILE).read_bytes())
-        (folder / CONFIG).write_text(json.dumps(facts))
+        facts = json.loads((folder / CONFIG_FILE).read_text())
+        facts["sha256"][FILE] = sha256_hex((folder / FILE).read_bytes())
+        (folder / CONFIG_FILE).write_text(json.dumps(facts))
 
     return damage
 
@@ -125,10 +129,10 @@ def test_a_step_without_a_snapshot_lists_what_there_is(folder: Path) -> None:
 
 
 def test_no_name_in_the_configuration_leads_out_of_the_folder(folder: Path) -> None:
-    facts = json.loads((folder / CONFIG).read_text())
+    facts = json.loads((folder / CONFIG_FILE).read_text())
     facts["sha256"].update({"snapshots/../../step-0000009.safetensors": "x", "snapshots/step-9.safetensors": "x"})
-    (folder / CONFIG).write_text(json.dumps(facts))
-    assert snapshot_steps(folder) == STEPS
+    (folder / CONFIG_FILE).write_text(json.dumps(facts))
+    assert list_snapshot_steps(folder) == STEPS
 
 
 def test_a_file_that_is_no_snapshot_is_not_released(folder: Path) -> None:
@@ -143,12 +147,12 @@ def test_the_random_start_is_the_one_of_the_recipes_seed(folder: Path) -> None:
     expected, after = Transformer(released.model.config), torch.rand(1)
     torch.manual_seed(5)
     Transformer(released.model.config)
-    start = random_start(released, 5)
+    start = restore_random_start(released, 5)
     assert torch.equal(torch.rand(1), after)  # drawing it has left the generator alone
     mine, wanted = unique_weights(start.model), unique_weights(expected)
     assert all(torch.equal(mine[name], wanted[name]) for name in wanted)
-    assert unique_weights(random_model(released.model.config, 6)).keys() == wanted.keys()
-    Recipe("small", "en", "de", seed=5).save(folder / RECIPE)
+    assert unique_weights(build_random_model(released.model.config, 6)).keys() == wanted.keys()
+    Recipe("small", "en", "de", seed=5).save(folder / RECIPE_FILE)
     begun = unique_weights(load_snapshot(released, 0, folder).model)
     assert all(torch.equal(begun[name], wanted[name]) for name in wanted)
 
@@ -157,8 +161,8 @@ NAMES = {"name": "small", "source_language": "en", "target_language": "de"}
 
 
 def test_a_recipe_that_says_no_seed_means_the_default(folder: Path) -> None:
-    (folder / RECIPE).write_text(json.dumps(NAMES))
-    assert seed_of(folder) == 1
+    (folder / RECIPE_FILE).write_text(json.dumps(NAMES))
+    assert read_start_seed(folder) == 1
 
 
 @pytest.mark.parametrize(
@@ -171,19 +175,19 @@ def test_a_recipe_that_says_no_seed_means_the_default(folder: Path) -> None:
     ],
 )
 def test_without_a_recipe_the_random_start_is_not_guessed(folder: Path, text: str | None, says: str) -> None:
-    (folder / RECIPE).unlink()
+    (folder / RECIPE_FILE).unlink()
     if text is not None:
-        (folder / RECIPE).write_text(text)
+        (folder / RECIPE_FILE).write_text(text)
     with pytest.raises(CheckpointError, match=rf"The random start of small is not known, .*recipe\.json.*{says}"):
         load_snapshot(load_checkpoint(folder), 0, folder)
 
 
 def test_every_moment_reads_the_same_translation(folder: Path) -> None:
     released = load_checkpoint(folder)
-    found = stops(released, folder)
+    found = load_training_snapshots(released, folder)
     assert [stop.step for stop in found] == [0, *STEPS, None]
     ids = found[-1].translator.encode("der Hund sieht ein Haus.").ids
-    moments = timeline(found, "the dog sees a house.", ids)
+    moments = run_snapshots(found, "the dog sees a house.", ids)
     assert len({moment.reading.target_ids for moment in moments}) == 1
     assert len({moment.trace.cross.weights.shape for moment in moments if moment.trace.cross}) == 1
     assert all(0 < moment.token_probability < 1 for moment in moments)
@@ -196,10 +200,14 @@ def test_every_moment_reads_the_same_translation(folder: Path) -> None:
 def test_without_snapshots_there_are_the_two_ends(tmp_path: Path) -> None:
     checkpoint: Checkpoint = toy.checkpoint(model_at(99))
     save_checkpoint(checkpoint, tmp_path / "plain")
-    assert [stop.step for stop in stops(checkpoint, tmp_path / "plain")] == [None]  # Nobody knows its seed.
-    Recipe("plain", "en", "de").save(tmp_path / "plain" / RECIPE)
-    found = stops(load_checkpoint(tmp_path / "plain"), tmp_path / "plain")
+    assert [stop.step for stop in load_training_snapshots(checkpoint, tmp_path / "plain")] == [
+        None
+    ]  # Nobody knows its seed.
+    Recipe("plain", "en", "de").save(tmp_path / "plain" / RECIPE_FILE)
+    found = load_training_snapshots(load_checkpoint(tmp_path / "plain"), tmp_path / "plain")
     assert [stop.step for stop in found] == [0, None]
-    assert snapshot_steps(tmp_path / "plain") == ()
-    Recipe("plain", "en", "de", begin_from="first.json").save(tmp_path / "plain" / RECIPE)
-    assert [stop.step for stop in stops(checkpoint, tmp_path / "plain")] == [None]  # It began with trained weights.
+    assert list_snapshot_steps(tmp_path / "plain") == ()
+    Recipe("plain", "en", "de", begin_from="first.json").save(tmp_path / "plain" / RECIPE_FILE)
+    assert [stop.step for stop in load_training_snapshots(checkpoint, tmp_path / "plain")] == [
+        None
+    ]  # It began with trained weights.

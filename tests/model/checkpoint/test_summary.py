@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from model.checkpoint.bleu_scores import read_scores
-from model.checkpoint.files import available, folder_of
-from model.checkpoint.load import load_checkpoint, unique_weights
-from model.checkpoint.summary import PRESET_GROUP, Summary, grouped, summary
+from model.checkpoint.card import PRESET_GROUP, CheckpointSummary, group_by_direction, summarise_checkpoint
+from model.checkpoint.load import find_checkpoint_folder, list_checkpoints, load_checkpoint, unique_weights
+from model.checkpoint.measurements import read_scores
 
 
 @pytest.mark.parametrize("name", ["everyday-zh-en", "multi30k-en-de", "preset-shared_bpe"])
 def test_a_summary_is_that_of_the_loaded_model(name: str) -> None:
-    found, checkpoint = summary(folder_of(name)), load_checkpoint(name)
+    found, checkpoint = summarise_checkpoint(find_checkpoint_folder(name)), load_checkpoint(name)
     assert found.parameters == sum(one.numel() for one in unique_weights(checkpoint.model).values())
     assert found.title == checkpoint.card["title"]
     assert (found.source_language, found.target_language) == (
@@ -23,26 +22,29 @@ def test_a_summary_is_that_of_the_loaded_model(name: str) -> None:
         checkpoint.card["target_language"],
     )
     assert found.preset == name.startswith("preset-")
-    raw = [one for one in read_scores(folder_of(name)) if one.protocol == "raw" and one.step is None]
+    raw = [one for one in read_scores(find_checkpoint_folder(name)) if one.protocol == "raw" and one.step is None]
     assert found.score == (next(one for one in raw if one.beam == max(each.beam for each in raw)) if raw else None)
 
 
 def test_groups_are_directions_and_presets_come_last() -> None:
-    groups = grouped((summary(folder_of(name)) for name in available()), {"en": "English", "de": "German"})
+    groups = group_by_direction(
+        (summarise_checkpoint(find_checkpoint_folder(name)) for name in list_checkpoints()),
+        {"en": "English", "de": "German"},
+    )
     assert list(groups) == ["English → German", "zh → English", PRESET_GROUP]
     assert [one.name for one in groups["English → German"]] == ["everyday-en-de", "multi30k-en-de"]
     assert all(one.preset for one in groups[PRESET_GROUP])
-    assert sum(map(len, groups.values())) == len(available())
+    assert sum(map(len, groups.values())) == len(list_checkpoints())
 
 
 def test_a_card_that_says_nothing_is_among_the_others() -> None:
-    bare = Summary("bare", "", "", "", 1_500_000, None, preset=False)
-    assert list(grouped([bare], {})) == ["Others"]
+    bare = CheckpointSummary("bare", "", "", "", 1_500_000, None, preset=False)
+    assert list(group_by_direction([bare], {})) == ["Others"]
 
 
 def test_a_broken_folder_is_a_value_error(tmp_path: Path) -> None:
     folder = tmp_path / "broken"
-    shutil.copytree(folder_of("preset-original"), folder)
+    shutil.copytree(find_checkpoint_folder("preset-original"), folder)
     (folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
     with pytest.raises(ValueError, match=r"broken/model\.safetensors cannot be read"):
-        summary(folder)
+        summarise_checkpoint(folder)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from model.cli.diagnose import add_arguments, diagnose_file, run
+from model.cli.diagnose import add_diagnose_arguments, diagnose_file, run_diagnose
 from model.trace import AttentionMap, AttentionTrace
 from tests.model.diagnosis.readers.hostile_files import mutated, special
 
@@ -23,9 +23,9 @@ FULL = np.array([[0.5, 0.2, 0.3], [0.1, 0.8, 0.1], [0.25, 0.35, 0.4]])
 
 def ask(*arguments: str) -> tuple[int, list[str]]:
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    add_diagnose_arguments(parser)
     out = io.StringIO()
-    code = run(parser.parse_args(arguments), out)
+    code = run_diagnose(parser.parse_args(arguments), out)
     return code, out.getvalue().splitlines()
 
 

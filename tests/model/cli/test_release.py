@@ -12,8 +12,7 @@ import pytest
 from model.__main__ import main
 from model.checkpoint.load import load_checkpoint, save_checkpoint
 from model.cli import release
-
-from ... import toy
+from tests import toy
 
 
 @pytest.fixture

@@ -19,14 +19,20 @@ import pytest
 import torch
 
 from model.__main__ import main
-from model.checkpoint.load import TOKENIZER, WEIGHTS, load_checkpoint, unique_weights
+from model.checkpoint.load import (
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    CheckpointError,
+    load_checkpoint,
+    load_snapshot,
+    read_start_seed,
+    unique_weights,
+)
 from model.checkpoint.recipe import Recipe
-from model.checkpoint.snapshots import CheckpointError, load_snapshot, seed_of
-from model.cli.train import _texts, build_config
+from model.cli.train import _read_phase_texts, build_config
 from model.network.transformer import Transformer
-from model.training.trainer import STATE
-
-from ... import toy
+from model.training.trainer import STATE_FILE
+from tests import toy
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 240
@@ -72,7 +78,7 @@ RUN = {
 
 
 def state_step(folder: Path) -> int:
-    return torch.load(folder / "run" / STATE, weights_only=True)["step"]
+    return torch.load(folder / "run" / STATE_FILE, weights_only=True)["step"]
 
 
 @pytest.mark.slow
@@ -88,7 +94,7 @@ def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path:
     assert 0 < state_step(tmp_path / "broken") < RUN["steps"]  # type: ignore[operator]
     assert not (tmp_path / "broken" / "out").exists()
     run(*broken)
-    for name in ("run/weights-0000060.safetensors", "run/weights-0000090.safetensors", f"out/{WEIGHTS}"):
+    for name in ("run/weights-0000060.safetensors", "run/weights-0000090.safetensors", f"out/{WEIGHTS_FILE}"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "broken" / name).read_bytes()
     released = load_checkpoint(tmp_path / "broken" / "out")
     assert released.card == {"source_language": "en", "target_language": "de", "licence": "CC0"}
@@ -109,7 +115,7 @@ def test_a_mixture_of_folders_goes_on_as_it_was_begun(tmp_path: Path) -> None:
         place = arguments.index("--data") + 2
         for stop in stops:
             assert main([*arguments[:place], str(tmp_path / "other"), *arguments[place:], "--steps", stop]) == 0
-    whole, parts = (tmp_path / name / "out" / WEIGHTS for name in ("whole", "parts"))
+    whole, parts = (tmp_path / name / "out" / WEIGHTS_FILE for name in ("whole", "parts"))
     assert whole.read_bytes() == parts.read_bytes()
     tokenizer = load_checkpoint(tmp_path / "parts" / "out").tokenizer
     assert tokenizer.encode("狗").tokens == (" ", "<0xE7>", "<0x8B>", "<0x97>", "</s>")
@@ -149,7 +155,7 @@ def test_text_for_the_fall_may_come_while_the_training_runs(tmp_path: Path, caps
     texts["more.tsv"] = b"Dogs sleep.\tHunde schlafen.\n"
     assert train("parts", later, 12) == 0
     whole, parts = (tmp_path / name / "out" for name in ("whole", "parts"))
-    assert (whole / WEIGHTS).read_bytes() == (parts / WEIGHTS).read_bytes()
+    assert (whole / WEIGHTS_FILE).read_bytes() == (parts / WEIGHTS_FILE).read_bytes()
     assert all((parts / file).read_bytes() == text for file, text in texts.items())
 
 
@@ -160,7 +166,7 @@ def test_pairs_that_are_almost_dev_sentences_are_left_out_and_counted(
     arguments = command(tmp_path / "run", one)[2:]
     near = (tmp_path / "data" / "dev.en").read_text().split("\n")[0].upper() + " NOW!"
     (tmp_path / "run" / "own.tsv").write_text(f"{near}\tjetzt\nFar away it is.\tWeit weg.\n")
-    pairs, _, left_out = _texts(Recipe(**one), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    pairs, _, left_out = _read_phase_texts(Recipe(**one), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
     assert pairs[-1] == ("Far away it is.", "Weit weg.")
     assert (near, "jetzt") not in pairs
     assert main(arguments) == 0
@@ -212,7 +218,7 @@ def pair(arguments: list[str]) -> list[subprocess.Popen[str]]:
 
 def wait_for_state(folder: Path, process: subprocess.Popen[Any]) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not (folder / "run" / STATE).exists():
+    while not (folder / "run" / STATE_FILE).exists():
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -307,7 +313,7 @@ def test_a_training_begins_with_the_checkpoint_that_its_recipe_names(
         assert main(arguments) == 2
         assert says in capsys.readouterr().err
     assert main([*more, *begin, "--steps", "1"]) == 0
-    state = torch.load(tmp_path / "more" / "run" / STATE, weights_only=True)["model"]
+    state = torch.load(tmp_path / "more" / "run" / STATE_FILE, weights_only=True)["model"]
     trained = unique_weights(load_checkpoint(tmp_path / "first" / "out").model)
     random = unique_weights(Transformer(build_config(Recipe.load(tmp_path / "more" / "recipe.json"))))
     same = [name for name in trained if trained[name].shape == state[name].shape and trained[name].ndim == 2]
@@ -316,7 +322,7 @@ def test_a_training_begins_with_the_checkpoint_that_its_recipe_names(
     assert main([*more, *begin]) == 0
     assert Recipe.load(tmp_path / "more" / "out" / "first.json") == Recipe.load(tmp_path / "more" / "first.json")
     with pytest.raises(CheckpointError, match="no random start"):
-        seed_of(tmp_path / "more" / "out")
+        read_start_seed(tmp_path / "more" / "out")
     (tmp_path / "more" / "first.json").write_text(json.dumps({**SHORT, "seed": 5}))
     assert main([*more, *begin]) == 2
     assert "was not trained by first.json: its seed differ" in capsys.readouterr().err
@@ -343,7 +349,7 @@ def test_a_third_training_keeps_the_tokenizer_and_both_recipes(
             assert "which has 120 pieces, but its vocab_size is 150" in capsys.readouterr().err
             (folder / "recipe.json").write_text(json.dumps(recipe))
         assert main(arguments) == 0
-    first, second, third = ((folder / "out" / TOKENIZER).read_bytes() for folder in folders)
+    first, second, third = ((folder / "out" / TOKENIZER_FILE).read_bytes() for folder in folders)
     assert first != second == third
     assert sorted(path.name for path in (folders[2] / "out").glob("*.json") if path.stem.isdigit()) == [
         "1.json",
@@ -361,7 +367,7 @@ def test_a_changed_recipe_is_refused_and_names_the_folder(tmp_path: Path, capsys
     assert "Traceback" not in error
     assert not (tmp_path / "run" / "out").exists()
     assert state_step(tmp_path / "run") == 2
-    (tmp_path / "run" / "run" / STATE).unlink()  # the vocabulary that is left is the old recipe's
+    (tmp_path / "run" / "run" / STATE_FILE).unlink()  # the vocabulary that is left is the old recipe's
     assert main(command(tmp_path / "run", changed)[2:]) == 0
     assert len(load_checkpoint(tmp_path / "run" / "out").tokenizer) == 130
 
@@ -396,7 +402,7 @@ def test_frames_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path: Path)
     recipe = {**SHORT, "frames": "words.tsv", "mixture": {"frames": 3}}
     arguments = command(tmp_path / "run", recipe)[2:]
     (tmp_path / "run" / "words.tsv").write_text(table)
-    pairs, often, _ = _texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    pairs, often, _ = _read_phase_texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
     assert often.tolist() == [1] * (len(pairs) - 2) + [3, 3]
     assert sorted(pairs[-2:]) == [("The quick dog", "Der Hund"), ("The quick fox", "Der Fuchs")]
     assert main(arguments) == 0
@@ -409,7 +415,7 @@ def test_pairs_written_beside_the_recipe_are_text_like_that_of_a_folder(tmp_path
     arguments = command(tmp_path / "run", recipe)[2:]
     for name, table in tables.items():
         (tmp_path / "run" / name).write_text(table, encoding="utf-8")
-    pairs, often, _ = _texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
+    pairs, often, _ = _read_phase_texts(Recipe(**recipe), [tmp_path / "data"], tmp_path / "run")[0]  # type: ignore[arg-type]
     assert often.tolist() == [1] * (len(pairs) - 2) + [2, 2]
     assert pairs[-2:] == [("The fox sleeps.", "Der Fuchs schläft."), ("Good night!", "Gute Nacht!")]
     assert main(arguments) == 0

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from model import devices
+from model import devices, translate
 from model.__main__ import main
-from model.cli import use
-from model.devices import DeviceError, chosen_device
-from model.evaluation.card_quotes import SECTION
+from model.cli import models
+from model.devices import DeviceError, choose_device
+from model.evaluation.quality import QUOTES_SECTION
 from model.translate import Translator
-
-from ... import toy
+from tests import toy
 
 
 @pytest.fixture
@@ -31,10 +30,10 @@ def test_quality_is_written_beside_the_checkpoint_that_was_given(
     released = tmp_path / "checkpoints"
     (released / copied.name).mkdir(parents=True)
     (released / "sentences.en").write_text(f"{toy.sentences(1)[0][0]}\n", encoding="utf-8")
-    monkeypatch.setattr(use, "FOLDER", released)
+    monkeypatch.setattr(models, "CHECKPOINTS_FOLDER", released)
     english, german = toy.sentences(2)[1]
     rows = f"| sentence | what it writes | remark |\n|---|---|---|\n| {english} |  | right |"
-    table = SECTION.replaced(SECTION.empty, rows)
+    table = QUOTES_SECTION.replace_section(QUOTES_SECTION.empty, rows)
     (copied / "README.md").write_text(f"# Toy\n\n{table}", encoding="utf-8")
     assert main(["quality", "--checkpoint", str(copied), "--device", "cpu"]) == 0
     assert f"| {english} | {german} | right |" in (copied / "README.md").read_text(encoding="utf-8")
@@ -46,7 +45,7 @@ def test_quality_is_written_beside_the_checkpoint_that_was_given(
 def test_what_cannot_be_written_is_told_before_anything_is_loaded(
     command: str, copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(use.Translator, "load", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr(translate.Translator, "load", lambda *_: pytest.fail("loaded"))
     out = tmp_path / "none" / "out"
     (copied / "sentences.md").mkdir()
     more = {
@@ -75,10 +74,10 @@ def test_devices_are_numbered_where_there_are_any(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert devices.available_devices() == ("cpu", "cuda", "cuda:0", "cuda:1")
-    assert chosen_device() == torch.device("cuda")
-    assert chosen_device("cuda:1") == torch.device("cuda", 1)
+    assert choose_device() == torch.device("cuda")
+    assert choose_device("cuda:1") == torch.device("cuda", 1)
     with pytest.raises(DeviceError, match="--device may be: cpu, cuda, cuda:0, cuda:1"):
-        chosen_device("cuda:2")
+        choose_device("cuda:2")
 
 
 def test_a_translation_can_be_the_hypothesis_closest_to_a_reference(

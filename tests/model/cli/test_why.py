@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from model.__main__ import main
-from model.attribution.foreign import COMPUTED
-from model.attribution.methods import METHODS
-from model.text.words import words
+from model.attribution.any_model import ANY_MODEL_METHODS
+from model.attribution.methods import ATTRIBUTION_METHODS
+from model.text.words import group_words
 from model.translate import Translator
 
 SENTENCE = "the old dog sees a cat."
@@ -26,14 +26,14 @@ def ask(toy_checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ATTRIBUTION_METHODS)
 def test_the_contract_of_a_method(ask: Any, toy_translator: Translator, method: str) -> None:
     code, out, _ = ask("--word", "3", "--method", method, "--json")
     found = json.loads(out)
     assert code == 0
     assert {"word", "against", "method", "source", "prefix", "target_value", "completeness_error"} <= set(found)
     translation = toy_translator.translate(SENTENCE, capture=False)
-    group = words(translation.target_tokens)[2]
+    group = group_words(translation.target_tokens)[2]
     assert found["word"] == "".join(translation.target_tokens[at] for at in group).strip()
     assert (found["method"], found["against"]) == (method, None)
     assert [one["piece"] for one in found["source"]] == list(translation.source_tokens)
@@ -52,7 +52,7 @@ def test_heads_and_all(ask: Any) -> None:
     assert found["sum"] == pytest.approx(sum(part["score"] for part in found["parts"]))
     assert found["sum"] == pytest.approx(found["logit"], abs=1e-4)
     _, out, _ = ask("--word", "2", "--method", "all", "--json")
-    assert [one["method"] for one in json.loads(out)] == [*METHODS, "heads"]
+    assert [one["method"] for one in json.loads(out)] == [*ATTRIBUTION_METHODS, "heads"]
 
 
 def test_heads_switched_off(ask: Any) -> None:
@@ -70,7 +70,7 @@ def test_as_text(ask: Any) -> None:
     code, out, _ = ask("--word", "1", "--method", "all")
     assert code == 0
     assert "Nothing was written before this word" in out
-    assert all(f"\n{method}: " in out for method in (*METHODS, "heads"))
+    assert all(f"\n{method}: " in out for method in (*ATTRIBUTION_METHODS, "heads"))
     assert "completeness error" in out
 
 
@@ -127,7 +127,7 @@ def test_a_strangers_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     call = ["why", "abc", "--word", "2", "--model", "why_stranger:make", "--method"]
     assert main([*call, "all", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [one["method"] for one in found] == list(COMPUTED)
+    assert [one["method"] for one in found] == list(ANY_MODEL_METHODS)
     assert all(one["word"] == "y" and len(one["source"]) == 3 and one["not_computed"] for one in found)
     assert main([*call, "leave-one-out"]) == 0
     assert "embedding is zero" in capsys.readouterr().out

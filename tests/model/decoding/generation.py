@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from transformers import GenerationConfig, GenerationMixin, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
+from model.network.attention import make_padding_mask
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.network.masks import padding_mask
 from model.network.transformer import Transformer
 
 
@@ -72,7 +72,7 @@ def generate(model: Transformer, source: Tensor, **settings: Any) -> Any:
     adapted: Any = Adapted(model)
     return adapted.generate(
         input_ids=source,
-        attention_mask=padding_mask(source, PAD_ID)[:, 0, 0].long(),
+        attention_mask=make_padding_mask(source, PAD_ID)[:, 0, 0].long(),
         return_dict_in_generate=True,
         output_scores=True,
         **settings,

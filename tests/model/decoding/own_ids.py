@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
+from model.network.attention import make_padding_mask
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
 from model.network.layers import DecoderCache
-from model.network.masks import padding_mask
 
 
 class OwnIds:
@@ -22,7 +22,7 @@ class OwnIds:
         return 2 * source_tokens + 20
 
     def source_mask(self, source: Tensor) -> Tensor:
-        return padding_mask(source, PAD_ID)
+        return make_padding_mask(source, PAD_ID)
 
     def new_cache(self) -> DecoderCache:
         return DecoderCache(1)

@@ -8,15 +8,12 @@ import pytest
 import torch
 
 from model.capture.attention import capture_attention
-from model.decoding.beam_search import beam_batch, beam_search
-from model.decoding.beam_tree import BeamTree, beam_tree
-from model.decoding.constraints import Constraints
-from model.decoding.steps import greedy
+from model.decoding.beam import BeamTree, beam_search, beam_search_batch, build_beam_tree
+from model.decoding.greedy import Constraints, decode_greedily
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
 from model.network.transformer import Transformer
-
-from ... import toy
-from .generation import generate
+from tests import toy
+from tests.model.decoding.generation import generate
 
 SOURCE = torch.tensor([[17, 40, 9, 63, EOS_ID]])
 BATCH = torch.tensor([[17, 40, 9, 63, EOS_ID], [12, 55, EOS_ID, PAD_ID, PAD_ID], [80, 81, 82, EOS_ID, PAD_ID]])
@@ -95,7 +92,7 @@ def _score(model: Transformer, source: torch.Tensor, ids: tuple[int, ...]) -> fl
 
 def test_width_one_with_the_early_stop_is_greedy(tiny_model: Transformer) -> None:
     *_, last = beam_search(tiny_model, SOURCE, 1, 1.0, LIMIT, stop="early")
-    assert list(last.best(0)[0].token_ids) == [step.token_id for step in greedy(tiny_model, SOURCE, LIMIT)]
+    assert list(last.best(0)[0].token_ids) == [step.token_id for step in decode_greedily(tiny_model, SOURCE, LIMIT)]
 
 
 @pytest.mark.parametrize("seed", [1, 3])
@@ -143,7 +140,7 @@ def test_the_batch_of_texts_has_all_hypotheses_without_their_ends() -> None:
     *_, last = beam_search(model, SOURCE, 3, stop="early")
     found = last.best(0)
     assert len(found) == 3
-    assert beam_batch(model, SOURCE, 3) == [[[one for one in each.token_ids if one != EOS_ID] for each in found]]
+    assert beam_search_batch(model, SOURCE, 3) == [[[one for one in each.token_ids if one != EOS_ID] for each in found]]
 
 
 def test_no_width_is_refused(tiny_model: Transformer) -> None:
@@ -162,7 +159,7 @@ def test_a_forced_beginning_and_forbidden_tokens() -> None:
 
 
 def tree(width: int = 4, seed: int = 3) -> BeamTree:
-    return beam_tree(beam_search(lively(seed), SOURCE, width, 1.0, LIMIT))
+    return build_beam_tree(beam_search(lively(seed), SOURCE, width, 1.0, LIMIT))
 
 
 def test_every_way_in_the_tree_has_the_score_of_its_tokens() -> None:
@@ -191,11 +188,11 @@ def test_at_most_the_width_is_alive_and_best_ends_are_finished() -> None:
         assert [node.score for node in step] == sorted((node.score for node in step), reverse=True)
     finished = {node.token_ids for node in found.nodes if node.fate == "finished"}
     assert {one.token_ids for one in found.best} <= finished
-    way = [node for node in found.nodes if found.on_best_way(node)]
+    way = [node for node in found.nodes if found.is_on_best_path(node)]
     assert [node.position for node in way] == list(range(len(found.best[0].token_ids)))
 
 
 def test_a_search_under_way_has_a_tree() -> None:
     steps = beam_search(lively(3), SOURCE, 2, 1.0, LIMIT)
-    found = beam_tree([next(steps), next(steps)])
+    found = build_beam_tree([next(steps), next(steps)])
     assert {node.position for node in found.nodes} == {0, 1}

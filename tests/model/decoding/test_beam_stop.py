@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from model.decoding.beam_search import STOPS, Stop, beam_search
+from model.decoding.beam import BEAM_STOPS, BeamStop, beam_search
 from model.network.config import EOS_ID
-from model.network.transformer import DecoderCache
-
-from .generation import generate
-from .own_ids import OwnIds
-from .test_beam_search import BATCH, LIMIT, SOURCE, lively, trimmed
+from model.network.layers import DecoderCache
+from tests.model.decoding.generation import generate
+from tests.model.decoding.own_ids import OwnIds
+from tests.model.decoding.test_beam_search import BATCH, LIMIT, SOURCE, lively, trimmed
 
 VOCABULARY, LONGEST = 5, 5
 Ranked = list[tuple[tuple[int, ...], Any]]
@@ -87,7 +86,7 @@ def to_the_limit(model: Table, width: int, alpha: float, limit: int) -> Ranked:
     return sorted(finished, key=lambda one: -one[1])[:width]
 
 
-def found(model: Any, width: int, alpha: float, limit: int, stop: Stop) -> tuple[Ranked, int]:
+def found(model: Any, width: int, alpha: float, limit: int, stop: BeamStop) -> tuple[Ranked, int]:
     """The n best list, and the steps it took."""
     steps = list(beam_search(model, SOURCE, width, alpha, limit, stop=stop))
     return [(one.token_ids, one.score) for one in steps[-1].best(0)], len(steps)
@@ -145,4 +144,4 @@ def test_proven_is_hugging_faces_never(width: int, alpha: float) -> None:
 def test_another_stop_is_refused() -> None:
     with pytest.raises(ValueError, match="stops proven or early, not 'late'"):
         next(beam_search(lively(0), SOURCE, 2, stop="late"))  # type: ignore[arg-type]
-    assert STOPS == ("proven", "early")
+    assert BEAM_STOPS == ("proven", "early")

@@ -9,15 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.checkpoint.load import available
-from model.decoding.sampling import Sampling
-from model.decoding.steps import GREEDY, Strategy
-from model.decoding.teacher_forcing import forced_log_probs, replayed_log_probs
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
-from model.language.say import number
+from model.checkpoint.load import list_checkpoints
+from model.decoding.greedy import GREEDY_STRATEGY, Sampling, Strategy, replay_log_probs, teacher_forced_log_probs
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
+from model.language import format_number
 from model.network import attention
-from model.translate import Translation, Translator
+from model.runnable_model import Translation
+from model.translate import Translator
 
 SENTENCE = "the old dog sees a tree today."
 
@@ -34,13 +33,13 @@ def scaling(calls: list[Tensor]) -> Callable[[Tensor], Tensor]:
 
 @pytest.fixture
 def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("model.capture.attention._keeper", scaling)
+    monkeypatch.setattr("model.capture.attention._make_tensor_hook", scaling)
 
 
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: the fused kernel where nobody looks."""
-    chosen, gpu = attention.chosen_path, torch.device("cuda")
+    chosen, gpu = attention.choose_attention_path, torch.device("cuda")
     for module in ("model.network.attention", "model.decoding.observer_check"):
         monkeypatch.setattr(f"{module}.chosen_path", lambda _: chosen(gpu))
 
@@ -75,7 +74,7 @@ def test_a_capture_that_changes_the_weights_is_found(
 ) -> None:
     check = toy_translator.check_observer(made(toy_translator))
     assert check.difference == check.by_capture > 1e-3
-    difference = number(check.difference, ".1e")
+    difference = format_number(check.difference, ".1e")
     assert check.sentence == f"looking changed the outputs: log-probabilities moved by {difference}"
     assert check.explanation.endswith(f"largest difference {difference}.")
 
@@ -101,7 +100,7 @@ def test_the_fused_kernel_does_not_hide_a_capture_that_changes_the_weights(
 
 @pytest.mark.parametrize("changes", ["cross.1.1:off", "encoder.2.1:uniform", "mask.cross.*.*.1:block"])
 def test_interventions_take_part_and_capture_alone_is_judged(toy_translator: Translator, changes: str) -> None:
-    with intervening(toy_translator.model, parse(changes)):
+    with apply_changes(toy_translator.model, parse_changes(changes)):
         translation = toy_translator.translate(SENTENCE)
         inside = toy_translator.check_observer(translation)
     assert inside.difference == 0
@@ -116,11 +115,11 @@ def test_a_translation_without_a_trace_cannot_be_checked(toy_translator: Transla
 def test_replayed_and_forced_are_one_but_for_rounding(toy_translator: Translator) -> None:
     translation = toy_translator.translate(SENTENCE)
     given = toy_translator.model, torch.tensor([translation.source_ids]), translation.target_ids
-    torch.testing.assert_close(replayed_log_probs(*given), forced_log_probs(*given), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(replay_log_probs(*given), teacher_forced_log_probs(*given), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_looking_leaves_the_released_models_unchanged(name: str) -> None:
     translator = Translator.load(name, "cpu")
     sentence = "他会说三种语言。" if "zh" in name else "The bank by the river was closed."
-    assert translator.check_observer(translator.translate(sentence, GREEDY)).difference == 0
+    assert translator.check_observer(translator.translate(sentence, GREEDY_STRATEGY)).difference == 0

@@ -17,14 +17,11 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from model.decoding.constraints import Constraints
-from model.decoding.sampling import Sampling
-from model.decoding.steps import GREEDY, Strategy, greedy, sample
+from model.decoding.greedy import GREEDY_STRATEGY, Constraints, Sampling, Strategy, decode_by_sampling, decode_greedily
 from model.network.config import BOS_ID, EOS_ID
 from model.network.transformer import Transformer
-
-from ... import toy
-from .generation import generate
+from tests import toy
+from tests.model.decoding.generation import generate
 
 SOURCE = torch.tensor([[17, 40, 9, 63, EOS_ID]])
 LIMIT = 12
@@ -72,8 +69,8 @@ def test_the_most_probable_token_is_always_left() -> None:
 
 
 def test_temperature_zero_is_argmax(tiny_model: Transformer) -> None:
-    drawn = ids(sample(tiny_model, SOURCE, Sampling(0.0), torch.Generator().manual_seed(1), LIMIT))
-    assert drawn == ids(greedy(tiny_model, SOURCE, LIMIT))
+    drawn = ids(decode_by_sampling(tiny_model, SOURCE, Sampling(0.0), torch.Generator().manual_seed(1), LIMIT))
+    assert drawn == ids(decode_greedily(tiny_model, SOURCE, LIMIT))
 
 
 def test_a_seed_repeats_and_others_differ(tiny_model: Transformer) -> None:
@@ -107,17 +104,17 @@ def test_greedy_is_that_of_hugging_face() -> None:
     for seed in range(3):
         model = varied(seed)
         expected = generate(model, SOURCE, max_new_tokens=LIMIT, do_sample=False, num_beams=1).sequences[0, 1:]
-        assert ids(greedy(model, SOURCE, LIMIT)) == expected.tolist()
+        assert ids(decode_greedily(model, SOURCE, LIMIT)) == expected.tolist()
 
 
 def test_forbidden_sequences_are_those_of_hugging_face() -> None:
     model = varied()
-    free = ids(greedy(model, SOURCE, LIMIT))
+    free = ids(decode_greedily(model, SOURCE, LIMIT))
     assert len(set(free)) > 3
     for bad in ([[free[0]]], [free[1:3]], [[free[0]], free[2:4]]):
         settings: dict[str, Any] = {"max_new_tokens": LIMIT, "do_sample": False, "num_beams": 1, "bad_words_ids": bad}
         expected = generate(model, SOURCE, **settings).sequences[0, 1:].tolist()
-        found = ids(greedy(model, SOURCE, LIMIT, constraints=Constraints(forbidden=tuple(map(tuple, bad)))))
+        found = ids(decode_greedily(model, SOURCE, LIMIT, constraints=Constraints(forbidden=tuple(map(tuple, bad)))))
         assert found == expected != free
 
 
@@ -135,7 +132,7 @@ def test_banned_tokens_are_those_of_hugging_face(data: st.DataObject) -> None:
 
 def test_a_prefix_is_written_and_gone_on_from(tiny_model: Transformer) -> None:
     prefix = (20, 31, 42)
-    steps = list(greedy(tiny_model, SOURCE, LIMIT, constraints=Constraints(prefix)))
+    steps = list(decode_greedily(tiny_model, SOURCE, LIMIT, constraints=Constraints(prefix)))
     assert tuple(step.token_id for step in steps[:3]) == prefix
     assert [step.forced for step in steps[:4]] == [True, True, True, False]
     expected = generate(
@@ -151,16 +148,16 @@ def test_a_prefix_is_written_and_gone_on_from(tiny_model: Transformer) -> None:
 
 def test_a_forced_token_goes_before_a_forbidden_one(tiny_model: Transformer) -> None:
     constraints = Constraints((20,), ((20,),))
-    found = ids(greedy(tiny_model, SOURCE, LIMIT, constraints=constraints))
+    found = ids(decode_greedily(tiny_model, SOURCE, LIMIT, constraints=constraints))
     assert found[0] == 20
     assert 20 not in found[1:]
 
 
 def test_candidates_tell_rank_what_is_forbidden_and_what_it_is_drawn_with(tiny_model: Transformer) -> None:
-    free = next(greedy(tiny_model, SOURCE, LIMIT))
+    free = next(decode_greedily(tiny_model, SOURCE, LIMIT))
     best, second = free.candidates[:2]
     assert free.rank == 1
-    step = next(greedy(tiny_model, SOURCE, LIMIT, constraints=Constraints(forbidden=((best.token_id,),))))
+    step = next(decode_greedily(tiny_model, SOURCE, LIMIT, constraints=Constraints(forbidden=((best.token_id,),))))
     assert (step.token_id, step.rank) == (second.token_id, 2)
     assert [one.forbidden for one in step.candidates[:2]] == [True, False]
     assert step.candidates[0].log_prob == best.log_prob
@@ -173,8 +170,8 @@ def test_candidates_tell_rank_what_is_forbidden_and_what_it_is_drawn_with(tiny_m
 
 
 def test_the_default_strategy_is_greedy(tiny_model: Transformer) -> None:
-    assert ids(GREEDY.steps(tiny_model, SOURCE, LIMIT)) == ids(greedy(tiny_model, SOURCE, LIMIT))
-    assert GREEDY.name == "greedy"
+    assert ids(GREEDY_STRATEGY.steps(tiny_model, SOURCE, LIMIT)) == ids(decode_greedily(tiny_model, SOURCE, LIMIT))
+    assert GREEDY_STRATEGY.name == "greedy"
 
 
 @pytest.mark.parametrize("temperature", [1e-39, 1e-7, 0.0])

@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 import torch
 
-from model.decoding.steps import greedy
-from model.decoding.teacher_forcing import forced
+from model.decoding.greedy import decode_greedily, teacher_force
 from model.network.config import EOS_ID
 from model.network.transformer import Transformer
-from model.translate import InputError, Translator
+from model.runnable_model import InputError
+from model.translate import Translator
 
 SOURCE = torch.tensor([[17, 40, 9, 63, EOS_ID]])
 TARGET = (20, 31, 42, 20, EOS_ID)
 
 
 def test_forcing_what_was_decoded_gives_its_probabilities(tiny_model: Transformer) -> None:
-    decoded = list(greedy(tiny_model, SOURCE, 12))
-    read = forced(tiny_model, SOURCE, [step.token_id for step in decoded])
+    decoded = list(decode_greedily(tiny_model, SOURCE, 12))
+    read = teacher_force(tiny_model, SOURCE, [step.token_id for step in decoded])
     assert [step.log_prob for step in read] == pytest.approx([step.log_prob for step in decoded], abs=1e-5)
     assert {step.rank for step in read} == {1}
     assert all(step.forced for step in read)
 
 
 def test_ranks_and_candidates_by_sorting_everything(tiny_model: Transformer) -> None:
-    read = forced(tiny_model, SOURCE, TARGET, candidates=5)
+    read = teacher_force(tiny_model, SOURCE, TARGET, candidates=5)
     with torch.inference_mode():
         log_probs = tiny_model(SOURCE, torch.tensor([[2, *TARGET[:-1]]]))[0].log_softmax(-1)
     for step, row, token in zip(read, log_probs, TARGET, strict=True):
@@ -35,7 +35,7 @@ def test_ranks_and_candidates_by_sorting_everything(tiny_model: Transformer) -> 
 
 
 def test_probabilities_do_not_know_what_comes_after(tiny_model: Transformer) -> None:
-    whole, begun = forced(tiny_model, SOURCE, TARGET), forced(tiny_model, SOURCE, TARGET[:3])
+    whole, begun = teacher_force(tiny_model, SOURCE, TARGET), teacher_force(tiny_model, SOURCE, TARGET[:3])
     assert [one.log_prob for one in begun] == pytest.approx([one.log_prob for one in whole[:3]], abs=1e-6)
     assert begun[-1].stopped is None
 
@@ -43,7 +43,7 @@ def test_probabilities_do_not_know_what_comes_after(tiny_model: Transformer) -> 
 def test_no_tokens_and_too_many_are_refused(tiny_model: Transformer) -> None:
     for wrong in ([], [7] * 65):
         with pytest.raises(ValueError, match="1 to 64 tokens"):
-            forced(tiny_model, SOURCE, wrong)
+            teacher_force(tiny_model, SOURCE, wrong)
 
 
 def test_a_typed_translation_has_a_trace_and_names(toy_translator: Translator) -> None:

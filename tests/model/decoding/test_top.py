@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from model.decoding.top import LONG, top
+from model.decoding.greedy import LONG_ROW, partitioned_topk
 
 
-@pytest.mark.parametrize("length", [7, LONG - 1, LONG, 4 * 8000, 4 * 10_000, 232_404, 2 * 1_000_003])
+@pytest.mark.parametrize("length", [7, LONG_ROW - 1, LONG_ROW, 4 * 8000, 4 * 10_000, 232_404, 2 * 1_000_003])
 @pytest.mark.parametrize("count", [1, 2, 8, 20])
 def test_they_are_those_of_a_sorted_row(length: int, count: int) -> None:
     count = min(count, length)
@@ -16,7 +16,7 @@ def test_they_are_those_of_a_sorted_row(length: int, count: int) -> None:
     values = torch.randn(3, length)
     values[1, torch.rand(length) < 0.9] = -torch.inf  # as tokens that may not be written
     values[2, : length // 2] = -torch.inf  # as hypotheses that there are not yet
-    found, at = top(values, count)
+    found, at = partitioned_topk(values, count)
     wanted = values.sort(descending=True)
     torch.testing.assert_close(found, wanted.values[:, :count], rtol=0, atol=0)
     assert torch.equal(values.gather(1, at), found)
@@ -24,6 +24,6 @@ def test_they_are_those_of_a_sorted_row(length: int, count: int) -> None:
 
 
 def test_of_equal_numbers_none_is_taken_twice() -> None:
-    found, at = top(torch.zeros(2, 4096), 8)
+    found, at = partitioned_topk(torch.zeros(2, 4096), 8)
     assert not found.any()
     assert all(len(set(row.tolist())) == 8 for row in at)

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.faults.batch import Batch, keep_mask
-from model.faults.cases import arrays_of, shows
-from model.faults.recipe import Recipe
-from model.faults.recipes import RECIPES
+from model.gallery.batch import Batch, keep_mask
+from model.gallery.recipes import RECIPES, Recipe, is_fault_visible, make_case_arrays
 
 SHAPES = ("clusters", "heavy tails", "sink", "near", "soft cap", "flat")
 
@@ -23,14 +21,14 @@ def cases(broken: bool, each: int) -> Iterator[tuple[str, int, dict[str, np.ndar
             seed += 1000 * number + 50_000
             generator = torch.Generator().manual_seed(seed)
             x = batch(recipe, generator)
-            yield recipe.code, seed, arrays_of(recipe, x, broken, seed, generator)
+            yield recipe.code, seed, make_case_arrays(recipe, x, broken, seed, generator)
 
 
 def batch(recipe: Recipe, generator: torch.Generator) -> Batch:
     """Return a batch of 13 to 40 tokens on which the mistake of ``recipe`` shows."""
     while True:
         x = _draw(recipe, generator)
-        if shows(recipe, x):
+        if is_fault_visible(recipe, x):
             return x
 
 

@@ -10,11 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from model.capture import capture_attention
-from model.diagnosis import DiagnosisError, diagnose
-from model.diagnosis.api_fixes import ANOTHER_CALL, API_NAMES, APIS, call_line
-from model.diagnosis.rules.fault_catalogue import FAULTS
-from model.masking.structure_names import parse_structure
+from model.capture.attention import capture_attention
+from model.masks.arrays import DiagnosisError
+from model.masks.catalogue import FAULTS
+from model.masks.diagnose import diagnose
+from model.masks.fixes import API_NAMES, APIS, CODES_FIXED_BY_CALL, write_mask_call
+from model.masks.structure import parse_structure
 from model.trace import Kind
 
 B, H, D = 2, 2, 16
@@ -50,9 +51,9 @@ def test_a_kernel_gets_the_mask_that_was_meant(api: Any, name: str, padded: bool
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(B, H, size, D, generator=generator) for size in (queries, keys, keys))
     keep = torch.arange(keys) < torch.tensor([[keys], [keys - 2]])
-    made = run(call_line(api, parse_structure(name), padded), queries, keys, q=q, k=k, v=v, key_keep=keep, name=name)[
-        "out"
-    ]
+    made = run(
+        write_mask_call(api, parse_structure(name), padded), queries, keys, q=q, k=k, v=v, key_keep=keep, name=name
+    )["out"]
     allowed = reference(name, queries, keys, keep if padded else None)
     scores = (q @ k.mT / D**0.5).masked_fill(~allowed, -torch.inf)
     rows = allowed.any(-1).expand(B, H, -1)
@@ -67,7 +68,7 @@ def test_torchs_attention_gets_the_mask_that_was_meant(name: str, padded: bool) 
     attention = nn.MultiheadAttention(D, H, batch_first=True).eval()
     q, k = torch.randn(B, queries, D), torch.randn(B, keys, D)
     keep = torch.arange(keys) < torch.tensor([[keys], [keys - 2]])
-    line = call_line("multihead_attention", parse_structure(name), padded)
+    line = write_mask_call("multihead_attention", parse_structure(name), padded)
     weights = run(line, queries, keys, q=q, k=k, v=k, key_keep=keep, attention=attention, name=name)["weights"]
     allowed = reference(name, queries, keys, keep if padded else None)[:, 0]
     live = allowed.any(-1)
@@ -82,7 +83,7 @@ def test_torchs_transformer_gets_the_mask_that_was_meant(name: str, padded: bool
     src, tgt = torch.randn(B, 8, D), torch.randn(B, 8, D)
     keep = torch.arange(8) < torch.tensor([[8], [6]])
     future = torch.ones(8, 8).triu(1).bool()
-    line = call_line("transformer", parse_structure(name), padded)
+    line = write_mask_call("transformer", parse_structure(name), padded)
     with torch.no_grad(), capture_attention(model) as capture:
         run(line, 8, 8, model=model, src=src, tgt=tgt, key_keep=keep, future=future)
     kinds: tuple[Kind, ...] = ("encoder", "cross") if name == "padding" else ("decoder",)
@@ -99,7 +100,7 @@ def test_a_model_of_hugging_face_gets_the_mask_that_was_meant(name: str, padded:
     config = transformers.GPT2Config(n_embd=D, n_layer=1, n_head=H, vocab_size=9, bos_token_id=0, eos_token_id=0)
     model = transformers.GPT2LMHeadModel(config).eval()
     keep = torch.arange(8) < torch.tensor([[8], [6]])
-    line = call_line("hugging_face", parse_structure(name), padded)
+    line = write_mask_call("hugging_face", parse_structure(name), padded)
     with torch.no_grad(), capture_attention(model) as capture:
         run(line, 8, 8, model=model, input_ids=torch.ones(B, 8, dtype=torch.long), key_keep=keep, name=name)
     allowed = reference(name, 8, 8, keep if padded else None)[:, 0]
@@ -112,7 +113,7 @@ def test_every_interface_has_a_line_for_every_mask(api: Any) -> None:
     assert api in API_NAMES
     for name in NAMES:
         for padded in (False, True):
-            compile(call_line(api, parse_structure(name), padded), "fix", "exec")
+            compile(write_mask_call(api, parse_structure(name), padded), "fix", "exec")
 
 
 def test_who_says_the_interface_gets_its_line() -> None:
@@ -120,13 +121,15 @@ def test_who_says_the_interface_gets_its_line() -> None:
     (plain,) = diagnose(weights, meant="causal").findings
     (flex,) = diagnose(weights, meant="causal", api="flex_attention").findings
     assert "tril" in plain.fix
-    assert flex.fix == call_line("flex_attention", parse_structure("causal"), False)
+    assert flex.fix == write_mask_call("flex_attention", parse_structure("causal"), False)
     meant = torch.ones(5, 5).tril().bool() & (torch.arange(5) < 4)
     padded = diagnose(weights, meant=meant, api="sdpa").findings
-    assert {one.fix for one in padded if one.severity != "info"} == {call_line("sdpa", parse_structure("causal"), True)}
+    assert {one.fix for one in padded if one.severity != "info"} == {
+        write_mask_call("sdpa", parse_structure("causal"), True)
+    }
     with pytest.raises(DiagnosisError, match="There is no interface 'mps'; there are sdpa"):
         diagnose(weights, meant="causal", api="mps")
-    assert set(ANOTHER_CALL) <= set(FAULTS)
+    assert set(CODES_FIXED_BY_CALL) <= set(FAULTS)
 
 
 def test_a_capture_knows_the_interface() -> None:
@@ -137,4 +140,4 @@ def test_a_capture_knows_the_interface() -> None:
         model(x, x, x)
     arrays: dict[str, Any] = capture.arrays(next(iter(capture.sample(0).maps)))
     (found,) = diagnose(**arrays, meant="causal").findings
-    assert found.fix == call_line("multihead_attention", parse_structure("causal"), False)
+    assert found.fix == write_mask_call("multihead_attention", parse_structure("causal"), False)

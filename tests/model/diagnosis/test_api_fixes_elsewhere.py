@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.diagnosis.api_fixes import call_line
-from model.masking.conventions import from_boolean
-from model.masking.structure_names import parse_structure
+from model.masks.conventions import mask_from_boolean
+from model.masks.fixes import write_mask_call
+from model.masks.structure import parse_structure
 
 B, H, D = 2, 2, 8
 NAMES = (
@@ -60,7 +60,7 @@ def test_jax_gets_the_mask_that_was_meant(name: str, padded: bool) -> None:
     jnp, (queries, keys), (q, k) = jax.numpy, sizes(name), projected(name)
     known: dict[str, Any] = {"jax": jax, "jnp": jnp, "Q": queries, "K": keys, "B": B, "H": H}
     known |= {"q": jnp.array(q), "k": jnp.array(k), "v": jnp.array(k), "key_keep": jnp.array(KEEP)}
-    exec(call_line("jax", parse_structure(name), padded), known | {"document": jnp.array(DOCUMENT)}, known)
+    exec(write_mask_call("jax", parse_structure(name), padded), known | {"document": jnp.array(DOCUMENT)}, known)
     allowed = allowed_cells(name, padded)
     rows = np.broadcast_to(allowed.any(-1), (B, H, queries)).swapaxes(1, 2)
     want = np.einsum("bhqk,bkhd->bqhd", np.nan_to_num(weights_of(q, k, allowed)), k)
@@ -83,7 +83,7 @@ def test_keras_gets_the_mask_that_was_meant(name: str, padded: bool) -> None:
 
     known: dict[str, Any] = {"ops": keras.ops, "layer": scored, "query": query, "value": value, "key_keep": KEEP}
     known |= {"Q": queries, "K": keys, "B": B, "document": DOCUMENT}
-    exec(call_line("keras", parse_structure(name), padded), known)
+    exec(write_mask_call("keras", parse_structure(name), padded), known)
     allowed = np.broadcast_to(allowed_cells(name, padded), (B, H, queries, keys))
     rows = allowed.any(-1)
     np.testing.assert_array_equal((np.asarray(seen["weights"]) > 1e-6)[rows], allowed[rows])
@@ -95,11 +95,11 @@ def test_flax_and_keras_read_a_converted_mask_as_it_was(name: str) -> None:
     allowed, (q, k) = allowed_cells(name, True), projected(name)
     rows = np.broadcast_to(allowed, (B, H, *sizes(name))).any(-1)
     linen = installed("flax.linen")
-    found = linen.dot_product_attention_weights(q, k, mask=from_boolean(allowed, "flax"))
+    found = linen.dot_product_attention_weights(q, k, mask=mask_from_boolean(allowed, "flax"))
     np.testing.assert_allclose(np.asarray(found)[rows], weights_of(q, k, allowed)[rows], atol=1e-5)
     keras = installed("keras")
     layer = keras.layers.MultiHeadAttention(H, D)
-    given = from_boolean(allowed, "keras")
+    given = mask_from_boolean(allowed, "keras")
     flat = [one.reshape(B, -1, H * D) for one in (q, k)]
     _, weights = layer(*flat, attention_mask=given, return_attention_scores=True)
     seen = np.broadcast_to(allowed, (B, H, *sizes(name)))

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from model.cli.diagnose import diagnose_file
-from model.diagnosis import DiagnosisError, arrange, diagnose
-from model.diagnosis.inputs.argument_names import ARGUMENTS
-from model.diagnosis.inputs.roles import guess
-from model.masking.softmax import softmax
+from model.masks.arrays import ARGUMENT_ROLES, DiagnosisError
+from model.masks.diagnose import diagnose
+from model.masks.roles import guess_role
+from model.masks.shapes import normalise_arrays
+from model.masks.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)
 REAL = np.arange(6) < np.array([[6], [4]])
@@ -97,13 +98,13 @@ def test_a_batch_major_mask_of_all_heads() -> None:
 
 
 def test_averaged_weights_of_torch_have_no_heads() -> None:
-    assert arrange({"weights": PADDED.mean(1), "key_keep": REAL}).sizes == (2, 1, 1, 6, 6)
+    assert normalise_arrays({"weights": PADDED.mean(1), "key_keep": REAL}).sizes == (2, 1, 1, 6, 6)
     assert diagnose(PADDED.mean(1), key_padding_mask=~REAL, meant="padding").verdict == "sound"
 
 
 def test_stacked_layers_are_known_by_the_samples_of_the_padding() -> None:
     stacked = np.stack([PADDED] * 4)
-    assert arrange({"weights": stacked, "key_keep": REAL}).sizes == (2, 4, 3, 6, 6)
+    assert normalise_arrays({"weights": stacked, "key_keep": REAL}).sizes == (2, 4, 3, 6, 6)
 
 
 def test_percent_are_shares_of_a_hundred() -> None:
@@ -120,11 +121,11 @@ def test_heads_in_the_last_axis_are_a_question(order: tuple[int, ...]) -> None:
 def test_a_float_triangle_is_a_mask_and_no_weights() -> None:
     triangle = np.tri(6, dtype=np.float32)
     for array in (triangle, triangle[None, None]):
-        assert guess(array).role == "mask keeps"
+        assert guess_role(array).role == "mask keeps"
         found = diagnose(mask=array, meant="causal")
         assert "error" not in {one.severity for one in found.findings}
-    assert guess(np.eye(6, dtype=np.float32)).role == "weights"
-    assert guess(weights(CAUSAL, 6, 6)).role == "weights"
+    assert guess_role(np.eye(6, dtype=np.float32)).role == "weights"
+    assert guess_role(weights(CAUSAL, 6, 6)).role == "weights"
 
 
 def test_one_key_ahead_in_the_weights_is_a_question() -> None:
@@ -133,9 +134,9 @@ def test_one_key_ahead_in_the_weights_is_a_question() -> None:
 
 
 def test_every_name_has_a_role_or_is_read_by_its_values() -> None:
-    for name, role in ARGUMENTS.items():
+    for name, role in ARGUMENT_ROLES.items():
         array = ~REAL if role in ("key_blocks", None) else PADDED
-        assert guess(array, name).role in (role, "key_keep", "key_blocks", "mask keeps", "mask blocks")
+        assert guess_role(array, name).role in (role, "key_keep", "key_blocks", "mask keeps", "mask blocks")
 
 
 def test_a_mask_given_as_weights_is_refused() -> None:

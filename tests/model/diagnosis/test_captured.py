@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.capture import capture_attention
-from model.diagnosis import Diagnosis, diagnose
+from model.capture.attention import capture_attention
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
 from model.trace import Kind
 
 PAD = torch.arange(6) >= torch.tensor([[6], [4]])

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from model.diagnosis import FAULTS, arrange, judge
-from model.faults import codes, generate
+from model.gallery.recipes import generate_case, list_codes
+from model.masks.catalogue import FAULTS
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
 
 CASES = 24
 NOT_FAULTS = {"pad-query", "extra-mass"}
 
 
 def above_info(code: str, broken: bool, seed: int) -> list[str]:
-    found = judge(arrange(generate(code, broken, seed).arrays)).findings
+    found = diagnose_arrays(normalise_arrays(generate_case(code, broken, seed).arrays)).findings
     return [one.code for one in found if one.severity != "info"]
 
 
 def test_every_code_has_cases() -> None:
-    assert set(codes()) | NOT_FAULTS == set(FAULTS)
+    assert set(list_codes()) | NOT_FAULTS == set(FAULTS)
 
 
-@pytest.mark.parametrize("code", codes())
+@pytest.mark.parametrize("code", list_codes())
 def test_broken_attention_is_named(code: str) -> None:
     missed = [seed for seed in range(CASES) if code not in above_info(code, True, seed)]
     assert missed == []
 
 
-@pytest.mark.parametrize("code", codes())
+@pytest.mark.parametrize("code", list_codes())
 def test_fixed_attention_is_sound(code: str) -> None:
     wrong = {seed: found for seed in range(CASES) if (found := above_info(code, False, seed))}
     assert wrong == {}

@@ -9,26 +9,27 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.diagnosis import FAULTS, Finding, arrange, judge
-from model.diagnosis.fixes import apply_fix
-from model.diagnosis.inputs.arrays import Writing
-from model.diagnosis.rules.fix_code import fix_line
-from model.masking.structure import CAUSAL, FULL, Structure
-from model.masking.structure_names import parse_structure
+from model.masks.arrays import MaskWriting
+from model.masks.catalogue import FAULTS
+from model.masks.findings import Finding, write_fix_line
+from model.masks.fixes import apply_fix
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
+from model.masks.structure import CAUSAL, FULL, Structure, parse_structure
 
-WRITINGS: tuple[Writing, ...] = ("keeps", "blocks", "added")
+WRITINGS: tuple[MaskWriting, ...] = ("keeps", "blocks", "added")
 Q, K = 6, 8
 KEEP = torch.arange(K) < torch.tensor([[K], [K - 3]])
 DOCUMENT = torch.arange(K) // 4
 
 
-def written(allowed: Tensor, writing: Writing) -> Tensor:
+def written(allowed: Tensor, writing: MaskWriting) -> Tensor:
     if writing == "added":
         return torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
     return allowed if writing == "keeps" else ~allowed
 
 
-def read(mask: Tensor, writing: Writing) -> Tensor:
+def read(mask: Tensor, writing: MaskWriting) -> Tensor:
     return mask == 0 if writing == "added" else mask if writing == "keeps" else ~mask
 
 
@@ -39,22 +40,22 @@ def run(line: str, **names: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("writing", WRITINGS)
-def test_a_fix_that_blocks_more_blocks_the_right_cells(writing: Writing) -> None:
+def test_a_fix_that_blocks_more_blocks_the_right_cells(writing: MaskWriting) -> None:
     allowed = torch.ones(2, 1, Q, K, dtype=torch.bool)
     causal = torch.ones(Q, K, dtype=torch.bool).tril(K - Q)
     columns = KEEP[:, None, None, :]
     mask = written(allowed, writing)
     for code, meant in (("future-visible", causal), ("padding-visible", columns), ("leak", causal)):
-        fixed = run(fix_line(code, writing), mask=mask.clone(), meant=causal)["mask"]
+        fixed = run(write_fix_line(code, writing), mask=mask.clone(), meant=causal)["mask"]
         assert torch.equal(read(fixed, writing), allowed & meant), code
     for code, meant in (("padding-swapped", columns), ("wrong-axis", columns), ("top-left-causal", causal)):
-        assert torch.equal(read(run(fix_line(code, writing))["mask"], writing), meant), code
+        assert torch.equal(read(run(write_fix_line(code, writing))["mask"], writing), meant), code
 
 
 @pytest.mark.parametrize("writing", WRITINGS)
-def test_an_inverted_mask_is_turned_around(writing: Writing) -> None:
+def test_an_inverted_mask_is_turned_around(writing: MaskWriting) -> None:
     allowed = torch.ones(Q, K, dtype=torch.bool).tril(K - Q)
-    fixed = run(fix_line("inverted", writing), mask=written(~allowed, writing))["mask"]
+    fixed = run(write_fix_line("inverted", writing), mask=written(~allowed, writing))["mask"]
     assert torch.equal(read(fixed, writing), allowed)
 
 
@@ -65,11 +66,11 @@ MEANINGS = ("causal", "causal+window:3", "window:3", "prefix:2", "causal+packed:
 @pytest.mark.parametrize("name", MEANINGS)
 @pytest.mark.parametrize("code", ["leak", "over-blocked", "window-off-by-one", "future-visible"])
 @pytest.mark.parametrize("padded", [False, True])
-def test_a_fix_builds_what_was_meant(writing: Writing, name: str, code: str, padded: bool) -> None:
+def test_a_fix_builds_what_was_meant(writing: MaskWriting, name: str, code: str, padded: bool) -> None:
     structure = parse_structure(name)
     queries = K if structure.starts else Q
     meant = torch.from_numpy(structure.allowed(queries, K)) & (KEEP[:, None, None, :] if padded else torch.tensor(True))
-    line = fix_line(code, writing, (structure,), padded)
+    line = write_fix_line(code, writing, (structure,), padded)
     whole = written(torch.ones(2, 1, queries, K, dtype=torch.bool), writing)
     names = {"mask": whole, "Q": queries, "document": DOCUMENT}
     fixed = torch.broadcast_to(run(line, **names)["mask"], (2, 1, queries, K))
@@ -80,33 +81,33 @@ def test_a_fix_builds_what_was_meant(writing: Writing, name: str, code: str, pad
 
 def test_spans_and_uneven_windows_are_built_too() -> None:
     for structure in (Structure(hi=0, spans=((2, 5),)), Structure(lo=-2, hi=1), Structure(lo=-2), FULL):
-        fixed = torch.broadcast_to(run(fix_line("leak", "keeps", (structure,)))["mask"], (Q, K))
+        fixed = torch.broadcast_to(run(write_fix_line("leak", "keeps", (structure,)))["mask"], (Q, K))
         assert np.array_equal(fixed.numpy(), structure.allowed(Q, K))
 
 
 @pytest.mark.parametrize("writing", WRITINGS)
-def test_fills_and_empty_rows_are_fixed_in_the_same_convention(writing: Writing) -> None:
+def test_fills_and_empty_rows_are_fixed_in_the_same_convention(writing: MaskWriting) -> None:
     allowed = torch.ones(Q, K, dtype=torch.bool).tril(-1)
     scores, mask = torch.randn(Q, K), written(allowed, writing)
-    weights = run(fix_line("empty-row", writing), mask=mask, weights=torch.ones(Q, K))["weights"]
+    weights = run(write_fix_line("empty-row", writing), mask=mask, weights=torch.ones(Q, K))["weights"]
     assert weights.sum(-1).tolist() == [0] + [K] * (Q - 1)
     weak = mask.masked_fill(mask < 0, -100.0) if writing == "added" else mask
-    found = run(fix_line("weak-fill", writing), mask=weak, scores=scores)
+    found = run(write_fix_line("weak-fill", writing), mask=weak, scores=scores)
     filled = found["scores"] + found["mask"] if writing == "added" else found["scores"]
     assert torch.equal(filled.isneginf(), ~allowed)
     large = mask.masked_fill(mask < 0, -1e9) if writing == "added" else mask
-    found = run(fix_line("fill-overflow", writing), mask=large, scores=scores.half())
+    found = run(write_fix_line("fill-overflow", writing), mask=large, scores=scores.half())
     assert bool((found["scores"] + (found["mask"] if writing == "added" else 0)).isfinite().all())
 
 
 @pytest.mark.parametrize("code", FAULTS)
 @pytest.mark.parametrize("writing", WRITINGS)
-def test_every_code_has_a_line_in_every_convention(code: str, writing: Writing) -> None:
-    assert fix_line(code, writing)
+def test_every_code_has_a_line_in_every_convention(code: str, writing: MaskWriting) -> None:
+    assert write_fix_line(code, writing)
 
 
 def finding(mask: np.ndarray, blocks: bool = False, meant: str = "causal") -> Finding:
-    return judge(arrange({"mask": mask}, blocks=blocks), meant).findings[0]
+    return diagnose_arrays(normalise_arrays({"mask": mask}, blocks=blocks), meant).findings[0]
 
 
 def test_a_finding_carries_the_line_for_the_mask_at_hand() -> None:
@@ -121,7 +122,7 @@ def test_a_finding_carries_the_line_for_the_mask_at_hand() -> None:
 
 def test_a_mask_of_positive_infinity_is_told_so() -> None:
     mask = np.where(np.tri(Q, dtype=bool), 0, np.inf).astype(np.float32)
-    (found,) = judge(arrange({"mask": mask}), "causal").findings
+    (found,) = diagnose_arrays(normalise_arrays({"mask": mask}), "causal").findings
     assert (found.code, found.level) == ("fill-overflow", "certain")
     assert "+inf" in found.message
     fixed = run(found.fix, mask=torch.from_numpy(mask))["mask"]
@@ -134,7 +135,9 @@ def test_reversed_head_order_is_not_told_to_interleave() -> None:
     scores = np.random.default_rng(0).normal(size=(3, 2, 6, 6))
     weights = np.exp(np.where(heads, scores, -np.inf))
     weights /= weights.sum(-1, keepdims=True)
-    (found, *_) = judge(arrange({"weights": weights, "key_keep": keep, "meant": keep[:, None, None]})).findings
+    (found, *_) = diagnose_arrays(
+        normalise_arrays({"weights": weights, "key_keep": keep, "meant": keep[:, None, None]})
+    ).findings
     assert found.code == "head-order"
     assert found.fix.startswith("mask = mask.repeat(heads, 1, 1)")
 
@@ -144,8 +147,8 @@ def test_a_leak_onto_padding_makes_no_encoder_causal() -> None:
     allowed = np.broadcast_to(keep[:, None, None], (2, 2, 6, 6)).copy()
     allowed[1, :, 0, 4] = True
     weights = np.exp(np.where(allowed, np.random.default_rng(0).normal(size=(2, 2, 6, 6)), -np.inf))
-    arrays = arrange({"weights": weights / weights.sum(-1, keepdims=True), "key_keep": keep})
-    found = judge(arrays)
+    arrays = normalise_arrays({"weights": weights / weights.sum(-1, keepdims=True), "key_keep": keep})
+    found = diagnose_arrays(arrays)
     assert [one.code for one in found.findings][:1] == ["leak"]
-    fixed = arrange(apply_fix("leak", arrays, found).arrays)
+    fixed = normalise_arrays(apply_fix("leak", arrays, found).arrays)
     assert ((fixed.weights > 0) == keep[:, None, None, None]).all()

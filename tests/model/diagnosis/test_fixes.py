@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.diagnosis import Arrays, Diagnosis, arrange, judge
-from model.diagnosis.fixes import apply_fix, can_fix
-from model.faults import codes, generate
+from model.gallery.recipes import generate_case, list_codes
+from model.masks.arrays import Arrays
+from model.masks.findings import Diagnosis
+from model.masks.fixes import apply_fix, can_fix
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
 
 SEEDS = range(4)
 MOST = 5
@@ -15,23 +18,23 @@ MOST = 5
 
 def mended(arrays: Arrays) -> tuple[Arrays, Diagnosis, list[str]]:
     """Fix after fix until nothing is above info, or no fix can be carried out."""
-    found, done = judge(arrays), []
+    found, done = diagnose_arrays(arrays), []
     for _ in range(MOST):
         bad = (one.code for one in found.findings if one.severity != "info" and can_fix(one.code, arrays, found))
         code = next(bad, None)
         if code is None:
             break
-        arrays = arrange(apply_fix(code, arrays, found).arrays, arrays.map)
-        found = judge(arrays)
+        arrays = normalise_arrays(apply_fix(code, arrays, found).arrays, arrays.map)
+        found = diagnose_arrays(arrays)
         done.append(code)
     return arrays, found, done
 
 
-@pytest.mark.parametrize("code", codes())
+@pytest.mark.parametrize("code", list_codes())
 def test_fixes_leave_nothing_wrong(code: str) -> None:
     for seed in SEEDS:
-        case = generate(code, True, seed)
-        arrays = arrange(case.arrays)
+        case = generate_case(code, True, seed)
+        arrays = normalise_arrays(case.arrays)
         _, found, done = mended(arrays)
         needs_scores = code in ("softmax-axis", "dropout-on") and arrays.scores is None
         holes_given = code == "hole-inside" and arrays.key_keep is not None
@@ -45,8 +48,8 @@ def test_weights_alone_are_masked_exactly() -> None:
     """Leaving cells out of a softmax is dividing by the new sum."""
     scores = np.random.default_rng(0).normal(size=(5, 5))
     lifted = np.exp(scores)
-    arrays = arrange({"weights": lifted / lifted.sum(-1, keepdims=True), "meant": np.tri(5, dtype=bool)})
-    found = judge(arrays)
+    arrays = normalise_arrays({"weights": lifted / lifted.sum(-1, keepdims=True), "meant": np.tri(5, dtype=bool)})
+    found = diagnose_arrays(arrays)
     result = apply_fix("future-visible", arrays, found)
     kept = lifted * np.tri(5)
     np.testing.assert_allclose(result.arrays["weights"][0, 0, 0], kept / kept.sum(-1, keepdims=True), atol=1e-6)
@@ -54,9 +57,9 @@ def test_weights_alone_are_masked_exactly() -> None:
 
 
 def test_a_fix_without_its_arrays_is_refused() -> None:
-    case = generate("dropout-on", True, 0)
-    arrays = arrange({"weights": case.arrays["weights"]})
-    found = judge(arrays)
+    case = generate_case("dropout-on", True, 0)
+    arrays = normalise_arrays({"weights": case.arrays["weights"]})
+    found = diagnose_arrays(arrays)
     assert not can_fix("dropout-on", arrays, found)
     with pytest.raises(ValueError, match="dropout-on"):
         apply_fix("dropout-on", arrays, found)

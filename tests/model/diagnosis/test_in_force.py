@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture import capture_attention
-from model.diagnosis import Diagnosis, diagnose
-from model.diagnosis.readers.files import read
-from model.masking.known_padding import extra_keys
+from model.capture.attention import capture_attention
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
+from model.masks.read_files import read_array_file
+from model.masks.softmax import count_extra_keys
 from model.trace import AttentionMap, AttentionTrace
 
 T, H = 9, 4
@@ -127,11 +128,11 @@ def test_a_sink_beside_layers_in_turn(masks: tuple[Tensor, ...], expected: list[
 
 def test_which_keys_are_no_tokens() -> None:
     numbered = ["1", "2", "3"]
-    assert extra_keys(3, [*numbered, "sink"]) == 1
-    assert extra_keys(7, [*numbered, "bias", "zero"]) == 2
-    assert extra_keys(3, ["the", "kitchen", "sink"]) == 0
-    assert extra_keys(2, ["the", "kitchen", "sink"]) == 1
-    assert extra_keys(9, ["the", "kitchen", "sink"]) == 0
+    assert count_extra_keys(3, [*numbered, "sink"]) == 1
+    assert count_extra_keys(7, [*numbered, "bias", "zero"]) == 2
+    assert count_extra_keys(3, ["the", "kitchen", "sink"]) == 0
+    assert count_extra_keys(2, ["the", "kitchen", "sink"]) == 1
+    assert count_extra_keys(9, ["the", "kitchen", "sink"]) == 0
 
 
 def test_a_saved_trace_is_judged_by_the_masks_of_its_layers(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_a_saved_trace_is_judged_by_the_masks_of_its_layers(tmp_path: Path) -> N
     names = tuple(map(str, range(T)))
     one = AttentionMap("decoder", given["weights"], names, names, given["mask"].any((0, 1)), layer_masks=given["mask"])
     AttentionTrace(decoder=one).save(tmp_path / "trace.safetensors")
-    (contents,) = read(tmp_path / "trace.safetensors")
+    (contents,) = read_array_file(tmp_path / "trace.safetensors")
     np.testing.assert_array_equal(contents.arrays["mask"][0], given["mask"])
     arrays: dict[str, Any] = contents.arrays
     assert codes(diagnose(**arrays, meant=ALTERNATING)) == []

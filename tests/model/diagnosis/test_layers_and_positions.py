@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.diagnosis import Diagnosis, DiagnosisError, diagnose
-from model.masking.meaning import meaning_mask
+from model.masks.arrays import DiagnosisError
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
+from model.masks.rule import build_meaning_mask
 
 T, H = 9, 4
 SCORES = torch.randn(2, H, T, T, generator=torch.Generator().manual_seed(4))
@@ -160,7 +162,7 @@ def test_as_many_samples_as_tokens_are_not_told_apart() -> None:
     ],
 )
 def test_masks_of_today_that_are_not_as_they_were_meant(meant: str, made: str, code: str) -> None:
-    mask = torch.from_numpy(meaning_mask(made, T, T))
+    mask = torch.from_numpy(build_meaning_mask(made, T, T))
     found = diagnose(SCORES.masked_fill(~mask, -torch.inf).softmax(-1), meant=meant, map="decoder")
     assert code in [one.code for one in found.findings if one.severity == "error"]
-    assert diagnose(layered(torch.from_numpy(meaning_mask(meant, T, T)))[:, 0], meant=meant).sound
+    assert diagnose(layered(torch.from_numpy(build_meaning_mask(meant, T, T)))[:, 0], meant=meant).sound

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.diagnosis import Diagnosis, diagnose
-from model.diagnosis.readers.files import contents_of_trace
-from model.masking.known_padding import known_keys, real_tokens
-from model.masking.softmax import softmax
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
+from model.masks.read_files import extract_trace_maps
+from model.masks.softmax import detect_real_keys, detect_real_tokens, softmax
 from model.trace import AttentionMap, AttentionTrace
 
 KEEP = np.array([[1, 1, 1, 0, 0, 0]], bool)
@@ -76,17 +76,17 @@ REAL = np.array([1, 1, 1, 0, 0], bool)
 def test_padding_that_a_trace_shows_is_padding(shown: str) -> None:
     encoder = np.broadcast_to(REAL, (5, 5)) if shown == "encoder" else None
     for mask, expected in ((np.ones(5, bool), [("padding-visible", "certain")]), (REAL, [])):
-        cross = contents_of_trace(trace(mask, shown == "names", encoder))[-1]
+        cross = extract_trace_maps(trace(mask, shown == "names", encoder))[-1]
         assert cross.arrays["key_keep"].tolist() == [REAL.tolist()]
         arrays: dict[str, Any] = dict(cross.arrays)
         assert levels(diagnose(**arrays, map="cross")) == expected
 
 
 def test_names_are_padding_only_at_an_end() -> None:
-    assert real_tokens(("[PAD]", "a", "b")) is not None
+    assert detect_real_tokens(("[PAD]", "a", "b")) is not None
     for tokens in (("a", "[PAD]", "b"), ("a", "pad"), ("<pad>", "<pad>")):
-        assert real_tokens(tokens) is None
-    assert known_keys(("a", "b"), np.eye(3, dtype=bool)) is None
+        assert detect_real_tokens(tokens) is None
+    assert detect_real_keys(("a", "b"), np.eye(3, dtype=bool)) is None
 
 
 def test_a_sample_without_tokens_is_not_sound() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model.diagnosis import arrange, judge
-from model.faults.recipes import RECIPES
+from model.gallery.recipes import RECIPES
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
 from tests.model.diagnosis.many_cases import cases
 from tests.model.diagnosis.test_fixes import mended
 
@@ -20,7 +21,7 @@ def test_faults_of_other_sizes_and_scores_are_named() -> None:
     missed, total = [], 0
     for code, seed, arrays in cases(True, EACH):
         total += 1
-        named = [one.code for one in judge(arrange(arrays)).findings if one.severity != "info"]
+        named = [one.code for one in diagnose_arrays(normalise_arrays(arrays)).findings if one.severity != "info"]
         if code not in named:
             missed.append((code, seed, named))
     assert total >= FAULTY
@@ -32,7 +33,7 @@ def test_sound_attention_of_other_sizes_and_scores_is_never_an_error() -> None:
     alarms, total = [], 0
     for code, seed, arrays in cases(False, EACH):
         total += 1
-        found = judge(arrange(arrays))
+        found = diagnose_arrays(normalise_arrays(arrays))
         if not found.sound:
             alarms.append((code, seed, [one.code for one in found.findings]))
     assert total >= SOUND
@@ -43,7 +44,7 @@ def test_sound_attention_of_other_sizes_and_scores_is_never_an_error() -> None:
 def test_fixes_leave_nothing_wrong_in_other_sizes_and_scores() -> None:
     wrong, total = [], 0
     for code, seed, arrays in cases(True, EACH // 4):
-        arranged = arrange(arrays)
+        arranged = normalise_arrays(arrays)
         without_scores = code in ("softmax-axis", "dropout-on") and arranged.scores is None
         if code in BY_HAND or without_scores or (code == "hole-inside" and arranged.key_keep is not None):
             continue

@@ -9,8 +9,12 @@ import pytest
 import torch
 from torch.nn.attention.flex_attention import create_block_mask
 
-from model.diagnosis import Diagnosis, DiagnosisError, arrange, diagnose, judge
-from model.masking.softmax import softmax as masked_softmax
+from model.masks.arrays import DiagnosisError
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
+from model.masks.softmax import softmax as masked_softmax
 
 T = 8
 CAUSAL = np.tril(np.ones((T, T), bool))
@@ -23,7 +27,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def judged(named: str | None = None, kind: str = "", **raw: Any) -> Diagnosis:
-    return judge(arrange(raw, kind), named)
+    return diagnose_arrays(normalise_arrays(raw, kind), named)
 
 
 def codes(found: Diagnosis) -> list[tuple[str, str]]:
@@ -57,7 +61,7 @@ def test_a_sample_in_which_no_query_has_a_key_is_named_unless_it_is_all_padding(
 
 def test_a_batch_without_a_real_token_is_refused() -> None:
     with pytest.raises(DiagnosisError, match="True means a real token"):
-        arrange({"weights": np.full((2, 4, T, T), 1 / T, np.float32), "key_keep": np.zeros((2, T), bool)})
+        normalise_arrays({"weights": np.full((2, 4, T, T), 1 / T, np.float32), "key_keep": np.zeros((2, T), bool)})
 
 
 @pytest.mark.parametrize("fill", [-1e4, -1e9])

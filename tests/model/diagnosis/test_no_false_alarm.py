@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.diagnosis import Diagnosis, diagnose
-from model.masking.softmax import softmax
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
+from model.masks.softmax import softmax
 
 T = 10
 RANDOM = np.random.default_rng(0)

@@ -15,13 +15,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.capture import capture_attention
-from model.cli.diagnose import diagnose_file, run
-from model.diagnosis import DiagnosisError, Finding, diagnose
-from model.diagnosis.readers.files import read
-from model.masking.attention_call import AttentionCall
+from model.capture.attention import capture_attention
+from model.cli.diagnose import diagnose_file, run_diagnose
+from model.masks.arrays import DiagnosisError
+from model.masks.attention_call import AttentionCall
+from model.masks.diagnose import diagnose
+from model.masks.findings import Finding
+from model.masks.read_files import read_array_file
 from model.trace import AttentionMap, AttentionTrace, TraceError
-from viz.traces.verdict import verdict
+from viz.traces.verdict import diagnose_map
 
 
 class Explicit(nn.Module):
@@ -142,7 +144,7 @@ def test_a_saved_trace_keeps_where_each_layer_was_called(tmp_path: Path) -> None
         f"attention.1 (Fused), {__file__}:{line}, calls F.scaled_dot_product_attention; none"
     )
     out = io.StringIO()
-    run(argparse.Namespace(files=[str(file)], meant="causal", api=None, json=False), out)
+    run_diagnose(argparse.Namespace(files=[str(file)], meant="causal", api=None, json=False), out)
     assert f"\n    where: {found.origin}\n    fix: " in out.getvalue()
 
 
@@ -155,9 +157,9 @@ def test_calls_of_a_file_that_are_none_are_left_out(call: str, tmp_path: Path) -
     one = AttentionMap("decoder", np.full((1, 1, 2, 2), 0.5), ("a", "b"), ("a", "b"), np.ones((2, 2), bool))
     trace = AttentionTrace(decoder=dataclasses.replace(one, layer_calls=(call,)))
     trace.save(tmp_path / "t.safetensors")
-    (contents,) = read(tmp_path / "t.safetensors")
+    (contents,) = read_array_file(tmp_path / "t.safetensors")
     assert contents.calls == ()
-    assert verdict(trace, "decoder").diagnosis is not None
+    assert diagnose_map(trace, "decoder").diagnosis is not None
 
 
 def test_calls_are_as_many_as_layers() -> None:

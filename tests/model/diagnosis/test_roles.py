@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.diagnosis import DiagnosisError, arrange
-from model.diagnosis.inputs.roles import FLIPPED, Role, guess, in_role
-from model.diagnosis.readers.axes import ambiguous, in_words, read_axes
-from model.masking.softmax import softmax
+from model.masks.arrays import ArrayRole, DiagnosisError
+from model.masks.read_text import ambiguity_text, describe_axes, read_axes
+from model.masks.roles import OPPOSITE_ROLES, convert_to_role, guess_role
+from model.masks.shapes import normalise_arrays
+from model.masks.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)
 PADDED = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]], bool)
@@ -33,28 +34,28 @@ SCORES = np.random.default_rng(0).normal(size=(2, 4, 4))
         (np.where(CAUSAL[:4, :4], SCORES, -np.inf), "masked_scores", "scores beside values that block"),
     ],
 )
-def test_values_tell_what_an_array_is(array: np.ndarray, role: Role, why: str) -> None:
-    found = guess(array)
+def test_values_tell_what_an_array_is(array: np.ndarray, role: ArrayRole, why: str) -> None:
+    found = guess_role(array)
     assert found.role == role
     assert 0.5 <= found.sure <= 1
     assert why in found.why
 
 
 def test_what_cannot_be_told_is_said_to_be_unsure() -> None:
-    assert guess(np.array([[0, 1, 1], [0, 1, 1], [0, 1, 1]])).sure < 0.6
-    assert guess(np.tri(4)).sure < 0.6  # floats of 0 and 1: added by some, compared with 0 by others
+    assert guess_role(np.array([[0, 1, 1], [0, 1, 1], [0, 1, 1]])).sure < 0.6
+    assert guess_role(np.tri(4)).sure < 0.6  # floats of 0 and 1: added by some, compared with 0 by others
 
 
 def test_a_name_is_believed_and_a_reading_can_be_flipped() -> None:
-    assert guess(~PADDED, "key_padding_mask").role == "key_blocks"
-    name, keeps = in_role(~PADDED, "key_blocks")
+    assert guess_role(~PADDED, "key_padding_mask").role == "key_blocks"
+    name, keeps = convert_to_role(~PADDED, "key_blocks")
     assert name == "key_keep"
     np.testing.assert_array_equal(keeps, PADDED)
-    for role, other in FLIPPED.items():
-        one, two = in_role(CAUSAL, role)[1], in_role(CAUSAL, other)[1]
+    for role, other in OPPOSITE_ROLES.items():
+        one, two = convert_to_role(CAUSAL, role)[1], convert_to_role(CAUSAL, other)[1]
         np.testing.assert_array_equal(one, ~two)
     with pytest.raises(DiagnosisError, match="True and False"):
-        in_role(SCORES, "mask keeps")
+        convert_to_role(SCORES, "mask keeps")
 
 
 @pytest.mark.parametrize(
@@ -70,13 +71,13 @@ def test_a_name_is_believed_and_a_reading_can_be_flipped() -> None:
 )
 def test_axes_are_traced_as_they_are_read(name: str, shape: tuple[int, ...], own: list[int], words: str) -> None:
     weights = np.full((2, 4, 5, 7), 1 / 7)
-    found = arrange({"weights": weights, name: np.ones(shape, bool)})
+    found = normalise_arrays({"weights": weights, name: np.ones(shape, bool)})
     sizes = found.sizes
     assert [axis.own_size for axis in read_axes(name, shape, sizes)] == own
-    assert words in in_words(name, shape, sizes)
+    assert words in describe_axes(name, shape, sizes)
 
 
 def test_a_shape_that_fits_two_readings_is_pointed_out() -> None:
-    assert "key_keep" in ambiguous("mask", (5, 5), (5, 1, 1, 5, 5))
-    assert not ambiguous("mask", (5, 5), (2, 1, 1, 5, 5))
-    assert "heads" in ambiguous("mask", (3, 5, 5), (3, 1, 3, 5, 5))
+    assert "key_keep" in ambiguity_text("mask", (5, 5), (5, 1, 1, 5, 5))
+    assert not ambiguity_text("mask", (5, 5), (2, 1, 1, 5, 5))
+    assert "heads" in ambiguity_text("mask", (3, 5, 5), (3, 1, 3, 5, 5))

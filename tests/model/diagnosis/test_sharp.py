@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.diagnosis import arrange, diagnose, judge
-from model.masking.softmax import softmax
+from model.masks.diagnose import diagnose
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
+from model.masks.softmax import softmax
 from tests.model.diagnosis.sound_cases import sound
 
 CAUSAL = np.tri(6, dtype=bool)
@@ -27,7 +29,7 @@ def scores(sharpness: float, *shape: int) -> np.ndarray:
     [("window", 292), ("layers", 91), ("encoder", 402), ("cross", 432), ("cross", 623), ("decoder", 607)],
 )
 def test_sharp_heads_are_sound_without_their_scores(kind: str, seed: int) -> None:
-    assert judge(arrange(sound(kind, seed))).sound
+    assert diagnose_arrays(normalise_arrays(sound(kind, seed))).sound
 
 
 def test_a_calm_head_has_no_zeros_by_rounding() -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from model.diagnosis import arrange, judge
+from model.masks.judge import diagnose_arrays
+from model.masks.shapes import normalise_arrays
 from tests.model.diagnosis.sound_cases import KINDS, sound
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_correct_attention_is_sound(kind: str) -> None:
-    found = {seed: one.findings for seed in range(60) if not (one := judge(arrange(sound(kind, seed)))).sound}
+    found = {
+        seed: one.findings
+        for seed in range(60)
+        if not (one := diagnose_arrays(normalise_arrays(sound(kind, seed)))).sound
+    }
     assert found == {}

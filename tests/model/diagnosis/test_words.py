@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.diagnosis import FAULTS, NAMES, Diagnosis, DiagnosisError, diagnose
-from model.diagnosis.inputs.roles import guess
-from model.diagnosis.readers.axes import in_words
-from model.language.catalogue import PSEUDO
-from model.language.current import speaking
-from model.masking.softmax import softmax
-from model.masking.structure import Structure
+from model.language import PSEUDO_LANGUAGE, use_language
+from model.masks.arrays import ARRAY_NAMES, DiagnosisError
+from model.masks.catalogue import FAULTS
+from model.masks.diagnose import diagnose
+from model.masks.findings import Diagnosis
+from model.masks.read_text import describe_axes
+from model.masks.roles import guess_role
+from model.masks.softmax import softmax
+from model.masks.structure import Structure
 
 CAUSAL = np.tri(6, dtype=bool)
 KEEP = np.array([[1, 1, 1, 1, 0, 0], [1] * 6], bool)
 SCORES = np.random.default_rng(0).normal(size=(2, 2, 6, 6))
-NAMED = "|".join(sorted(map(re.escape, (*FAULTS, *NAMES)), key=len, reverse=True))
+NAMED = "|".join(sorted(map(re.escape, (*FAULTS, *ARRAY_NAMES)), key=len, reverse=True))
 PLAIN = re.compile(r"\b[a-z]*[aeiou][a-z]{2,}\b", re.IGNORECASE)
 """A word without an accent: the pseudo-language has one on nearly every letter."""
 CASES: list[dict[str, Any]] = [
@@ -42,7 +44,7 @@ def texts(found: Diagnosis) -> list[str]:
 @pytest.mark.parametrize("case", CASES)
 def test_every_word_is_the_readers_and_no_code_is(case: dict[str, Any]) -> None:
     english = diagnose(**case)
-    with speaking(PSEUDO):
+    with use_language(PSEUDO_LANGUAGE):
         found = diagnose(**case)
         read = texts(found)
     assert [one.code for one in found.findings] == [one.code for one in english.findings]
@@ -54,7 +56,7 @@ def test_every_word_is_the_readers_and_no_code_is(case: dict[str, Any]) -> None:
 def test_a_place_begins_with_a_capital_in_english_and_stands_where_the_language_puts_it() -> None:
     case: dict[str, Any] = {"weights": softmax(SCORES), "meant": "causal", "map": "decoder"}
     assert diagnose(**case).findings[0].message.startswith("Decoder, everywhere: queries attend to keys after")
-    with speaking("zh"):
+    with use_language("zh"):
         assert diagnose(**case).findings[0].message.startswith("解码器，所有位置：")
 
 
@@ -64,13 +66,13 @@ def test_a_structure_in_words() -> None:
     assert structure.words() == text
     assert Structure(sinks=1).words() == "every key, beside the first key"
     assert Structure(hi=-2).words() == "causal, 2 slots before the end"
-    with speaking("de"):
+    with use_language("de"):
         assert Structure(-3, 0, chunk=4).words() == "ein kausales Fenster von 4, in Blöcken von 4"
 
 
 def test_axes_are_counted_in_the_readers_language() -> None:
-    with speaking("de"):
-        read = in_words("weights", (1, 5, 7), (2, 1, 4, 5, 7))
+    with use_language("de"):
+        read = describe_axes("weights", (1, 5, 7), (2, 1, 4, 5, 7))
     assert (
         read == "Ihre weights (1, 5, 7) wurden gelesen als 1 Head × 5 Queries × 7 Keys; geteilt von allen 2 Samples "
         "und allen 4 Heads."
@@ -78,8 +80,8 @@ def test_axes_are_counted_in_the_readers_language() -> None:
 
 
 def test_a_name_is_reason_enough_in_every_language() -> None:
-    with speaking("de"):
-        assert guess(KEEP, "key_keep").by_name
-        assert not guess(CAUSAL).by_name
+    with use_language("de"):
+        assert guess_role(KEEP, "key_keep").by_name
+        assert not guess_role(CAUSAL).by_name
         with pytest.raises(DiagnosisError, match="Die Gewichte enthalten negative Werte"):
             diagnose(-np.ones((3, 3)))

@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.blocking import values_without
-from model.attribution.methods import attribute, attribute_all
-from model.attribution.target import target_pieces
-from model.evaluation.deletion_curves import deletion_curves
+from model.attribution.blocks import compute_values_without_pieces
+from model.attribution.methods import attribute_all_methods, attribute_target
+from model.attribution.target import make_piece_target
+from model.evaluation.attribution import measure_deletion_curves
 from model.translate import Translator
 
 
 def test_each_step_takes_the_next_piece_away(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a cat finds the old tree.", capture=False)
-    target = target_pieces(toy_translator, translation, 3)
-    found = attribute(toy_translator, target)
+    target = make_piece_target(toy_translator, translation, 3)
+    found = attribute_target(toy_translator, target)
     pieces = len(target.source_ids)
     scores = np.arange(pieces, dtype=float)  # the last piece first
-    curves = deletion_curves(toy_translator, target, {"by hand": dataclasses.replace(found, source=scores)}, 5)
+    curves = measure_deletion_curves(toy_translator, target, {"by hand": dataclasses.replace(found, source=scores)}, 5)
     values = curves.methods["by hand"]
     whole = torch.ones(1, len(target.prefix_tokens), dtype=torch.bool)
     for step in range(pieces + 1):
         keep = torch.arange(pieces)[None] < pieces - step
-        expected = values_without(toy_translator.model, target, keep, whole)
+        expected = compute_values_without_pieces(toy_translator.model, target, keep, whole)
         assert values[step] == pytest.approx(float(expected[0]), abs=1e-5)
     assert curves.random.shape == (5, pieces + 1)
     assert values[0] == pytest.approx(found.target_value, abs=1e-5)
@@ -38,8 +38,8 @@ def test_each_step_takes_the_next_piece_away(toy_translator: Translator) -> None
 
 def test_what_is_left_is_a_share_and_leave_one_out_beats_chance(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a small cat finds the old tree today.", capture=False)
-    target = target_pieces(toy_translator, translation, 3)
-    curves = deletion_curves(toy_translator, target, attribute_all(toy_translator, target))
+    target = make_piece_target(toy_translator, translation, 3)
+    curves = measure_deletion_curves(toy_translator, target, attribute_all_methods(toy_translator, target))
     values = curves.methods["leave-one-out"]
     np.testing.assert_allclose(curves.left(values), np.exp(values - values[0]))
     assert curves.area(values) < curves.area(curves.random)
@@ -47,6 +47,6 @@ def test_what_is_left_is_a_share_and_leave_one_out_beats_chance(toy_translator: 
 
 def test_of_a_difference_of_logits_the_difference_is_left(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a cat finds the tree.", capture=False)
-    target = target_pieces(toy_translator, translation, 2, against=40)
-    curves = deletion_curves(toy_translator, target, {}, 2)
+    target = make_piece_target(toy_translator, translation, 2, against=40)
+    curves = measure_deletion_curves(toy_translator, target, {}, 2)
     assert (curves.left(curves.random) == curves.random).all()

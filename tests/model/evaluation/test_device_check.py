@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from model.__main__ import main
-from model.evaluation.device_check import CLOSE, check_device
+from model.evaluation.device_check import LOG_PROB_TOLERANCE, check_device
 from model.network.config import BOS_ID
 from model.network.transformer import Transformer
 from model.translate import Translator
-
-from ... import toy
-from ...elsewhere import elsewhere
+from tests import toy
+from tests.elsewhere import elsewhere
 
 TEXTS = ["the small dog sees a cat today.", "a tree.", "the old house and the child find a red cat."]
 
@@ -56,7 +55,7 @@ def test_a_model_elsewhere_has_none_either(toy_translator: Translator) -> None:
 
 def test_other_weights_are_found(toy_translator: Translator) -> None:
     found = check_device(toy_translator, other(toy_translator, scale_queries), TEXTS)
-    assert found.log_probs > CLOSE
+    assert found.log_probs > LOG_PROB_TOLERANCE
     assert "attention differs" in found.faults
     assert "log-probabilities differ" in found.faults
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sacrebleu
 
-from model.evaluation.interpolation import LEAST, closest, copied
+from model.evaluation.quality import LEAST_CHRF, choose_closest, find_copied_words
 
 SOURCE = "She leaves the house at seven."
 REFERENCE = "Sie verlässt um sieben das Haus."
@@ -15,30 +15,32 @@ def score(text: str) -> float:
 
 
 def test_the_reference_itself_is_taken_wherever_it_stands() -> None:
-    assert closest(["Sie verlässt das Haus um sieben.", REFERENCE], REFERENCE, SOURCE) == REFERENCE
+    assert choose_closest(["Sie verlässt das Haus um sieben.", REFERENCE], REFERENCE, SOURCE) == REFERENCE
 
 
 def test_no_other_hypothesis_has_a_higher_score() -> None:
     hypotheses = ["Sie fährt um sieben Uhr das Haus.", "Sie verlässt das Haus um sieben.", "Sie geht."]
     scores = [score(one) for one in hypotheses]
-    assert max(scores) == scores[1] > LEAST
-    assert closest(hypotheses, REFERENCE, SOURCE) == hypotheses[1]
+    assert max(scores) == scores[1] > LEAST_CHRF
+    assert choose_closest(hypotheses, REFERENCE, SOURCE) == hypotheses[1]
 
 
 def test_of_equals_the_more_probable_one_is_taken() -> None:
     first, second = "Sie verlässt um xxxx das Haus.", "Sie verlässt um qqqq das Haus."
-    assert score(first) == score(second) > LEAST
-    assert closest([first, second], REFERENCE, SOURCE) == first
-    assert closest([second, first], REFERENCE, SOURCE) == second
+    assert score(first) == score(second) > LEAST_CHRF
+    assert choose_closest([first, second], REFERENCE, SOURCE) == first
+    assert choose_closest([second, first], REFERENCE, SOURCE) == second
 
 
 def test_what_says_something_else_is_not_taken() -> None:
-    assert score("Er schläft noch.") < LEAST
-    assert closest(["Er schläft noch."], REFERENCE, SOURCE) == REFERENCE
+    assert score("Er schläft noch.") < LEAST_CHRF
+    assert choose_closest(["Er schläft noch."], REFERENCE, SOURCE) == REFERENCE
 
 
 def test_a_name_and_a_number_are_words_that_both_sides_write_alike() -> None:
-    found = copied("Emma told Emma: at 7 the hand of Noah is cold.", "Emma sah um 7, dass die Hand von Noah warm ist")
+    found = find_copied_words(
+        "Emma told Emma: at 7 the hand of Noah is cold.", "Emma sah um 7, dass die Hand von Noah warm ist"
+    )
     assert found == {"Emma": 1, "7": 1, "Noah": 1}
 
 
@@ -46,7 +48,7 @@ def test_a_hypothesis_that_lost_a_name_is_not_taken_however_close_it_is() -> Non
     source, reference = "Emma is older than Noah today.", "Emma ist heute älter als Noah."
     lost, kept = "Emma ist heute älter als No.", "Emma ist nun älter als Noah."
     chrf = sacrebleu.CHRF(word_order=2)
-    assert chrf.sentence_score(lost, [reference]).score > chrf.sentence_score(kept, [reference]).score > LEAST
-    assert closest([lost, kept], reference, source) == kept
-    assert closest([lost], reference, source) == reference
-    assert closest([], reference, source) == reference
+    assert chrf.sentence_score(lost, [reference]).score > chrf.sentence_score(kept, [reference]).score > LEAST_CHRF
+    assert choose_closest([lost, kept], reference, source) == kept
+    assert choose_closest([lost], reference, source) == reference
+    assert choose_closest([], reference, source) == reference

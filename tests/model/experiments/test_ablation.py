@@ -8,18 +8,23 @@ import pytest
 import torch
 
 from model.checkpoint.load import Checkpoint
-from model.experiments.ablation import compare, force_changed, is_teacher_forced, translate_changed
-from model.interventions.changes import Change, HeadChange, MaskChange, parse
-from model.text.word_difference import WordChange
+from model.experiments.ablation import (
+    compare_with_changes,
+    force_with_changes,
+    is_teacher_forced,
+    translate_with_changes,
+)
+from model.interventions.changes import HeadChange, MaskChange, ModelChange, parse_changes
+from model.text.words import WordChange
 from model.trace import KINDS
 from model.translate import Translator
 
 SENTENCE = "the old dog sees a red cat here."
-NO_CROSS: tuple[Change, ...] = tuple(HeadChange("cross", layer, head) for layer in (0, 1) for head in (0, 1))
+NO_CROSS: tuple[ModelChange, ...] = tuple(HeadChange("cross", layer, head) for layer in (0, 1) for head in (0, 1))
 
 
 def test_no_change_is_no_difference_at_all(toy_translator: Translator) -> None:
-    found = compare(toy_translator, toy_translator.translate(SENTENCE), ())
+    found = compare_with_changes(toy_translator, toy_translator.translate(SENTENCE), ())
     assert found.after.target_ids == found.before.target_ids
     assert found.log_prob_change == 0
     assert found.words == (WordChange("same", found.before.text),)
@@ -29,8 +34,8 @@ def test_no_change_is_no_difference_at_all(toy_translator: Translator) -> None:
 
 def test_without_cross_attention_the_translation_knows_nothing_of_the_source(toy_translator: Translator) -> None:
     before = toy_translator.translate(SENTENCE)
-    found = compare(toy_translator, before, NO_CROSS)
-    other = translate_changed(toy_translator, "a cat finds the tree.", NO_CROSS)
+    found = compare_with_changes(toy_translator, before, NO_CROSS)
+    other = translate_with_changes(toy_translator, "a cat finds the tree.", NO_CROSS)
     assert found.after.text == other.text != before.text
     assert found.log_prob_change < -5
     before_, after = sum(found.log_probs_before), sum(found.log_probs_after)
@@ -46,7 +51,7 @@ def test_the_log_probability_is_that_of_a_model_with_its_projection_zeroed(toy_t
         twin.decoder.layers[0].get_parameter("cross_attention.out_proj.weight")[:, 32:] = 0
     checkpoint = Checkpoint("twin", twin, toy_translator.tokenizer, toy_translator.card)
     before = toy_translator.translate(SENTENCE)
-    found = compare(toy_translator, before, parse("cross.1.2:off"))
+    found = compare_with_changes(toy_translator, before, parse_changes("cross.1.2:off"))
     expected = Translator(checkpoint).force(SENTENCE, before.target_ids)
     assert found.log_probs_after == tuple(step.log_prob for step in expected.steps)
     assert found.after.target_ids == Translator(checkpoint).translate(SENTENCE).target_ids
@@ -55,7 +60,7 @@ def test_the_log_probability_is_that_of_a_model_with_its_projection_zeroed(toy_t
 
 def test_the_trace_shows_the_changed_attention_and_says_so(toy_translator: Translator) -> None:
     changes = (HeadChange("encoder", 0, 1, "uniform"), MaskChange("cross", key=1))
-    found = translate_changed(toy_translator, SENTENCE, changes)
+    found = translate_with_changes(toy_translator, SENTENCE, changes)
     trace = found.trace
     assert trace.settings["changes"] == "encoder.1.2:uniform,mask.cross.*.*.2:block"
     assert trace.encoder is not None
@@ -69,7 +74,7 @@ def test_the_trace_shows_the_changed_attention_and_says_so(toy_translator: Trans
 
 def test_a_given_translation_through_the_changed_model(toy_translator: Translator) -> None:
     plain = toy_translator.force(SENTENCE, "der Hund.")
-    changed = force_changed(toy_translator, SENTENCE, "der Hund.", NO_CROSS)
+    changed = force_with_changes(toy_translator, SENTENCE, "der Hund.", NO_CROSS)
     assert changed.target_ids == plain.target_ids
     assert changed.log_prob != plain.log_prob
     assert "cross.2.2:off" in changed.trace.settings["changes"]
@@ -79,7 +84,7 @@ def test_a_given_translation_is_read_again_not_made_again(toy_translator: Transl
     given = toy_translator.force(SENTENCE, "der Hund.")
     assert is_teacher_forced(given)
     assert not is_teacher_forced(toy_translator.translate(SENTENCE))
-    found = compare(toy_translator, given, NO_CROSS)
+    found = compare_with_changes(toy_translator, given, NO_CROSS)
     assert found.after.target_ids == given.target_ids
     assert found.log_probs_before == tuple(step.log_prob for step in given.steps)
     assert found.sentence.startswith("The log-probability of the given translation is −")
@@ -89,6 +94,6 @@ def test_a_given_translation_is_read_again_not_made_again(toy_translator: Transl
 def test_afterwards_the_model_is_as_it_was(toy_translator: Translator) -> None:
     before = toy_translator.translate(SENTENCE)
     every = tuple(HeadChange(kind, layer, head) for kind in KINDS for layer in (0, 1) for head in (0, 1))
-    compare(toy_translator, before, every)
+    compare_with_changes(toy_translator, before, every)
     again = toy_translator.translate(SENTENCE)
     assert [step.log_prob for step in again.steps] == [step.log_prob for step in before.steps]

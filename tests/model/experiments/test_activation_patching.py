@@ -9,18 +9,24 @@ import pytest
 import torch
 
 from model.attribution.target import AttributionError
-from model.experiments.activation_patching import Contrast, contrast, control, minimal_pairs, patch_heads, patch_stream
-from model.network.hooks import hook_outputs, record
+from model.experiments.patching import (
+    Contrast,
+    find_contrast,
+    make_control,
+    patch_heads,
+    patch_stream,
+    read_minimal_pairs,
+)
+from model.network.hooks import hook_outputs, record_outputs
 from model.translate import Translator
-
-from ... import toy
+from tests import toy
 
 FIRST, SECOND, SAME = "the old dog sees a cat.", "the old tree sees a cat.", "the old dog likes a cat."
 
 
 @pytest.fixture(scope="module")
 def pair(toy_translator: Translator) -> Contrast:
-    return contrast(toy_translator, *(toy_translator.translate(one, capture=False) for one in (FIRST, SECOND)))
+    return find_contrast(toy_translator, *(toy_translator.translate(one, capture=False) for one in (FIRST, SECOND)))
 
 
 def test_the_word_is_that_at_which_the_translations_part(pair: Contrast) -> None:
@@ -46,7 +52,7 @@ def test_a_patch_by_hand(toy_translator: Translator, pair: Contrast) -> None:
     first, second, inputs = (
         torch.tensor([ids]) for ids in (pair.target.source_ids, pair.second_ids, pair.target.input_ids)
     )
-    with torch.no_grad(), record(model, path) as streams:
+    with torch.no_grad(), record_outputs(model, path) as streams:
         model(first, inputs)
 
     def put(stream: torch.Tensor) -> torch.Tensor:
@@ -72,12 +78,12 @@ def test_heads(toy_translator: Translator, pair: Contrast, kind: str) -> None:
 
 def test_a_control_brings_nothing(toy_translator: Translator, pair: Contrast) -> None:
     same = toy_translator.translate(SAME, capture=False)
-    found = control(toy_translator, pair, same)
+    found = make_control(toy_translator, pair, same)
     changes = patch_stream(toy_translator, found, "encoder", pair.difference)
     real = patch_stream(toy_translator, pair, "encoder")
     assert abs(changes.fraction).max() < 0.3 < abs(real.fraction).max()
     with pytest.raises(AttributionError, match="A control needs the same word X"):
-        control(toy_translator, pair, toy_translator.translate(SECOND, capture=False))
+        make_control(toy_translator, pair, toy_translator.translate(SECOND, capture=False))
 
 
 def test_pairs_that_cannot_be_patched(toy_translator: Translator) -> None:
@@ -85,13 +91,13 @@ def test_pairs_that_cannot_be_patched(toy_translator: Translator) -> None:
         toy_translator.translate(text, capture=False) for text in (FIRST, FIRST, "the old red tree sees a cat.")
     )
     with pytest.raises(AttributionError, match="have the same translation"):
-        contrast(toy_translator, one, same)
+        find_contrast(toy_translator, one, same)
     with pytest.raises(AttributionError, match="both need as many"):
-        contrast(toy_translator, one, longer)
+        find_contrast(toy_translator, one, longer)
 
 
 def test_the_shipped_pairs() -> None:
-    pairs = minimal_pairs()
+    pairs = read_minimal_pairs()
     assert len(pairs) == 12
     assert set(Counter(one.phenomenon for one in pairs).values()) == {2}
     assert all(len({one.first, one.second, one.control}) == 3 for one in pairs)
@@ -99,15 +105,15 @@ def test_the_shipped_pairs() -> None:
 
 def test_the_default_model_knows_the_shipped_pairs() -> None:
     translator = Translator.load("everyday-en-de", "cpu")
-    for one in minimal_pairs():
+    for one in read_minimal_pairs():
         first, second, same = (
             translator.translate(text, capture=False) for text in (one.first, one.second, one.control)
         )
-        found = contrast(translator, first, second)
+        found = find_contrast(translator, first, second)
         assert found.difference > 1, one
         assert (
             np.abs(
-                patch_stream(translator, control(translator, found, same), "encoder", found.difference).fraction
+                patch_stream(translator, make_control(translator, found, same), "encoder", found.difference).fraction
             ).max()
             < 0.5
         )
@@ -118,5 +124,5 @@ def test_every_norm_order() -> None:
     first, second = (
         translator.force(text, german, capture=False) for text, german in ((FIRST, "der Hund."), (SECOND, "der Baum."))
     )
-    found = contrast(translator, first, second)
+    found = find_contrast(translator, first, second)
     np.testing.assert_allclose(patch_stream(translator, found, "encoder").whole_fraction, 1, atol=1e-3)

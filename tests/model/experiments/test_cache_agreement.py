@@ -9,20 +9,18 @@ import torch
 from torch import Tensor
 
 from model.capture.attention import capture_attention
-from model.checkpoint.files import FOLDER
-from model.checkpoint.load import available
-from model.experiments.cache_agreement import WAYS, Agreement, agreement_of, three_ways
-from model.interventions.apply import intervening
-from model.interventions.changes import InterventionError, parse
+from model.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
+from model.experiments.mask_trial import CAPTURE_WAYS, CacheAgreement, compare_three_ways, measure_cache_agreement
+from model.interventions.apply import apply_changes
+from model.interventions.changes import InterventionError, parse_changes
 from model.network.attention import KeyValueCache, MultiHeadAttention
-from model.network.autoregressive import Cache
+from model.network.autoregressive import DecodingCache
 from model.network.config import EOS_ID
 from model.network.layers import DecoderCache
 from model.network.transformer import Transformer
 from model.translate import Translator
-
-from ... import toy
-from ..network.test_hooks import hooks_on
+from tests import toy
+from tests.model.network.test_hooks import hooks_on
 
 SOURCE = torch.tensor([[17, 40, 9, 63, EOS_ID]])
 TARGET = (20, 31, 42, 20, EOS_ID)
@@ -32,22 +30,22 @@ TARGET = (20, 31, 42, 20, EOS_ID)
     "fields", [{}, {"norm_order": "post"}, {"positions": "learned"}, {"positions": "sinusoidal_pad_row"}], ids=str
 )
 def test_they_agree_in_every_form_of_positions_and_norms(fields: dict[str, Any]) -> None:
-    found = three_ways(toy.random_model(1, **fields), SOURCE, TARGET)
+    found = compare_three_ways(toy.random_model(1, **fields), SOURCE, TARGET)
     assert found.holds
-    assert {name for pair in found.differences for name in pair} == set(WAYS)
+    assert {name for pair in found.differences for name in pair} == set(CAPTURE_WAYS)
     assert all(set(one) == {"encoder", "decoder", "cross"} for one in found.differences.values())
 
 
 def test_they_agree_up_to_the_last_position() -> None:
     model = toy.random_model(2, max_length=6)
-    assert three_ways(model, torch.tensor([[5, 6, 7, 8, 9, EOS_ID]]), TARGET).holds
+    assert compare_three_ways(model, torch.tensor([[5, 6, 7, 8, 9, EOS_ID]]), TARGET).holds
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_released_checkpoints_agree(name: str) -> None:
     translator = Translator.load(name, "cpu")
     found = translator.translate("He reads a book.", capture=False)
-    assert agreement_of(translator, found.source_ids, found.target_ids).holds
+    assert measure_cache_agreement(translator, found.source_ids, found.target_ids).holds
 
 
 @pytest.mark.walk
@@ -55,9 +53,9 @@ def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
     """In float32 the three ways of this model lie more than 1e-5 apart on some of these sentences."""
     translator = Translator.load("preset-torch_like", "cpu")
     largest = 0.0
-    for sentence in (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines():
+    for sentence in (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines():
         found = translator.translate(sentence, capture=False)
-        assert agreement_of(translator, found.source_ids, found.target_ids).holds, sentence
+        assert measure_cache_agreement(translator, found.source_ids, found.target_ids).holds, sentence
         with capture_attention(translator.model, ["scores"]) as recording:
             translator.model(torch.tensor([found.source_ids]), torch.tensor([found.target_ids]))
         largest = max(largest, *(float(abs(one.tensors["scores"]).max()) for one in recording.trace.maps.values()))
@@ -67,16 +65,16 @@ def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
 def test_the_changed_model_is_checked_where_it_is_shown(toy_translator: Translator) -> None:
     found = toy_translator.translate("the dog sees a cat.", capture=False)
     for changes in ("cross.1.1:off,encoder.2.2:uniform", "mask.cross.*.*.2:block", "decoder.1.1:head.2"):
-        assert agreement_of(toy_translator, found.source_ids, found.target_ids, parse(changes)).holds
+        assert measure_cache_agreement(toy_translator, found.source_ids, found.target_ids, parse_changes(changes)).holds
     with pytest.raises(InterventionError, match="layers"):
-        agreement_of(toy_translator, found.source_ids, found.target_ids, parse("cross.9.1:off"))
+        measure_cache_agreement(toy_translator, found.source_ids, found.target_ids, parse_changes("cross.9.1:off"))
 
 
 def test_what_others_hook_to_the_model_takes_no_part() -> None:
     model = toy.random_model(1)
-    with intervening(model, parse("cross.1.1:off")):
+    with apply_changes(model, parse_changes("cross.1.1:off")):
         before = hooks_on(model)
-        assert three_ways(model, SOURCE, TARGET).holds
+        assert compare_three_ways(model, SOURCE, TARGET).holds
         assert hooks_on(model) == before
     assert model.generator.weight.dtype == torch.float32
 
@@ -93,7 +91,7 @@ class ForgetsPositions(Transformer):
         memory: Tensor,
         memory_mask: Tensor | None,
         mask: Tensor | None = None,
-        cache: Cache | None = None,
+        cache: DecodingCache | None = None,
     ) -> Tensor:
         assert cache is None or isinstance(cache, DecoderCache)
         offset = max(0, cache.length - self.lag) if cache else 0
@@ -114,13 +112,13 @@ class IgnoresPadding(Transformer):
         return super().encode(source, torch.ones(1, 1, 1, 1, dtype=torch.bool))
 
 
-def apart(found: Agreement) -> set[tuple[str, str]]:
+def apart(found: CacheAgreement) -> set[tuple[str, str]]:
     assert not found.holds
     return {pair for pair, one in found.differences.items() if max(one.values()) > 1e-3}
 
 
 def pairs_with(way: str) -> set[tuple[str, str]]:
-    return {pair for pair in (WAYS[:2], WAYS[1:], (WAYS[0], WAYS[2])) if way in pair}
+    return {pair for pair in (CAPTURE_WAYS[:2], CAPTURE_WAYS[1:], (CAPTURE_WAYS[0], CAPTURE_WAYS[2])) if way in pair}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +126,7 @@ def pairs_with(way: str) -> set[tuple[str, str]]:
 )
 def test_a_fault_in_one_way_is_found(broken: type[Transformer], odd: str) -> None:
     torch.manual_seed(0)
-    assert apart(three_ways(broken(toy.config()).eval(), SOURCE, TARGET)) == pairs_with(odd)
+    assert apart(compare_three_ways(broken(toy.config()).eval(), SOURCE, TARGET)) == pairs_with(odd)
 
 
 def test_a_cache_that_writes_one_position_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +137,7 @@ def test_a_cache_that_writes_one_position_too_early_is_found(monkeypatch: pytest
         return right(self, k, v)
 
     monkeypatch.setattr(KeyValueCache, "append", append)
-    assert apart(three_ways(toy.random_model(), SOURCE, TARGET)) >= {("cached", "full")}
+    assert apart(compare_three_ways(toy.random_model(), SOURCE, TARGET)) >= {("cached", "full")}
 
 
 def test_a_mask_dropped_in_the_cached_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,5 +147,5 @@ def test_a_mask_dropped_in_the_cached_way_is_found(monkeypatch: pytest.MonkeyPat
         return right(self, q, k, v, None if q.shape[2] == 1 else mask)
 
     monkeypatch.setattr(MultiHeadAttention, "_attend", attend)
-    found = three_ways(toy.random_model(), SOURCE, TARGET, parse("mask.cross.*.*.2:block"))
+    found = compare_three_ways(toy.random_model(), SOURCE, TARGET, parse_changes("mask.cross.*.*.2:block"))
     assert apart(found) == pairs_with("cached")

@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from model.decoding.steps import greedy_batch
-from model.experiments.decoder_lens import decoder_lens
-from model.experiments.logit_lens import logit_lens
+from model.decoding.greedy import decode_batch_greedily
+from model.experiments.lens import run_decoder_lens, run_logit_lens
 from model.translate import Translator
-
-from ... import toy
+from tests import toy
 
 
 @pytest.mark.parametrize("preset", [{}, {"norm_order": "post", "final_norm": False}, {"norm_order": "post"}])
 def test_the_last_layer_is_the_model(preset: dict[str, Any]) -> None:
     translator = Translator(toy.checkpoint(toy.random_model(**preset)))
     translation = translator.translate("a cat finds the tree.", capture=False)
-    lens = decoder_lens(translator, translation)
+    lens = run_decoder_lens(translator, translation)
     assert lens.places == ("embedding", "layer 1", "layer 2")
     assert lens.texts[-1] == translation.text
     assert (lens.ranks[-1] == 1).all()
@@ -30,9 +28,9 @@ def test_the_last_layer_is_the_model(preset: dict[str, Any]) -> None:
 def test_an_earlier_layer_is_an_encoder_that_ends_there(toy_checkpoint: Any) -> None:
     translator = Translator.load(toy_checkpoint, "cpu")  # of its own, since a layer is taken out
     translation = translator.translate("the old dog sees a cat.", capture=False)
-    lens = decoder_lens(translator, translation)
+    lens = run_decoder_lens(translator, translation)
     del translator.model.encoder.layers[1]
-    written = greedy_batch(translator.model, torch.tensor([translation.source_ids]))[0]
+    written = decode_batch_greedily(translator.model, torch.tensor([translation.source_ids]))[0]
     assert translator.tokenizer.decode(written) == lens.texts[1]
     assert lens.texts[2] == translation.text
 
@@ -40,7 +38,7 @@ def test_an_earlier_layer_is_an_encoder_that_ends_there(toy_checkpoint: Any) -> 
 def test_the_rank_of_a_chosen_word(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a cat finds the tree.", capture=False)
     chosen = translation.target_ids[1]
-    for lens in (logit_lens, decoder_lens):
+    for lens in (run_logit_lens, run_decoder_lens):
         ranks = lens(toy_translator, translation, token_id=chosen).ranks
         assert ranks.shape == (3, len(translation.steps))
         assert ranks[-1, 1] == 1

@@ -11,14 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from model.attribution.methods import target_value
-from model.attribution.target import target_pieces
-from model.decoding.teacher_forcing import forced_log_probs
-from model.experiments import head_effects as module
-from model.experiments.head_effects import HeadEffects, effects_of, head_effects, plan, word_effects, word_without_heads
-from model.interventions.apply import intervening
-from model.interventions.changes import Change, HeadChange, parse
-from model.network.presets import PRESETS, preset
+from model.attribution.methods import compute_target_value
+from model.attribution.target import make_piece_target
+from model.decoding.greedy import teacher_forced_log_probs
+from model.experiments import ablation
+from model.experiments.ablation import (
+    HeadEffects,
+    head_effects,
+    measure_batch_effects,
+    measure_word_effects,
+    plan_ablation_batches,
+    read_word_without_heads,
+)
+from model.interventions.apply import apply_changes
+from model.interventions.changes import HeadChange, ModelChange, parse_changes
+from model.network.config import PRESETS, make_preset_config
 from model.network.transformer import Transformer
 from model.trace import KINDS, Head
 from model.translate import Translator
@@ -27,13 +34,13 @@ SENTENCE = "the old dog sees a red cat here."
 
 
 def change(
-    model: Transformer, source: Tensor, target: Sequence[int], head: Head, changes: Sequence[Change] = ()
+    model: Transformer, source: Tensor, target: Sequence[int], head: Head, changes: Sequence[ModelChange] = ()
 ) -> np.ndarray:
     """(T,) by switching off one head in a run of its own."""
 
-    def log_probs(*more: Change) -> Tensor:
-        with intervening(model, (*changes, *more)):
-            return forced_log_probs(model, source, target)[range(len(target)), list(target)].double()
+    def log_probs(*more: ModelChange) -> Tensor:
+        with apply_changes(model, (*changes, *more)):
+            return teacher_forced_log_probs(model, source, target)[range(len(target)), list(target)].double()
 
     return (log_probs(HeadChange(*head)) - log_probs()).numpy()
 
@@ -55,7 +62,7 @@ def check(found: HeadEffects, expected: dict[Head, np.ndarray]) -> None:
 def test_a_batch_of_heads_is_each_head_by_itself(
     toy_translator: Translator, monkeypatch: pytest.MonkeyPatch, tokens: int
 ) -> None:
-    monkeypatch.setattr(module, "TOKENS_A_PASS", tokens)
+    monkeypatch.setattr(ablation, "TOKENS_A_PASS", tokens)
     translation = toy_translator.translate(SENTENCE)
     source = torch.tensor([translation.source_ids])
     found = head_effects(toy_translator.model, translation.source_ids, translation.target_ids)
@@ -73,15 +80,15 @@ def test_every_preset(name: str) -> None:
         "decoder_layers": 3,
         "feed_forward": 32,
     }
-    model = Transformer(preset(name, vocab_size=30, target_vocab_size=30, **sizes)).eval()
+    model = Transformer(make_preset_config(name, vocab_size=30, target_vocab_size=30, **sizes)).eval()
     source, target = torch.randint(4, 30, (1, 7)), tuple(torch.randint(4, 30, (5,)).tolist())
     check(head_effects(model, source[0].tolist(), target), one_at_a_time(model, source, target))
 
 
 def test_changes_that_are_open_take_part(toy_translator: Translator) -> None:
     model, translation = toy_translator.model, toy_translator.translate(SENTENCE)
-    source, changes = torch.tensor([translation.source_ids]), parse("cross.1.2:off, encoder.2.1:uniform")
-    with intervening(model, changes):
+    source, changes = torch.tensor([translation.source_ids]), parse_changes("cross.1.2:off, encoder.2.1:uniform")
+    with apply_changes(model, changes):
         found = head_effects(model, translation.source_ids, translation.target_ids)
     assert not found.changes["cross"][0, 1].any()  # it is off already
     for place in (("cross", 1, 0), ("encoder", 0, 1), ("decoder", 1, 1)):
@@ -99,7 +106,7 @@ def test_the_strongest_come_first_whatever_their_sign() -> None:
 @given(st.integers(1, 40), st.integers(1, 40))
 def test_every_head_is_in_one_pass_and_no_pass_is_mixed(source: int, target: int) -> None:
     model = toy_model()
-    passes = plan(model, source, target)
+    passes = plan_ablation_batches(model, source, target)
     heads = [head for one in passes for head in one]
     assert (
         len(heads)
@@ -110,28 +117,30 @@ def test_every_head_is_in_one_pass_and_no_pass_is_mixed(source: int, target: int
 
 
 def toy_model() -> Transformer:
-    return Transformer(preset("original", vocab_size=20, d_model=8, heads=4, encoder_layers=3, decoder_layers=3))
+    return Transformer(
+        make_preset_config("original", vocab_size=20, d_model=8, heads=4, encoder_layers=3, decoder_layers=3)
+    )
 
 
 def test_a_mixed_pass_is_refused(toy_translator: Translator) -> None:
     with pytest.raises(ValueError, match="not of both"):
-        effects_of(toy_translator.model, (5, 2), (5,), [("encoder", 0, 0), ("cross", 0, 0)])
+        measure_batch_effects(toy_translator.model, (5, 2), (5,), [("encoder", 0, 0), ("cross", 0, 0)])
 
 
 @pytest.mark.parametrize("against", [None, 30])
 def test_a_word_without_each_head_is_that_head_by_itself(toy_translator: Translator, against: int | None) -> None:
     """Of a word of two pieces, or of its first rather than another."""
     model, translation = toy_translator.model, toy_translator.translate(SENTENCE, capture=False)
-    target = target_pieces(toy_translator, translation, 2, 2, against)
-    found = word_without_heads(model, target)
-    whole = target_value(model, target)
+    target = make_piece_target(toy_translator, translation, 2, 2, against)
+    found = read_word_without_heads(model, target)
+    whole = compute_target_value(model, target)
     heads = [head for head, _ in found.effects.strongest()]
     assert len(heads) == 2 * 3 * toy_translator.config.heads
     for head, expected in found.effects.strongest():
-        with intervening(model, [HeadChange(*head)]):
-            assert target_value(model, target) - whole == pytest.approx(expected, abs=2e-5)
-    with intervening(model, parse("cross.1.1:off")):
-        assert word_effects(model, target, [("cross", 0, 0)])[0, 0] == pytest.approx(0, abs=1e-6)
+        with apply_changes(model, [HeadChange(*head)]):
+            assert compute_target_value(model, target) - whole == pytest.approx(expected, abs=2e-5)
+    with apply_changes(model, parse_changes("cross.1.1:off")):
+        assert measure_word_effects(model, target, [("cross", 0, 0)])[0, 0] == pytest.approx(0, abs=1e-6)
     told = found.as_json()
     assert (told["word"], told["against"]) == (target.word, target.against)
     falls = [one["fall"] for one in told["heads"]]

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from model.experiments.logit_lens import logit_lens
+from model.experiments.lens import run_logit_lens
 from model.network.config import BOS_ID
-from model.network.hooks import record
+from model.network.hooks import record_outputs
 from model.translate import Translator
-
-from ... import toy
+from tests import toy
 
 SENTENCE = "the old dog sees a red cat here."
 
@@ -26,7 +25,7 @@ def real_log_probs(translator: Translator, source_ids: tuple[int, ...], target_i
 
 def test_the_last_layer_is_the_models_own_prediction(toy_translator: Translator) -> None:
     translation = toy_translator.translate(SENTENCE)
-    lens = logit_lens(toy_translator, translation)
+    lens = run_logit_lens(toy_translator, translation)
     real = real_log_probs(toy_translator, translation.source_ids, translation.target_ids)
     values, ids = real.topk(5)
     assert np.array_equal(lens.token_ids[-1], ids.numpy())
@@ -38,10 +37,10 @@ def test_the_last_layer_is_the_models_own_prediction(toy_translator: Translator)
 
 def test_earlier_layers_are_their_streams_through_norm_and_generator(toy_translator: Translator) -> None:
     model, translation = toy_translator.model, toy_translator.translate(SENTENCE)
-    lens = logit_lens(toy_translator, translation, count=3)
+    lens = run_logit_lens(toy_translator, translation, count=3)
     assert lens.places == ("embedding", "layer 1", "layer 2")
     path = "decoder.layers.0.after_feed_forward.stream"
-    with torch.inference_mode(), record(model, path) as streams:
+    with torch.inference_mode(), record_outputs(model, path) as streams:
         real_log_probs(toy_translator, translation.source_ids, translation.target_ids)
     with torch.inference_mode():
         by_hand = model.generator(model.decoder.final_norm(streams[path]))[0].log_softmax(-1)
@@ -54,8 +53,8 @@ def test_earlier_layers_are_their_streams_through_norm_and_generator(toy_transla
 
 def test_after_every_sublayer(toy_translator: Translator) -> None:
     translation = toy_translator.translate("a cat finds the tree.")
-    fine = logit_lens(toy_translator, translation, sublayers=True)
-    coarse = logit_lens(toy_translator, translation)
+    fine = run_logit_lens(toy_translator, translation, sublayers=True)
+    coarse = run_logit_lens(toy_translator, translation)
     parts = ("self-attention", "cross-attention", "feed-forward")
     assert fine.places == ("embedding", *(f"layer {layer} {part}" for layer in (1, 2) for part in parts))
     assert np.array_equal(fine.ranks[[0, 3, 6]], coarse.ranks)
@@ -64,7 +63,7 @@ def test_after_every_sublayer(toy_translator: Translator) -> None:
 
 def test_of_a_given_translation_the_written_token_need_not_be_the_best(toy_translator: Translator) -> None:
     given = toy_translator.force("a cat finds the tree.", "der Hund.")
-    lens = logit_lens(toy_translator, given)
+    lens = run_logit_lens(toy_translator, given)
     assert [step.rank for step in given.steps] == lens.ranks[-1].tolist()
     assert (lens.ranks[-1] > 1).any()
 
@@ -74,9 +73,9 @@ def test_every_norm_order(preset: dict[str, Any]) -> None:
     translator = Translator(toy.checkpoint(toy.random_model(**preset)))
     translation = translator.translate("a cat.", max_tokens=4)
     real = real_log_probs(translator, translation.source_ids, translation.target_ids)
-    assert np.array_equal(logit_lens(translator, translation).log_probs[-1], real.topk(5).values.numpy())
+    assert np.array_equal(run_logit_lens(translator, translation).log_probs[-1], real.topk(5).values.numpy())
 
 
 def test_nothing_is_left_on_the_model(toy_translator: Translator) -> None:
-    logit_lens(toy_translator, toy_translator.translate("a cat finds the tree."))
+    run_logit_lens(toy_translator, toy_translator.translate("a cat finds the tree."))
     assert not any(module._forward_hooks for module in toy_translator.model.modules())

@@ -8,24 +8,22 @@ import numpy as np
 import pytest
 import torch
 
-from model.behaviour.checks import examine
-from model.behaviour.network_parts import Padded, part_of
-from model.behaviour.outcomes import CHECKS
-from model.experiments.input_perturbation import perturb, run_checks
-from model.experiments.mask_trial import OF_KIND, MaskTrial, run_trial
-from model.masking.rule import RuleError
-from model.network.config import PAD_ID
-from model.network.presets import PRESETS, preset
+from model.experiments.mask_trial import MASKS_BY_KIND, MaskTrial, perturb_inputs, run_mask_trial, run_trial_tests
+from model.mask_tests.checks import run_mask_tests
+from model.mask_tests.outcomes import CHECKS
+from model.mask_tests.subjects import PaddedIds, make_part_subject
+from model.masks.rule import RuleError
+from model.network.config import PAD_ID, PRESETS, make_preset_config
 from model.network.transformer import Transformer
 from model.trace import Kind
 from model.translate import Translator
 
 SENTENCE = "the old dog sees a red house today."
-EVERY = [(kind, name) for kind, names in OF_KIND.items() for name in names]
+EVERY = [(kind, name) for kind, names in MASKS_BY_KIND.items() for name in names]
 
 
 def test_the_models_own_mask_is_no_change(toy_translator: Translator) -> None:
-    found = run_trial(toy_translator, SENTENCE, None, pads=3)
+    found = run_mask_trial(toy_translator, SENTENCE, None, pads=3)
     assert found.trial is found.own
     plain = toy_translator.translate(SENTENCE)
     assert found.own.ids == plain.target_ids
@@ -36,7 +34,7 @@ def test_the_models_own_mask_is_no_change(toy_translator: Translator) -> None:
 @pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_every_mask_changes_the_attention_it_is_of(toy_translator: Translator, kind: Kind, name: str) -> None:
     trial = MaskTrial(kind, name, width=2, key=1, rule="window 2 and padding")  # type: ignore[arg-type]
-    found = run_trial(toy_translator, SENTENCE, trial, pads=2)
+    found = run_mask_trial(toy_translator, SENTENCE, trial, pads=2)
     before, after = found.own.maps[kind], found.trial.maps[kind]
     assert np.abs(before.weights - after.weights).max() > 1e-3
     assert np.isfinite(after.weights).all()
@@ -45,34 +43,34 @@ def test_every_mask_changes_the_attention_it_is_of(toy_translator: Translator, k
 
 
 def test_a_hidden_word_gets_no_weight_and_no_output_depends_on_it_through_cross(toy_translator: Translator) -> None:
-    found = run_trial(toy_translator, SENTENCE, MaskTrial("cross", "one word hidden", key=2))
+    found = run_mask_trial(toy_translator, SENTENCE, MaskTrial("cross", "one word hidden", key=2))
     assert (found.trial.maps["cross"].weights[..., 2] == 0).all()
 
 
 def test_a_rule_that_cannot_be_read_is_said(toy_translator: Translator) -> None:
     with pytest.raises(RuleError):
-        run_trial(toy_translator, SENTENCE, MaskTrial("cross", "rule", rule="sideways"))
+        run_mask_trial(toy_translator, SENTENCE, MaskTrial("cross", "rule", rule="sideways"))
 
 
 def test_nothing_moves_that_may_not_and_all_moves_that_may(toy_translator: Translator) -> None:
-    found = run_trial(toy_translator, SENTENCE, None, pads=2)
-    own = perturb(toy_translator, found, None)
+    found = run_mask_trial(toy_translator, SENTENCE, None, pads=2)
+    own = perturb_inputs(toy_translator, found, None)
     assert ((own.change > 0) == own.allowed).all()
-    leaky = perturb(toy_translator, found, MaskTrial("decoder", "no causal mask"))
+    leaky = perturb_inputs(toy_translator, found, MaskTrial("decoder", "no causal mask"))
     sources = len(found.source_tokens)
     assert (leaky.change[0, sources + 1 :] > 0).all()
     assert (leaky.change[:, sources - 2 : sources] == 0).all()
-    pads = perturb(toy_translator, found, MaskTrial("cross", "no padding mask"))
+    pads = perturb_inputs(toy_translator, found, MaskTrial("cross", "no padding mask"))
     assert (pads.change[:, sources - 2 : sources] > 0).any()
 
 
 def test_the_checks_name_the_mask_tried(toy_translator: Translator) -> None:
-    found = run_trial(toy_translator, SENTENCE, None)
-    for kind in OF_KIND:
-        assert all(one.status != "fault" for one in run_checks(toy_translator, found, kind, None))
-    future = run_checks(toy_translator, found, "decoder", MaskTrial("decoder", "no causal mask"))
+    found = run_mask_trial(toy_translator, SENTENCE, None)
+    for kind in MASKS_BY_KIND:
+        assert all(one.status != "fault" for one in run_trial_tests(toy_translator, found, kind, None))
+    future = run_trial_tests(toy_translator, found, "decoder", MaskTrial("decoder", "no causal mask"))
     assert {one.code for one in future if one.status == "fault"} >= {"future-token", "gradient-reach", "cache"}
-    padding = run_checks(toy_translator, found, "encoder", MaskTrial("encoder", "no padding mask"))
+    padding = run_trial_tests(toy_translator, found, "encoder", MaskTrial("encoder", "no padding mask"))
     assert {one.code for one in padding if one.status == "fault"} >= {
         "padding-content",
         "padding-amount",
@@ -84,13 +82,13 @@ def test_others_are_not_disturbed(toy_translator: Translator) -> None:
     """One visitor breaks the masks while another translates with the same model."""
     expected = toy_translator.translate(SENTENCE)
     trial = MaskTrial("cross", "inverted")
-    broken = run_trial(toy_translator, SENTENCE, trial, pads=1).trial.ids
+    broken = run_mask_trial(toy_translator, SENTENCE, trial, pads=1).trial.ids
     wrong: list[str] = []
     stop = threading.Event()
 
     def breaking() -> None:
         while not stop.is_set():
-            if run_trial(toy_translator, SENTENCE, trial, pads=1).trial.ids != broken:
+            if run_mask_trial(toy_translator, SENTENCE, trial, pads=1).trial.ids != broken:
                 wrong.append("broken")
 
     other = threading.Thread(target=breaking)
@@ -109,14 +107,14 @@ def test_others_are_not_disturbed(toy_translator: Translator) -> None:
 def test_every_preset_passes_all_that_applies(name: str) -> None:
     torch.manual_seed(0)
     sizes = {"d_model": 32, "heads": 4, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 64, "max_length": 64}
-    model = Transformer(preset(name, vocab_size=60, target_vocab_size=60, **sizes)).eval()
+    model = Transformer(make_preset_config(name, vocab_size=60, target_vocab_size=60, **sizes)).eval()
     source, target = torch.randint(5, 50, (2, 7)), torch.randint(5, 50, (2, 6))
     source[1, 5:], target[1, 4:] = PAD_ID, PAD_ID
     applies = {"encoder": "B2 B3 B4 B5 B6 B8", "decoder": "B1 B2 B3 B4 B5 B6 B7", "cross": "B2 B4 B6"}
-    padded = Padded(source, source != PAD_ID), Padded(target, target != PAD_ID)
-    for kind in OF_KIND:
-        one = part_of(model, kind, *padded)
-        found = {outcome.check.number: outcome.status for outcome in examine(one)}
+    padded = PaddedIds(source, source != PAD_ID), PaddedIds(target, target != PAD_ID)
+    for kind in MASKS_BY_KIND:
+        one = make_part_subject(model, kind, *padded)
+        found = {outcome.check.number: outcome.status for outcome in run_mask_tests(one)}
         numbers = applies[kind].split()
         expected = {check.number: "pass" if check.number in numbers else "not applicable" for check in CHECKS}
         assert found == expected, kind

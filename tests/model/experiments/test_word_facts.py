@@ -8,20 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.experiments.ablation import force_changed
-from model.experiments.logit_lens import Lens
-from model.experiments.word_facts import WordFacts, word_facts
-from model.interventions.changes import Change, parse
+from model.experiments.ablation import WordFacts, force_with_changes, read_word_facts
+from model.experiments.lens import LogitLens
+from model.interventions.changes import ModelChange, parse_changes
 from model.translate import Translator
 
 SENTENCE = "the old dog sees a red cat here."
 
 
-def lens_of(ranks: list[list[int]]) -> Lens:
+def lens_of(ranks: list[list[int]]) -> LogitLens:
     """A lens whose written tokens have these ranks, a row a place."""
     empty = np.zeros((len(ranks), len(ranks[0]), 1))
     places = ("embedding", *(f"layer {layer}" for layer in range(1, len(ranks))))
-    return Lens(places, (), empty, empty, ("x",) * len(ranks[0]), np.array(ranks), np.zeros(np.shape(ranks)))
+    return LogitLens(places, (), empty, empty, ("x",) * len(ranks[0]), np.array(ranks), np.zeros(np.shape(ranks)))
 
 
 def test_a_token_is_decided_where_it_stays_the_most_probable() -> None:
@@ -43,12 +42,14 @@ def test_the_pieces_of_a_word_are_added_up() -> None:
     assert [one.share for one in found] == pytest.approx([0.5, 0.25, 0.15, 0.1])
 
 
-@pytest.mark.parametrize("changes", [(), parse("cross.1.2:off, decoder.2.1:uniform")], ids=["as it is", "changed"])
-def test_attention_counts_by_what_it_adds(toy_translator: Translator, changes: tuple[Change, ...]) -> None:
+@pytest.mark.parametrize(
+    "changes", [(), parse_changes("cross.1.2:off, decoder.2.1:uniform")], ids=["as it is", "changed"]
+)
+def test_attention_counts_by_what_it_adds(toy_translator: Translator, changes: tuple[ModelChange, ...]) -> None:
     """Kobayashi et al. (2020), in loops: the norm of weight * value W_O, of every head by itself."""
     ids = toy_translator.translate(SENTENCE).target_ids
-    facts = word_facts(toy_translator, SENTENCE, ids, changes)
-    cross = force_changed(toy_translator, SENTENCE, ids, changes, tensors=("v",)).trace.cross
+    facts = read_word_facts(toy_translator, SENTENCE, ids, changes)
+    cross = force_with_changes(toy_translator, SENTENCE, ids, changes, tensors=("v",)).trace.cross
     assert cross is not None
     heads = []
     for layer in range(cross.layers):
@@ -68,7 +69,7 @@ def test_attention_counts_by_what_it_adds(toy_translator: Translator, changes: t
 def test_the_lens_is_that_of_the_changed_model(toy_translator: Translator) -> None:
     ids = toy_translator.translate(SENTENCE).target_ids
     plain, changed = (
-        word_facts(toy_translator, SENTENCE, ids, changes).lens for changes in ((), parse("cross.1.1:off"))
+        read_word_facts(toy_translator, SENTENCE, ids, changes).lens for changes in ((), parse_changes("cross.1.1:off"))
     )
     assert plain.places == changed.places
     assert not np.allclose(plain.target_log_probs, changed.target_log_probs)

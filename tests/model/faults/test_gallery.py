@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.diagnosis import FAULTS
-from model.faults import field_pairs
-from model.faults.exhibits import Side, run, sources
-from model.faults.gallery import EXHIBITS
+from model.gallery import more_pairs
+from model.gallery.gallery import EXHIBITS, ExhibitSide, read_function_sources, run_exhibit
+from model.masks.catalogue import FAULTS
 
 
 def test_every_fault_of_the_catalogue_is_shown() -> None:
@@ -20,7 +19,7 @@ def test_every_fault_of_the_catalogue_is_shown() -> None:
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_the_broken_side_is_named_and_the_fixed_side_is_sound(
-    name: str, exhibit: Callable[[str], tuple[Side, Side]]
+    name: str, exhibit: Callable[[str], tuple[ExhibitSide, ExhibitSide]]
 ) -> None:
     entry = EXHIBITS[name]
     broken, fixed = exhibit(name)
@@ -40,13 +39,13 @@ def test_running_an_entry_leaves_chance_as_it_was() -> None:
     expected = torch.rand(3)
     for name in ("dropout-on", "observer"):
         torch.manual_seed(5)
-        run(EXHIBITS[name])
+        run_exhibit(EXHIBITS[name])
         assert torch.equal(torch.rand(3), expected)
 
 
 def test_the_source_shown_is_complete() -> None:
-    code, helpers = sources(field_pairs.left_pads_fixed)
+    code, helpers = read_function_sources(more_pairs.left_pads_fixed)
     assert code.startswith("def left_pads_fixed(")
     assert "def three_layers(" in helpers
     assert "def masked_softmax(" in helpers
-    assert "noqa" not in sources(field_pairs.return_in_loop_broken)[0]
+    assert "noqa" not in read_function_sources(more_pairs.return_in_loop_broken)[0]

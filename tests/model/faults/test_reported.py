@@ -7,10 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from model.diagnosis import FAULTS
-from model.faults.exhibits import run
-from model.faults.gallery import EXHIBITS
-from model.faults.reported.reports import REPORTS
+from model.gallery.gallery import EXHIBITS, run_exhibit
+from model.gallery.reported_padding import REPORTS
+from model.masks.catalogue import FAULTS
 
 
 def test_there_are_many_reports_each_with_its_place_and_a_name_of_its_own() -> None:
@@ -26,7 +25,7 @@ def test_there_are_many_reports_each_with_its_place_and_a_name_of_its_own() -> N
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_broken_program_is_named_and_the_fixed_one_is_sound(name: str) -> None:
     report = REPORTS[name]
-    broken, fixed = run(report.exhibit)
+    broken, fixed = run_exhibit(report.exhibit)
     assert broken.codes[0] == (report.tests[0] if report.subject else report.code)
     assert fixed.codes == ()
     assert not fixed.error

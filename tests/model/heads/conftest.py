@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from model.atlas.build import build
-from model.atlas.corpus import Corpus
-from model.heads.atlas import Atlas, open_atlas
+from model.atlas.build import Corpus, build_atlas
+from model.atlas.query import Atlas, open_atlas
 from model.translate import Translator
 from tests import toy
 
@@ -17,5 +16,5 @@ def atlas(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactory) 
     for name, side in (("a.en", 0), ("a.de", 1)):
         text = "".join(f"{pair[side]}\n" for pair in toy.sentences(30, seed=5))
         (folder / name).write_text(text, encoding="utf-8")
-    build(toy_translator, Corpus.read(folder / "a.en", folder / "a.de", 20), folder / "out")
+    build_atlas(toy_translator, Corpus.read(folder / "a.en", folder / "a.de", 20), folder / "out")
     return open_atlas(folder / "out", toy_translator.name, toy_translator.checkpoint.hash)

@@ -12,14 +12,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.atlas.build import build
-from model.atlas.corpus import Corpus
-from model.atlas.folder import ATLAS
-from model.atlas.places import NAMES, Place
-from model.capture.sites import attention_sites
-from model.checkpoint.load import FOLDER, load_checkpoint
-from model.heads.atlas import Atlas, open_atlas
-from model.heads.labels import LEAST, best_place, label_of
+from model.atlas.build import Corpus, build_atlas
+from model.atlas.files import ATLAS_FOLDER
+from model.atlas.forward import PLACE_NAMES, Place
+from model.atlas.query import LEAST_AGREEMENT, Atlas, find_best_place, label_head, open_atlas
+from model.capture.attention import find_attention_sites
+from model.checkpoint.load import CHECKPOINTS_FOLDER, load_checkpoint
 from model.network.hooks import OutputHook, hook_outputs
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
@@ -70,7 +68,7 @@ def planted(model: Transformer, heads: dict[Head, Place], tokenizer: Tokenizer) 
         return encode(source, mask)
 
     model.encode = remembered  # type: ignore[method-assign]
-    sites = [site for site in attention_sites(model) if site.kind == "encoder"]
+    sites = [site for site in find_attention_sites(model) if site.kind == "encoder"]
     with hook_outputs({site.module.get_submodule("scores"): scores(site.layer) for site in sites}):
         yield
 
@@ -92,7 +90,7 @@ def test_every_planted_head_is_found_and_no_random_one_is_labelled(tmp_path: Pat
         translator = Translator(toy.checkpoint(model))
         folder = tmp_path / str(seed)
         with planted(model, heads, translator.tokenizer):
-            build(translator, corpus, folder, costs=False)
+            build_atlas(translator, corpus, folder, costs=False)
         atlas = open_atlas(folder, translator.name, translator.checkpoint.hash)
         labels = {head: atlas.label(head).place for head in atlas.names}
         assert {head: place for head, place in labels.items() if place} == heads, seed
@@ -102,12 +100,12 @@ def test_a_label_needs_more_than_chance_and_more_than_few_rows() -> None:
     def row(share: float, even: float, has: float) -> pd.Series:
         return pd.Series({"punctuation_rows": share, "punctuation_even": even, "punctuation_has": has})
 
-    assert label_of(row(0.87, 0.0, 1.0), 500).text == f"{NAMES['punctuation']}: 87% of rows"
-    assert label_of(row(0.87, 0.0, 0.5), 500).text == f"{NAMES['punctuation']}: 87% of rows that have it"
-    assert label_of(row(0.87, 0.8, 1.0), 500).text == "mixed"
-    assert label_of(row(0.87, 0.0, 0.1), 500).text == "mixed"
-    assert label_of(row(0.53, 0.0, 1.0), 100).text == "mixed"
-    assert label_of(row(0.53, 0.0, 1.0), 10_000).place == "punctuation"
+    assert label_head(row(0.87, 0.0, 1.0), 500).text == f"{PLACE_NAMES['punctuation']}: 87% of rows"
+    assert label_head(row(0.87, 0.0, 0.5), 500).text == f"{PLACE_NAMES['punctuation']}: 87% of rows that have it"
+    assert label_head(row(0.87, 0.8, 1.0), 500).text == "mixed"
+    assert label_head(row(0.87, 0.0, 0.1), 500).text == "mixed"
+    assert label_head(row(0.53, 0.0, 1.0), 100).text == "mixed"
+    assert label_head(row(0.53, 0.0, 1.0), 10_000).place == "punctuation"
 
 
 def agreement(atlas: Atlas) -> tuple[int, int]:
@@ -116,18 +114,18 @@ def agreement(atlas: Atlas) -> tuple[int, int]:
     same = labelled = 0
     for own, other in (halves, halves[::-1]):
         for at in range(len(own)):
-            label = label_of(own.iloc[at], atlas.manifest.sentences // 2)
+            label = label_head(own.iloc[at], atlas.manifest.sentences // 2)
             if label.place:
-                against = best_place(other.iloc[at])
+                against = find_best_place(other.iloc[at])
                 labelled += 1
-                same += against.place == label.place and against.agreement >= LEAST
+                same += against.place == label.place and against.agreement >= LEAST_AGREEMENT
     return labelled, same
 
 
 def test_labels_of_one_half_are_those_of_the_other() -> None:
     """Of all released models together."""
     found = {}
-    for path in sorted(FOLDER.glob(f"*/{ATLAS}")):
+    for path in sorted(CHECKPOINTS_FOLDER.glob(f"*/{ATLAS_FOLDER}")):
         checkpoint = load_checkpoint(path.parent.name)
         found[checkpoint.name] = agreement(open_atlas(path, checkpoint.name, checkpoint.hash))
     labelled, same = (sum(column) for column in zip(*found.values(), strict=True))
@@ -135,7 +133,9 @@ def test_labels_of_one_half_are_those_of_the_other() -> None:
     assert same >= 0.95 * labelled, found
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob(f"*/{ATLAS}")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted(CHECKPOINTS_FOLDER.glob(f"*/{ATLAS_FOLDER}")), ids=lambda path: path.parent.name
+)
 def test_released_atlases_are_small_and_say_whose_text_they_hold(path: Path) -> None:
     checkpoint = load_checkpoint(path.parent.name)
     atlas = open_atlas(path, checkpoint.name, checkpoint.hash)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from model.atlas import projection
+from model.atlas.projection import ProjectionSpace, align_queries_and_keys, project_to_principal_plane, project_tokens
+from model.atlas.query import Atlas
 from model.capture.attention import capture_attention
-from model.heads import projection
-from model.heads.atlas import Atlas
-from model.heads.projection import Space, principal_plane, project, together
 from model.network.autoregressive import shift_right
 from model.trace import KINDS, Kind
 from model.translate import Translator
@@ -17,7 +17,7 @@ from model.translate import Translator
 
 def test_the_plane_is_that_of_the_singular_vectors() -> None:
     vectors = np.random.default_rng(0).normal(size=(50, 7)) * np.arange(1, 8) + 3
-    plane, shares = principal_plane(vectors)
+    plane, shares = project_to_principal_plane(vectors)
     centred = vectors - vectors.mean(0)
     _, values, directions = np.linalg.svd(centred, full_matrices=False)
     for at in range(2):
@@ -28,7 +28,7 @@ def test_the_plane_is_that_of_the_singular_vectors() -> None:
     for one, other in ((0, 1), (3, 40)):  # What is far apart in the plane is far apart.
         apart = np.linalg.norm(vectors[one] - vectors[other])
         assert np.linalg.norm(plane[one] - plane[other]) <= apart + 1e-9
-    plane, shares = principal_plane(np.ones((3, 4)))
+    plane, shares = project_to_principal_plane(np.ones((3, 4)))
     assert not plane.any()
     assert shares == (0.0, 0.0)
 
@@ -37,17 +37,18 @@ def test_one_centre_and_one_length_change_no_weight() -> None:
     random = np.random.default_rng(1)
     queries, keys = random.normal(size=(6, 5)) * 3 + 1, random.normal(size=(9, 5)) - 2
     weights = [
-        torch.softmax(torch.from_numpy(q @ k.T), -1).numpy() for q, k in ((queries, keys), together(queries, keys))
+        torch.softmax(torch.from_numpy(q @ k.T), -1).numpy()
+        for q, k in ((queries, keys), align_queries_and_keys(queries, keys))
     ]
     np.testing.assert_allclose(weights[0], weights[1], atol=1e-12)
-    lengths = [np.linalg.norm(one, axis=1).mean() for one in together(queries, keys)]
+    lengths = [np.linalg.norm(one, axis=1).mean() for one in align_queries_and_keys(queries, keys)]
     assert lengths[0] == pytest.approx(lengths[1])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_queries_and_keys_are_those_of_single_sentences(atlas: Atlas, toy_translator: Translator, kind: Kind) -> None:
     head = (kind, 1, 0)
-    found = project(toy_translator, atlas, "queries and keys", head)
+    found = project_tokens(toy_translator, atlas, "queries and keys", head)
     queries, keys = [], []
     pieces: dict[str, list[str]] = {"query": [], "key": []}
     for line in found.tokens["sentence"].unique():
@@ -61,15 +62,17 @@ def test_queries_and_keys_are_those_of_single_sentences(atlas: Atlas, toy_transl
         names = {"encoder": (source, source), "decoder": (("<s>", *target[:-1]),) * 2, "cross": (target, source)}
         for role, side in zip(pieces, names[kind], strict=True):
             pieces[role] += side
-    moved = np.concatenate(together(np.concatenate(queries).astype(float), np.concatenate(keys).astype(float)))
-    np.testing.assert_allclose(found.tokens[["x", "y"]], principal_plane(moved)[0], atol=1e-3)
+    moved = np.concatenate(
+        align_queries_and_keys(np.concatenate(queries).astype(float), np.concatenate(keys).astype(float))
+    )
+    np.testing.assert_allclose(found.tokens[["x", "y"]], project_to_principal_plane(moved)[0], atol=1e-3)
     assert found.tokens["piece"].tolist() == [*pieces["query"], *pieces["key"]]
     assert found.lines == found.sentences == atlas.manifest.sentences
 
 
 @pytest.mark.parametrize("space", ["encoder outputs", "token embeddings"])
-def test_what_each_token_is(atlas: Atlas, toy_translator: Translator, space: Space) -> None:
-    found = project(toy_translator, atlas, space, atlas.names[0])
+def test_what_each_token_is(atlas: Atlas, toy_translator: Translator, space: ProjectionSpace) -> None:
+    found = project_tokens(toy_translator, atlas, space, atlas.names[0])
     assert found.width == toy_translator.model.config.d_model
     for row in found.tokens.to_dict("records"):
         assert found.sides[row["sentence"], row["text"]][row["place"]] == row["piece"]
@@ -77,18 +80,18 @@ def test_what_each_token_is(atlas: Atlas, toy_translator: Translator, space: Spa
         assert found.tokens["piece"].is_unique
         weights = toy_translator.model.source_embedding.table.weight.detach().double().numpy()
         ids = [_id(toy_translator, piece) for piece in found.tokens["piece"]]
-        np.testing.assert_allclose(found.tokens[["x", "y"]], principal_plane(weights[ids])[0], atol=1e-6)
+        np.testing.assert_allclose(found.tokens[["x", "y"]], project_to_principal_plane(weights[ids])[0], atol=1e-6)
 
 
 def test_sentences_with_the_word_come_first(
     atlas: Atlas, toy_translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everything = project(toy_translator, atlas, "encoder outputs", atlas.names[0]).tokens
+    everything = project_tokens(toy_translator, atlas, "encoder outputs", atlas.names[0]).tokens
     rare = str(everything.groupby("word")["sentence"].nunique().idxmin())
     own = set(everything[everything["word"] == rare]["sentence"])
-    monkeypatch.setattr(projection, "TOKENS", 60)
+    monkeypatch.setattr(projection, "MAX_TOKENS", 60)
     for word in (rare, rare.upper()):
-        found = project(toy_translator, atlas, "encoder outputs", atlas.names[0], word)
+        found = project_tokens(toy_translator, atlas, "encoder outputs", atlas.names[0], word)
         assert own <= set(found.tokens["sentence"])
         assert found.sentences < found.lines == atlas.manifest.sentences
         assert sum(len(found.sides[line, side]) for line, side in found.sides if side != "target in") <= 60

@@ -10,24 +10,35 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from model.checkpoint.files import FOLDER, folder_of, read_facts
-from model.heads.atlas import Atlas, AtlasError, open_atlas, released_atlas
-from model.heads.pruning import check_order, cost_order, log_prob, points, prune, random_order, translations
-from model.heads.pruning_curves import FILE, Pruning, PruningError, read_pruning
-from model.interventions.apply import intervening
-from model.interventions.changes import parse
+from model.atlas.files import AtlasError
+from model.atlas.pruning import (
+    PRUNING_FILE,
+    Pruning,
+    PruningError,
+    check_pruning_order,
+    choose_head_counts,
+    log_prob_without_heads,
+    measure_pruning,
+    order_heads_by_cost,
+    read_pruning,
+    shuffle_heads,
+    translate_without_heads,
+)
+from model.atlas.query import Atlas, open_atlas, released_atlas_folder
+from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
+from model.interventions.apply import apply_changes
+from model.interventions.changes import parse_changes
 from model.trace import Head
 from model.translate import Translator
-
-from ... import toy
+from tests import toy
 
 PAIRS = toy.sentences(6, seed=9)
 
 
 @pytest.fixture(scope="module")
 def pruning(toy_translator: Translator, atlas: Atlas) -> Pruning:
-    order = cost_order(atlas)
-    return prune(toy_translator, PAIRS, order, source="a.en", first_line=4, random_orders=2, count=4)
+    order = order_heads_by_cost(atlas)
+    return measure_pruning(toy_translator, PAIRS, order, source="a.en", first_line=4, random_orders=2, count=4)
 
 
 def changes_of(heads: frozenset[Head]) -> str:
@@ -37,30 +48,30 @@ def changes_of(heads: frozenset[Head]) -> str:
 def test_rows_of_a_batch_translate_as_the_model_with_its_heads_switched_off(
     toy_translator: Translator, atlas: Atlas
 ) -> None:
-    order = cost_order(atlas)
+    order = order_heads_by_cost(atlas)
     removed = [frozenset(order[:count]) for count in (0, 1, 5, 12)]
     sources = [source for source, _ in PAIRS]
-    found = translations(toy_translator, sources, removed)
+    found = translate_without_heads(toy_translator, sources, removed)
     for heads, texts in zip(removed, found, strict=True):
-        with intervening(toy_translator.model, parse(changes_of(heads))):
+        with apply_changes(toy_translator.model, parse_changes(changes_of(heads))):
             assert texts == [toy_translator.translate(source, capture=False).text for source in sources]
             steps = [toy_translator.force(source, target, capture=False).steps for source, target in PAIRS]
         log_probs = [step.log_prob for one in steps for step in one]
         expected = sum(log_probs) / len(log_probs)
-        assert log_prob(toy_translator, PAIRS, heads) == pytest.approx(expected, abs=1e-5)
+        assert log_prob_without_heads(toy_translator, PAIRS, heads) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_order_of_costs_is_that_of_the_atlas_and_chance_does_not_depend_on_it(atlas: Atlas) -> None:
-    order = cost_order(atlas)
+    order = order_heads_by_cost(atlas)
     costs = [float(atlas.row(head)["cost"]) for head in order]
     assert costs == sorted(costs)
     assert sorted(order) == sorted(atlas.names)
-    assert random_order(order, 3) == random_order(order[::-1], 3) != random_order(order, 4)
-    assert points(96, 13) == tuple(range(96, -1, -8))
-    assert points(3, 13) == (3, 2, 1, 0)
+    assert shuffle_heads(order, 3) == shuffle_heads(order[::-1], 3) != shuffle_heads(order, 4)
+    assert choose_head_counts(96, 13) == tuple(range(96, -1, -8))
+    assert choose_head_counts(3, 13) == (3, 2, 1, 0)
     without = Atlas(atlas.folder, atlas.manifest, atlas.heads.drop(columns="cost"), atlas.halves)
     with pytest.raises(AtlasError, match="has no costs"):
-        cost_order(without)
+        order_heads_by_cost(without)
 
 
 def test_every_course_begins_with_the_whole_model_and_is_scored_by_sacrebleu(
@@ -74,10 +85,10 @@ def test_every_course_begins_with_the_whole_model_and_is_scored_by_sacrebleu(
         assert course.bleu[0] == pruning.by_cost.bleu[0]
         assert course.bleu[-1] == pruning.by_cost.bleu[-1]
         assert course.log_prob[-1] == pruning.by_cost.log_prob[-1]
-    assert pruning.removed(0) == frozenset()
-    assert pruning.removed(1) == frozenset(pruning.order[:4])
-    assert pruning.fewest_with(0.9, [10.0, 9.5, 8.0, 9.9]) == 8
-    assert pruning.fewest_with(0.9, [10.0, 8.0, 9.5, 9.9]) == 12
+    assert pruning.removed_heads(0) == frozenset()
+    assert pruning.removed_heads(1) == frozenset(pruning.order[:4])
+    assert pruning.fewest_heads_keeping(0.9, [10.0, 9.5, 8.0, 9.9]) == 8
+    assert pruning.fewest_heads_keeping(0.9, [10.0, 8.0, 9.5, 9.9]) == 12
 
 
 def test_what_is_kept_is_read_back_and_nothing_else_is(pruning: Pruning, tmp_path: Path) -> None:
@@ -86,30 +97,30 @@ def test_what_is_kept_is_read_back_and_nothing_else_is(pruning: Pruning, tmp_pat
     assert read_pruning(tmp_path, *own) == pruning
     with pytest.raises(PruningError, match="the model here is other with 000"):
         read_pruning(tmp_path, "other", "000")
-    kept = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    kept = json.loads((tmp_path / PRUNING_FILE).read_text(encoding="utf-8"))
     damages: tuple[dict[str, object], ...] = ({"left": [12, 8]}, {"by_cost": {"bleu": []}}, {"order": 7}, {"more": 1})
     for damage in damages:
-        (tmp_path / FILE).write_text(json.dumps(kept | damage))
+        (tmp_path / PRUNING_FILE).write_text(json.dumps(kept | damage))
         with pytest.raises(PruningError, match="is damaged"):
             read_pruning(tmp_path, *own)
     with pytest.raises(PruningError, match="python -m model prune"):
         read_pruning(tmp_path / "nowhere", *own)
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{PRUNING_FILE}")))
 def test_a_released_measurement_is_of_the_released_model(name: str) -> None:
-    weights = read_facts(folder_of(name))["sha256"]["model.safetensors"][:12]
-    found = read_pruning(folder_of(name), name, weights)
+    weights = read_facts(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
+    found = read_pruning(find_checkpoint_folder(name), name, weights)
     assert found.by_cost.bleu[0] > found.by_cost.bleu[-1]
     assert {one.bleu[0] for one in found.random} == {found.by_cost.bleu[0]}
-    check_order(found, open_atlas(released_atlas(name), name, weights))
-    said = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    check_pruning_order(found, open_atlas(released_atlas_folder(name), name, weights))
+    said = " ".join((CHECKPOINTS_FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
     assert f"each measured on {found.sentences} sentences" in said
 
 
 def test_a_measurement_names_its_sentences_and_is_refused_beside_other_costs(pruning: Pruning, atlas: Atlas) -> None:
     lines = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
     assert pruning.pairs_sha256 == hashlib.sha256(lines.encode()).hexdigest()
-    check_order(pruning, atlas)
+    check_pruning_order(pruning, atlas)
     with pytest.raises(PruningError, match="in the order of other costs"):
-        check_order(dataclasses.replace(pruning, order=pruning.order[::-1]), atlas)
+        check_pruning_order(dataclasses.replace(pruning, order=pruning.order[::-1]), atlas)

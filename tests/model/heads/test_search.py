@@ -16,18 +16,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.__main__ import main
-from model.atlas.folder import LINKS, AtlasError
-from model.heads import database
-from model.heads.atlas import Atlas, open_atlas
-from model.heads.database import query
-from model.heads.question import Question, QuestionError, Token, read_question
-from model.heads.rows import costliest, rows_of, shown_rows, tag_pairs
-from model.heads.search import examples, search
-from model.text.tags import TAGS
+from model.atlas import query
+from model.atlas.files import LINKS_TABLE, AtlasError
+from model.atlas.query import (
+    Atlas,
+    Question,
+    QuestionError,
+    TokenCondition,
+    find_costliest_sentences,
+    find_examples,
+    load_rows,
+    load_tag_pairs,
+    open_atlas,
+    read_question,
+    run_query,
+    sample_rows,
+    search_atlas,
+)
+from model.text.language import WORD_TAGS
 from model.trace import KINDS, Head
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=12).filter(str.strip)
-TOKENS = st.builds(Token, st.just("") | TEXT, st.just("") | TEXT, st.sampled_from(TAGS))
+TOKENS = st.builds(TokenCondition, st.just("") | TEXT, st.just("") | TEXT, st.sampled_from(WORD_TAGS))
 QUESTIONS = st.builds(
     Question,
     TOKENS,
@@ -70,7 +80,7 @@ def test_what_cannot_be_read_is_said(typed: str, said: str) -> None:
 def expected(links: pd.DataFrame, question: Question) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The links that begin as asked, and those of them that end so, by a plain reading."""
 
-    def fits(row: pd.Series, end: str, token: Token) -> bool:
+    def fits(row: pd.Series, end: str, token: TokenCondition) -> bool:
         word = row[f"{end}_word"]
         same = not token.word or word.lower() == token.word.lower()
         found = not token.pattern or re.search(token.pattern, word)
@@ -95,11 +105,11 @@ def expected(links: pd.DataFrame, question: Question) -> tuple[pd.DataFrame, pd.
     ],
 )
 def test_counts_are_those_of_a_plain_reading(atlas: Atlas, typed: str) -> None:
-    question, links = read_question(typed), pd.read_parquet(atlas.folder / LINKS)
+    question, links = read_question(typed), pd.read_parquet(atlas.folder / LINKS_TABLE)
     begins, ends = expected(links, question)
-    found = search(atlas, question, least=1)
+    found = search_atlas(atlas, question, least=1)
     assert (found.hits, found.links) == (len(ends), len(begins))
-    assert len(examples(atlas, question, 10_000)) == len(ends)
+    assert len(find_examples(atlas, question, 10_000)) == len(ends)
     for one in found.heads.to_dict("records"):
         of_map = [part[part["map"] == one["map"]] for part in (ends, begins)]
         own = [len(part[(part["layer"] == one["layer"]) & (part["head"] == one["head"])]) for part in of_map]
@@ -109,14 +119,14 @@ def test_counts_are_those_of_a_plain_reading(atlas: Atlas, typed: str) -> None:
 
 
 def test_one_head_keeps_its_lift_over_the_map(atlas: Atlas) -> None:
-    every = search(atlas, read_question("pos=NOUN -> pos=DET map=encoder"), least=1).heads
-    alone = search(atlas, read_question("pos=NOUN -> pos=DET map=encoder head=2.1"), least=1)
+    every = search_atlas(atlas, read_question("pos=NOUN -> pos=DET map=encoder"), least=1).heads
+    alone = search_atlas(atlas, read_question("pos=NOUN -> pos=DET map=encoder head=2.1"), least=1)
     chosen = every[(every["layer"] == 1) & (every["head"] == 0)].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone.heads, chosen)
     with pytest.raises(AtlasError, match=r"has no encoder 9\.1"):
-        search(atlas, read_question(" -> map=encoder head=9.1"))
+        search_atlas(atlas, read_question(" -> map=encoder head=9.1"))
     with pytest.raises(QuestionError, match=r"cannot be read: missing"):
-        search(atlas, read_question("word~un( -> "))
+        search_atlas(atlas, read_question("word~un( -> "))
 
 
 def test_a_query_reads_its_atlas_alone_and_ends_in_time(
@@ -124,41 +134,43 @@ def test_a_query_reads_its_atlas_alone_and_ends_in_time(
 ) -> None:
     (tmp_path / "secret.csv").write_text("a\n1\n", encoding="utf-8")
     with pytest.raises(Exception, match="disabled"):
-        query(atlas.folder, LINKS, f"SELECT * FROM '{tmp_path}/secret.csv', {{table}}")
+        run_query(atlas.folder, LINKS_TABLE, f"SELECT * FROM '{tmp_path}/secret.csv', {{table}}")
     endless = "SELECT count(*) FROM {table} a, {table_2} b".replace("{table_2}", "range(1000000000000) ")
     began, others = time.monotonic(), []
 
     def quick() -> None:
-        others.append(len(query(atlas.folder, LINKS, "FROM {table} SELECT 1 LIMIT 1")))
+        others.append(len(run_query(atlas.folder, LINKS_TABLE, "FROM {table} SELECT 1 LIMIT 1")))
 
     beside = threading.Timer(0.2, quick)
     beside.start()
     with pytest.raises(AtlasError, match="took more than"):
-        query(atlas.folder, LINKS, endless, seconds=1)
+        run_query(atlas.folder, LINKS_TABLE, endless, seconds=1)
     beside.join()
     assert time.monotonic() - began < 20
     assert others == [1]
-    monkeypatch.setattr(database, "MEMORY", "12MB")
+    monkeypatch.setattr(query, "MEMORY_LIMIT", "12MB")
     with pytest.raises(AtlasError, match="too much memory"):
-        query(atlas.folder, LINKS, "SELECT list(a) FROM {table}, range(300) a ORDER BY 1")
+        run_query(atlas.folder, LINKS_TABLE, "SELECT list(a) FROM {table}, range(300) a ORDER BY 1")
 
 
 def test_a_damaged_file_is_named(atlas: Atlas, tmp_path: Path) -> None:
     shutil.copytree(atlas.folder, tmp_path / "copy")
-    links = tmp_path / "copy" / LINKS / "0000.parquet"
+    links = tmp_path / "copy" / LINKS_TABLE / "0000.parquet"
     data = bytearray(links.read_bytes())
     data[200:-4000] = bytes(len(data[200:-4000]))
     links.write_bytes(data)
     with pytest.raises(AtlasError, match=r"links/0000\.parquet is damaged"):
-        search(open_atlas(tmp_path / "copy", "toy", atlas.manifest.plan.model_hash), read_question("pos=NOUN -> "))
+        search_atlas(
+            open_atlas(tmp_path / "copy", "toy", atlas.manifest.plan.model_hash), read_question("pos=NOUN -> ")
+        )
 
 
 def test_rows_are_of_three_tenths_and_costs_are_the_highest(atlas: Atlas) -> None:
     head: Head = ("cross", 1, 0)
-    links = pd.read_parquet(atlas.folder / LINKS)
+    links = pd.read_parquet(atlas.folder / LINKS_TABLE)
     own = links[(links["map"] == "cross") & (links["layer"] == 1) & (links["head"] == 0)]
     tops = own.groupby(["sentence", "query"])["weight"].max().sort_values()
-    found = rows_of(atlas, head, each=5)
+    found = sample_rows(atlas, head, each=5)
     tenth = len(tops) / 10
     for name, low in (("bottom", 0), ("middle", 4), ("top", 9)):
         assert len(found[name]) == 5
@@ -167,17 +179,17 @@ def test_rows_are_of_three_tenths_and_costs_are_the_highest(atlas: Atlas) -> Non
             assert least <= row.weights.max() <= most
             expected_weights = own[(own["sentence"] == row.sentence) & (own["query"] == row.query)]
             assert {at for at, weight in enumerate(row.weights) if weight} == set(expected_weights["key"])
-    (row,) = shown_rows(atlas, [(head, found["top"][0].sentence, found["top"][0].query)])
+    (row,) = load_rows(atlas, [(head, found["top"][0].sentence, found["top"][0].query)])
     assert row.keys == found["top"][0].keys
     costs = pd.read_parquet(atlas.folder / "costs.parquet")
     mine = costs[(costs["map"] == "cross") & (costs["layer"] == 1) & (costs["head"] == 0)]
-    assert costliest(atlas, head, 3)["cost"].tolist() == mine["cost"].nlargest(3).tolist()
+    assert find_costliest_sentences(atlas, head, 3)["cost"].tolist() == mine["cost"].nlargest(3).tolist()
     assert mine["cost"].sum() / mine["tokens"].sum() == pytest.approx(atlas.row(head)["cost"], abs=1e-3)
     assert atlas.row(head)["cost_low"] <= atlas.row(head)["cost"] <= atlas.row(head)["cost_high"]
-    shares = tag_pairs(atlas, head)
+    shares = load_tag_pairs(atlas, head)
     assert (shares["lift"] * shares["even"]).tolist() == pytest.approx(shares["share"].tolist())
-    assert len(atlas.most_like(head)) == 3
-    assert head not in dict(atlas.most_like(head))
+    assert len(atlas.nearest_heads(head)) == 3
+    assert head not in dict(atlas.nearest_heads(head))
 
 
 def test_the_command_line_says_the_same(atlas: Atlas, toy_checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +197,7 @@ def test_the_command_line_says_the_same(atlas: Atlas, toy_checkpoint: Path, caps
     asked = "pos=NOUN -> pos=DET distance=-1"
     assert main([*given_atlas, "--find", asked, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    found = search(atlas, read_question(asked))
+    found = search_atlas(atlas, read_question(asked))
     assert (answer["hits"], answer["sentence"]) == (found.hits, found.sentence)
     assert main([*given_atlas, "--measures", "--json"]) == 0
     heads = json.loads(capsys.readouterr().out)["heads"]
@@ -204,7 +216,7 @@ def test_a_corpus_of_many_lines(atlas: Atlas, tmp_path: Path) -> None:
         table = pd.read_parquet(path)
         table.assign(sentence=table["sentence"] + 50_000).to_parquet(path)
     late = dataclasses.replace(atlas, folder=folder)
-    found = rows_of(late, atlas.names[0])
-    assert [len(rows) for rows in found.values()] == [len(rows) for rows in rows_of(atlas, atlas.names[0]).values()]
+    found = sample_rows(late, atlas.names[0])
+    assert [len(rows) for rows in found.values()] == [len(rows) for rows in sample_rows(atlas, atlas.names[0]).values()]
     question = read_question("pos=NOUN -> pos=DET")
-    assert len(examples(late, question)) == len(examples(atlas, question))
+    assert len(find_examples(late, question)) == len(find_examples(atlas, question))

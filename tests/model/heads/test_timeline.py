@@ -9,18 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.atlas.build import build
-from model.atlas.corpus import Corpus
-from model.atlas.folder import HEADS
-from model.checkpoint.files import FOLDER, folder_of, read_facts
-from model.checkpoint.snapshots import random_start
-from model.experiments.training_timeline import Stop
-from model.heads.atlas import open_atlas, released_atlas
-from model.heads.timeline import timeline
-from model.heads.timeline_table import FILE, Timeline, TimelineError, read_timeline
+from model.atlas.build import Corpus, build_atlas
+from model.atlas.files import HEADS_TABLE
+from model.atlas.query import open_atlas, released_atlas_folder
+from model.atlas.timeline import TIMELINE_FILE, Timeline, TimelineError, measure_timeline, read_timeline
+from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts, restore_random_start
+from model.experiments.lens import TrainingSnapshot
 from model.translate import Translator
-
-from ... import toy
+from tests import toy
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +30,18 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="module")
 def found(toy_translator: Translator, corpus: Corpus) -> Timeline:
-    stops = [Stop(0, Translator(random_start(toy_translator.checkpoint, 5))), Stop(None, toy_translator)]
-    return timeline(stops, corpus, costs=True)
+    stops = [
+        TrainingSnapshot(0, Translator(restore_random_start(toy_translator.checkpoint, 5))),
+        TrainingSnapshot(None, toy_translator),
+    ]
+    return measure_timeline(stops, corpus, costs=True)
 
 
 def test_the_last_stop_equals_an_atlas_and_the_first_does_not(
     found: Timeline, toy_translator: Translator, corpus: Corpus, tmp_path: Path
 ) -> None:
-    build(toy_translator, corpus, tmp_path / "atlas")
-    heads = pd.read_parquet(tmp_path / "atlas" / f"{HEADS}.parquet")
+    build_atlas(toy_translator, corpus, tmp_path / "atlas")
+    heads = pd.read_parquet(tmp_path / "atlas" / f"{HEADS_TABLE}.parquet")
     atlas = open_atlas(tmp_path / "atlas", toy_translator.name, toy_translator.checkpoint.hash)
     last = found.heads[found.heads["stop"] == 1].reset_index(drop=True)
     first = found.heads[found.heads["stop"] == 0].reset_index(drop=True)
@@ -61,7 +60,7 @@ def test_courses_and_labels_are_those_of_the_rows(found: Timeline) -> None:
         assert values == tuple(found.heads["top"][same])
     for place in set(found.heads["label"]) - {""}:
         by_hand = [sum(found.heads.query("stop == @stop")["label"] == place) for stop in (0, 1)]
-        assert found.labelled(place) == tuple(by_hand)
+        assert found.count_labelled_heads(place) == tuple(by_hand)
 
 
 def test_what_is_kept_is_read_back_and_nothing_else_is(found: Timeline, tmp_path: Path) -> None:
@@ -74,10 +73,10 @@ def test_what_is_kept_is_read_back_and_nothing_else_is(found: Timeline, tmp_path
         np.testing.assert_allclose(read.heads[name], found.heads[name], atol=1e-5)
     with pytest.raises(TimelineError, match="the model here is other with 000"):
         read_timeline(tmp_path, "other", "000")
-    kept = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    kept = json.loads((tmp_path / TIMELINE_FILE).read_text(encoding="utf-8"))
     damages: tuple[dict[str, object], ...] = ({"steps": [0]}, {"steps": []}, {"heads": {"stop": [1]}}, {"heads": 3})
     for damage in damages:
-        (tmp_path / FILE).write_text(json.dumps(kept | damage))
+        (tmp_path / TIMELINE_FILE).write_text(json.dumps(kept | damage))
         with pytest.raises(TimelineError, match="is damaged"):
             read_timeline(tmp_path, *own)
     with pytest.raises(TimelineError, match="python -m model timeline"):
@@ -87,14 +86,14 @@ def test_what_is_kept_is_read_back_and_nothing_else_is(found: Timeline, tmp_path
 def test_a_text_that_cannot_be_read_is_refused(toy_translator: Translator, tmp_path: Path) -> None:
     (tmp_path / "a.en").write_text("\n\n")
     with pytest.raises(TimelineError, match="can read no line"):
-        timeline([Stop(None, toy_translator)], Corpus.read(tmp_path / "a.en", tmp_path / "a.en", 4))
+        measure_timeline([TrainingSnapshot(None, toy_translator)], Corpus.read(tmp_path / "a.en", tmp_path / "a.en", 4))
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{TIMELINE_FILE}")))
 def test_a_released_timeline_ends_with_the_released_atlas(name: str) -> None:
-    weights = read_facts(folder_of(name))["sha256"]["model.safetensors"][:12]
-    found = read_timeline(folder_of(name), name, weights)
-    atlas = open_atlas(released_atlas(name), name, weights)
+    weights = read_facts(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
+    found = read_timeline(find_checkpoint_folder(name), name, weights)
+    atlas = open_atlas(released_atlas_folder(name), name, weights)
     assert found.steps[-1] is None
     if (found.source, found.sentences) == (atlas.manifest.plan.source, atlas.manifest.sentences):
         for measure in found.measures:

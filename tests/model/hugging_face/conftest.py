@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from model.live.live_model import LiveModel
-from model.user_model import load
+from model.runnable_model import RunnableModel
+from model.user_model import load_user_model
 from tests import folders
 
 
@@ -21,11 +21,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="package")
-def opened(folder: Callable[[str], Path]) -> Callable[[str], LiveModel]:
+def opened(folder: Callable[[str], Path]) -> Callable[[str], RunnableModel]:
     @cache
-    def load_once(name: str) -> LiveModel:
-        found = load(f"hf:{folder(name)}")
-        assert isinstance(found, LiveModel)
+    def load_once(name: str) -> RunnableModel:
+        found = load_user_model(f"hf:{folder(name)}")
+        assert isinstance(found, RunnableModel)
         return found
 
     return load_once

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.analysis.rollout import rollout
-from model.attribution.foreign.live import attributions, methods_of
+from model.analysis.flow import compute_rollout
+from model.attribution.any_model import attribute_available_methods, list_methods
 from model.attribution.methods import Attribution
-from model.attribution.target import target_pieces
-from model.live.live_model import LiveModel
+from model.attribution.target import make_piece_target
+from model.runnable_model import RunnableModel
 from model.trace import AttentionMap, AttentionTrace, Kind
 from tests.folders import SENTENCE
 
@@ -63,13 +63,13 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("t5", "bart", "m
 
 @pytest.fixture(params=["marian", *SLOW])
 def explained(
-    request: pytest.FixtureRequest, opened: Callable[[str], LiveModel], reference: Callable[[str], Any]
+    request: pytest.FixtureRequest, opened: Callable[[str], RunnableModel], reference: Callable[[str], Any]
 ) -> tuple[dict[str, Attribution], Eager]:
     live = opened(request.param)
     found = live.translate(SENTENCE, max_tokens=6, capture=False)
-    every, refused = attributions(live, target_pieces(live, found, WORD - 1))
+    every, refused = attribute_available_methods(live, make_piece_target(live, found, WORD - 1))
     assert refused == ""
-    assert list(every) == list(methods_of(live))
+    assert list(every) == list(list_methods(live))
     fed = (live.model.start_id, *(step.token_id for step in found.steps[:-1]))
     return every, Eager(reference(request.param), every["alti"], fed)
 
@@ -95,7 +95,7 @@ def test_scores_are_those_of_autograd(explained: tuple[dict[str, Attribution], E
         np.testing.assert_allclose(mine, by_key.detach()[: len(mine)], atol=1e-5, rtol=1e-4)
     last = out.cross_attentions[-1][0].mean(0)[WORD - 1].detach()
     np.testing.assert_allclose(every["attention"].source, last, atol=1e-5)
-    rolled = rollout(AttentionTrace(_map("encoder", out), _map("decoder", out), _map("cross", out)))
+    rolled = compute_rollout(AttentionTrace(_map("encoder", out), _map("decoder", out), _map("cross", out)))
     assert rolled.cross is not None
     np.testing.assert_allclose(every["rollout"].source, rolled.cross.weights[-1, 0, WORD - 1], atol=1e-5)
 

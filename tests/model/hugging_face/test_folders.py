@@ -14,18 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from model.decoding.constraints import Constraints
-from model.decoding.sampling import Sampling
-from model.decoding.steps import Strategy
-from model.experiments.ablation import compare
-from model.experiments.head_effects import head_effects
-from model.experiments.logit_lens import logit_lens
-from model.experiments.word_facts import word_facts
-from model.interventions.changes import InterventionError, parse
-from model.live.live_model import LiveModel
-from model.live.translation import InputError
+from model.decoding.greedy import Constraints, Sampling, Strategy
+from model.experiments.ablation import compare_with_changes, head_effects, read_word_facts
+from model.experiments.lens import run_logit_lens
+from model.interventions.changes import InterventionError, parse_changes
+from model.runnable_model import InputError, LocalError, LocalModel, RunnableModel
 from model.trace import Kind
-from model.user_model import LocalError, LocalModel, load, named_folders
+from model.user_model import list_named_folders, load_user_model
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")
@@ -42,10 +37,10 @@ ATTENTIONS: dict[Kind, str] = {
     "cross": "cross_attentions",
 }
 
-Open = Callable[[str], LiveModel]
+Open = Callable[[str], RunnableModel]
 
 
-def generated(live: LiveModel, alone: Any, **settings: Any) -> Any:
+def generated(live: RunnableModel, alone: Any, **settings: Any) -> Any:
     """What `generate` gives for the sentence, with what it attended to; no end is forced where it is cut off."""
     begin = {"forced_bos_token_id": live.forced.prefix[0]} if live.forced.prefix else {}
     source = torch.tensor([live.encode(SENTENCE).ids])
@@ -54,7 +49,7 @@ def generated(live: LiveModel, alone: Any, **settings: Any) -> Any:
     return alone.generate(source, **settings)
 
 
-def new_ids(live: LiveModel, sequence: torch.Tensor) -> tuple[int, ...]:
+def new_ids(live: RunnableModel, sequence: torch.Tensor) -> tuple[int, ...]:
     return tuple(sequence[1 if live.can("translate") else len(live.encode(SENTENCE).ids) :].tolist())
 
 
@@ -148,7 +143,7 @@ def test_a_head_off_is_the_model_without_its_part_of_the_output_projection(
     live = opened(name)
     before = live.translate(SENTENCE, max_tokens=STEPS)
     kind: Kind = "cross" if live.can("translate") else "decoder"
-    changed = compare(live, before, parse(f"{kind}.2.3:off"))
+    changed = compare_with_changes(live, before, parse_changes(f"{kind}.2.3:off"))
     site = next(one for one in live.model.modules() if getattr(one, "kind", "") == kind and one.layer == 1)
     weight = site.output_projection
     assert isinstance(weight, torch.Tensor)
@@ -164,24 +159,26 @@ def test_a_head_off_is_the_model_without_its_part_of_the_output_projection(
     effects = head_effects(live.model, before.source_ids, before.target_ids)
     expected = np.subtract(changed.log_probs_after, changed.log_probs_before)
     np.testing.assert_allclose(effects.changes[kind][1, 2], expected, atol=1e-4)
-    uniform = compare(live, before, parse(f"{kind}.1.1:uniform, {kind}.1.2:head.1")).after.trace.maps[kind]
+    uniform = compare_with_changes(
+        live, before, parse_changes(f"{kind}.1.1:uniform, {kind}.1.2:head.1")
+    ).after.trace.maps[kind]
     np.testing.assert_allclose(uniform.weights[0, 0, -1], 1 / uniform.mask[-1].sum(), atol=1e-6)
     assert np.array_equal(uniform.weights[0, 1], uniform.weights[0, 0])
     with pytest.raises(InterventionError, match=r"has \d layers"):
-        compare(live, before, parse(f"{kind}.9.1:off"))
+        compare_with_changes(live, before, parse_changes(f"{kind}.9.1:off"))
 
 
 @EACH
 def test_the_lens_goes_through_the_models_own_head(name: str, opened: Open, folder: Any) -> None:
     live = opened(name)
     found = live.translate(SENTENCE, max_tokens=STEPS)
-    lens = logit_lens(live, found)
+    lens = run_logit_lens(live, found)
     assert lens.places == ("embedding", *(f"layer {number}" for number in range(1, len(lens.places))))
     np.testing.assert_allclose(lens.target_log_probs[-1], [step.log_prob for step in found.steps], atol=1e-4)
     assert (lens.ranks[-1] == [step.rank for step in found.steps]).all()
     assert abs(lens.target_log_probs[0] - lens.target_log_probs[-1]).max() > 1e-3
     if live.can("word facts"):
-        facts = word_facts(live, SENTENCE, found.target_ids)
+        facts = read_word_facts(live, SENTENCE, found.target_ids)
         np.testing.assert_allclose(facts.attention.sum(-1), 1, atol=1e-4)
 
 
@@ -205,10 +202,12 @@ def test_two_visitors_at_once_do_not_mix(opened: Open) -> None:
     live = opened("marian")
     texts = [SENTENCE, "where did you buy this book ?", "a red bicycle stands by the river ."] * 3
     alone = {text: live.translate(text, max_tokens=STEPS) for text in set(texts)}
-    changed = {text: compare(live, alone[text], parse("cross.1.1:off")) for text in set(texts)}
+    changed = {text: compare_with_changes(live, alone[text], parse_changes("cross.1.1:off")) for text in set(texts)}
     with ThreadPoolExecutor(4) as threads:
         together = list(threads.map(lambda text: live.translate(text, max_tokens=STEPS), texts))
-        without = list(threads.map(lambda text: compare(live, alone[text], parse("cross.1.1:off")), texts))
+        without = list(
+            threads.map(lambda text: compare_with_changes(live, alone[text], parse_changes("cross.1.1:off")), texts)
+        )
     for text, found, other in zip(texts, together, without, strict=True):
         assert found.target_ids == alone[text].target_ids
         assert other.log_probs_after == changed[text].log_probs_after
@@ -219,7 +218,7 @@ def test_two_visitors_at_once_do_not_mix(opened: Open) -> None:
 def test_an_encoder_reads(folder: Any) -> None:
     from transformers import AutoModel, AutoTokenizer
 
-    read = load(f"hf:{folder('bert')}")
+    read = load_user_model(f"hf:{folder('bert')}")
     assert isinstance(read, LocalModel)
     trace = read.trace(SENTENCE)
     assert set(trace.maps) == {"encoder"}
@@ -258,7 +257,7 @@ def test_a_folder_that_cannot_be_run_says_why(change: Any, said: str, folder: An
     shutil.copytree(folder("gpt2"), copy)
     change(copy)
     with pytest.raises(LocalError, match=said):
-        load(f"hf:{copy}")
+        load_user_model(f"hf:{copy}")
 
 
 def _config(folder: Path, **changed: Any) -> None:
@@ -273,21 +272,21 @@ def test_without_transformers_it_says_what_to_install(folder: Any, monkeypatch: 
     monkeypatch.delattr("model.hugging_face.load", raising=False)
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(LocalError, match="pip install transformers"):
-        load(f"hf:{path}")
+        load_user_model(f"hf:{path}")
 
 
 def test_a_directory_of_folders_and_the_language_that_is_written(folder: Any, tmp_path: Path) -> None:
     base = folder("m2m_100").parent
-    assert named_folders(["--models", str(base)])["m2m_100"] == f"hf:{base / 'm2m_100'}"
-    assert named_folders([]) == {}
+    assert list_named_folders(["--models", str(base)])["m2m_100"] == f"hf:{base / 'm2m_100'}"
+    assert list_named_folders([]) == {}
     with pytest.raises(LocalError, match="no folder in it holds"):
-        named_folders([f"--models={tmp_path}"])
-    french = load(f"hf:{folder('m2m_100')}?source=en&target=fr")
-    assert isinstance(french, LiveModel)
+        list_named_folders([f"--models={tmp_path}"])
+    french = load_user_model(f"hf:{folder('m2m_100')}?source=en&target=fr")
+    assert isinstance(french, RunnableModel)
     assert french.translate(SENTENCE, max_tokens=2).target_tokens[0] == "__fr__"
     assert french.card["target_language"] == "fr"
     with pytest.raises(LocalError, match="style is unknown"):
-        load(f"hf:{folder('m2m_100')}?style=old")
+        load_user_model(f"hf:{folder('m2m_100')}?style=old")
 
 
 @pytest.mark.parametrize(
@@ -304,5 +303,5 @@ def test_a_configuration_that_would_not_end_is_refused(tmp_path: Path, config: s
     (tmp_path / "config.json").write_text(config)
     (tmp_path / "model.safetensors").write_bytes(b"")
     with pytest.raises(LocalError, match=says) as refused:
-        load(f"hf:{tmp_path}")
+        load_user_model(f"hf:{tmp_path}")
     assert len(str(refused.value)) < 400

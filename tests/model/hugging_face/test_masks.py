@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.experiments.input_perturbation import perturb, run_checks
-from model.experiments.mask_trial import MaskTrial, masks_of, run_trial
-from model.live.live_model import LiveModel
-from model.live.translation import InputError
+from model.experiments.mask_trial import MaskTrial, list_masks, perturb_inputs, run_mask_trial, run_trial_tests
 from model.network.autoregressive import shift_right
+from model.runnable_model import InputError, RunnableModel
 from model.trace import Kind
 from tests.folders import SENTENCE
 
@@ -24,19 +22,19 @@ WRITERS = ("marian", "t5", "bart", "m2m_100", "gpt2", "llama")
 PADS, TOLERANCE = 2, 1e-5
 LOWEST = float(torch.finfo(torch.float32).min)
 
-Open = Callable[[str], LiveModel]
+Open = Callable[[str], RunnableModel]
 
 
-def kinds_of(live: LiveModel) -> tuple[Kind, ...]:
+def kinds_of(live: RunnableModel) -> tuple[Kind, ...]:
     return ("encoder", "cross", "decoder") if live.can("translate") else ("decoder",)
 
 
-def pads_of(live: LiveModel) -> int:
+def pads_of(live: RunnableModel) -> int:
     return PADS if live.can("translate") else 0
 
 
 @torch.inference_mode()
-def attended(live: LiveModel, alone: Any, found: Any, kind: Kind, allowed: np.ndarray) -> np.ndarray:
+def attended(live: RunnableModel, alone: Any, found: Any, kind: Kind, allowed: np.ndarray) -> np.ndarray:
     """What transformers attends to with a mask (Q, K) given to its own eager attention: (L, H, Q, K)."""
     added = torch.where(torch.from_numpy(allowed), 0.0, LOWEST)[None, None]
     target = shift_right(torch.tensor([found.own.ids]), live.model.start_id)
@@ -63,12 +61,12 @@ def attended(live: LiveModel, alone: Any, found: Any, kind: Kind, allowed: np.nd
 def test_attention_under_a_mask_is_what_transformers_gives_with_it(name: str, opened: Open, reference: Any) -> None:
     live = opened(name)
     for kind in kinds_of(live):
-        for mask in masks_of(live, kind):
+        for mask in list_masks(live, kind):
             columns_only = mask in ("no padding mask", "one word hidden")  # all that a cross-attention can be given
             if mask in ("added, not filled", "rule") or (kind == "cross" and not columns_only):
                 continue
             trial = MaskTrial(kind, mask, width=3, key=1)
-            found = run_trial(live, SENTENCE, trial, pads_of(live))
+            found = run_mask_trial(live, SENTENCE, trial, pads_of(live))
             own, changed = found.own.maps[kind], found.trial.maps[kind].weights
             allowed = trial.allowed(own.mask[None, None], 0, (found.real,))[0, 0]
             expected = attended(live, reference(name), found, kind, allowed)
@@ -84,14 +82,14 @@ def test_attention_under_a_mask_is_what_transformers_gives_with_it(name: str, op
 @pytest.mark.parametrize("name", WRITERS)
 def test_no_mask_of_anothers_is_no_change_and_every_other_is_one(name: str, opened: Open) -> None:
     live = opened(name)
-    own = run_trial(live, SENTENCE, None, pads_of(live))
+    own = run_mask_trial(live, SENTENCE, None, pads_of(live))
     plain = live.translate(SENTENCE)
     assert own.trial is own.own
     assert (own.own.ids, own.own.text) == (plain.target_ids, plain.text)
     assert own.own.log_prob == pytest.approx(plain.log_prob, abs=1e-3)
     for kind in kinds_of(live):
-        for mask in masks_of(live, kind):
-            found = run_trial(live, SENTENCE, MaskTrial(kind, mask, 2, 1, "window 2 and padding"), pads_of(live))
+        for mask in list_masks(live, kind):
+            found = run_mask_trial(live, SENTENCE, MaskTrial(kind, mask, 2, 1, "window 2 and padding"), pads_of(live))
             weights = found.trial.maps[kind].weights
             assert np.abs(weights - own.own.maps[kind].weights).max() > 1e-3, mask
             sums = weights.sum(-1)
@@ -102,37 +100,37 @@ def test_no_mask_of_anothers_is_no_change_and_every_other_is_one(name: str, open
 @pytest.mark.parametrize("name", WRITERS)
 def test_nothing_moves_that_may_not_and_all_moves_that_may(name: str, opened: Open) -> None:
     live = opened(name)
-    found = run_trial(live, SENTENCE, None, pads_of(live))
-    own = perturb(live, found, None)
+    found = run_mask_trial(live, SENTENCE, None, pads_of(live))
+    own = perturb_inputs(live, found, None)
     assert ((own.change > 0) == own.allowed).all()
-    leaky = perturb(live, found, MaskTrial("decoder", "no causal mask"))
+    leaky = perturb_inputs(live, found, MaskTrial("decoder", "no causal mask"))
     assert (leaky.change[0, len(found.source_tokens) + 1 :] > 0).any()
     if live.can("translate"):
         pads = slice(found.real, len(found.source_tokens))
         assert not own.change[:, pads].any()
-        assert perturb(live, found, MaskTrial("cross", "no padding mask")).change[:, pads].any()
+        assert perturb_inputs(live, found, MaskTrial("cross", "no padding mask")).change[:, pads].any()
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_checks_pass_and_name_the_mask_tried(name: str, opened: Open) -> None:
     live = opened(name)
-    found = run_trial(live, SENTENCE, None)
+    found = run_mask_trial(live, SENTENCE, None)
     applies = {"encoder": {"B2", "B3", "B4", "B5", "B6"}, "cross": {"B2", "B4", "B6"}}
     for kind in kinds_of(live):
-        passed = {one.check.number for one in run_checks(live, found, kind, None) if one.status == "pass"}
+        passed = {one.check.number for one in run_trial_tests(live, found, kind, None) if one.status == "pass"}
         assert passed >= applies.get(kind, {"B1", "B2", "B3", "B4", "B5", "B6", "B7"})
-        assert not [one for one in run_checks(live, found, kind, None) if one.status == "fault"]
-    future = run_checks(live, found, "decoder", MaskTrial("decoder", "no causal mask"))
+        assert not [one for one in run_trial_tests(live, found, kind, None) if one.status == "fault"]
+    future = run_trial_tests(live, found, "decoder", MaskTrial("decoder", "no causal mask"))
     faults = {one.code for one in future if one.status == "fault"}
     assert faults >= {"future-token", "gradient-reach", "cache"}
     assert "observer" not in faults
     if live.can("translate"):
-        padding = run_checks(live, found, "encoder", MaskTrial("encoder", "no padding mask"))
+        padding = run_trial_tests(live, found, "encoder", MaskTrial("encoder", "no padding mask"))
         assert {one.code for one in padding if one.status == "fault"} >= {"padding-content", "padding-amount"}
 
 
 def test_padding_is_refused_where_it_cannot_be(opened: Open) -> None:
     with pytest.raises(InputError, match="no padding token"):
-        run_trial(opened("gpt2"), SENTENCE, None, pads=1)
+        run_mask_trial(opened("gpt2"), SENTENCE, None, pads=1)
     with pytest.raises(InputError, match="longer than the 96"):
-        run_trial(opened("marian"), SENTENCE, None, pads=95)
+        run_mask_trial(opened("marian"), SENTENCE, None, pads=95)

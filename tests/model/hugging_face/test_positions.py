@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from model.network.autoregressive import Side, decoder_inputs
-from model.positions.embedding_parts import embedding_parts
+from model.network.autoregressive import Side, make_decoder_inputs
 from model.positions.experiments import (
-    MOVES,
+    POSITION_MOVES,
     ExperimentError,
     PositionExperiment,
-    log_prob_curve,
-    new_positions,
+    compute_log_prob_curve,
+    compute_new_positions,
     run_experiment,
 )
+from model.positions.table import read_embedding_parts
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")
@@ -56,7 +56,7 @@ def tensor_at(model: Any, path: str) -> torch.Tensor:
 def first_input(alone: Any, found: Any, side: Side) -> np.ndarray:
     """What the first layer of transformers' own model reads, before a norm of the embeddings where it has one."""
     part = alone.get_encoder() if side == "source" else getattr(alone, "transformer", None) or alone.get_decoder()
-    ids = list(found.source_ids) if side == "source" else list(decoder_inputs(found.target_ids, alone.start))
+    ids = list(found.source_ids) if side == "source" else list(make_decoder_inputs(found.target_ids, alone.start))
     if hasattr(alone, "transformer"):
         ids = [*found.source_ids, *found.target_ids[:-1]]
     seen: list[torch.Tensor] = []
@@ -90,7 +90,7 @@ def test_the_parts_of_an_embedding_are_what_the_first_layer_reads(name: str, ope
     alone.start = live.model.start_id
     found = live.translate(SENTENCE, max_tokens=STEPS)
     for side in TABLES[name]:
-        parts = embedding_parts(live, found, side)
+        parts = read_embedding_parts(live, found, side)
         np.testing.assert_allclose(parts.total, first_input(alone, found, side), atol=1e-6)
         assert len(parts.pieces) == len(parts.total)
         assert parts.scale == pytest.approx(1.0 if name in ("bart", "gpt2") else 32**0.5)
@@ -98,7 +98,7 @@ def test_the_parts_of_an_embedding_are_what_the_first_layer_reads(name: str, ope
 
 
 @pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", POSITION_MOVES)
 def test_an_experiment_is_the_model_with_another_table(name: str, move: Any, opened: Open, reference: Any) -> None:
     live, alone = opened(name), copy.deepcopy(reference(name))
     before = live.translate(SENTENCE, max_tokens=STEPS)
@@ -108,7 +108,7 @@ def test_an_experiment_is_the_model_with_another_table(name: str, move: Any, ope
         added, table = live.model.added_positions(side), tensor_at(alone, path).data
         fed = before.trace.maps["decoder"].query_tokens
         length = len(before.source_ids if side == "source" else fed)
-        positions = new_positions(experiment, length, len(added.rows))
+        positions = compute_new_positions(experiment, length, len(added.rows))
         if move == "remove":
             table[first : first + len(added.rows)] = 0
         elif added.formula is None:
@@ -122,7 +122,7 @@ def test_an_experiment_is_the_model_with_another_table(name: str, move: Any, ope
     source, target = torch.tensor([before.source_ids]), torch.tensor([before.target_ids])
     with torch.inference_mode():
         if live.can("translate"):
-            fed_ids = torch.tensor([decoder_inputs(before.target_ids, live.model.start_id)])
+            fed_ids = torch.tensor([make_decoder_inputs(before.target_ids, live.model.start_id)])
             logits = alone(source, decoder_input_ids=fed_ids).logits[0]
         else:
             logits = alone(torch.cat([source, target[:, :-1]], 1)).logits[0, source.shape[1] - 1 :]
@@ -132,7 +132,7 @@ def test_an_experiment_is_the_model_with_another_table(name: str, move: Any, ope
     again = live.translate(SENTENCE, max_tokens=STEPS)
     assert [step.log_prob for step in again.steps] == [step.log_prob for step in before.steps]
     if move == "shift":
-        curve = log_prob_curve(live, before, experiment, (0.0, 5.0))
+        curve = compute_log_prob_curve(live, before, experiment, (0.0, 5.0))
         assert curve[0] == pytest.approx(np.mean([step.log_prob for step in before.steps]), abs=1e-5)
         assert curve[1] == pytest.approx(expected.mean(), abs=1e-5)
 

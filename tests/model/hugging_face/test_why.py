@@ -12,18 +12,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.attribution.foreign.live import decoder_streams, see
-from model.attribution.methods import attribute, target_value
-from model.attribution.source_shares import source_shares
-from model.attribution.target import target_pieces
-from model.experiments.activation_patching import contrast, patch_heads, patch_stream
-from model.experiments.decoder_lens import decoder_lens
-from model.experiments.head_effects import word_without_heads
-from model.experiments.logit_lens import logit_lens
-from model.hugging_face.streams import hands_on_streams_alone
-from model.live.live_model import LiveModel
-from model.live.translation import Translation
-from model.network.autoregressive import decoder_inputs
+from model.attribution.any_model import compute_decoder_streams, run_attention_pass
+from model.attribution.blocks import compute_source_shares
+from model.attribution.methods import attribute_target, compute_target_value
+from model.attribution.target import make_piece_target
+from model.experiments.ablation import read_word_without_heads
+from model.experiments.lens import run_decoder_lens, run_logit_lens
+from model.experiments.patching import find_contrast, patch_heads, patch_stream
+from model.hugging_face.networks import has_residual_streams_only
+from model.network.autoregressive import make_decoder_inputs
+from model.runnable_model import RunnableModel, Translation
 from model.trace import Kind
 from tests.folders import SENTENCE
 
@@ -37,11 +35,13 @@ PROJECTIONS: dict[Kind, tuple[str, ...]] = {
 OTHER = "the old tree sees a tree ."
 STEPS = 6
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("bart", "m2m_100")]
-Read = tuple[LiveModel, Translation, Any]
+Read = tuple[RunnableModel, Translation, Any]
 
 
 @pytest.fixture(params=["marian", "t5", *SLOW])
-def read(request: pytest.FixtureRequest, opened: Callable[[str], LiveModel], reference: Callable[[str], Any]) -> Read:
+def read(
+    request: pytest.FixtureRequest, opened: Callable[[str], RunnableModel], reference: Callable[[str], Any]
+) -> Read:
     """A folder's model, what it wrote, and the same model loaded by transformers."""
     live = opened(request.param)
     return live, live.translate(SENTENCE, max_tokens=STEPS, capture=False), reference(request.param)
@@ -50,7 +50,7 @@ def read(request: pytest.FixtureRequest, opened: Callable[[str], LiveModel], ref
 def alone(reference: Any, found: Translation, start: int, **more: Any) -> Any:
     """One pass of the reference over a translation."""
     source = torch.tensor([found.source_ids])
-    fed = torch.tensor([decoder_inputs(found.target_ids, start)])
+    fed = torch.tensor([make_decoder_inputs(found.target_ids, start)])
     with torch.no_grad():
         return reference(source, decoder_input_ids=fed, use_cache=False, **more)
 
@@ -69,7 +69,7 @@ def head(reference: Any, stream: Tensor) -> Tensor:
 
 def test_the_lens_is_the_models_own_head_on_its_hidden_states(read: Read) -> None:
     live, found, reference = read
-    lens = logit_lens(live, found, sublayers=True)
+    lens = run_logit_lens(live, found, sublayers=True)
     states = alone(reference, found, live.model.start_id, output_hidden_states=True).decoder_hidden_states
     ids = torch.tensor(found.target_ids)[:, None]
     behind = [at for at, place in enumerate(lens.places) if not place.endswith("attention")]
@@ -83,8 +83,8 @@ def test_the_lens_is_the_models_own_head_on_its_hidden_states(read: Read) -> Non
 def test_streams_between_sublayers_are_those_that_transformers_adds_up(read: Read) -> None:
     """What the next sublayer, or its norm, is given, read by hooks of torch."""
     live, found, reference = read
-    fed = decoder_inputs(found.target_ids, live.model.start_id)
-    streams = decoder_streams(live.model, found.source_ids, fed)
+    fed = make_decoder_inputs(found.target_ids, live.model.start_id)
+    streams = compute_decoder_streams(live.model, found.source_ids, fed)
     given: list[Tensor] = []
     for name, module in reference.get_decoder().named_modules():
         if name.endswith((".encoder_attn", "layer.1.layer_norm", "encoder_attn_layer_norm")):
@@ -98,7 +98,7 @@ def test_streams_between_sublayers_are_those_that_transformers_adds_up(read: Rea
 
 def test_each_encoder_layer_is_decoded(read: Read) -> None:
     live, found, reference = read
-    lens = decoder_lens(live, found)
+    lens = run_decoder_lens(live, found)
     assert lens.places == ("embedding", "layer 1", "layer 2")
     assert lens.texts[-1] == live.translate(SENTENCE, capture=False).text
     np.testing.assert_allclose(lens.log_probs[-1], [step.log_prob for step in found.steps], atol=1e-4)
@@ -106,7 +106,7 @@ def test_each_encoder_layer_is_decoded(read: Read) -> None:
     state = alone(reference, found, live.model.start_id, output_hidden_states=True).encoder_hidden_states[1]
     norm = next((getattr(encoder, name) for name in ("final_layer_norm", "layer_norm") if hasattr(encoder, name)), None)
     memory = state if norm is None else norm(state)
-    fed = torch.tensor([decoder_inputs(found.target_ids, live.model.start_id)])
+    fed = torch.tensor([make_decoder_inputs(found.target_ids, live.model.start_id)])
     with torch.no_grad():
         logits = reference(encoder_outputs=(memory,), decoder_input_ids=fed, use_cache=False).logits
     own = logits[0].log_softmax(-1).gather(1, torch.tensor(found.target_ids)[:, None])[:, 0]
@@ -115,8 +115,8 @@ def test_each_encoder_layer_is_decoded(read: Read) -> None:
 
 def test_shares_add_up_and_the_effect_is_that_of_no_memory(read: Read) -> None:
     live, found, reference = read
-    fed = decoder_inputs(found.target_ids, live.model.start_id)
-    shares = source_shares(live, found, see(live.model, found.source_ids, fed))
+    fed = make_decoder_inputs(found.target_ids, live.model.start_id)
+    shares = compute_source_shares(live, found, run_attention_pass(live.model, found.source_ids, fed))
     np.testing.assert_allclose(shares.by_piece.sum(1) + shares.by_input.sum(1), 1, atol=1e-6)
     out = alone(reference, found, live.model.start_id, output_attentions=True)
     cross = torch.stack(out.cross_attentions)[:, 0]
@@ -145,10 +145,10 @@ def _nothing(module: Any, given: Any, output: Tensor) -> Tensor:
 def test_a_piece_is_left_out_as_if_it_were_padding(read: Read) -> None:
     """Blocked in every mask and with no embedding, the last source piece is one that is not there."""
     live, found, _ = read
-    target = target_pieces(live, found, 2)
-    one = attribute(live, target, "leave-one-out")
-    shorter = target_pieces(live, _without_last(found), 2)
-    assert one.source[-1] == pytest.approx(one.target_value - target_value(live.model, shorter), abs=1e-4)
+    target = make_piece_target(live, found, 2)
+    one = attribute_target(live, target, "leave-one-out")
+    shorter = make_piece_target(live, _without_last(found), 2)
+    assert one.source[-1] == pytest.approx(one.target_value - compute_target_value(live.model, shorter), abs=1e-4)
 
 
 def _without_last(found: Translation) -> Translation:
@@ -158,8 +158,8 @@ def _without_last(found: Translation) -> Translation:
 def test_a_word_without_a_head_is_that_of_a_projection_without_its_columns(read: Read) -> None:
     """The columns of the output projection that read a head made zero, in the model that transformers loads."""
     live, found, reference = read
-    target = target_pieces(live, found, 2, 2)
-    effects = word_without_heads(live.model, target).effects
+    target = make_piece_target(live, found, 2, 2)
+    effects = read_word_without_heads(live.model, target).effects
     fed, model = torch.tensor([target.input_ids]), copy.deepcopy(reference)
 
     def value() -> float:
@@ -182,11 +182,11 @@ def test_a_word_without_a_head_is_that_of_a_projection_without_its_columns(read:
 
 
 def test_patches_bring_back_what_they_carry(
-    opened: Callable[[str], LiveModel], reference: Callable[[str], Any]
+    opened: Callable[[str], RunnableModel], reference: Callable[[str], Any]
 ) -> None:
     live = opened("t5")
     first, second = (live.translate(one, max_tokens=STEPS, capture=False) for one in (SENTENCE, OTHER))
-    pair = contrast(live, first, second)
+    pair = find_contrast(live, first, second)
     encoder, decoder = (patch_stream(live, pair, stack) for stack in ("encoder", "decoder"))
     np.testing.assert_allclose(encoder.whole_fraction, 1, atol=1e-3)
     np.testing.assert_allclose(decoder.fraction[0], 0, atol=1e-3)  # the same prefix
@@ -222,30 +222,32 @@ def _first(output: Any) -> Tensor:
     return found
 
 
-def test_few_rows_at_once_give_the_same(opened: Callable[[str], LiveModel], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_rows_at_once_give_the_same(
+    opened: Callable[[str], RunnableModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A folder's network returns the logits of every token, so a large vocabulary takes more passes."""
     live = opened("t5")
     first, second = (live.translate(one, max_tokens=STEPS, capture=False) for one in (SENTENCE, OTHER))
-    pair = contrast(live, first, second)
-    whole = attribute(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
+    pair = find_contrast(live, first, second)
+    whole = attribute_target(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
     assert live.model.rows_at_once(128, len(pair.target.input_ids)) == 128
-    monkeypatch.setattr("model.hugging_face.networks.LOGITS", 3 * len(live.tokenizer) * len(pair.target.input_ids))
+    monkeypatch.setattr("model.hugging_face.networks.MAX_LOGITS", 3 * len(live.tokenizer) * len(pair.target.input_ids))
     assert live.model.rows_at_once(128, len(pair.target.input_ids)) == 3
-    split = attribute(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
+    split = attribute_target(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
     for one, other in zip(whole, split, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["marian", "t5", "gpt2", *SLOW, pytest.param("llama", marks=pytest.mark.slow)])
-def test_what_is_handed_on_beside_the_stream_is_noticed(opened: Callable[[str], LiveModel], name: str) -> None:
+def test_what_is_handed_on_beside_the_stream_is_noticed(opened: Callable[[str], RunnableModel], name: str) -> None:
     live = opened(name)
     assert live.can("lens")
     network: Any = copy.deepcopy(live.model)
     source = torch.tensor([live.encode(SENTENCE).ids])
     target = torch.tensor([list(range(3, 11))])
-    assert hands_on_streams_alone(network, source, target)
+    assert has_residual_streams_only(network, source, target)
     kept: list[Tensor] = []
     network.token_embedding("target").register_forward_hook(lambda *call: kept.append(call[2]))
     head = network.model.get_output_embeddings()
     head.register_forward_pre_hook(lambda _, given: (given[0] + kept[-1][:, -given[0].shape[1] :],))
-    assert not hands_on_streams_alone(network, source, target)
+    assert not has_residual_streams_only(network, source, target)

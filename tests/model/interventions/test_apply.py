@@ -14,18 +14,23 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from model.capture.attention import capture_attention
-from model.decoding.steps import greedy
-from model.interventions.apply import intervening
-from model.interventions.changes import Change, HeadChange, InterventionError, MaskChange, parse, text_of
-from model.network.attention import MultiHeadAttention, attention_path
+from model.decoding.greedy import decode_greedily
+from model.interventions.apply import apply_changes
+from model.interventions.changes import (
+    HeadChange,
+    InterventionError,
+    MaskChange,
+    ModelChange,
+    format_changes,
+    parse_changes,
+)
+from model.network.attention import MultiHeadAttention, force_attention_path, make_causal_mask, make_padding_mask
 from model.network.config import BOS_ID, PAD_ID
 from model.network.layers import DecoderCache
-from model.network.masks import causal_mask, padding_mask
 from model.network.transformer import Transformer
 from model.trace import KINDS, Kind
 from model.translate import Translator
-
-from ...toy import random_model
+from tests.toy import random_model
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 4, 3, PAD_ID, PAD_ID]])
 TARGET = torch.tensor([[BOS_ID, 11, 12, 13], [BOS_ID, 14, 15, 16]])
@@ -49,7 +54,7 @@ def with_zeroed_slice(model: Transformer, kind: Kind, layer: int, head: int) -> 
 
 def cached(model: Transformer, target: Tensor = TARGET) -> Tensor:
     """Logits of a decoding that is fed one token at a time."""
-    memory, mask = model.encode(SOURCE), padding_mask(SOURCE, PAD_ID)
+    memory, mask = model.encode(SOURCE), make_padding_mask(SOURCE, PAD_ID)
     cache = DecoderCache(model.config.decoder_layers)
     states = [model.decode(target[:, [place]], memory, mask, cache=cache) for place in range(target.shape[1])]
     return model.generator(torch.cat(states, 1))
@@ -61,7 +66,7 @@ def test_a_head_that_is_off_is_its_slice_of_the_output_projection_zeroed(
     tiny_model: Transformer, kind: Kind, head: int
 ) -> None:
     twin = with_zeroed_slice(tiny_model, kind, 1, head)
-    with torch.inference_mode(), intervening(tiny_model, [HeadChange(kind, 1, head)]):
+    with torch.inference_mode(), apply_changes(tiny_model, [HeadChange(kind, 1, head)]):
         whole, stepwise = tiny_model(SOURCE, TARGET), cached(tiny_model)
     with torch.inference_mode():
         assert torch.equal(whole, twin(SOURCE, TARGET))
@@ -73,18 +78,18 @@ def test_a_translation_with_a_head_off_is_that_of_the_zeroed_model(toy_translato
     model = toy_translator.model
     twin = with_zeroed_slice(model, "cross", 0, 1)
     source = torch.tensor([toy_translator.encode("the old dog sees a red cat here.").ids])
-    with intervening(model, [HeadChange("cross", 0, 1)]):
-        changed = [step.token_id for step in greedy(model, source)]
-    assert changed == [step.token_id for step in greedy(twin, source)]
+    with apply_changes(model, [HeadChange("cross", 0, 1)]):
+        changed = [step.token_id for step in decode_greedily(model, source)]
+    assert changed == [step.token_id for step in decode_greedily(twin, source)]
 
 
 def test_everything_back_on_gives_the_old_logits_bit_by_bit(tiny_model: Transformer) -> None:
     before = tiny_model(SOURCE, TARGET)
     every = [HeadChange(kind, layer, head) for kind in KINDS for layer in (0, 1) for head in (0, 1)]
-    with intervening(tiny_model, every):
+    with apply_changes(tiny_model, every):
         assert not torch.equal(tiny_model(SOURCE, TARGET), before)
     assert torch.equal(tiny_model(SOURCE, TARGET), before)
-    with intervening(tiny_model, []):
+    with apply_changes(tiny_model, []):
         assert torch.equal(tiny_model(SOURCE, TARGET), before)
     assert not any(module._forward_hooks for module in tiny_model.modules())
 
@@ -92,13 +97,13 @@ def test_everything_back_on_gives_the_old_logits_bit_by_bit(tiny_model: Transfor
 def test_all_heads_off_leave_the_output_bias(tiny_model: Transformer) -> None:
     module = attention(tiny_model, "encoder", 0)
     x = torch.randn(1, 3, 64)
-    with intervening(tiny_model, [HeadChange("encoder", 0, 0), HeadChange("encoder", 0, 1)]):
+    with apply_changes(tiny_model, [HeadChange("encoder", 0, 0), HeadChange("encoder", 0, 1)]):
         assert torch.equal(module(x, x), module.out_proj.bias.expand(1, 3, 64))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_uniform_weights_on_the_allowed_keys(tiny_model: Transformer, kind: Kind) -> None:
-    with intervening(tiny_model, [HeadChange(kind, 0, 1, "uniform")]), capture_attention(tiny_model) as capture:
+    with apply_changes(tiny_model, [HeadChange(kind, 0, 1, "uniform")]), capture_attention(tiny_model) as capture:
         tiny_model(SOURCE, TARGET)
     for sample in (0, 1):
         one = capture.sample(sample).maps[kind]
@@ -108,8 +113,8 @@ def test_uniform_weights_on_the_allowed_keys(tiny_model: Transformer, kind: Kind
 
 
 def test_a_uniform_row_with_no_key_allowed_stays_zero(tiny_model: Transformer) -> None:
-    changes: list[Change] = [HeadChange("cross", 0, 0, "uniform"), MaskChange("cross", query=2)]
-    with intervening(tiny_model, changes), capture_attention(tiny_model) as capture:
+    changes: list[ModelChange] = [HeadChange("cross", 0, 0, "uniform"), MaskChange("cross", query=2)]
+    with apply_changes(tiny_model, changes), capture_attention(tiny_model) as capture:
         logits = tiny_model(SOURCE[:1], TARGET[:1])
     assert capture.trace.cross is not None
     assert not capture.trace.cross.weights[:, :, 2].any()
@@ -121,7 +126,7 @@ def test_copied_weights_are_those_of_the_other_head_and_two_heads_can_swap(tiny_
         tiny_model(SOURCE[:1], TARGET[:1])
     before = capture.trace.encoder
     swap = [HeadChange("encoder", 0, 0, "copy", 1), HeadChange("encoder", 0, 1, "copy", 0)]
-    with intervening(tiny_model, swap), capture_attention(tiny_model) as capture:
+    with apply_changes(tiny_model, swap), capture_attention(tiny_model) as capture:
         tiny_model(SOURCE[:1], TARGET[:1])
     after = capture.trace.encoder
     assert before is not None
@@ -132,18 +137,18 @@ def test_copied_weights_are_those_of_the_other_head_and_two_heads_can_swap(tiny_
 @pytest.mark.parametrize("change", ["uniform", "copy"])
 def test_replaced_heads_in_cached_decoding_are_those_of_the_full_run(tiny_model: Transformer, change: str) -> None:
     text = ", ".join(f"{kind}.2.1:{'head.2' if change == 'copy' else change}" for kind in KINDS)
-    with torch.inference_mode(), intervening(tiny_model, parse(text)):
+    with torch.inference_mode(), apply_changes(tiny_model, parse_changes(text)):
         torch.testing.assert_close(cached(tiny_model), tiny_model(SOURCE, TARGET), rtol=1e-5, atol=1e-5)
 
 
 def test_a_blocked_key_is_seen_by_nobody(tiny_model: Transformer) -> None:
-    with intervening(tiny_model, [MaskChange("cross", key=1)]), capture_attention(tiny_model) as capture:
+    with apply_changes(tiny_model, [MaskChange("cross", key=1)]), capture_attention(tiny_model) as capture:
         changed = tiny_model(SOURCE[:1], TARGET[:1])
     one = capture.trace.cross
     assert one is not None
     assert not one.weights[..., 1].any()
     assert one.mask.tolist() == [[True, False, True, True, True]] * 4
-    own = padding_mask(SOURCE[:1], PAD_ID)
+    own = make_padding_mask(SOURCE[:1], PAD_ID)
     own[..., 1] = False
     assert torch.equal(changed, tiny_model(SOURCE[:1], TARGET[:1], memory_mask=own))
 
@@ -156,7 +161,7 @@ def test_a_blocked_key_is_seen_by_nobody(tiny_model: Transformer) -> None:
     ],
 )
 def test_mask_changes_in_cached_decoding_are_those_of_the_full_run(tiny_model: Transformer, text: str) -> None:
-    with torch.inference_mode(), intervening(tiny_model, parse(text)):
+    with torch.inference_mode(), apply_changes(tiny_model, parse_changes(text)):
         stepwise, whole = cached(tiny_model), tiny_model(SOURCE, TARGET)
     torch.testing.assert_close(stepwise, whole, rtol=1e-5, atol=1e-5)
     with torch.inference_mode():
@@ -164,32 +169,32 @@ def test_mask_changes_in_cached_decoding_are_those_of_the_full_run(tiny_model: T
 
 
 def test_one_edited_cell_is_the_mask_edited_by_hand(tiny_model: Transformer) -> None:
-    by_hand = causal_mask(4).clone()
+    by_hand = make_causal_mask(4).clone()
     by_hand[..., 2, 1], by_hand[..., 0, 3] = False, True  # one blocked, and one look into the future
     changes = [MaskChange("decoder", query=2, key=1), MaskChange("decoder", query=0, key=3, allowed=True)]
-    with intervening(tiny_model, changes):
+    with apply_changes(tiny_model, changes):
         changed = tiny_model(SOURCE[:1], TARGET[:1])
     assert torch.equal(changed, tiny_model(SOURCE[:1], TARGET[:1], target_mask=by_hand))
 
 
 def test_positions_that_are_not_there_change_nothing(tiny_model: Transformer) -> None:
     before = tiny_model(SOURCE, TARGET)
-    with intervening(tiny_model, [MaskChange("cross", key=40), MaskChange("decoder", query=40)]):
+    with apply_changes(tiny_model, [MaskChange("cross", key=40), MaskChange("decoder", query=40)]):
         assert torch.equal(tiny_model(SOURCE, TARGET), before)
 
 
 def test_the_explicit_path_runs_while_heads_are_off(tiny_model: Transformer) -> None:
     """Where the fused kernel is what runs unseen, a context can still be silenced on it when it is forced."""
-    with attention_path("fused"), intervening(tiny_model, [HeadChange("encoder", 1, 0)]):
+    with force_attention_path("fused"), apply_changes(tiny_model, [HeadChange("encoder", 1, 0)]):
         fused = tiny_model(SOURCE, TARGET)
-    with intervening(tiny_model, [HeadChange("encoder", 1, 0)]):
+    with apply_changes(tiny_model, [HeadChange("encoder", 1, 0)]):
         torch.testing.assert_close(tiny_model(SOURCE, TARGET), fused, rtol=1e-4, atol=1e-5)
 
 
 def test_another_thread_sees_the_model_as_it_is(tiny_model: Transformer) -> None:
     before, found = tiny_model(SOURCE, TARGET), []
-    changes = parse("encoder.1.1:off, cross.1.1:uniform, decoder.1.1:head.2, mask.cross.*.*.1:block")
-    with intervening(tiny_model, changes):
+    changes = parse_changes("encoder.1.1:off, cross.1.1:uniform, decoder.1.1:head.2, mask.cross.*.*.1:block")
+    with apply_changes(tiny_model, changes):
         thread = threading.Thread(target=lambda: found.append(tiny_model(SOURCE, TARGET)))
         thread.start()
         thread.join()
@@ -200,13 +205,13 @@ def test_another_thread_sees_the_model_as_it_is(tiny_model: Transformer) -> None
 def test_two_threads_with_changes_of_their_own(tiny_model: Transformer) -> None:
     wanted = {}
     for head in (0, 1):
-        with intervening(tiny_model, [HeadChange("cross", 0, head)]):
+        with apply_changes(tiny_model, [HeadChange("cross", 0, head)]):
             wanted[head] = tiny_model(SOURCE, TARGET)
     wrong: list[int] = []
 
     def run(head: int) -> None:
         for _ in range(10):
-            with intervening(tiny_model, [HeadChange("cross", 0, head)]):
+            with apply_changes(tiny_model, [HeadChange("cross", 0, head)]):
                 if not torch.equal(tiny_model(SOURCE, TARGET), wanted[head]):
                     wrong.append(head)
 
@@ -220,7 +225,7 @@ def test_two_threads_with_changes_of_their_own(tiny_model: Transformer) -> None:
 
 def test_an_exception_leaves_nothing() -> None:
     model = random_model()
-    with pytest.raises(RuntimeError, match="on purpose"), intervening(model, [MaskChange("cross", key=0)]):
+    with pytest.raises(RuntimeError, match="on purpose"), apply_changes(model, [MaskChange("cross", key=0)]):
         raise RuntimeError("on purpose")
     assert not any(module._forward_hooks for module in model.modules())
 
@@ -236,16 +241,16 @@ MASKS = st.builds(MaskChange, st.sampled_from(KINDS), PLACES, PLACES, PLACES, st
 
 
 @given(st.lists(st.one_of(HEADS, COPIES, MASKS), max_size=5))
-def test_changes_survive_text_json_and_hashing(changes: list[Change]) -> None:
-    assert parse(json.loads(json.dumps(text_of(changes)))) == tuple(changes)
-    assert hash(tuple(changes)) == hash(parse(text_of(changes)))
+def test_changes_survive_text_json_and_hashing(changes: list[ModelChange]) -> None:
+    assert parse_changes(json.loads(json.dumps(format_changes(changes)))) == tuple(changes)
+    assert hash(tuple(changes)) == hash(parse_changes(format_changes(changes)))
 
 
 def test_text_counts_from_1() -> None:
     assert str(HeadChange("cross", 1, 2)) == "cross.2.3:off"
     assert str(HeadChange("encoder", 0, 0, "copy", 4)) == "encoder.1.1:head.5"
     assert str(MaskChange("cross", key=3)) == "mask.cross.*.*.4:block"
-    assert parse("") == ()
+    assert parse_changes("") == ()
 
 
 @pytest.mark.parametrize(
@@ -254,7 +259,7 @@ def test_text_counts_from_1() -> None:
 )
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(InterventionError, match=r"is no change to a model\. Write for example"):
-        parse(text)
+        parse_changes(text)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +273,7 @@ def test_other_text_is_refused(text: str) -> None:
     ],
 )
 def test_what_the_model_does_not_have_is_refused(tiny_model: Transformer, text: str, says: str) -> None:
-    with pytest.raises(InterventionError, match=says), intervening(tiny_model, parse(text)):
+    with pytest.raises(InterventionError, match=says), apply_changes(tiny_model, parse_changes(text)):
         pass
 
 
@@ -280,9 +285,9 @@ def test_a_source_belongs_to_a_copy(fields: tuple[str, int | None]) -> None:
 
 def test_a_compiled_model_is_refused_as_nothing_would_change() -> None:
     compiled: Any = torch.compile(random_model(), backend="eager")
-    changes = parse("cross.1.1:off")
+    changes = parse_changes("cross.1.1:off")
     with (
         pytest.raises(InterventionError, match=r"change the model that torch\.compile was given"),
-        intervening(compiled, changes),
+        apply_changes(compiled, changes),
     ):
         pass

@@ -11,10 +11,23 @@ from collections.abc import Iterator
 import pytest
 from babel.messages.catalog import Catalog, Message
 
-from model.language import catalogue, current
-from model.language.catalogue import COMPLETE, LANGUAGES, PSEUDO, SOURCE, closest
-from model.language.current import in_this_language, speaking
-from model.language.say import listed, number, say, say_many, sentences, separators, to_say
+from model import language
+from model.language import (
+    COMPLETE_LANGUAGES,
+    LANGUAGES,
+    PSEUDO_LANGUAGE,
+    SOURCE_LANGUAGE,
+    bind_language,
+    find_closest_language,
+    format_number,
+    join_items,
+    join_sentences,
+    number_separators,
+    say,
+    say_many,
+    to_say,
+    use_language,
+)
 from tests import messages
 
 
@@ -25,8 +38,8 @@ def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     catalog.add("{model} took {steps:,} steps.", "{steps:,} Schritte brauchte {model}.")
     catalog.add(("{count} head", "{count} heads"), ("{count} Kopf", "{count} Köpfe"))
     made = gettext.GNUTranslations(io.BytesIO(messages.compiled(catalog)))
-    monkeypatch.setattr("model.language.say.catalogue", lambda _: made)
-    with speaking("de"):
+    monkeypatch.setattr("model.language.load_catalogue", lambda _: made)
+    with use_language("de"):
         yield
 
 
@@ -34,61 +47,61 @@ def test_a_message_and_its_values_in_english() -> None:
     assert say("{model} took {steps:,} steps.", model="{x}", steps=12000) == "{x} took 12,000 steps."
     assert say("braces {stay} as they are") == to_say("braces {stay} as they are")
     assert [say_many("{count} head", "{count} heads", count) for count in (1, 2)] == ["1 head", "2 heads"]
-    assert sentences("One.", "", "Two.") == "One. Two."
-    assert listed(["a", "b"]) == "a, b"
-    assert number(1234.5, ",.1f") == "1,234.5"
-    assert number(-1.5) == "−1.5"
+    assert join_sentences("One.", "", "Two.") == "One. Two."
+    assert join_items(["a", "b"]) == "a, b"
+    assert format_number(1234.5, ",.1f") == "1,234.5"
+    assert format_number(-1.5) == "−1.5"
     assert say("from {low:.1f} along axis {axis}", low=-0.5, axis=-1) == "from −0.5 along axis -1"
-    assert number(0.00001, ".0e") == "1e−05"
+    assert format_number(0.00001, ".0e") == "1e−05"
 
 
 @pytest.mark.usefixtures("german")
 def test_the_order_of_words_and_the_signs_of_numbers_are_the_languages() -> None:
     assert say("{model} took {steps:,} steps.", model="a.b", steps=12000) == "12.000 Schritte brauchte a.b."
     assert [say_many("{count} head", "{count} heads", count) for count in (1, 2)] == ["1 Kopf", "2 Köpfe"]
-    assert number(0.125, ".1%") == "12,5\N{NARROW NO-BREAK SPACE}%"
-    assert separators() == ",."
+    assert format_number(0.125, ".1%") == "12,5\N{NARROW NO-BREAK SPACE}%"
+    assert number_separators() == ",."
     assert say("not in the catalogue") == "not in the catalogue"
 
 
 def test_chinese_sentences_stand_without_a_space() -> None:
-    with speaking("zh"):
-        assert sentences("一。", "二。") == "一。二。"
-        assert listed("ab") == "a、b"
+    with use_language("zh"):
+        assert join_sentences("一。", "二。") == "一。二。"
+        assert join_items("ab") == "a、b"
 
 
 def test_a_block_speaks_before_the_visitor_and_no_other_thread_hears_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(current, "_of_visitor", lambda: "zh")
+    monkeypatch.setattr(language, "_of_visitor", lambda: "zh")
     heard: list[str] = []
-    with speaking("de"), speaking(PSEUDO):
-        assert current.current_language() == PSEUDO
-        thread = threading.Thread(target=lambda: heard.append(current.current_language()))
+    with use_language("de"), use_language(PSEUDO_LANGUAGE):
+        assert language.current_language() == PSEUDO_LANGUAGE
+        thread = threading.Thread(target=lambda: heard.append(language.current_language()))
         thread.start()
         thread.join()
-    assert heard == [current.current_language()] == ["zh"]
-    with pytest.raises(ValueError, match="no catalogue of 'fr', only of en, de, zh"), speaking("fr"):
+    assert heard == [language.current_language()] == ["zh"]
+    with pytest.raises(ValueError, match="no catalogue of 'fr', only of en, de, zh"), use_language("fr"):
         pass
 
 
 def test_work_that_runs_later_speaks_the_language_in_which_it_was_asked_for() -> None:
-    with speaking("zh"):
-        later = in_this_language(lambda name: f"{name}: {current.current_language()}")
+    with use_language("zh"):
+        later = bind_language(lambda name: f"{name}: {language.current_language()}")
     heard: list[str] = []
     thread = threading.Thread(target=lambda: heard.append(later("here")))
     thread.start()
     thread.join()
     assert heard == ["here: zh"]
-    assert current.current_language() == SOURCE
+    assert language.current_language() == SOURCE_LANGUAGE
 
 
 def test_the_language_closest_to_a_browsers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "COMPLETE", tuple(LANGUAGES))
+    monkeypatch.setattr(language, "COMPLETE_LANGUAGES", tuple(LANGUAGES))
     browsers = {"de-AT": "de", "zh-Hans-CN": "zh", "zh_TW": "zh", "en-GB": "en", "fr": "en", "": "en"}
-    assert {name: closest(name) for name in browsers} == browsers
+    assert {name: find_closest_language(name) for name in browsers} == browsers
 
 
 def test_the_pseudo_language_is_longer_and_leaves_what_is_no_word() -> None:
-    with speaking(PSEUDO):
+    with use_language(PSEUDO_LANGUAGE):
         said = say("Train **it** with `python -m model`, {name}.", name="Anna")
         longer = say("What the reader must know of the axes")
     assert said == "Ťŕááííññ **ííť** ŵííťĥ `python -m model`, Anna."
@@ -120,7 +133,7 @@ def test_the_catalogues_are_of_the_sources_as_they_are() -> None:
         for one in translated:
             assert not one.fuzzy, one.id
             assert all(fields(form) == wanted(one) for form in forms(one)), one.id
-        assert len(translated) == len(catalog) or language not in COMPLETE
+        assert len(translated) == len(catalog) or language not in COMPLETE_LANGUAGES
         assert messages.path(language).with_suffix(".mo").read_bytes() == messages.compiled(catalog)
 
 
@@ -134,5 +147,5 @@ def wanted(message: Message) -> set[str]:
 
 
 def test_english_is_always_offered() -> None:
-    assert COMPLETE[0] == SOURCE
-    assert set(COMPLETE) <= set(LANGUAGES)
+    assert COMPLETE_LANGUAGES[0] == SOURCE_LANGUAGE
+    assert set(COMPLETE_LANGUAGES) <= set(LANGUAGES)

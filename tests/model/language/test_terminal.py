@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from model import language as model_language
 from model.__main__ import main
-from model.language import catalogue, current, terminal
-from model.language.catalogue import LANGUAGES, PSEUDO
-from model.language.terminal import ARGPARSE, of_terminal
+from model.language import ARGPARSE_MESSAGES, LANGUAGES, PSEUDO_LANGUAGE, terminal_language
 
 
 @pytest.mark.parametrize(
@@ -29,26 +28,26 @@ from model.language.terminal import ARGPARSE, of_terminal
         ({"LANG": "C.UTF-8", "LANGUAGE": "de"}, "en"),
         ({"LC_ALL": "POSIX", "LANG": "de_DE"}, "en"),
         ({"LANG": "fr_FR@euro"}, "en"),
-        ({"LANG": "en_US", "LANGUAGE": "en_XA"}, PSEUDO),
+        ({"LANG": "en_US", "LANGUAGE": "en_XA"}, PSEUDO_LANGUAGE),
     ],
 )
 def test_the_variables_of_gettext_say_the_language(
     variables: dict[str, str], language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (catalogue, terminal):
+    for module in (model_language, model_language):
         monkeypatch.setattr(module, "COMPLETE", tuple(LANGUAGES))
-    assert of_terminal(variables) == language
+    assert terminal_language(variables) == language
 
 
 def test_a_language_that_is_not_complete_is_not_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (catalogue, terminal):
+    for module in (model_language, model_language):
         monkeypatch.setattr(module, "COMPLETE", ("en",))
-    assert of_terminal({"LANG": "de_DE.UTF-8"}) == "en"
+    assert terminal_language({"LANG": "de_DE.UTF-8"}) == "en"
 
 
 def test_argparse_says_what_is_translated_of_it() -> None:
     source = inspect.getsource(argparse)
-    for message in ARGPARSE:
+    for message in ARGPARSE_MESSAGES:
         assert repr(message) in source or f'"{message}"' in source, message
 
 
@@ -64,7 +63,7 @@ def _default_catalogue() -> Iterator[None]:
 def test_argparse_speaks_no_language_that_is_not_complete(
     complete: tuple[str, ...], usage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in (catalogue, terminal):
+    for module in (model_language, model_language):
         monkeypatch.setattr(module, "COMPLETE", complete)
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     with pytest.raises(SystemExit):
@@ -81,7 +80,7 @@ def accented(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_accents(message: str) -> str:
-    return catalogue.catalogue(PSEUDO).gettext(message)
+    return model_language.load_catalogue(PSEUDO_LANGUAGE).gettext(message)
 
 
 @pytest.mark.usefixtures("accented")
@@ -94,7 +93,7 @@ def test_help_and_errors_are_said_in_the_language_of_the_terminal(
     assert main(["trace", "A word.", "--output", str(tmp_path)]) == 2
     said = in_accents("'{path}' is a folder; name a file to write.").format(path=tmp_path)
     assert capsys.readouterr().err == f"python -m model trace: {said}\n"
-    assert current.current_language() == "en"
+    assert model_language.current_language() == "en"
 
 
 @pytest.mark.usefixtures("accented")

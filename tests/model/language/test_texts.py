@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 
-from model.language.catalogue import PSEUDO, SOURCE
-from model.language.texts import beside, texts_in
+from model.language import PSEUDO_LANGUAGE, SOURCE_LANGUAGE, load_texts, translation_path
 from tests import messages
-from viz.explore.live import examples
+from tests.model.language.test_terms import breaches
+from viz import tour
+from viz.explore import examples
 from viz.talk import session
-from viz.tour import steps
-from viz.ui import glossary
+from viz.ui import words
 
-from .test_terms import breaches
-
-FILES = (glossary.FILE, steps.FILE, examples.FILE, session.SHIPPED)
+FILES = (words.GLOSSARY_FILE, tour.TOUR_FILE, examples.EXAMPLES_FILE, session.SHIPPED_TALK_FILE)
 PROSE = {"title", "text", "button", "phenomenon", "see", "point", "notes", "term", "also", "passed", "formula"}
 """What is said otherwise in another language; all else is what is shown, and stands in the English file alone."""
 SHOWN = {"address", "try", "view"}
@@ -58,15 +56,15 @@ def in_english_signs(text: str, language: str) -> str:
     return re.sub("„([^“]*)“", r"“\1”", swapped)
 
 
-def numbers(text: str, language: str = SOURCE) -> list[str]:
+def numbers(text: str, language: str = SOURCE_LANGUAGE) -> list[str]:
     """The numbers in a text, as English writes them."""
     return NUMBER.findall(in_english_signs(text, language))
 
 
 def pairs(file: Path, language: str) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Every text that is translated: where it stands, in English and in the language."""
-    english = dict(leaves(texts_in(file, SOURCE)))
-    for path, said in leaves(texts_in(file, language)):
+    english = dict(leaves(load_texts(file, SOURCE_LANGUAGE)))
+    for path, said in leaves(load_texts(file, language)):
         if path[-1] in PROSE - {"also", "passed"}:
             yield path, english.get(path, ""), said
 
@@ -74,12 +72,12 @@ def pairs(file: Path, language: str) -> Iterator[tuple[tuple[str, ...], str, str
 @both
 @each
 def test_a_translation_has_all_prose_of_the_english_file_and_nothing_else(file: Path, language: str) -> None:
-    english = dict(leaves(texts_in(file, SOURCE)))
-    own = dict(leaves(texts_in(beside(file, language), SOURCE)))
+    english = dict(leaves(load_texts(file, SOURCE_LANGUAGE)))
+    own = dict(leaves(load_texts(translation_path(file, language), SOURCE_LANGUAGE)))
     prose = {path for path in english if path[-1] in PROSE and not SHOWN & {*path}}
     assert {path for path in prose if path[-1] not in MAY_STAY} <= {*own}
     assert {path for path in own if path[-1] not in OWN} <= prose
-    assert all(english[path] == said for path, said in leaves(texts_in(file, language)) if path not in own)
+    assert all(english[path] == said for path, said in leaves(load_texts(file, language)) if path not in own)
     assert all(said or path[-1] == "also" for path, said in own.items())
 
 
@@ -107,7 +105,9 @@ def test_the_sentences_of_a_translation_are_its_own(language: str) -> None:
 
 
 def test_the_pseudo_language_accents_prose_alone() -> None:
-    first, english = (texts_in(steps.FILE, language)["step"][0] for language in (PSEUDO, SOURCE))
+    first, english = (
+        load_texts(tour.TOUR_FILE, language)["step"][0] for language in (PSEUDO_LANGUAGE, SOURCE_LANGUAGE)
+    )
     assert first["address"] == english["address"]
     assert first["text"].isascii() is False
     assert all(first[name] != english[name] for name in ("title", "text", "button"))

@@ -12,7 +12,7 @@ import pytest
 from tests import messages
 from tests.english import ENGLISH, is_english
 from tests.messages import KEYWORDS, ROOT
-from viz.components.bundle import MESSAGE, SAID
+from viz.web.bundle import MESSAGE_PATTERN, SAY_CALL
 
 SOURCES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rglob("*.py"))
 SCRIPTS = sorted(path for path in (ROOT / "viz").rglob("*.js") if path.name != "changes.js")
@@ -21,23 +21,23 @@ COMMENT = re.compile(r"^ *(?:/\*\*|\*|//).*$| // .*$", re.MULTILINE)
 SENTENCE = re.compile(r"[A-Z][a-z]*[,:]?(?: [^ ]+){2,}")
 """Three words or more, the first with a capital letter."""
 NOT_SAID = {
-    "model/decoding/beam_search.py": "a mistake of whoever calls it from Python",
-    "model/evaluation/attribution_scores.py": "Markdown of a model card, which is English",
-    "model/evaluation/phenomena.py": "Markdown of a model card",
-    "model/evaluation/sentence_table.py": "Markdown beside a model card",
-    "model/experiments/head_effects.py": "a mistake of whoever calls it",
-    "model/heads/database.py": "what DuckDB begins its errors with",
+    "model/decoding/beam.py": "a mistake of whoever calls it from Python",
+    "model/evaluation/attribution.py": "Markdown of a model card, which is English",
+    "model/evaluation/quality.py": "Markdown of a model card",
+    "model/evaluation/quality.py": "Markdown beside a model card",
+    "model/experiments/ablation.py": "a mistake of whoever calls it",
+    "model/atlas/query.py": "what DuckDB begins its errors with",
     "model/hugging_face/load.py": "text that a model reads",
-    "model/language/catalogue.py": "a mistake of whoever calls it",
-    "model/live/translation.py": "a mistake of whoever calls it",
-    "model/masking/attention_call.py": "a mistake of whoever calls it",
-    "model/masking/toy_attention.py": "a mistake of whoever calls it",
+    "model/language.py": "a mistake of whoever calls it",
+    "model/runnable_model.py": "a mistake of whoever calls it",
+    "model/masks/attention_call.py": "a mistake of whoever calls it",
+    "model/masks/toy_attention.py": "a mistake of whoever calls it",
     "model/network/attention.py": "a mistake of whoever calls it",
-    "model/network/masks.py": "a mistake of whoever calls it",
-    "model/network/preset_interfaces.py": "a mistake of whoever calls it",
-    "model/positions/geometry.py": "a mistake of whoever calls it",
-    "viz/components/snapshots/__init__.py": "a mistake of whoever calls it",
-    "viz/export/scripts.py": "a mistake of whoever calls it",
+    "model/network/attention.py": "a mistake of whoever calls it",
+    "model/network/interfaces.py": "a mistake of whoever calls it",
+    "model/positions/analysis.py": "a mistake of whoever calls it",
+    "viz/web/players.py": "a mistake of whoever calls it",
+    "viz/export/page.py": "a mistake of whoever calls it",
     "viz/streamlit_internals.py": "said when the app starts with another Streamlit, to whoever installs it",
     "viz/ui/addresses/decode.py": "a mistake of whoever calls it: a page shows the plain view",
     "viz/ui/addresses/heads.py": "a mistake of whoever calls it: a page shows the plain view",
@@ -75,8 +75,8 @@ def test_every_sentence_that_a_person_reads_is_said(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_sentence_of_a_script_is_said(path: Path) -> None:
-    script = COMMENT.sub("", SAID.sub("", path.read_text(encoding="utf-8")))
-    texts = [one[1:-1] for one in MESSAGE.findall(script) + re.findall(r"`[^`]*`", script)]
+    script = COMMENT.sub("", SAY_CALL.sub("", path.read_text(encoding="utf-8")))
+    texts = [one[1:-1] for one in MESSAGE_PATTERN.findall(script) + re.findall(r"`[^`]*`", script)]
     assert [text for text in texts if SENTENCE.match(text.removeprefix("${"))] == []
 
 

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 import torch
 
-from model.capture.foreign.calls.axes import Layout
-from model.capture.foreign.calls.fused_weights import from_arguments, from_scores
-from model.diagnosis import arrange, diagnose
-from model.diagnosis.inputs.roles import guess
-from model.masking.blocked import is_blocked
-from model.masking.convention_table import CONVENTIONS
-from model.masking.conventions import from_boolean, to_boolean
-from model.masking.softmax import softmax
-from model.network.preset_interfaces import from_additive
-from viz.figures.masks.pipeline import mask_pipeline
-from viz.figures.palette import LIGHT, Look
-from viz.masks.judge.slices import Slice
-from viz.masks.judge.steps import stages
+from model.capture.any_model.axes import AxisLayout
+from model.capture.any_model.kernels import compute_fused_attention, read_softmax_attention
+from model.masks.conventions import CONVENTIONS, mask_from_boolean, mask_to_boolean
+from model.masks.diagnose import diagnose
+from model.masks.roles import guess_role
+from model.masks.shapes import normalise_arrays
+from model.masks.softmax import is_blocked, softmax
+from model.network.interfaces import convert_additive_mask
+from viz.figures.look import LIGHT, Look
+from viz.figures.masks import plot_mask_pipeline
+from viz.masks.judge import build_attention_stages
+from viz.masks.pictures import HeadSlice
 
 FILLS = [-1e3, -5e3, -1e4, -1e9, float(np.finfo(np.float16).min), float(np.finfo(np.float32).min), -math.inf]
 CAUSAL = np.tri(4, dtype=bool)
@@ -41,7 +40,7 @@ def by_tensor(mask: np.ndarray) -> np.ndarray:
 
 
 def by_conventions(mask: np.ndarray) -> np.ndarray:
-    answers = [to_boolean(mask, name)[0, 0] for name in ADDED]
+    answers = [mask_to_boolean(mask, name)[0, 0] for name in ADDED]
     assert all(np.array_equal(answer, answers[0]) for answer in answers)
     return answers[0]
 
@@ -49,7 +48,7 @@ def by_conventions(mask: np.ndarray) -> np.ndarray:
 def by_generated_code(mask: np.ndarray) -> np.ndarray:
     answers = []
     for name in ADDED:
-        shape = from_boolean(CAUSAL[None, None], name).shape
+        shape = mask_from_boolean(CAUSAL[None, None], name).shape
         names: dict[str, Any] = {"torch": torch, "given": torch.from_numpy(mask).expand(shape), "batch": 1, "heads": 1}
         exec(CONVENTIONS[name].undo, names)
         answers.append(names["mask"].numpy()[0, 0])
@@ -58,30 +57,32 @@ def by_generated_code(mask: np.ndarray) -> np.ndarray:
 
 
 def by_diagnosis(mask: np.ndarray) -> np.ndarray:
-    allowed = arrange({"mask": mask}).mask
+    allowed = normalise_arrays({"mask": mask}).mask
     assert allowed is not None
     return allowed[0, 0, 0]
 
 
 def by_captured_arguments(mask: np.ndarray) -> np.ndarray:
     states = torch.ones(1, 1, 4, 2)
-    return from_arguments(states, states, states, torch.from_numpy(mask), layout=Layout()).allowed.numpy()[0, 0]
+    return compute_fused_attention(states, states, states, torch.from_numpy(mask), layout=AxisLayout()).allowed.numpy()[
+        0, 0
+    ]
 
 
 def by_captured_scores(mask: np.ndarray) -> np.ndarray:
     scores = torch.from_numpy(mask)[None, None]
-    return from_scores(scores, scores.softmax(-1), Layout()).allowed.numpy()[0, 0]
+    return read_softmax_attention(scores, scores.softmax(-1), AxisLayout()).allowed.numpy()[0, 0]
 
 
 def by_presets(mask: np.ndarray) -> np.ndarray:
-    return from_additive(torch.from_numpy(mask)).numpy()
+    return convert_additive_mask(torch.from_numpy(mask)).numpy()
 
 
 def by_pictures(mask: np.ndarray) -> np.ndarray:
     """Cells of the steps that have no colour of their own: the blocked ones."""
     nothing = np.zeros(4, bool)
     weights = np.where(CAUSAL, 0.25, 0).astype(np.float32)
-    call = Slice(
+    call = HeadSlice(
         meant=None,
         allowed=CAUSAL,
         bias=mask,
@@ -94,7 +95,7 @@ def by_pictures(mask: np.ndarray) -> np.ndarray:
         raw_mask=None,
         reader="sdpa",
     )
-    figure = mask_pipeline(stages(call, 0.0), "", Look(LIGHT))
+    figure = plot_mask_pipeline(build_attention_stages(call, 0.0), "", Look(LIGHT))
     return ~np.isnan(next(trace for trace in figure.data if trace.name == "After the mask").z)
 
 
@@ -126,7 +127,7 @@ def test_a_position_bias_blocks_nowhere(reader: Callable[[np.ndarray], np.ndarra
 
 def test_presets_refuse_what_neither_keeps_nor_blocks() -> None:
     with pytest.raises(ValueError, match="shift the scores"):
-        from_additive(torch.tensor([0.0, -999.0]))
+        convert_additive_mask(torch.tensor([0.0, -999.0]))
 
 
 @pytest.mark.parametrize("fill", FILLS)
@@ -140,8 +141,8 @@ def test_the_number_format_of_the_fill_does_not_matter(fill: float, dtype: str) 
 @pytest.mark.parametrize("fill", FILLS)
 def test_an_array_gets_the_same_role_and_the_same_diagnosis_with_every_fill(fill: float) -> None:
     mask, masked = (np.where(CAUSAL, values, fill).astype(np.float32) for values in (0, SCORES))
-    assert guess(mask).role == "mask added"
-    assert guess(masked).role == "masked_scores"
+    assert guess_role(mask).role == "mask added"
+    assert guess_role(masked).role == "masked_scores"
     right, plain = softmax(np.where(CAUSAL, SCORES, -np.inf)), softmax(SCORES)
     assert diagnose(right, masked_scores=masked, meant="causal").sound
     assert diagnose(right, scores=SCORES, mask=mask, meant="causal").sound
@@ -154,5 +155,5 @@ def test_nan_does_not_block() -> None:
 
 
 def test_the_threshold_loads_no_torch() -> None:
-    code = "import sys, model.masking.blocked, model.masking.conventions; sys.exit('torch' in sys.modules)"
+    code = "import sys, model.masks.softmax, model.masks.conventions; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,11 +13,17 @@ import transformers
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_mask
 
-from model.masking.convention_table import CONVENTIONS
-from model.masking.conventions import ConversionError, code, convert, from_boolean, to_boolean
+from model.masks.conventions import (
+    CONVENTIONS,
+    ConversionError,
+    conversion_code,
+    convert_mask,
+    mask_from_boolean,
+    mask_to_boolean,
+)
 from model.network.attention import MultiHeadAttention
-from model.network.preset_interfaces import PadRow
-from model.network.presets import preset
+from model.network.config import make_preset_config
+from model.network.interfaces import PadRowInterface
 from model.network.transformer import Transformer
 
 B, H, Q, K, D = 2, 3, 4, 4, 6
@@ -36,9 +42,9 @@ def masks_for(*names: str) -> list[Tensor]:
 @pytest.mark.parametrize("target", CONVENTIONS)
 def test_any_to_any_and_back_says_the_same(source: str, target: str) -> None:
     for mask in masks_for(source, target):
-        given = from_boolean(mask.numpy(), source, H)
-        there = convert(given, source, target, H)
-        back = to_boolean(there, target, H)
+        given = mask_from_boolean(mask.numpy(), source, H)
+        there = convert_mask(given, source, target, H)
+        back = mask_to_boolean(there, target, H)
         assert (np.broadcast_to(back, (B, H, Q, K)) == mask.numpy()).all()
 
 
@@ -46,15 +52,15 @@ def test_any_to_any_and_back_says_the_same(source: str, target: str) -> None:
 @pytest.mark.parametrize("target", CONVENTIONS)
 def test_the_code_does_what_the_function_does(source: str, target: str) -> None:
     for mask in masks_for(source, target):
-        given = torch.from_numpy(from_boolean(mask.numpy(), source, H))
-        made = run(code(source, target), given)
+        given = torch.from_numpy(mask_from_boolean(mask.numpy(), source, H))
+        made = run(conversion_code(source, target), given)
         if target == "flex":
             cells = [
                 [[[bool(made(b, h, q, k)) for k in range(K)] for q in range(Q)] for h in range(H)] for b in range(B)
             ]
             made = torch.tensor(cells)
-        want = to_boolean(from_boolean(mask.numpy(), target, H), target, H)
-        assert (np.broadcast_to(to_boolean(made.numpy(), target, H), (B, H, Q, K)) == want).all()
+        want = mask_to_boolean(mask_from_boolean(mask.numpy(), target, H), target, H)
+        assert (np.broadcast_to(mask_to_boolean(made.numpy(), target, H), (B, H, Q, K)) == want).all()
 
 
 @pytest.mark.parametrize("source", CONVENTIONS)
@@ -64,7 +70,7 @@ def test_the_code_gives_the_same_attention_in_multi_head_attention(source: str, 
     layer = nn.MultiheadAttention(H * D, H, batch_first=True).eval()
     x = torch.randn(B, Q, H * D)
     for mask in masks_for(source, target):
-        argument = run(code(source, target), torch.from_numpy(from_boolean(mask.numpy(), source, H)))
+        argument = run(conversion_code(source, target), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H)))
         name = "key_padding_mask" if target == "torch_key_padding_mask" else "attn_mask"
         _, weights = layer(x, x, x, average_attn_weights=False, **{name: argument})
         assert_zero_exactly_where_blocked(weights, mask)
@@ -77,7 +83,7 @@ def test_the_code_gives_the_same_attention_in_the_fused_kernel(source: str, targ
     q, k = torch.randn(B, H, Q, D), torch.randn(B, H, K, D)
     identity = torch.eye(K).expand(B, H, K, K)
     for mask in masks_for(source, target):
-        argument = run(code(source, target), torch.from_numpy(from_boolean(mask.numpy(), source, H)))
+        argument = run(conversion_code(source, target), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H)))
         weights = F.scaled_dot_product_attention(q, k, identity, attn_mask=argument)
         assert torch.equal(weights, F.scaled_dot_product_attention(q, k, identity, attn_mask=mask))
 
@@ -86,14 +92,14 @@ def test_the_code_gives_the_same_attention_in_the_fused_kernel(source: str, targ
 def test_the_code_gives_the_same_attention_in_the_preset_pad_row(source: str) -> None:
     """By the attention of this project's own model, called as the published notes call theirs."""
     torch.manual_seed(0)
-    config = preset("pad_row", vocab_size=9, target_vocab_size=9, **SMALL)
+    config = make_preset_config("pad_row", vocab_size=9, target_vocab_size=9, **SMALL)
     model = Transformer(config).eval()
     attention, x = model.encoder.get_submodule("layers.0.self_attention"), torch.randn(B, Q, H * D)
     assert isinstance(attention, MultiHeadAttention)
     for mask in masks_for(source):
-        blocked = run(code(source, "pad_row"), torch.from_numpy(from_boolean(mask.numpy(), source, H)))
+        blocked = run(conversion_code(source, "pad_row"), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H)))
         assert blocked.shape == (B, Q, K)
-        context, weights = PadRow.attend(attention, x, x, blocked)
+        context, weights = PadRowInterface.attend(attention, x, x, blocked)
         assert_zero_exactly_where_blocked(weights, mask)
         torch.testing.assert_close(context, attention(x, x, mask))
 
@@ -113,7 +119,7 @@ def test_the_code_gives_the_same_attention_in_hugging_face_models() -> None:
     for kernel, target in (("eager", "hf_2d"), ("sdpa", "hf_2d"), ("sdpa", "hf_4d_sdpa"), ("eager", "hf_4d_eager")):
         model = transformers.BertModel._from_config(config, attn_implementation=kernel).eval()
         model.load_state_dict(state)
-        argument = run(code("sdpa", target), PADDING)
+        argument = run(conversion_code("sdpa", target), PADDING)
         found.append(model(ids, attention_mask=argument).last_hidden_state[KEEP])
     assert all(torch.allclose(one, found[0], atol=1e-6) for one in found[1:])
 
@@ -122,9 +128,9 @@ def test_flex_attention_and_cumulative_lengths_run_as_converted() -> None:
     torch.manual_seed(0)
     q, k, v = (torch.randn(B, H, Q, D) for _ in range(3))
     want = F.scaled_dot_product_attention(q, k, v, attn_mask=PADDING)
-    made = create_mask(run(code("sdpa", "flex"), PADDING), B, H, Q, K, device="cpu")
+    made = create_mask(run(conversion_code("sdpa", "flex"), PADDING), B, H, Q, K, device="cpu")
     assert torch.equal(made, PADDING.expand(B, H, Q, K))
-    ends = run(code("sdpa", "flash"), PADDING).tolist()
+    ends = run(conversion_code("sdpa", "flash"), PADDING).tolist()
     for sample, (start, end) in enumerate(pairwise(ends)):
         real = slice(0, end - start)  # a sequence of its own, as a kernel for unpadded batches sees it
         parts = [one[sample : sample + 1, :, real] for one in (q, k, v)]
@@ -136,7 +142,7 @@ def test_flex_attention_and_cumulative_lengths_run_as_converted() -> None:
 def test_the_formulas_of_the_other_libraries_block_the_same_cells(target: str) -> None:
     torch.manual_seed(0)
     scores = torch.randn(B, H, Q, K)
-    argument = run(code("sdpa", target), CAUSAL)
+    argument = run(conversion_code("sdpa", target), CAUSAL)
     filled = {
         "annotated": lambda: scores.masked_fill(argument == 0, -1e9),
         "old_tf": lambda: scores + argument * -1e9,
@@ -148,12 +154,12 @@ def test_the_formulas_of_the_other_libraries_block_the_same_cells(target: str) -
 
 def test_a_key_mask_cannot_hold_a_causal_one() -> None:
     with pytest.raises(ConversionError, match="only say which keys"):
-        convert(CAUSAL.numpy(), "sdpa", "hf_2d")
+        convert_mask(CAUSAL.numpy(), "sdpa", "hf_2d")
 
 
 def test_left_padding_has_no_lengths() -> None:
     with pytest.raises(ConversionError, match="at the right"):
-        from_boolean(np.array([False, True])[None, None, None], "flash")
+        mask_from_boolean(np.array([False, True])[None, None, None], "flash")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +176,7 @@ def test_left_padding_has_no_lengths() -> None:
 )
 def test_what_is_not_of_the_convention_is_refused_with_a_sentence(array: np.ndarray, source: str) -> None:
     with pytest.raises(ConversionError, match=r"\w+ .*\."):
-        to_boolean(array, source, heads=3)
+        mask_to_boolean(array, source, heads=3)
 
 
 def run(lines: str, given: Tensor) -> Any:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.diagnosis import diagnose
-from model.masking.meaning import hides_future, layer_masks, meaning_mask, parse_meaning
-from model.masking.rule import RuleError, Sizes, build_mask
-from model.masking.structure import CAUSAL, Structure, recognise
-from model.masking.structure_names import parse_structure, structure_name
+from model.masks.diagnose import diagnose
+from model.masks.rule import (
+    MaskSizes,
+    RuleError,
+    build_layer_masks,
+    build_mask,
+    build_meaning_mask,
+    hides_future,
+    parse_meaning,
+)
+from model.masks.structure import CAUSAL, Structure, name_structure, parse_structure, recognise_structure
 
 T = 8
 IMAGE = np.tri(10, dtype=bool)
@@ -27,16 +33,16 @@ IMAGE[3:6, 3:6] = True
 )
 def test_both_forms_mean_the_same_at_every_door(short: str, long: str) -> None:
     assert parse_structure(short) == parse_structure(long)
-    one, other = (build_mask(text, Sizes(T, T, (T,))) for text in (short, long))
+    one, other = (build_mask(text, MaskSizes(T, T, (T,))) for text in (short, long))
     assert np.array_equal(one, other)
-    mask = meaning_mask(long, T, T)
+    mask = build_meaning_mask(long, T, T)
     assert diagnose(mask=mask, meant=short).verdict == diagnose(mask=mask, meant=long).verdict == "sound"
 
 
 def test_a_rule_that_is_no_single_structure_is_a_meaning_too() -> None:
     text = "causal and not window 2 or prefix 1"
     assert parse_meaning(text) is None
-    assert diagnose(mask=meaning_mask(text, T, T), meant=text).verdict == "sound"
+    assert diagnose(mask=build_meaning_mask(text, T, T), meant=text).verdict == "sound"
     assert [one.code for one in diagnose(mask=np.ones((T, T), bool), meant=text).findings] != []
     assert hides_future(text)
     assert not hides_future("window 3 or full")
@@ -56,13 +62,13 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_name_of_a_structure_reads_back(name: str) -> None:
-    assert parse_structure(structure_name(parse_structure(name), T)) == parse_structure(name)
+    assert parse_structure(name_structure(parse_structure(name), T)) == parse_structure(name)
 
 
 def test_a_structure_may_have_no_name() -> None:
-    assert structure_name(Structure(lo=-3, hi=1), T) == ""
-    assert structure_name(Structure(hi=0, prefix=2, spans=((2, 5),)), T) == ""
-    assert structure_name(CAUSAL, T) == "causal"
+    assert name_structure(Structure(lo=-3, hi=1), T) == ""
+    assert name_structure(Structure(hi=0, prefix=2, spans=((2, 5),)), T) == ""
+    assert name_structure(CAUSAL, T) == "causal"
 
 
 Q, K = np.indices((T, T))
@@ -80,10 +86,10 @@ TODAY = {
 
 @pytest.mark.parametrize("text", TODAY)
 def test_masks_of_today_are_read_at_every_door(text: str) -> None:
-    np.testing.assert_array_equal(meaning_mask(text, T, T), TODAY[text])
-    np.testing.assert_array_equal(build_mask(text, Sizes(T, T, (T,)))[0, 0], TODAY[text])
+    np.testing.assert_array_equal(build_meaning_mask(text, T, T), TODAY[text])
+    np.testing.assert_array_equal(build_mask(text, MaskSizes(T, T, (T,)))[0, 0], TODAY[text])
     if "_" not in text:
-        np.testing.assert_array_equal(meaning_mask(text, 3, T), TODAY[text][-3:])
+        np.testing.assert_array_equal(build_meaning_mask(text, 3, T), TODAY[text][-3:])
     assert diagnose(mask=TODAY[text], meant=text).verdict == "sound"
     assert diagnose(mask=np.ones((T, T), bool), meant=text).verdict == "faulty"
 
@@ -97,16 +103,16 @@ def test_sizes_that_no_mask_has_are_refused(text: str) -> None:
 
 
 def test_sinks_beside_a_window_are_recognised() -> None:
-    found = recognise(TODAY["causal+window:3+sinks:2"], np.ones((T, T), bool))
+    found = recognise_structure(TODAY["causal+window:3+sinks:2"], np.ones((T, T), bool))
     assert found == Structure(-2, 0, sinks=2)
     assert found.words() == "a causal window of 3, beside the first 2 keys"
 
 
 def test_layers_are_said_in_turn() -> None:
-    every = layer_masks("causal and window 3 on odd layers, causal on even layers", 4, T, T)
-    np.testing.assert_array_equal(every, layer_masks("causal+window:3 / causal", 4, T, T))
-    np.testing.assert_array_equal(layer_masks("causal on even layers, else causal+window:3", 4, T, T), every)
-    five = layer_masks("2 x causal+window:3 / causal", 6, T, T)
+    every = build_layer_masks("causal and window 3 on odd layers, causal on even layers", 4, T, T)
+    np.testing.assert_array_equal(every, build_layer_masks("causal+window:3 / causal", 4, T, T))
+    np.testing.assert_array_equal(build_layer_masks("causal on even layers, else causal+window:3", 4, T, T), every)
+    five = build_layer_masks("2 x causal+window:3 / causal", 6, T, T)
     np.testing.assert_array_equal(five.all((1, 2)), [False] * 6)
     np.testing.assert_array_equal([one[-1, 0] for one in five], [False, False, True] * 2)
     for wrong in ("causal on odd layers", "causal on odd layers, full on odd layers", "0 x causal / full"):

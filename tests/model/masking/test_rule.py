@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.masking.padding import lengths_to_keep
-from model.masking.rule import RuleError, Sizes, build_mask, read_lengths
+from model.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
+from model.masks.softmax import lengths_to_keep
 
-SIZES = Sizes(5, 5, (5, 3))
+SIZES = MaskSizes(5, 5, (5, 3))
 
 
-def grid(rule: str, sizes: Sizes = SIZES, sample: int = 1) -> np.ndarray:
+def grid(rule: str, sizes: MaskSizes = SIZES, sample: int = 1) -> np.ndarray:
     found = build_mask(rule, sizes)
     assert found.shape == (len(sizes.lengths), 1, sizes.queries, sizes.keys)
     return found[sample, 0]
@@ -33,7 +33,7 @@ def test_kinds_are_joined_by_and_or_not_and_brackets() -> None:
 
 def test_padding_stands_at_either_side_and_a_cache_is_aligned_at_the_newest() -> None:
     assert lengths_to_keep((3, 5), 5, "left").tolist() == [[False, False, True, True, True], [True] * 5]
-    assert grid("causal", Sizes(2, 5, (5,)), 0).astype(int).tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+    assert grid("causal", MaskSizes(2, 5, (5,)), 0).astype(int).tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
 
 
 @pytest.mark.parametrize(

@@ -7,24 +7,24 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from model.masking.toy_attention import (
-    READERS,
-    WRITINGS,
+from model.masks.toy_attention import (
+    MASK_READERS,
+    TOY_WRITINGS,
+    MaskReader,
     MaskRunError,
-    Reader,
-    Writing,
-    dropout,
-    interpret,
-    mask_dependence,
-    random_scores,
-    run,
-    weight_dependence,
-    write,
+    ToyWriting,
+    apply_dropout,
+    compute_mask_dependence,
+    compute_weight_dependence,
+    draw_random_scores,
+    interpret_mask,
+    run_attention,
+    write_mask,
 )
 
 CAUSAL = np.tri(5, dtype=bool)[None, None]
-SCORES = random_scores(2, 3, 5, 5)
-RIGHT: set[tuple[Reader, Writing]] = {
+SCORES = draw_random_scores(2, 3, 5, 5)
+RIGHT: set[tuple[MaskReader, ToyWriting]] = {
     ("sdpa", "keep"),
     ("sdpa", "-inf"),
     ("sdpa", "-1e9"),
@@ -36,13 +36,13 @@ RIGHT: set[tuple[Reader, Writing]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("writing", WRITINGS)
-def test_a_mask_takes_effect_only_where_it_is_read_as_it_was_written(reader: Reader, writing: Writing) -> None:
-    weights = run(SCORES, write(CAUSAL, writing), reader).weights
+@pytest.mark.parametrize("reader", MASK_READERS)
+@pytest.mark.parametrize("writing", TOY_WRITINGS)
+def test_a_mask_takes_effect_only_where_it_is_read_as_it_was_written(reader: MaskReader, writing: ToyWriting) -> None:
+    weights = run_attention(SCORES, write_mask(CAUSAL, writing), reader).weights
     right = bool(((weights > 0) == CAUSAL).all())
     assert right == ((reader, writing) in RIGHT)
-    moved = mask_dependence(write(CAUSAL, writing), (2, 3, 5, 5), reader) > 0
+    moved = compute_mask_dependence(write_mask(CAUSAL, writing), (2, 3, 5, 5), reader) > 0
     assert bool((moved == CAUSAL).all()) == right
 
 
@@ -56,24 +56,24 @@ def test_readers_are_those_of_torch(blocks: bool) -> None:
         weights = module(q, q, q, attn_mask=mask)[1]
     else:
         weights = F.scaled_dot_product_attention(q, q, torch.eye(4)[None], attn_mask=mask)
-    read = interpret(mask.numpy(), "mha" if blocks else "sdpa")
+    read = interpret_mask(mask.numpy(), "mha" if blocks else "sdpa")
     np.testing.assert_array_equal(weights[0].detach().numpy() > 0, read)
 
 
 def test_a_fill_too_large_for_half_precision_is_refused_in_words() -> None:
     with pytest.raises(MaskRunError, match="65504"):
-        run(SCORES, write(CAUSAL, "keep"), "masked_fill", "float16")
-    assert np.isneginf(run(SCORES, write(CAUSAL, "-1e9"), "sdpa", "float16").masked_scores).any()
+        run_attention(SCORES, write_mask(CAUSAL, "keep"), "masked_fill", "float16")
+    assert np.isneginf(run_attention(SCORES, write_mask(CAUSAL, "-1e9"), "sdpa", "float16").masked_scores).any()
 
 
 def test_a_row_without_keys_stays_where_it_is() -> None:
     empty = CAUSAL.copy()
     empty[..., 2, :] = False
-    found = mask_dependence(write(empty, "-inf"), (1, 1, 5, 5))[0, 0]
+    found = compute_mask_dependence(write_mask(empty, "-inf"), (1, 1, 5, 5))[0, 0]
     np.testing.assert_array_equal(np.delete(found, 2, 0) > 0, np.delete(CAUSAL[0, 0], 2, 0))
-    weights = run(SCORES, write(empty, "-inf")).weights
+    weights = run_attention(SCORES, write_mask(empty, "-inf")).weights
     assert np.isnan(weights[:, :, 2]).all()
-    through = weight_dependence(weights)
+    through = compute_weight_dependence(weights)
     assert np.isnan(through[:, :, 2]).all()
     assert not np.isnan(np.delete(through, 2, 2)).any()
 
@@ -81,17 +81,17 @@ def test_a_row_without_keys_stays_where_it_is() -> None:
 def test_a_window_of_two_reaches_four_tokens_after_three_layers() -> None:
     i, j = np.indices((6, 6))
     window = ((i >= j) & (i - j < 2))[None, None]
-    found = mask_dependence(window, (1, 1, 6, 6), layers=3)[0, 0] > 0
+    found = compute_mask_dependence(window, (1, 1, 6, 6), layers=3)[0, 0] > 0
     np.testing.assert_array_equal(found, (i >= j) & (i - j < 4))
     with pytest.raises(MaskRunError, match="as many queries as keys"):
-        mask_dependence(window[..., :3, :], (1, 1, 3, 6), layers=2)
+        compute_mask_dependence(window[..., :3, :], (1, 1, 3, 6), layers=2)
 
 
 def test_dropout_keeps_the_mean_and_is_the_same_every_time() -> None:
     ones = np.ones((100, 100))
-    found = dropout(ones, 0.2)
+    found = apply_dropout(ones, 0.2)
     assert set(np.unique(found)) == {0, 1.25}
     assert abs(found.mean() - 1) < 0.02
-    np.testing.assert_array_equal(found, dropout(ones, 0.2))
+    np.testing.assert_array_equal(found, apply_dropout(ones, 0.2))
     with pytest.raises(ValueError, match="rate"):
-        dropout(ones, 1)
+        apply_dropout(ones, 1)

@@ -14,14 +14,13 @@ from model.network.attention import (
     AttentionPath,
     KeyValueCache,
     MultiHeadAttention,
-    attention_path,
-    chosen_path,
-    fused_attention,
-    masked_softmax,
+    choose_attention_path,
+    compute_fused_context,
+    compute_masked_softmax,
+    force_attention_path,
 )
-from model.network.hooks import observing
-
-from ...toy import config
+from model.network.hooks import declare_observer
+from tests.toy import config
 
 PATHS: tuple[AttentionPath, ...] = ("explicit", "fused")
 
@@ -47,7 +46,7 @@ def run(module: MultiHeadAttention, path: AttentionPath, *inputs: Tensor) -> tup
     """Output, and the gradients of a fixed mix of it with respect to both inputs and all parameters."""
     query, memory, mask = inputs
     leaves = [query.clone().requires_grad_(), memory.clone().requires_grad_(), *module.parameters()]
-    with attention_path(path):
+    with force_attention_path(path):
         output = module(leaves[0], leaves[1], mask)
     mix = torch.linspace(-1, 1, output.numel()).view_as(output)
     return output.detach(), list(torch.autograd.grad((output * mix).sum(), leaves))
@@ -85,7 +84,7 @@ def test_explicit_equals_equation_one_in_loops(problem: tuple[Tensor, Tensor, Te
                 shares = [math.exp(score) for score in scores]
                 for j, share in zip(keys, shares, strict=True):
                     expected[b, i, part] += torch.tensor(v[b][j][part]) * (share / sum(shares))
-    with torch.no_grad(), attention_path("explicit"):
+    with torch.no_grad(), force_attention_path("explicit"):
         torch.testing.assert_close(module(query, memory, mask), module.out_proj(expected), rtol=1e-4, atol=1e-5)
 
 
@@ -119,7 +118,7 @@ def test_nothing_allowed_at_all_trains_without_nan(path: AttentionPath) -> None:
 def test_weights_are_a_distribution_over_the_allowed_keys() -> None:
     scores = torch.tensor([[0.0, math.log(3), 5.0], [1.0, 2.0, 3.0]]).view(1, 1, 2, 3)
     mask = torch.tensor([[True, True, False], [False, False, False]]).view(1, 1, 2, 3)
-    weights = masked_softmax(scores.masked_fill(~mask, -math.inf), mask)
+    weights = compute_masked_softmax(scores.masked_fill(~mask, -math.inf), mask)
     torch.testing.assert_close(weights[0, 0], torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 0.0]]))
 
 
@@ -140,14 +139,14 @@ def test_a_blocked_key_has_no_influence() -> None:
     changed = memory.clone()
     changed[0, 2] = 1e4
     for path in PATHS:
-        with torch.no_grad(), attention_path(path):
+        with torch.no_grad(), force_attention_path(path):
             assert torch.equal(module(query, memory, mask), module(query, changed, mask))
 
 
 def test_fused_kernel_clears_empty_rows_itself() -> None:
     q = k = v = torch.ones(1, 1, 2, 4)
     mask = torch.tensor([[False, False], [True, False]]).view(1, 1, 2, 2)
-    assert fused_attention(q, k, v, mask, scale=0.5)[0, 0].tolist() == [[0.0] * 4, [1.0] * 4]
+    assert compute_fused_context(q, k, v, mask, scale=0.5)[0, 0].tolist() == [[0.0] * 4, [1.0] * 4]
 
 
 def test_a_mask_that_is_not_boolean_is_refused() -> None:
@@ -185,10 +184,10 @@ def test_cache_rows_are_dropped_and_doubled() -> None:
 
 def test_the_path_is_chosen_by_device_observer_and_force() -> None:
     cpu, gpu = torch.device("cpu"), torch.device("cuda")
-    assert chosen_path(cpu) == "explicit"
-    assert chosen_path(gpu) == "fused"
-    with observing(object()):
-        assert chosen_path(gpu) == "explicit"
-        with attention_path("fused"):
-            assert chosen_path(gpu) == "fused"
-    assert chosen_path(gpu) == "fused"
+    assert choose_attention_path(cpu) == "explicit"
+    assert choose_attention_path(gpu) == "fused"
+    with declare_observer(object()):
+        assert choose_attention_path(gpu) == "explicit"
+        with force_attention_path("fused"):
+            assert choose_attention_path(gpu) == "fused"
+    assert choose_attention_path(gpu) == "fused"

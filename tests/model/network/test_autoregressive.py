@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from model.network.autoregressive import pad, shift_right
+from model.network.autoregressive import pad_ids, shift_right
 from model.network.config import BOS_ID, PAD_ID
 
 
 def test_padded() -> None:
-    assert torch.equal(pad([[5], [6, 7]]), torch.tensor([[5, PAD_ID], [6, 7]]))
+    assert torch.equal(pad_ids([[5], [6, 7]]), torch.tensor([[5, PAD_ID], [6, 7]]))
 
 
 def test_a_shifted_target_begins_with_the_start_token_and_loses_its_last() -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from model.network.config import DROPOUT_PLACES, SPECIAL_PIECES, TransformerConfig
-from model.network.presets import PRESETS, preset
+from model.network.config import DROPOUT_PLACES, PRESETS, SPECIAL_PIECES, TransformerConfig, make_preset_config
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_wrong_combinations_are_refused_with_a_sentence(fields: dict[str, Any], 
 
 @pytest.mark.parametrize("name", [*PRESETS, "default"])
 def test_json_round_trip(name: str) -> None:
-    config = TransformerConfig() if name == "default" else preset(name)
+    config = TransformerConfig() if name == "default" else make_preset_config(name)
     assert TransformerConfig.from_json(config.to_json()) == config
 
 
@@ -72,13 +71,13 @@ def test_other_json_is_refused_with_a_sentence(text: str, says: str) -> None:
 
 def test_an_unknown_preset_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="no preset 'tiny'; the presets are pad_row, torch_like, annotated"):
-        preset("tiny")
+        make_preset_config("tiny")
 
 
 def test_a_preset_keeps_its_numerics_under_overrides() -> None:
-    small = preset("annotated", d_model=64, heads=4)
+    small = make_preset_config("annotated", d_model=64, heads=4)
     assert small.preset == "annotated"
-    assert small.differences(preset("annotated")) == {"d_model": (64, 512), "heads": (4, 8)}
+    assert small.differences(make_preset_config("annotated")) == {"d_model": (64, 512), "heads": (4, 8)}
 
 
 def test_differences_name_field_mine_and_theirs() -> None:

@@ -10,10 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.network.hooks import hook_outputs, is_observed, observes, observing, record
+from model.network.hooks import declare_observer, hook_outputs, is_observed, is_observing, record_outputs
 from model.network.transformer import Transformer
-
-from ...toy import random_model
+from tests.toy import random_model
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[2, 11, 12]])
 
@@ -84,7 +83,7 @@ def test_another_thread_runs_through_the_hook_untouched(tiny_model: Transformer)
 
 
 def looking(observer: object) -> Generator[None, None, None]:
-    with observing(observer):
+    with declare_observer(observer):
         yield
         yield
 
@@ -96,8 +95,8 @@ def test_observers_that_end_in_another_order_than_they_began() -> None:
     next(one)
     next(two)
     one.close()
-    assert not observes(first)
-    assert observes(second)
+    assert not is_observing(first)
+    assert is_observing(second)
     two.close()
     assert not is_observed()
 
@@ -118,7 +117,7 @@ def test_record_keeps_outputs_by_path(tiny_model: Transformer) -> None:
         parts = ("self_attention", "cross_attention", "feed_forward")
         points += [f"decoder.layers.{layer}.after_{part}.stream" for part in parts]
     points += ["target_embedding.stream", "decoder.output"]
-    with record(tiny_model, *points) as found:
+    with record_outputs(tiny_model, *points) as found:
         logits = tiny_model(SOURCE, TARGET)
     assert set(found) == set(points)
     lengths = {name: tensor.shape[1] for name, tensor in found.items()}
@@ -132,6 +131,9 @@ def test_record_keeps_outputs_by_path(tiny_model: Transformer) -> None:
 
 def test_record_of_an_unknown_path_leaves_nothing() -> None:
     model = random_model()
-    with pytest.raises(AttributeError, match="no attribute"), record(model, "encoder.output", "encoder.nonsense"):
+    with (
+        pytest.raises(AttributeError, match="no attribute"),
+        record_outputs(model, "encoder.output", "encoder.nonsense"),
+    ):
         pass
     assert hooks_on(model) == 0

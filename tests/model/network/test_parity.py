@@ -10,14 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from model.network.attention import AttentionPath, MultiHeadAttention, attention_path
+from model.network.attention import (
+    AttentionPath,
+    MultiHeadAttention,
+    combine_masks,
+    force_attention_path,
+    make_causal_mask,
+    make_padding_mask,
+)
 from model.network.config import PAD_ID, TransformerConfig
 from model.network.hooks import hook_outputs
-from model.network.layers import StdLayerNorm, layer_norm
-from model.network.masks import causal_mask, combine, padding_mask
-
-from ...toy import config
-from .twins import copy_attention, nn_transformer, same_transformer, shake
+from model.network.layers import StdLayerNorm, make_layer_norm
+from tests.model.network.twins import copy_attention, nn_transformer, same_transformer, shake
+from tests.toy import config
 
 PATHS: tuple[AttentionPath, ...] = ("explicit", "fused")
 
@@ -35,7 +40,7 @@ def test_multihead_attention(masked: str, bias: bool, path: AttentionPath) -> No
     keep = torch.ones(3, 6, dtype=torch.bool)
     keep[0, 4:] = keep[1, 1:] = False
     padding = keep[:, None, None, :] if "padding" in masked else None
-    causal = causal_mask(6) if "causal" in masked else None
+    causal = make_causal_mask(6) if "causal" in masked else None
     expected, expected_weights = theirs(
         query,
         memory,
@@ -45,8 +50,8 @@ def test_multihead_attention(masked: str, bias: bool, path: AttentionPath) -> No
         average_attn_weights=False,
     )
     seen: list[Tensor] = []
-    with attention_path(path), hook_outputs({mine.weights: seen.append}):
-        torch.testing.assert_close(mine(query, memory, combine(padding, causal)), expected)
+    with force_attention_path(path), hook_outputs({mine.weights: seen.append}):
+        torch.testing.assert_close(mine(query, memory, combine_masks(padding, causal)), expected)
     if path == "explicit":
         torch.testing.assert_close(seen[0], expected_weights)
 
@@ -65,15 +70,15 @@ def test_transformer_with_padding_and_causal_masks(pre: bool, path: AttentionPat
     expected = theirs(
         source,
         target,
-        tgt_mask=~causal_mask(5)[0, 0],
+        tgt_mask=~make_causal_mask(5)[0, 0],
         src_key_padding_mask=source_ids == PAD_ID,
         tgt_key_padding_mask=target_ids == PAD_ID,
         memory_key_padding_mask=source_ids == PAD_ID,
     )
-    source_mask, target_mask = padding_mask(source_ids, PAD_ID), padding_mask(target_ids, PAD_ID)
-    with attention_path(path):
+    source_mask, target_mask = make_padding_mask(source_ids, PAD_ID), make_padding_mask(target_ids, PAD_ID)
+    with force_attention_path(path):
         memory = mine.encoder(source, source_mask)
-        found = mine.decoder(target, memory, combine(causal_mask(5), target_mask), source_mask, None)
+        found = mine.decoder(target, memory, combine_masks(make_causal_mask(5), target_mask), source_mask, None)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     mix = torch.randn_like(found)
     mine_gradients = torch.autograd.grad((found * mix).sum(), [source, target])
@@ -89,7 +94,7 @@ def test_the_parity_would_notice_the_other_norm_order() -> None:
 
 
 def test_variance_norm_is_torchs_layer_norm_with_the_configured_eps() -> None:
-    norm = layer_norm(TransformerConfig(d_model=64, heads=1, norm_eps=0.25))
+    norm = make_layer_norm(TransformerConfig(d_model=64, heads=1, norm_eps=0.25))
     assert isinstance(norm, nn.LayerNorm)
     x = torch.randn(2, 64, dtype=torch.float64)
     by_hand = (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 0.25).sqrt()

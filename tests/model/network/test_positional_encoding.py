@@ -9,15 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.network.positional_encoding import PositionalEncoding, sinusoidal_table
-
-from ...toy import config, random_model
+from model.network.layers import PositionalEncoding, make_sinusoidal_table
+from tests.toy import config, random_model
 
 
 @given(st.integers(1, 600), st.integers(1, 33), st.sampled_from([10000.0, 100.0]))
 def test_table_equals_the_formula_in_loops(positions: int, d_model: int, base: float) -> None:
     """Section 3.5: PE(pos, 2i) = sin(pos / base^(2i / D)), PE(pos, 2i + 1) = cos of the same; odd widths too."""
-    table = sinusoidal_table(positions, d_model, base)
+    table = make_sinusoidal_table(positions, d_model, base)
     assert table.shape == (positions, d_model)
     assert table.dtype == torch.float64
     for position in {0, 1, positions // 2, positions - 1}:
@@ -32,12 +31,14 @@ def test_table_equals_the_formula_in_loops(positions: int, d_model: int, base: f
 def test_table_by_hand() -> None:
     """D = 4: the angles of position 1 are 1 and 1 / 100."""
     expected = [[0.0, 1.0, 0.0, 1.0], [0.8414709848, 0.5403023059, 0.0099998333, 0.9999500004]]
-    torch.testing.assert_close(sinusoidal_table(2, 4), torch.tensor(expected, dtype=torch.float64), atol=1e-10, rtol=0)
+    torch.testing.assert_close(
+        make_sinusoidal_table(2, 4), torch.tensor(expected, dtype=torch.float64), atol=1e-10, rtol=0
+    )
 
 
 def test_a_step_is_a_rotation() -> None:
     """PE(pos + k) is the same rotation of PE(pos) wherever pos is (section 3.5), so products depend on k alone."""
-    table = sinusoidal_table(50, 16)
+    table = make_sinusoidal_table(50, 16)
     products = table @ table.T
     for distance in range(10):
         diagonal = products.diagonal(distance)
@@ -47,7 +48,7 @@ def test_a_step_is_a_rotation() -> None:
 def test_rows_are_those_of_the_positions_with_and_without_offset() -> None:
     encoding = PositionalEncoding(config(d_model=6, heads=1))
     whole = encoding(torch.ones(1, 10, dtype=torch.bool))
-    torch.testing.assert_close(whole[0].double(), sinusoidal_table(10, 6), atol=1e-6, rtol=0)
+    torch.testing.assert_close(whole[0].double(), make_sinusoidal_table(10, 6), atol=1e-6, rtol=0)
     assert torch.equal(encoding(torch.ones(3, 2, dtype=torch.bool), offset=4), whole[:, 4:6])
 
 
@@ -57,7 +58,7 @@ def test_pad_row_is_zero_and_positions_count_from_one() -> None:
     assert encoding.table[0].eq(0).all()
     keep = torch.tensor([[True, True, True, False], [True, False, False, False]])
     rows = encoding(keep)
-    table = sinusoidal_table(8, 6).float()
+    table = make_sinusoidal_table(8, 6).float()
     torch.testing.assert_close(rows[0, :3], table[:3])
     torch.testing.assert_close(rows[1, 0], table[0])
     assert rows[~keep].eq(0).all()

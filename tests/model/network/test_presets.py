@@ -10,15 +10,22 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from model.checkpoint.snapshots import random_model
-from model.network.config import DROPOUT_PLACES, PAD_ID, TransformerConfig
-from model.network.hooks import record
+from model.checkpoint.load import build_random_model
+from model.network.config import (
+    DROPOUT_PLACES,
+    FIELDS_FROM_SOURCE,
+    ORIGINAL_PRESET_NOTE,
+    PAD_ID,
+    PRESET_SOURCES,
+    PRESETS,
+    TransformerConfig,
+    make_preset_config,
+)
+from model.network.hooks import record_outputs
 from model.network.layers import StdLayerNorm
-from model.network.presets import FROM_SOURCE, ORIGINAL, PRESETS, SOURCES, preset
 from model.network.transformer import Transformer
 from model.translate import Translator
-
-from ... import toy
+from tests import toy
 
 NAMES = list(PRESETS)
 
@@ -28,7 +35,7 @@ def small(name: str, **fields: Any) -> Transformer:
     sizes = {"d_model": 32, "heads": 4, "encoder_layers": 2, "decoder_layers": 2, "feed_forward": 64, "max_length": 64}
     vocabulary = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY}
     torch.manual_seed(0)
-    return Transformer(preset(name, **{**sizes, **vocabulary, **fields}))
+    return Transformer(make_preset_config(name, **{**sizes, **vocabulary, **fields}))
 
 
 # One column a preset. The left side of each row is a field of TransformerConfig.
@@ -67,17 +74,17 @@ def test_what_is_each_presets_own() -> None:
     assert TABLE[""] == tuple(PRESETS)
     assert set(TABLE) - {""} == set(FIELDS)
     for field in FIELDS:
-        assert tuple(getattr(preset(name), field) for name in NAMES) == TABLE[field], field
+        assert tuple(getattr(make_preset_config(name), field) for name in NAMES) == TABLE[field], field
 
 
 def test_what_its_source_fixes_is_named_for_each_preset() -> None:
-    assert list(FROM_SOURCE) == list(SOURCES) == NAMES
-    for name, fields in FROM_SOURCE.items():
+    assert list(FIELDS_FROM_SOURCE) == list(PRESET_SOURCES) == NAMES
+    for name, fields in FIELDS_FROM_SOURCE.items():
         assert fields <= set(FIELDS), name
 
 
 def test_original_is_not_the_papers_model_as_the_page_says() -> None:
-    original, paper = preset("original"), preset("vaswani2017")
+    original, paper = make_preset_config("original"), make_preset_config("vaswani2017")
     assert (original.norm_order, original.final_norm) == ("pre", True)
     assert not original.shared_embedding
     assert not original.tied_generator
@@ -87,8 +94,8 @@ def test_original_is_not_the_papers_model_as_the_page_says() -> None:
     assert not paper.qkv_bias
     assert not paper.output_bias
     assert "attention" not in paper.dropout_places
-    assert "pre-norm" in ORIGINAL
-    assert "post-norm" in ORIGINAL
+    assert "pre-norm" in ORIGINAL_PRESET_NOTE
+    assert "post-norm" in ORIGINAL_PRESET_NOTE
 
 
 def test_the_papers_three_matrices_are_one() -> None:
@@ -111,7 +118,7 @@ def test_copies_of_one_layer_begin_equal_and_are_trained_apart(init: str) -> Non
 
 def test_the_random_start_of_a_training_has_equal_layers_too() -> None:
     config = small("torch_like").config
-    model = random_model(config, seed=3)
+    model = build_random_model(config, seed=3)
     first, second = (dict(layer.named_parameters())["feed_forward.inner.weight"] for layer in model.encoder.layers)
     assert torch.equal(first, second)
 
@@ -150,7 +157,7 @@ def test_translates_and_shows_every_head(name: str) -> None:
 def test_post_norm_without_a_final_norm_ends_in_the_last_sublayers_norm() -> None:
     for name in ("pad_row", "torch_like", "shared_bpe"):
         model = small(name).eval()
-        with record(model, "encoder.layers.1.after_feed_forward.norm") as found:
+        with record_outputs(model, "encoder.layers.1.after_feed_forward.norm") as found:
             memory = model.encode(torch.tensor([[5, 6, 3]]))
         assert torch.equal(memory, found["encoder.layers.1.after_feed_forward.norm"])
 
@@ -175,6 +182,6 @@ def test_torch_like_has_no_bias_in_its_attention() -> None:
 
 def test_original_big_is_the_baseline_with_other_sizes() -> None:
     """1024 wide, 16 heads, dropout 0.3 and a feed-forward network of four times the width."""
-    big = preset("original", d_model=1024, heads=16, feed_forward=4 * 1024, dropout=0.3)
-    assert set(big.differences(preset("original"))) == {"d_model", "heads", "feed_forward", "dropout"}
-    assert big.d_head == preset("original").d_head == 64
+    big = make_preset_config("original", d_model=1024, heads=16, feed_forward=4 * 1024, dropout=0.3)
+    assert set(big.differences(make_preset_config("original"))) == {"d_model", "heads", "feed_forward", "dropout"}
+    assert big.d_head == make_preset_config("original").d_head == 64

@@ -9,16 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.decoding.beam_search import beam_search
-from model.decoding.steps import greedy
+from model import torch_layers
+from model.decoding.beam import beam_search
+from model.decoding.greedy import decode_greedily
 from model.network import transformer
-from model.network.attention import attention_path
-from model.network.hooks import hook_outputs, observing
-from model.network.presets import PRESETS, preset
-from model.network.shortcut import nobody_looks, shortcut_through
-from model.network.transformer import Transformer
-from model.pytorch import linear
-from model.pytorch.linear import lay_out
+from model.network.attention import force_attention_path
+from model.network.config import PRESETS, make_preset_config
+from model.network.hooks import declare_observer, hook_outputs
+from model.network.transformer import Transformer, is_unobserved, make_shortcut
+from model.torch_layers import reorder_linear_weights
 
 SIZES = {"d_model": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
 CPU = torch.device("cpu")
@@ -26,14 +25,14 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True, params=[True, False], ids=["of AMD", "of another"])
 def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "onednn_is_faster", lambda: request.param)
+    monkeypatch.setattr(torch_layers, "is_onednn_faster", lambda: request.param)
 
 
 def small(name: str, laid_out: bool = True) -> Transformer:
     torch.manual_seed(1)
-    model = Transformer(preset(name, vocab_size=90, target_vocab_size=90, **SIZES)).eval()
+    model = Transformer(make_preset_config(name, vocab_size=90, target_vocab_size=90, **SIZES)).eval()
     if laid_out:
-        lay_out(model)
+        reorder_linear_weights(model)
     return model
 
 
@@ -46,7 +45,7 @@ def sources(rows: int) -> Tensor:
 @contextmanager
 def by_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
-        patched.setattr(transformer, "nobody_looks", lambda device: False)
+        patched.setattr(transformer, "is_unobserved", lambda device: False)
         yield
 
 
@@ -56,9 +55,9 @@ def test_every_digit_of_a_greedy_decoding_is_the_same(
     name: str, laid_out: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, source = small(name, laid_out), sources(1)
-    found = list(greedy(model, source, 12))
+    found = list(decode_greedily(model, source, 12))
     with by_modules(monkeypatch):
-        assert list(greedy(model, source, 12)) == found
+        assert list(decode_greedily(model, source, 12)) == found
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -72,27 +71,27 @@ def test_every_digit_of_a_beam_search_is_the_same(name: str, monkeypatch: pytest
 
 def test_a_step_is_taken_past_the_modules_only_where_nobody_looks() -> None:
     with torch.no_grad():
-        assert nobody_looks(CPU)
-        with observing(object()):
-            assert not nobody_looks(CPU)
-        with attention_path("fused"):
-            assert not nobody_looks(CPU)
-    assert not nobody_looks(CPU)
+        assert is_unobserved(CPU)
+        with declare_observer(object()):
+            assert not is_unobserved(CPU)
+        with force_attention_path("fused"):
+            assert not is_unobserved(CPU)
+    assert not is_unobserved(CPU)
 
 
 def test_there_is_no_way_past_a_hook_or_through_layers_in_training() -> None:
     layers = small("pad_row").decoder.layers
-    assert shortcut_through(layers)
+    assert make_shortcut(layers)
     handle = layers[1].get_submodule("cross_attention.weights").register_forward_hook(lambda *_: None)
-    assert not shortcut_through(layers)
+    assert not make_shortcut(layers)
     handle.remove()
-    assert not shortcut_through(layers.train())
+    assert not make_shortcut(layers.train())
     everywhere = nn.modules.module.register_module_forward_hook(lambda *_: None)
     try:
-        assert not shortcut_through(layers.eval())
+        assert not make_shortcut(layers.eval())
     finally:
         everywhere.remove()
-    assert shortcut_through(layers)
+    assert make_shortcut(layers)
 
 
 def test_a_decoding_that_is_looked_at_halfway_is_seen_from_there_on() -> None:
@@ -102,7 +101,7 @@ def test_a_decoding_that_is_looked_at_halfway_is_seen_from_there_on() -> None:
     def look(weights: Tensor) -> None:
         seen.append(weights.shape)
 
-    steps = greedy(model, sources(1), 8)
+    steps = decode_greedily(model, sources(1), 8)
     next(steps), next(steps)
     with hook_outputs({model.get_submodule("decoder.layers.0.cross_attention.weights"): look}):
         next(steps)

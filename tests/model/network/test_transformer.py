@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from model.network.attention import combine_masks, make_causal_mask, make_padding_mask
 from model.network.config import BOS_ID, PAD_ID
-from model.network.hooks import record
+from model.network.hooks import record_outputs
 from model.network.layers import DecoderCache
-from model.network.masks import causal_mask, combine, padding_mask
 from model.network.transformer import Transformer
-
-from ...toy import VOCABULARY, random_model
+from tests.toy import VOCABULARY, random_model
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, PAD_ID, PAD_ID]])
 TARGET = torch.tensor([[BOS_ID, 11, 12, 13], [BOS_ID, 14, PAD_ID, PAD_ID]])
@@ -43,8 +42,8 @@ def test_a_later_target_token_does_not_reach_an_earlier_one(tiny_model: Transfor
 
 
 def test_masks_given_replace_those_made(tiny_model: Transformer) -> None:
-    padding = padding_mask(SOURCE, PAD_ID)
-    target_mask = combine(causal_mask(4), padding_mask(TARGET, PAD_ID))
+    padding = make_padding_mask(SOURCE, PAD_ID)
+    target_mask = combine_masks(make_causal_mask(4), make_padding_mask(TARGET, PAD_ID))
     given_masks = tiny_model(SOURCE, TARGET, padding, target_mask, padding)
     assert torch.equal(given_masks, tiny_model(SOURCE, TARGET))
     everything = torch.ones(1, 1, 4, 4, dtype=torch.bool)
@@ -60,7 +59,7 @@ def test_decoding_with_a_cache_equals_one_forward(batch: int, sources: int, stre
     source[-1, 1:] = PAD_ID
     target = torch.randint(4, VOCABULARY, (batch, sum(stretches)), generator=random)
     with torch.no_grad():
-        memory, mask = model.encode(source), padding_mask(source, PAD_ID)
+        memory, mask = model.encode(source), make_padding_mask(source, PAD_ID)
         whole = model.decode(target, memory, mask)
         cache = DecoderCache(model.config.decoder_layers)
         parts = [model.decode(part, memory, mask, cache=cache) for part in target.split(stretches, 1)]
@@ -70,7 +69,7 @@ def test_decoding_with_a_cache_equals_one_forward(batch: int, sources: int, stre
 
 @torch.no_grad()
 def test_a_reordered_cache_continues_the_chosen_rows(tiny_model: Transformer) -> None:
-    memory, mask = tiny_model.encode(SOURCE), padding_mask(SOURCE, PAD_ID)
+    memory, mask = tiny_model.encode(SOURCE), make_padding_mask(SOURCE, PAD_ID)
     cache, chosen = DecoderCache(2), torch.tensor([1, 0, 1])
     first, second = torch.tensor([[BOS_ID, 20], [BOS_ID, 30]]), torch.tensor([[40], [41], [42]])
     tiny_model.decode(first, memory, mask, cache=cache)
@@ -93,7 +92,9 @@ def test_embeddings_are_shared_and_tied_as_configured() -> None:
 def test_embedding_is_token_times_root_of_width_plus_position() -> None:
     for scaled in (True, False):
         model = random_model(scale_embedding=scaled)
-        with record(model, *(f"source_embedding.{point}" for point in ("tokens", "encoding", "stream"))) as found:
+        with record_outputs(
+            model, *(f"source_embedding.{point}" for point in ("tokens", "encoding", "stream"))
+        ) as found:
             model.encode(SOURCE)
         factor = math.sqrt(64) if scaled else 1.0
         tokens, encoding = found["source_embedding.tokens"], found["source_embedding.encoding"]
@@ -106,7 +107,7 @@ def test_residual_streams_follow_the_norm_order(order: str) -> None:
     """pre: x + f(norm(x)); post: norm(x + f(x)), section 3.1."""
     model = random_model(norm_order=order)
     names = [f"encoder.layers.0.after_{which}.stream" for which in ("self_attention", "feed_forward")]
-    with record(model, *names) as found:
+    with record_outputs(model, *names) as found:
         model.encode(SOURCE)
     layer: nn.Module = model.encoder.layers[0]
     before, after = found[names[0]], found[names[1]]

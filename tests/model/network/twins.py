@@ -8,8 +8,7 @@ from torch import nn
 from model.network.attention import MultiHeadAttention
 from model.network.layers import DecoderLayer, EncoderLayer
 from model.network.transformer import Transformer
-
-from ...toy import config
+from tests.toy import config
 
 
 def copy_attention(mine: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:

@@ -9,25 +9,24 @@ import numpy as np
 import pytest
 import torch
 
-from model.network.hooks import hook_outputs, record
-from model.network.layers import DecoderCache
-from model.network.positional_encoding import PositionalEncoding, sinusoidal_table
-from model.positions.embedding_parts import Side, embedding_parts
+from model.network.autoregressive import Side
+from model.network.hooks import hook_outputs, record_outputs
+from model.network.layers import DecoderCache, PositionalEncoding, make_sinusoidal_table
+from model.positions.analysis import compute_expected_overlap, score_positional_heads
 from model.positions.experiments import (
-    MOVES,
+    POSITION_MOVES,
     ExperimentError,
+    ExperimentSides,
     PositionExperiment,
-    Sides,
-    experiment_rows,
-    log_prob_curve,
+    compute_experiment_rows,
+    compute_log_prob_curve,
+    compute_new_positions,
     move_positions,
-    new_positions,
     run_experiment,
 )
-from model.positions.head_scores import expected_overlap, positional_heads
+from model.positions.table import read_embedding_parts
 from model.translate import Translator
-
-from ...toy import config, random_model
+from tests.toy import config, random_model
 
 SENTENCE = "the old dog sees a red house and the cat today."
 SOURCE = torch.tensor([[5, 6, 7, 8, 9, 3]])
@@ -44,7 +43,7 @@ EXPERIMENTS = {
 
 
 def test_every_move_is_tried_here() -> None:
-    assert set(EXPERIMENTS) == set(MOVES)
+    assert set(EXPERIMENTS) == set(POSITION_MOVES)
 
 
 @pytest.mark.parametrize(
@@ -59,26 +58,26 @@ def test_every_move_is_tried_here() -> None:
 )
 def test_new_positions_by_hand(experiment: PositionExperiment, expected: list[float]) -> None:
     """A sentence of 4 pieces in 6 slots: what lies behind it keeps its place when the sentence is rearranged."""
-    assert new_positions(experiment, 4, 6).tolist() == expected
+    assert compute_new_positions(experiment, 4, 6).tolist() == expected
 
 
 def test_a_shuffle_is_a_permutation_of_the_sentence_and_the_same_for_a_seed() -> None:
-    first = new_positions(PositionExperiment("shuffle", 1), 9, 12)
+    first = compute_new_positions(PositionExperiment("shuffle", 1), 9, 12)
     assert sorted(first[:9]) == list(range(9))
     assert first[9:].tolist() == [9, 10, 11]
-    assert first.tolist() == new_positions(PositionExperiment("shuffle", 1), 9, 12).tolist()
-    assert first.tolist() != new_positions(PositionExperiment("shuffle", 2), 9, 12).tolist()
+    assert first.tolist() == compute_new_positions(PositionExperiment("shuffle", 1), 9, 12).tolist()
+    assert first.tolist() != compute_new_positions(PositionExperiment("shuffle", 2), 9, 12).tolist()
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_pad_row"])
 def test_rows_are_those_of_the_new_positions(kind: str) -> None:
     encoding = PositionalEncoding(config(max_length=20, positions=kind))
     added = encoding.added(encoding.rows, 1.0)
-    rows = experiment_rows(added, PositionExperiment("beyond", 30), 4)
+    rows = compute_experiment_rows(added, PositionExperiment("beyond", 30), 4)
     assert rows.shape == added.rows.shape == (20, 64)
-    torch.testing.assert_close(rows, sinusoidal_table(50, 64)[30:].float())
-    assert not experiment_rows(added, PositionExperiment("remove"), 4).any()
-    torch.testing.assert_close(experiment_rows(added, PositionExperiment("shift", 0), 4), added.rows)
+    torch.testing.assert_close(rows, make_sinusoidal_table(50, 64)[30:].float())
+    assert not compute_experiment_rows(added, PositionExperiment("remove"), 4).any()
+    torch.testing.assert_close(compute_experiment_rows(added, PositionExperiment("shift", 0), 4), added.rows)
     keep = torch.tensor([[True, True, False]])
     with added.replaced_by(rows):
         seen = encoding(keep)[0]
@@ -89,21 +88,21 @@ def test_rows_are_those_of_the_new_positions(kind: str) -> None:
 def test_learned_rows_lie_between_their_neighbours_and_end_where_the_table_ends() -> None:
     encoding = PositionalEncoding(config(max_length=10, positions="learned"))
     table, added = encoding.table.detach(), encoding.added(encoding.rows, 1.0)
-    half = experiment_rows(added, PositionExperiment("stretch", 0.5), 4)
+    half = compute_experiment_rows(added, PositionExperiment("stretch", 0.5), 4)
     torch.testing.assert_close(half[1], (table[0] + table[1]) / 2)
     torch.testing.assert_close(half[2], table[1])
     for experiment in (PositionExperiment("shift", 7), PositionExperiment("shift", -1)):
         with pytest.raises(ExperimentError, match="its table ends at position 9"):
-            experiment_rows(added, experiment, 4)
+            compute_experiment_rows(added, experiment, 4)
 
 
 def test_a_swap_outside_the_sentence_is_refused() -> None:
     with pytest.raises(ExperimentError, match="positions 1 to 5 can be swapped; 9 is outside"):
-        new_positions(PositionExperiment("swap", pair=(2, 8)), 5, 64)
+        compute_new_positions(PositionExperiment("swap", pair=(2, 8)), 5, 64)
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_pad_row", "learned"])
-@pytest.mark.parametrize("move", [move for move in MOVES if move != "beyond"])
+@pytest.mark.parametrize("move", [move for move in POSITION_MOVES if move != "beyond"])
 def test_cached_steps_see_the_same_positions_as_a_full_pass(kind: str, move: str) -> None:
     model, experiment = random_model(positions=kind), EXPERIMENTS[move]
     with torch.inference_mode():
@@ -156,7 +155,7 @@ def test_a_learned_translation_breaks_without_positions(toy_translator: Translat
     assert result.after.text != before.text
     assert result.log_prob_loss > 0.5
     assert toy_translator.translate(SENTENCE).text == before.text
-    curve = log_prob_curve(toy_translator, before, PositionExperiment("shift"), [0, 20])
+    curve = compute_log_prob_curve(toy_translator, before, PositionExperiment("shift"), [0, 20])
     assert curve[0] == pytest.approx(before.log_prob / len(before.steps), abs=1e-5)
     assert curve[1] < curve[0]
 
@@ -192,13 +191,13 @@ def test_the_parts_of_an_embedding_add_up(toy_translator: Translator) -> None:
     before = toy_translator.translate(SENTENCE)
     sides: dict[Side, tuple[int, ...]] = {"source": before.source_ids, "target": before.target_ids}
     for side, ids in sides.items():
-        with record(toy_translator.model, f"{side}_embedding.stream") as read:
-            parts = embedding_parts(toy_translator, before, side)
+        with record_outputs(toy_translator.model, f"{side}_embedding.stream") as read:
+            parts = read_embedding_parts(toy_translator, before, side)
         np.testing.assert_array_equal(parts.total, read[f"{side}_embedding.stream"][0].numpy())
         assert parts.tokens.shape == (len(ids), 64) == parts.encoding.shape
         assert len(parts.pieces) == len(ids)
         np.testing.assert_allclose(parts.tokens + parts.encoding, parts.total, atol=1e-6)
-        np.testing.assert_allclose(parts.encoding, sinusoidal_table(len(ids), 64), atol=1e-6)
+        np.testing.assert_allclose(parts.encoding, make_sinusoidal_table(len(ids), 64), atol=1e-6)
         assert parts.scale == 8
         assert ((parts.share > 0) & (parts.share < 1)).all()
 
@@ -232,7 +231,7 @@ class Planted:
 def test_planted_heads_are_told_apart(toy_translator: Translator) -> None:
     before = toy_translator.translate("the old dog sees a red house today.")
     with hook_outputs(Planted(toy_translator, before.source_ids[2]).functions()):
-        found = positional_heads(toy_translator, before)
+        found = score_positional_heads(toy_translator, before)
     ranked = found.scores
     scores = {(one.kind, one.layer, one.head): one for one in ranked}
     assert scores["encoder", 0, 0].stays == pytest.approx(1)
@@ -260,12 +259,14 @@ def test_the_expected_overlap_is_the_mean_over_all_orders() -> None:
     mask = np.array([[True, False, True, False, True]])
     allowed = [0.5, 0.3, 0.2]
     overlaps = [sum(map(min, allowed, order)) for order in permutations(allowed)]
-    assert expected_overlap(weights, mask).item() == pytest.approx(sum(overlaps) / len(overlaps))
-    assert expected_overlap(np.full((1, 1, 1, 4), 0.25), np.ones((1, 4), bool)).item() == pytest.approx(1)
+    assert compute_expected_overlap(weights, mask).item() == pytest.approx(sum(overlaps) / len(overlaps))
+    assert compute_expected_overlap(np.full((1, 1, 1, 4), 0.25), np.ones((1, 4), bool)).item() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("sides", "moves"), [("source", False), ("both", False), ("target", True)])
-def test_the_order_of_the_words_counts_where_the_sentence_keeps_its_positions(sides: Sides, moves: bool) -> None:
+def test_the_order_of_the_words_counts_where_the_sentence_keeps_its_positions(
+    sides: ExperimentSides, moves: bool
+) -> None:
     translator = Translator.load("preset-annotated", "cpu")
     source = translator.encode("The dog bit the man.").ids
     order = [0, 4, 2, 3, 1, *range(5, len(source))]

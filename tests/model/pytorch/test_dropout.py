@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from model.pytorch.dropout import Dropout
-
-from ...toy import random_model
+from model.torch_layers import Dropout
+from tests.toy import random_model
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.3, 0.5, 0.9])

@@ -13,22 +13,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from model import torch_layers
 from model.checkpoint.load import load_checkpoint
-from model.decoding.steps import greedy_batch
+from model.decoding.greedy import decode_batch_greedily
 from model.network.config import TransformerConfig
 from model.network.transformer import Transformer
-from model.pytorch import linear
-from model.pytorch.linear import ROWS, Linear, lay_out
-from model.pytorch.torch_internals import laid_out_weight
+from model.torch_internals import reorder_weight
+from model.torch_layers import KERNEL_ROW_COUNTS, Linear, reorder_linear_weights
 
-ASKED = linear.onednn_is_faster
-needs_onednn = pytest.mark.skipif(laid_out_weight(torch.ones(2, 2)) is None, reason="torch has no such product here")
+ASKED = torch_layers.is_onednn_faster
+needs_onednn = pytest.mark.skipif(reorder_weight(torch.ones(2, 2)) is None, reason="torch has no such product here")
 
 
 @pytest.fixture(autouse=True)
 def of_amd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the processor is, the weights are laid out for oneDNN too."""
-    monkeypatch.setattr(linear, "onednn_is_faster", lambda: True)
+    monkeypatch.setattr(torch_layers, "is_onednn_faster", lambda: True)
 
 
 def laid_out(bias: bool = True) -> Linear:
@@ -63,12 +63,12 @@ def test_any_number_of_rows_takes_few_kernels(monkeypatch: pytest.MonkeyPatch) -
         seen.add(len(rows))
         return rows.new_zeros(len(rows), 40)
 
-    monkeypatch.setattr(linear, "laid_out_product", product)
+    monkeypatch.setattr(torch_layers, "multiply_reordered_weight", product)
     layer = laid_out()
     with torch.no_grad():
         for rows in range(1, 600):
             assert layer(torch.ones(rows, 24)).shape == (rows, 40)
-    assert seen == set(ROWS)
+    assert seen == set(KERNEL_ROW_COUNTS)
 
 
 def test_gradients_are_those_of_a_layer_that_is_not_laid_out() -> None:
@@ -145,9 +145,9 @@ def test_a_model_that_is_laid_out_writes_the_same_and_keeps_its_tied_weights() -
     torch.manual_seed(0)
     model = Transformer(TransformerConfig()).eval()
     source = torch.randint(5, 8000, (7, 13))
-    before, weights = greedy_batch(model, source, 12), model.generator.weight.clone()
-    lay_out(model)
-    assert greedy_batch(model, source, 12) == before
+    before, weights = decode_batch_greedily(model, source, 12), model.generator.weight.clone()
+    reorder_linear_weights(model)
+    assert decode_batch_greedily(model, source, 12) == before
     assert model.generator.weight is model.target_embedding.table.weight
     assert torch.equal(model.generator.weight, weights)
 
@@ -162,11 +162,11 @@ def test_a_checkpoint_is_loaded_laid_out() -> None:
     ("told", "is_faster"), [("vendor_id\t: AuthenticAMD\n", True), ("vendor_id\t: GenuineIntel\n", False)]
 )
 def test_only_on_processors_of_amd_is_onednn_asked(monkeypatch: pytest.MonkeyPatch, told: str, is_faster: bool) -> None:
-    monkeypatch.setattr(linear.Path, "read_text", lambda *_, **__: told)
+    monkeypatch.setattr(torch_layers.Path, "read_text", lambda *_, **__: told)
     assert ASKED.__wrapped__() is is_faster
-    monkeypatch.setattr(linear, "onednn_is_faster", ASKED.__wrapped__)
+    monkeypatch.setattr(torch_layers, "is_onednn_faster", ASKED.__wrapped__)
     layer = laid_out()
-    assert (layer._laid_out is not None) is (is_faster and laid_out_weight(torch.ones(2, 2)) is not None)
+    assert (layer._laid_out is not None) is (is_faster and reorder_weight(torch.ones(2, 2)) is not None)
     assert layer.weight.stride() == (1, 40)  # columns in one piece on either
 
 

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from model import torch_internals
 from model.capture.attention import capture_attention
 from model.network.hooks import HookPoint
-from model.pytorch import torch_internals
-from model.pytorch.torch_internals import TorchInternalsError, check_watchable, is_compiled, without_override_check
+from model.torch_internals import TorchInternalsError, check_watchable, copy_without_override_check, is_compiled
 
 X = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
 
@@ -32,7 +32,7 @@ class Plain(nn.Module):
 @pytest.mark.filterwarnings("ignore:.*script_method")  # of torch.compile's own
 def test_this_torch_has_every_part() -> None:
     check_watchable(nn.Transformer(8, 2, 1, 1, 8, batch_first=True))
-    assert without_override_check(F.multi_head_attention_forward) is not F.multi_head_attention_forward
+    assert copy_without_override_check(F.multi_head_attention_forward) is not F.multi_head_attention_forward
     assert is_compiled(torch.compile(nn.Linear(2, 2)))  # type: ignore[arg-type]
     assert not is_compiled(nn.Linear(2, 2))
 
@@ -45,14 +45,14 @@ def test_a_module_without_the_dictionary_of_hooks() -> None:
 
 
 def test_a_module_that_is_called_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_internals, "MODULE_CALL", ("_renamed_call",))
+    monkeypatch.setattr(torch_internals, "MODULE_CALL_METHODS", ("_renamed_call",))
     with pytest.raises(TorchInternalsError, match=r"no nn\.Module\._renamed_call, which is needed to say which module"):
         attend(Plain())
 
 
 def test_a_fast_path_that_notes_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only models that have a fast path are refused."""
-    monkeypatch.setattr(torch_internals, "OVERRIDDEN", "another reason")
+    monkeypatch.setattr(torch_internals, "OVERRIDE_REASON", "another reason")
     with pytest.raises(TorchInternalsError, match=r"'another reason' in nn\.MultiheadAttention\.forward"):
         attend(nn.MultiheadAttention(8, 2, batch_first=True))
     attend(Plain())
@@ -61,4 +61,4 @@ def test_a_fast_path_that_notes_no_reason(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_function_that_asks_for_overrides_in_another_way() -> None:
     renamed: Callable[..., None] = lambda: None  # noqa: E731
     with pytest.raises(TorchInternalsError, match=r"no has_torch_function in .*test_torch_internals\.<lambda>"):
-        without_override_check(renamed)
+        copy_without_override_check(renamed)

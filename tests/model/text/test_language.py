@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.text.language import NAMES, SCRIPTS, foreign, guess
+from model.text.language import LANGUAGE_NAMES, SCRIPT_LANGUAGES, detect_foreign_language, guess_language
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,12 @@ from model.text.language import NAMES, SCRIPTS, foreign, guess
     ],
 )
 def test_plain_cases(text: str, language: str) -> None:
-    assert guess(text) == language
+    assert guess_language(text) == language
 
 
 @pytest.mark.parametrize("text", ["", "   ", "42", "😀", "Paris", "Hello", "taxi hotel radio", "!?"])
 def test_doubtful_ones_stay_undecided(text: str) -> None:
-    assert guess(text) is None
+    assert guess_language(text) is None
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_doubtful_ones_stay_undecided(text: str) -> None:
     ],
 )
 def test_english_gets_no_warning(text: str) -> None:
-    assert foreign(text, "en") is None
+    assert detect_foreign_language(text, "en") is None
 
 
 def test_another_language_is_named() -> None:
-    assert foreign("Ich habe das Buch nicht gelesen und du auch nicht.", "en") == "de"
-    assert foreign("Ich habe das Buch nicht gelesen und du auch nicht.", "de") is None
-    assert foreign("The book is on the table.", "zh") == "en"
+    assert detect_foreign_language("Ich habe das Buch nicht gelesen und du auch nicht.", "en") == "de"
+    assert detect_foreign_language("Ich habe das Buch nicht gelesen und du auch nicht.", "de") is None
+    assert detect_foreign_language("The book is on the table.", "zh") == "en"
 
 
 def test_every_language_has_a_name() -> None:
-    assert set(SCRIPTS.values()) <= set(NAMES)
+    assert set(SCRIPT_LANGUAGES.values()) <= set(LANGUAGE_NAMES)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.text.repetition import Repetition, repetition
+from model.text.language import Repetition, find_repetition
 
 
 def test_by_hand() -> None:
-    assert repetition("abcabcabc") == Repetition(0, 3, 3)
-    assert repetition("xyhahahaha!") == Repetition(2, 2, 4)
-    assert repetition("no no") is None
-    assert repetition("abab") is None
-    assert repetition("") is None
+    assert find_repetition("abcabcabc") == Repetition(0, 3, 3)
+    assert find_repetition("xyhahahaha!") == Repetition(2, 2, 4)
+    assert find_repetition("no no") is None
+    assert find_repetition("abab") is None
+    assert find_repetition("") is None
 
 
 @given(
@@ -22,13 +22,13 @@ def test_by_hand() -> None:
     times=st.integers(3, 6),
 )
 def test_a_planted_loop_is_found(before: list[int], unit: list[int], times: int) -> None:
-    found = repetition([*before, *unit * times])
+    found = find_repetition([*before, *unit * times])
     assert found == Repetition(len(before), len(unit), times)
 
 
 @given(st.lists(st.integers(0, 2), max_size=14))
 def test_what_is_said_to_repeat_does(tokens: list[int]) -> None:
-    found = repetition(tokens)
+    found = find_repetition(tokens)
     if found:
         unit = tokens[found.start : found.start + found.length]
         assert tokens[found.start : found.start + found.length * found.times] == unit * found.times

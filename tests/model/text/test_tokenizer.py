@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from model.network.config import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from model.text.tokenizer import Tokenizer, TokenizerError
-
-from ... import toy
+from tests import toy
 
 
 def test_special_pieces_stand_first(tiny_tokenizer: Tokenizer) -> None:

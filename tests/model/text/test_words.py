@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.text.words import SPECIAL_TOKENS, hide_special, is_cjk, merge_words, word, words
+from model.text.words import SPECIAL_TOKENS, group_words, hide_special_tokens, is_cjk, join_word, merge_words
 from model.trace import AttentionMap
 
 
 def joined(*tokens: str) -> list[str]:
-    return [word([tokens[place] for place in group]) for group in words(tokens)]
+    return [join_word([tokens[place] for place in group]) for group in group_words(tokens)]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ PIECES = st.sampled_from([" a", "b", " c", "'", ".", " (", "我", " 们", "<s>",
 
 @given(st.lists(PIECES, min_size=1, max_size=12))
 def test_words_are_all_positions_and_their_text_is_the_sentence(tokens: list[str]) -> None:
-    groups = words(tokens)
+    groups = group_words(tokens)
     assert [place for group in groups for place in group] == list(range(len(tokens)))
     assert "".join(joined(*tokens)) == "".join(tokens)
     assert joined(*joined(*tokens)) == joined(*tokens)
@@ -103,7 +103,7 @@ def test_merged_rows_keep_their_mass(queries: list[str], keys: list[str], seed: 
 
 
 def test_hiding_special_tokens_rescales_and_says_so() -> None:
-    shown = hide_special(cross(), "predicted")
+    shown = hide_special_tokens(cross(), "predicted")
     assert shown.renormalised
     assert shown.hidden == ("</s>",)
     assert shown.attention.key_tokens == (" the", " d", "og")
@@ -114,15 +114,15 @@ def test_hiding_special_tokens_rescales_and_says_so() -> None:
 
 
 def test_a_row_that_gave_all_to_special_tokens_is_left_with_nothing() -> None:
-    shown = hide_special(cross(), "fed")
+    shown = hide_special_tokens(cross(), "fed")
     assert shown.attention.query_tokens == (" Hun", "d")
     assert shown.attention.weights[0, 0, 1].tolist() == [0, 0, 0]
     assert shown.hidden_mass[0, 0, 1] == 1
 
 
 def test_nothing_special_nothing_changed() -> None:
-    plain = hide_special(cross(), "predicted").attention
-    again = hide_special(plain, "predicted")
+    plain = hide_special_tokens(cross(), "predicted").attention
+    again = hide_special_tokens(plain, "predicted")
     assert not again.renormalised
     assert np.array_equal(again.attention.weights, plain.weights)
     assert not again.hidden_mass.any()
@@ -130,8 +130,8 @@ def test_nothing_special_nothing_changed() -> None:
 
 def test_a_map_of_special_tokens_alone_stays() -> None:
     only = AttentionMap("encoder", np.ones((1, 1, 1, 1)), ("</s>",), ("</s>",), np.ones((1, 1), dtype=bool))
-    assert hide_special(only).attention is only
-    assert not hide_special(only).renormalised
+    assert hide_special_tokens(only).attention is only
+    assert not hide_special_tokens(only).renormalised
 
 
 def test_an_unknown_word_is_text() -> None:

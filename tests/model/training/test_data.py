@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.training.data import Batches, Phase, drawn, how_often, read_pairs, read_rewritten, read_table, unlike
+from model.training.data import (
+    Batches,
+    TrainingPhase,
+    compute_pair_frequencies,
+    differs_from_dev,
+    draw_pairs,
+    read_pair_table,
+    read_pairs,
+    read_rewritten_pairs,
+)
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=1, max_size=60)
 
@@ -107,15 +116,15 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_mixture_gives_each_pair_what_its_folder_has() -> None:
-    assert how_often({"b": 0.5, "c": 0}, ["a", "b", "c"], [2, 1, 3]).tolist() == [1, 1, 0.5, 0, 0, 0]
+    assert compute_pair_frequencies({"b": 0.5, "c": 0}, ["a", "b", "c"], [2, 1, 3]).tolist() == [1, 1, 0.5, 0, 0, 0]
     with pytest.raises(ValueError, match=r"mixture names c, d, but the folders of --data are a, b\."):
-        how_often({"d": 1, "a": 1, "c": 2}, ["a", "b"], [1, 1])
+        compute_pair_frequencies({"d": 1, "a": 1, "c": 2}, ["a", "b"], [1, 1])
 
 
 def test_a_whole_number_gives_a_pair_so_often_and_a_part_the_chance_of_once_more() -> None:
     random = np.random.default_rng(0)
-    assert drawn(np.array([1.0, 0.0, 2.0, 3.0]), random).tolist() == [0, 2, 2, 3, 3, 3]
-    counts = np.bincount(drawn(np.repeat([0.33, 1.5], 10_000), random), minlength=20_000)
+    assert draw_pairs(np.array([1.0, 0.0, 2.0, 3.0]), random).tolist() == [0, 2, 2, 3, 3, 3]
+    counts = np.bincount(draw_pairs(np.repeat([0.33, 1.5], 10_000), random), minlength=20_000)
     assert set(counts[:10_000]) == {0, 1}
     assert set(counts[10_000:]) == {1, 2}
     assert counts[:10_000].mean() == pytest.approx(0.33, abs=0.02)
@@ -126,7 +135,10 @@ def mixed(switch: int) -> Batches:
     """40 pairs: half of the first ten, twice the next ten, all others; then those others alone."""
     lengths = [(1 + i % 8, 1 + i % 5) for i in range(40)]
     sides = [[[10 + row] * pair[side] + [EOS_ID] for row, pair in enumerate(lengths)] for side in (0, 1)]
-    phases = [Phase(0, np.repeat([0.5, 2, 1], [10, 10, 20])), Phase(switch, np.repeat([0.0, 1], [20, 20]))]
+    phases = [
+        TrainingPhase(0, np.repeat([0.5, 2, 1], [10, 10, 20])),
+        TrainingPhase(switch, np.repeat([0.0, 1], [20, 20])),
+    ]
     return Batches(sides[0], sides[1], 40, 10, 1, phases)
 
 
@@ -153,20 +165,20 @@ def test_a_switch_of_mixtures_breaks_an_epoch_off_and_resumes_exactly(switch: in
 
 def test_phases_count_the_pairs_before_any_is_left_out() -> None:
     often = np.array([0.0, 1.0, 1.0])
-    batches = Batches([[5, 3], [5] * 20, [6, 3]], [[5, 3]] * 3, 40, 10, 1, [Phase(0, often)])
+    batches = Batches([[5, 3], [5] * 20, [6, 3]], [[5, 3]] * 3, 40, 10, 1, [TrainingPhase(0, often)])
     assert [batches.sources[i] for rows in batches.epoch(0) for i in rows] == [[6, 3]]
     with pytest.raises(ValueError, match="the mixture leaves all out"):
-        Batches([[5, 3], [5] * 20], [[5, 3]] * 2, 40, 10, 1, [Phase(0, often[1:]), Phase(9, often[:2])])
+        Batches([[5, 3], [5] * 20], [[5, 3]] * 2, 40, 10, 1, [TrainingPhase(0, often[1:]), TrainingPhase(9, often[:2])])
 
 
 def test_a_table_of_pairs_names_the_line_that_is_none(tmp_path: Path) -> None:
     path = tmp_path / "written.tsv"
     path.write_text("Wer?\tWho?\n Das Tier \t the animal\n", encoding="utf-8")
-    assert read_table(path) == [("Wer?", "Who?"), ("Das Tier", "the animal")]
+    assert read_pair_table(path) == [("Wer?", "Who?"), ("Das Tier", "the animal")]
     for line in ("no tab", "\tno source", "no target\t ", "one\ttwo\tthree", ""):
         path.write_text(f"Wer?\tWho?\n{line}\nUnd?\tAnd?\n", encoding="utf-8")
         with pytest.raises(ValueError, match=r"Line 2 of .*written\.tsv is no pair"):
-            read_table(path)
+            read_pair_table(path)
 
 
 def test_rewritten_lines_take_their_source_from_the_folder_and_stay_the_reference_where_none_stands(
@@ -178,11 +190,11 @@ def test_rewritten_lines_take_their_source_from_the_folder_and_stay_the_referenc
     plain.write_text(table, encoding="utf-8")
     packed.write_bytes(lzma.compress(table.encode()))
     for path in (plain, packed):
-        assert read_rewritten(path, texts) == [("three", "Drei!"), ("two", "zwei")]
+        assert read_rewritten_pairs(path, texts) == [("three", "Drei!"), ("two", "zwei")]
     for line in ("a\t3\tdrei", "a\t0\t", "c\t1\t", "a\tone\t", "a\t1", "a\t1\tx\ty", ""):
         plain.write_text(f"a\t1\t\n{line}\nb\t1\t\n", encoding="utf-8")
         with pytest.raises(ValueError, match=r"Line 2 of .*rewritten\.tsv is no rewritten line"):
-            read_rewritten(plain, texts)
+            read_rewritten_pairs(plain, texts)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +212,7 @@ def test_rewritten_lines_take_their_source_from_the_folder_and_stay_the_referenc
     ],
 )
 def test_a_source_one_word_from_a_dev_sentence_is_almost_that(source: str, apart: bool) -> None:
-    assert unlike([source], ["Tom's dog barks.", "Why?"]).tolist() == [apart]
+    assert differs_from_dev([source], ["Tom's dog barks.", "Why?"]).tolist() == [apart]
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=4).map(tuple)
@@ -213,7 +225,7 @@ def test_almost_the_same_is_an_edit_distance_in_words_of_one(one: tuple[str, ...
     if len(one) > 1:
         edited |= {(*one[:at], word, *one[at + 1 :]) for at in range(len(one)) for word in "abc"}
     almost = other == one or other in edited
-    assert unlike([" ".join(other)], [" ".join(one)]).tolist() == [not almost]
+    assert differs_from_dev([" ".join(other)], [" ".join(one)]).tolist() == [not almost]
 
 
 def test_what_a_phase_does_not_use_changes_nothing_in_it() -> None:
@@ -223,8 +235,8 @@ def test_what_a_phase_does_not_use_changes_nothing_in_it() -> None:
 
     def begun(later: int) -> Batches:
         phases = [
-            Phase(0, np.repeat([0.5, 2, 0], [10, 10, later])),
-            Phase(9, np.repeat([0.0, 1], [20, later])),
+            TrainingPhase(0, np.repeat([0.5, 2, 0], [10, 10, later])),
+            TrainingPhase(9, np.repeat([0.0, 1], [20, later])),
         ]
         return Batches(sides[0][: 20 + later], sides[1][: 20 + later], 40, 10, 1, phases)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from model.training.loss import SLICE, smoothed_cross_entropy
+from model.training.trainer import TOKENS_PER_SLICE, smoothed_cross_entropy
 
 
 def compare(tokens: int, width: int, vocabulary: int, smoothing: float, bias: bool, seed: int = 0) -> None:
@@ -40,7 +40,9 @@ def test_equals_cross_entropy(
     compare(tokens, width, vocabulary, smoothing, bias, seed)
 
 
-@pytest.mark.parametrize("tokens", [SLICE - 1, SLICE, SLICE + 1, 2 * SLICE + 3])
+@pytest.mark.parametrize(
+    "tokens", [TOKENS_PER_SLICE - 1, TOKENS_PER_SLICE, TOKENS_PER_SLICE + 1, 2 * TOKENS_PER_SLICE + 3]
+)
 @pytest.mark.parametrize("bias", [True, False])
 def test_equals_cross_entropy_over_slices(tokens: int, bias: bool) -> None:
     compare(tokens, 5, 11, 0.1, bias)

@@ -14,12 +14,12 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from model.checkpoint.load import unique_weights
+from model.checkpoint.measurements import HistoryRow
 from model.checkpoint.recipe import Recipe
 from model.network.transformer import Transformer
-from model.training.data import Batches, Phase
-from model.training.trainer import STATE, HistoryRow, Trainer
-
-from ... import toy
+from model.training.data import Batches, TrainingPhase
+from model.training.trainer import STATE_FILE, Trainer
+from tests import toy
 
 SMALL = {"d_model": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 64, "max_length": 64}
 
@@ -124,7 +124,7 @@ def test_a_kill_between_two_states_goes_back_to_the_older_one(tmp_path: Path, wh
     next(killed)
     next(killed)  # step 8 is evaluated and its weights kept, but the last state is that of step 6
     killed.close()  # type: ignore[attr-defined]
-    (tmp_path / f"{STATE}.new").write_bytes(b"half a state")
+    (tmp_path / f"{STATE_FILE}.new").write_bytes(b"half a state")
     resumed = trainer(tmp_path, recipe())
     assert resumed.step == 6
     list(resumed.run())
@@ -222,11 +222,11 @@ def test_processes_that_do_not_share_the_state_are_refused(tmp_path: Path, monke
 )
 def test_a_state_goes_on_as_it_was_begun_or_not_at_all(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     list(trainer(tmp_path, recipe()).run(last=5))
-    before = (tmp_path / STATE).read_bytes()
+    before = (tmp_path / STATE_FILE).read_bytes()
     with pytest.raises(ValueError, match=rf"stands at step 5 and was begun otherwise: {says}\. .*--state") as error:
         trainer(tmp_path, recipe(**change))
     assert "\n" not in str(error.value)
-    assert (tmp_path / STATE).read_bytes() == before
+    assert (tmp_path / STATE_FILE).read_bytes() == before
     assert trainer(tmp_path, recipe()).step == 5
 
 
@@ -253,7 +253,7 @@ def mixed(one: Recipe) -> Batches:
     """60 toy pairs, the first half of them used twice and then not at all."""
     text = toy.batches(count=60, tokens=one.tokens_per_batch)
     often = [np.repeat([half, 1.0], 30) for half in (2.0, 0.0)]
-    phases = [Phase(0, often[0]), Phase(one.decay_begins, often[1])]
+    phases = [TrainingPhase(0, often[0]), TrainingPhase(one.decay_begins, often[1])]
     return Batches(text.sources, text.targets, one.tokens_per_batch, 60, one.seed, phases)
 
 
@@ -275,7 +275,7 @@ def test_going_on_over_a_switch_of_mixtures_changes_no_bit(tmp_path: Path, stop:
 @pytest.mark.parametrize("fault", ["older", "damaged", "other"])
 def test_a_state_that_does_not_say_how_it_was_begun_gets_a_sentence(tmp_path: Path, fault: str) -> None:
     list(trainer(tmp_path, recipe()).run(last=5))
-    path = tmp_path / STATE
+    path = tmp_path / STATE_FILE
     state = torch.load(path, weights_only=True)
     if fault == "older":
         del state["begun"]
@@ -291,7 +291,7 @@ def test_a_state_that_does_not_say_how_it_was_begun_gets_a_sentence(tmp_path: Pa
 def test_weights_of_another_run_in_the_folder_are_not_averaged(tmp_path: Path, whole: Trainer) -> None:
     """Its state was removed, and nothing else."""
     list(trainer(tmp_path, recipe(seed=2, snapshots=4)).run())
-    (tmp_path / STATE).unlink()
+    (tmp_path / STATE_FILE).unlink()
     again = trainer(tmp_path, recipe())
     list(again.run())
     assert_bitwise(again.average_weights(), whole.average_weights())

@@ -11,15 +11,14 @@ from model.checkpoint.load import unique_weights
 from model.network.config import SPECIAL_PIECES
 from model.network.transformer import Transformer
 from model.text.tokenizer import Tokenizer
-from model.training.warm_start import begin_with
-
-from ... import toy
+from model.training.data import copy_starting_weights
+from tests import toy
 
 
 def test_the_same_vocabulary_gives_the_same_model() -> None:
     start = toy.checkpoint(toy.random_model(seed=3))
     model = toy.random_model(seed=4)
-    begin_with(model, start.tokenizer, start)
+    copy_starting_weights(model, start.tokenizer, start)
     given = unique_weights(start.model)
     assert all(torch.equal(tensor, given[name]) for name, tensor in unique_weights(model).items())
 
@@ -33,7 +32,7 @@ def test_rows_of_another_vocabulary_are_means_of_the_pieces_they_consist_of(shar
     sizes = {"vocab_size": len(tokenizer), "target_vocab_size": len(tokenizer)}
     model = toy.random_model(seed=4, **fields, **sizes)
     before = {name: tensor.clone() for name, tensor in unique_weights(model).items()}
-    begin_with(model, tokenizer, start)
+    copy_starting_weights(model, tokenizer, start)
     given, found = unique_weights(start.model), unique_weights(model)
     tables = [name for name in found if found[name].shape[0] == len(tokenizer)]
     assert len(tables) == (1 if shared else 3 + model.config.generator_bias)
@@ -65,7 +64,7 @@ def test_a_piece_of_two_old_ones_gets_their_mean() -> None:
         toy.checkpoint(toy.random_model(seed=3, vocab_size=16, target_vocab_size=16)), tokenizer=old
     )
     model = toy.random_model(seed=4, vocab_size=13, target_vocab_size=13)
-    begin_with(model, new, start)
+    copy_starting_weights(model, new, start)
     table = unique_weights(start.model)["source_embedding.table.weight"]
     row = unique_weights(model)["source_embedding.table.weight"][new.piece_id(" abcd")]
     assert torch.allclose(row, (table[old.piece_id(" ab")] + table[old.piece_id("cd")]) / 2)
@@ -75,4 +74,4 @@ def test_another_architecture_is_refused_by_name() -> None:
     start = toy.checkpoint(toy.random_model(seed=3))
     model: Transformer = toy.random_model(norm_order="post")
     with pytest.raises(ValueError, match="cannot be begun with: its norm_order differ"):
-        begin_with(model, start.tokenizer, start)
+        copy_starting_weights(model, start.tokenizer, start)

@@ -10,26 +10,42 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.analysis.alignment import READINGS
-from model.checkpoint.files import FOLDER, folder_of, read_facts
-from model.text.words import words_of
+from model.analysis.heads import ALIGNMENT_READINGS
+from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
+from model.text.words import split_words
 from model.translate import Translator
-from model.word_alignment.attention_links import attention_links, diagonal_links, piece_words
-from model.word_alignment.error_rate import Counts, counted
-from model.word_alignment.gold import LINKS, RELEASED, GoldPair, read_gold, read_passes, released_gold
-from model.word_alignment.links import GoldError, Links, agreement, combined
-from model.word_alignment.measure import measure
-from model.word_alignment.rates import FILE, AlignmentError, read_rates
-from viz.figures.heatmap import ROW_NAMES
+from model.word_alignment.gold import (
+    GOLD_FOLDER,
+    LINKS_FILE,
+    GoldError,
+    GoldPair,
+    LinkCounts,
+    PairLinks,
+    combine_passes,
+    compare_passes,
+    count_links,
+    find_released_gold,
+    read_annotation_passes,
+    read_gold,
+)
+from model.word_alignment.measure import (
+    ALIGNMENT_FILE,
+    AlignmentError,
+    make_diagonal_links,
+    match_pieces_to_words,
+    measure_alignment,
+    read_alignment_rates,
+    read_attention_links,
+)
+from tests import toy
+from viz.figures.heatmap import ROW_LABEL_NAMES
 
-from ... import toy
-
-GOLD = RELEASED / "en-de"
+GOLD = GOLD_FOLDER / "en-de"
 
 
 def pair_of(source: str, target: str, links: str = "") -> GoldPair:
-    words = [tuple(word.strip() for word in words_of(side)) for side in (source, target)]
-    return GoldPair(source, target, words[0], words[1], Links.read(links))
+    words = [tuple(word.strip() for word in split_words(side)) for side in (source, target)]
+    return GoldPair(source, target, words[0], words[1], PairLinks.read(links))
 
 
 def test_a_hand_worked_example() -> None:
@@ -38,9 +54,9 @@ def test_a_hand_worked_example() -> None:
     links[[0, 1, 2], [0, 1, 1]] = True
     sure[[0, 1], [0, 2]] = True
     possible[[0, 1, 1], [0, 2, 1]] = True
-    one = counted(links[None], sure, possible)
+    one = count_links(links[None], sure, possible)
     assert [int(count[0]) for count in one] == [1, 2, 3]
-    counts = Counts.of([one], np.array([2]))
+    counts = LinkCounts.of([one], np.array([2]))
     assert counts.aer()[0] == pytest.approx(1 - 3 / 5)
     assert counts.precision()[0] == pytest.approx(2 / 3)
     assert counts.recall()[0] == pytest.approx(1 / 2)
@@ -56,9 +72,9 @@ def test_rates_equal_sets_of_links_counted_one_by_one() -> None:
         sets = [set(zip(*np.nonzero(one), strict=True)) for one in (found, sure, possible)]
         expected[0] += len(sets[0] & sets[1]) + len(sets[0] & sets[2])
         expected[1] += len(sets[0]) + len(sets[1])
-        columns.append(counted(found[None], sure, possible))
+        columns.append(count_links(found[None], sure, possible))
         sures.append(len(sets[1]))
-    counts = Counts.of(columns, np.array(sures))
+    counts = LinkCounts.of(columns, np.array(sures))
     assert counts.aer()[0] == pytest.approx(1 - expected[0] / expected[1])
     low, high = counts.interval()
     assert low[0] < counts.aer()[0] < high[0]
@@ -67,7 +83,7 @@ def test_rates_equal_sets_of_links_counted_one_by_one() -> None:
 def test_a_choice_on_one_half_is_measured_on_the_other() -> None:
     """Alignment 0 is right in even pairs alone, 1 in odd ones: whichever is chosen, it is wrong on the other half."""
     right = np.array([[1, 0], [0, 1]] * 4)
-    counts = Counts(right, right, np.ones((8, 2), dtype=int), np.ones(8, dtype=int))
+    counts = LinkCounts(right, right, np.ones((8, 2), dtype=int), np.ones(8, dtype=int))
     assert counts.held_out() == 1.0
     assert counts.aer().tolist() == [0.5, 0.5]
 
@@ -75,8 +91,8 @@ def test_a_choice_on_one_half_is_measured_on_the_other() -> None:
 def test_pieces_are_joined_to_the_words_that_they_are_of(toy_translator: Translator) -> None:
     tokenizer = toy_translator.tokenizer
     for text in ("the old dog sees a cat.", "Tom can't  see 漢字, ok…"):
-        words = [word.strip() for word in words_of(text) if word.strip()]
-        found = piece_words(tokenizer, text, words)
+        words = [word.strip() for word in split_words(text) if word.strip()]
+        found = match_pieces_to_words(tokenizer, text, words)
         assert found.shape == (len(tokenizer.encode(text).ids) - 1, len(words))
         assert found.any(0).all()
         spelled = text.encode()
@@ -84,7 +100,7 @@ def test_pieces_are_joined_to_the_words_that_they_are_of(toy_translator: Transla
             piece = spelled[start:end].decode(errors="ignore").strip()
             assert all(piece in words[at] or words[at] in piece for at in np.flatnonzero(row))
     with pytest.raises(GoldError, match="“zebra” is not in"):
-        piece_words(tokenizer, "the dog", ["zebra"])
+        match_pieces_to_words(tokenizer, "the dog", ["zebra"])
 
 
 def test_links_of_both_readings_are_the_strongest_keys(toy_translator: Translator) -> None:
@@ -92,27 +108,27 @@ def test_links_of_both_readings_are_the_strongest_keys(toy_translator: Translato
     translation = toy_translator.force(pair.source, pair.target)
     cross = translation.trace.maps["cross"]
     layers, heads = cross.weights.shape[:2]
-    found = attention_links(translation, pair, toy_translator.tokenizer)
+    found = read_attention_links(translation, pair, toy_translator.tokenizer)
     assert found.shape == (2, layers * (heads + 1) + 1, len(pair.source_words), len(pair.target_words))
     sources, targets = (
-        piece_words(toy_translator.tokenizer, text, words)
+        match_pieces_to_words(toy_translator.tokenizer, text, words)
         for text, words in ((pair.source, pair.source_words), (pair.target, pair.target_words))
     )
     for place, (layer, head) in ((0, (0, 0)), (heads + 2, (1, 1))):
-        for reading, shift in zip(READINGS, (0, 1), strict=True):
+        for reading, shift in zip(ALIGNMENT_READINGS, (0, 1), strict=True):
             expected = np.zeros(found.shape[2:], dtype=bool)
             for piece in range(len(targets)):
                 key = int(cross.weights[layer, head, piece + shift, :-1].argmax())
                 expected |= sources[key][:, None] & targets[piece]
-            assert (found[READINGS.index(reading), place] == expected).all()
-    assert diagonal_links(pair).sum() == len(pair.target_words)
+            assert (found[ALIGNMENT_READINGS.index(reading), place] == expected).all()
+    assert make_diagonal_links(pair).sum() == len(pair.target_words)
 
 
 def test_the_gold_is_made_of_its_passes_by_the_rule_and_its_text_says_how_far_they_agree() -> None:
-    passes, gold = read_passes(GOLD), read_gold(GOLD)
-    assert [pair.links for pair in gold.pairs] == [combined(*both) for both in zip(*passes, strict=True)]
+    passes, gold = read_annotation_passes(GOLD), read_gold(GOLD)
+    assert [pair.links for pair in gold.pairs] == [combine_passes(*both) for both in zip(*passes, strict=True)]
     assert len(gold.pairs) == 150
-    agreed = agreement(*passes)
+    agreed = compare_passes(*passes)
     said = " ".join((GOLD / "README.md").read_text(encoding="utf-8").split())
     sure = sum(len(pair.links.sure) for pair in gold.pairs)
     only_possible = sum(len(pair.links.possible) for pair in gold.pairs) - sure
@@ -122,10 +138,10 @@ def test_the_gold_is_made_of_its_passes_by_the_rule_and_its_text_says_how_far_th
         f"{sure:,} sure links and {only_possible:,} that are only possible",
     ):
         assert expected in said
-    one, other = Links.read("0-0 1?1"), Links.read("0-0 1-1 2?2")
-    assert agreement([one], [other]).any == pytest.approx(4 / 5)
-    assert agreement([one], [other]).sure == pytest.approx(2 / 3)
-    assert combined(one, other).text == "0-0 1?1 2?2"
+    one, other = PairLinks.read("0-0 1?1"), PairLinks.read("0-0 1-1 2?2")
+    assert compare_passes([one], [other]).any == pytest.approx(4 / 5)
+    assert compare_passes([one], [other]).sure == pytest.approx(2 / 3)
+    assert combine_passes(one, other).text == "0-0 1?1 2?2"
 
 
 def test_bad_gold_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -138,7 +154,7 @@ def test_bad_gold_is_refused_with_its_line(tmp_path: Path) -> None:
         ("0-0\n0-0 x\n", r"line 2: “x” is no link"),
         ("0-0\n0-2\n", r"line 2: the link 0-2 leads out of a pair of 2 and 2 words"),
     ):
-        (tmp_path / LINKS).write_text(links, encoding="utf-8")
+        (tmp_path / LINKS_FILE).write_text(links, encoding="utf-8")
         with pytest.raises(GoldError, match=said):
             read_gold(tmp_path)
 
@@ -147,55 +163,55 @@ def test_a_model_is_measured_kept_and_read_back(toy_translator: Translator, tmp_
     pairs = toy.sentences(12, seed=3)
     for name, side in (("source.txt", 0), ("target.txt", 1)):
         (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
-    words = [len(words_of(pair[0])) for pair in pairs]
-    (tmp_path / LINKS).write_text("".join(" ".join(f"{at}-{at}" for at in range(one)) + "\n" for one in words))
-    found = measure(toy_translator, read_gold(tmp_path))
+    words = [len(split_words(pair[0])) for pair in pairs]
+    (tmp_path / LINKS_FILE).write_text("".join(" ".join(f"{at}-{at}" for at in range(one)) + "\n" for one in words))
+    found = measure_alignment(toy_translator, read_gold(tmp_path))
     assert found.pairs == 12
     assert found.diagonal == 0.0  # of a language pair in which every word stays at its place
     assert found.best("head").aer == min(one.aer for one in found.rates if one.part == "head")
     assert all(one.low <= one.aer <= one.high for one in found.rates)
     found.write(tmp_path)
     name, own = toy_translator.name, toy_translator.checkpoint.hash
-    assert read_rates(tmp_path, name, own) == found
+    assert read_alignment_rates(tmp_path, name, own) == found
     with pytest.raises(AlignmentError, match="the model here is other with 000"):
-        read_rates(tmp_path, "other", "000")
-    (tmp_path / FILE).write_text(json.dumps({"format": "attenscope-alignment-1", "rates": 3}))
+        read_alignment_rates(tmp_path, "other", "000")
+    (tmp_path / ALIGNMENT_FILE).write_text(json.dumps({"format": "attenscope-alignment-1", "rates": 3}))
     with pytest.raises(AlignmentError, match="is damaged"):
-        read_rates(tmp_path, name, own)
+        read_alignment_rates(tmp_path, name, own)
     with pytest.raises(AlignmentError, match="python -m model align"):
-        read_rates(tmp_path / "nowhere", name, own)
+        read_alignment_rates(tmp_path / "nowhere", name, own)
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{ALIGNMENT_FILE}")))
 def test_released_rates_are_of_the_released_model_and_gold(name: str) -> None:
-    folder = folder_of(name)
+    folder = find_checkpoint_folder(name)
     weights = read_facts(folder)["sha256"]["model.safetensors"][:12]
-    found = read_rates(folder, name, weights)
+    found = read_alignment_rates(folder, name, weights)
     assert found.gold_sha256 == read_gold(GOLD).sha256
     assert found.pairs + found.left_out == 150
     assert len({(one.part, one.layer, one.head, one.reading) for one in found.rates}) == len(found.rates)
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob(f"*/{FILE}")))
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{ALIGNMENT_FILE}")))
 def test_the_readme_has_the_rates(name: str) -> None:
-    folder = folder_of(name)
-    found = read_rates(folder, name, read_facts(folder)["sha256"]["model.safetensors"][:12])
+    folder = find_checkpoint_folder(name)
+    found = read_alignment_rates(folder, name, read_facts(folder)["sha256"]["model.safetensors"][:12])
     head, layer, every = (found.best(part) for part in ("head", "layer", "all"))
-    read = f"{head.layer + 1}.{head.head + 1}, {ROW_NAMES[head.reading]}"
+    read = f"{head.layer + 1}.{head.head + 1}, {ROW_LABEL_NAMES[head.reading]}"
     row = f"| `{name}` | {read} | {head.aer:.1%} | {layer.aer:.1%} | {every.aer:.1%} |"
-    text = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    text = (CHECKPOINTS_FOLDER.parent / "README.md").read_text(encoding="utf-8")
     assert row in text, row
     assert f"alone gives {found.diagonal:.1%}." in text
 
 
 def test_every_released_model_of_the_golds_languages_has_rates() -> None:
-    for path in FOLDER.glob("*/config.json"):
+    for path in CHECKPOINTS_FOLDER.glob("*/config.json"):
         card = json.loads(path.read_text(encoding="utf-8"))["card"]
-        if released_gold(card.get("source_language", ""), card.get("target_language", "")):
-            assert (path.parent / FILE).is_file(), path.parent.name
-    assert released_gold("en", "xx") is None
+        if find_released_gold(card.get("source_language", ""), card.get("target_language", "")):
+            assert (path.parent / ALIGNMENT_FILE).is_file(), path.parent.name
+    assert find_released_gold("en", "xx") is None
 
 
 def test_a_possible_link_may_be_written_p() -> None:
-    assert Links.read("1p2") == Links.read("1?2") == replace(Links.read("1-2"), sure=frozenset())
-    assert re.fullmatch(r"1\?2", Links.read("1p2").text)
+    assert PairLinks.read("1p2") == PairLinks.read("1?2") == replace(PairLinks.read("1-2"), sure=frozenset())
+    assert re.fullmatch(r"1\?2", PairLinks.read("1p2").text)

@@ -12,23 +12,21 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from viz.components.links import Lines
-from viz.components.links import packed as packed_links
-from viz.components.matrix import LEAST, Matrix
-from viz.components.matrix import packed as packed_matrix
-from viz.components.packing import FINE_FULL, FULL, MASKED, fine, quantise
-from viz.components.text import packed as packed_text
-from viz.figures.palette import Look
-from viz.ui.addresses.explore import THRESHOLD
-
-from ..fakes import attention
-from .test_packing import unpack
+from tests.viz.components.test_packing import unpack
+from tests.viz.fakes import attention
+from viz.figures.look import Look
+from viz.ui.addresses.explore import EXPLORE_LINE_THRESHOLD
+from viz.web.bundle import FULL_BYTE, FULL_UINT16, MASKED_BYTE, quantise_finely, quantise_weights
+from viz.web.maps import LEAST_POWER, LinkOptions, MatrixData
+from viz.web.maps import encode_links as packed_links
+from viz.web.maps import encode_matrix as packed_matrix
+from viz.web.texts import encode_shaded_text as packed_text
 
 WEIGHTS = arrays(np.float32, (4, 6), elements=st.floats(0, 1, width=32))
 EVERY = np.ones((4, 6), dtype=bool)
 
 
-NUMBERS = [one for one in THRESHOLD.options if one != "strongest"]
+NUMBERS = [one for one in EXPLORE_LINE_THRESHOLD.options if one != "strongest"]
 
 
 def printed(values: np.ndarray, decimals: int) -> list[str]:
@@ -40,10 +38,10 @@ def printed(values: np.ndarray, decimals: int) -> list[str]:
 
 @given(WEIGHTS)
 def test_a_byte_is_printed_as_its_weight(weights: np.ndarray) -> None:
-    decoded = quantise(weights, EVERY) / FULL
+    decoded = quantise_weights(weights, EVERY) / FULL_BYTE
     for decimals in (0, 1, 2):
         assert printed(decoded, decimals) == printed(weights, decimals)
-    assert np.abs(decoded - weights).max() <= 1 / FULL
+    assert np.abs(decoded - weights).max() <= 1 / FULL_BYTE
     for threshold in NUMBERS:  # Decimal, so that 0.1 as float32 is not less than the 0.1 that a person reads.
         for byte, weight in zip(decoded.ravel(), weights.ravel(), strict=True):
             assert (byte >= threshold) == (Decimal(float(weight)) >= Decimal(str(threshold)))
@@ -52,27 +50,27 @@ def test_a_byte_is_printed_as_its_weight(weights: np.ndarray) -> None:
 @given(WEIGHTS, st.sampled_from([1.0, 0.5, 0.3, 0.2]))
 def test_two_bytes_are_printed_as_their_weight(shares: np.ndarray, top: float) -> None:
     weights = shares * np.float32(top)
-    decoded = top * fine(weights, EVERY, top) / FINE_FULL
+    decoded = top * quantise_finely(weights, EVERY, top) / FULL_UINT16
     for decimals in (2, 3):
         assert printed(decoded, decimals) == printed(weights, decimals)
-    assert np.abs(decoded - weights).max() <= 1.001 * top / FINE_FULL
+    assert np.abs(decoded - weights).max() <= 1.001 * top / FULL_UINT16
 
 
 def test_what_lies_outside_is_held_at_the_ends_and_what_is_masked_may_be_anything() -> None:
     weights, mask = np.array([[-9.0, 1e30, np.nan]]), np.array([[True, True, False]])
-    assert quantise(weights, mask).tolist() == [[0, FULL, MASKED]]
-    assert fine(weights, mask).tolist() == [[0, FINE_FULL, FINE_FULL + 1]]
+    assert quantise_weights(weights, mask).tolist() == [[0, FULL_BYTE, MASKED_BYTE]]
+    assert quantise_finely(weights, mask).tolist() == [[0, FULL_UINT16, FULL_UINT16 + 1]]
 
 
-def matrix(values: np.ndarray, low: float, high: float, *, exponent: bool = False) -> Matrix:
+def matrix(values: np.ndarray, low: float, high: float, *, exponent: bool = False) -> MatrixData:
     rows, columns = (range(side) for side in values.shape)
-    return Matrix(values, "", rows, columns, "", "", low, high, ("#000000", "#ffffff"), exponent=exponent)
+    return MatrixData(values, "", rows, columns, "", "", low, high, ("#000000", "#ffffff"), exponent=exponent)
 
 
-def decoded(shown: Matrix) -> tuple[np.ndarray, int]:
+def decoded(shown: MatrixData) -> tuple[np.ndarray, int]:
     """The values as values.js reads them, and with how many decimals it prints them."""
     header, body = unpack(packed_matrix(shown))
-    sent = np.frombuffer(body, np.uint8 if header["full"] == FULL else "<u2").reshape(shown.values.shape)
+    sent = np.frombuffer(body, np.uint8 if header["full"] == FULL_BYTE else "<u2").reshape(shown.values.shape)
     return header["low"] + (header["high"] - header["low"]) * sent / header["full"], header["decimals"]
 
 
@@ -96,10 +94,10 @@ def exponential(value: float) -> str:
     return f"{digits}e{power:+d}" if value else "0"
 
 
-def sizes(shown: Matrix) -> Iterable[str]:
+def sizes(shown: MatrixData) -> Iterable[str]:
     """As values.js reads them."""
     for (code,) in struct.iter_unpack("<H", unpack(packed_matrix(shown))[1]):
-        digits, power = 10 + (code - 1) % 90, LEAST + (code - 1) // 90
+        digits, power = 10 + (code - 1) % 90, LEAST_POWER + (code - 1) // 90
         yield f"{digits / 10}e{power + 1:+d}" if code else "0"
 
 
@@ -124,13 +122,13 @@ def test_the_mean_over_all_queries_is_that_of_the_weights(kind: str) -> None:
     sent = np.frombuffer(unpack(packed_text(one, 1, 2, Look(), "fed", (None, None), ""))[1], np.uint8)
     assert len(sent) == one.mask.size + 12
     means = [one.weights[1, 2, one.mask[:, key], key].astype(float).mean() for key in range(12)]
-    assert printed(sent[-12:] / FULL, 2) == printed(np.array(means), 2)
+    assert printed(sent[-12:] / FULL_BYTE, 2) == printed(np.array(means), 2)
 
 
 def test_a_line_is_drawn_where_the_weight_is_large_enough() -> None:
     words = tuple(f" word{i}" for i in range(40))
     one = attention("encoder", words, words, words)
     for threshold in NUMBERS:
-        header, body = unpack(packed_links(one, Lines(1, 0, (), threshold), Look(), "fed", (None, None), ""))
-        drawn = np.frombuffer(body, np.uint8) >= header["threshold"] * FULL
+        header, body = unpack(packed_links(one, LinkOptions(1, 0, (), threshold), Look(), "fed", (None, None), ""))
+        drawn = np.frombuffer(body, np.uint8) >= header["threshold"] * FULL_BYTE
         np.testing.assert_array_equal(drawn, one.weights[1].ravel() >= threshold)

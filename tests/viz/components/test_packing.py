@@ -10,21 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.decoding.steps import DecodingStep
-from model.language.catalogue import LANGUAGES
-from model.language.current import speaking
-from viz.components.bundle import HERE, bundle
-from viz.components.links import Lines
-from viz.components.links import packed as links
-from viz.components.overview import packed
-from viz.components.packing import FULL, MASKED, pack, quantise
-from viz.components.text import packed as text
-from viz.components.tokens import line
-from viz.figures.palette import Look
+from model.decoding.greedy import DecodingStep
+from model.language import LANGUAGES, use_language
+from tests.viz.fakes import HEADS, LAYERS, FakeTranslator, attention
+from viz.figures.look import Look
+from viz.web.bundle import COMPONENTS_FOLDER, FULL_BYTE, MASKED_BYTE, bundle_scripts, pack_arrays, quantise_weights
+from viz.web.maps import LinkOptions, encode_overview
+from viz.web.maps import encode_links as links
+from viz.web.texts import encode_shaded_text as text
+from viz.web.texts import token_line_data
 
-from ..fakes import HEADS, LAYERS, FakeTranslator, attention
-
-MODULES = sorted(HERE.rglob("*.js"))
+MODULES = sorted(COMPONENTS_FOLDER.rglob("*.js"))
 
 
 def unpack(data: bytes) -> tuple[dict, bytes]:
@@ -33,25 +29,25 @@ def unpack(data: bytes) -> tuple[dict, bytes]:
 
 
 def test_pack_keeps_header_and_body() -> None:
-    assert unpack(pack({"tokens": ["</s>", "你好"]}, b"\x00\xff")) == ({"tokens": ["</s>", "你好"]}, b"\x00\xff")
+    assert unpack(pack_arrays({"tokens": ["</s>", "你好"]}, b"\x00\xff")) == ({"tokens": ["</s>", "你好"]}, b"\x00\xff")
 
 
 def test_quantise_by_hand() -> None:
     weights = np.array([[0.0, 1.0], [0.5, 0.25]], dtype=np.float32)
     mask = np.array([[True, True], [True, False]])
-    np.testing.assert_array_equal(quantise(weights, mask), [[0, FULL], [127, MASKED]])
+    np.testing.assert_array_equal(quantise_weights(weights, mask), [[0, FULL_BYTE], [127, MASKED_BYTE]])
 
 
 def test_no_weight_looks_masked() -> None:
-    assert quantise(np.ones((1, 1)), np.ones((1, 1), bool)).max() == FULL < MASKED
+    assert quantise_weights(np.ones((1, 1)), np.ones((1, 1), bool)).max() == FULL_BYTE < MASKED_BYTE
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_label_of_another_head_is_made_of_a_pattern_in_the_readers_language(language: str) -> None:
     one = attention("cross", (" a",), (" b",))
-    with speaking(language):
+    with use_language(language):
         headers = [
-            unpack(links(one, Lines(1, 2), Look(), "fed", (None, None), ""))[0],
+            unpack(links(one, LinkOptions(1, 2), Look(), "fed", (None, None), ""))[0],
             unpack(text(one, 1, 2, Look(), "fed", (None, None), ""))[0],
         ]
     for header in headers:  # as shared/heads.js fills it
@@ -61,19 +57,19 @@ def test_the_label_of_another_head_is_made_of_a_pattern_in_the_readers_language(
 def test_the_overview_is_one_byte_a_weight_and_a_small_header() -> None:
     words = tuple(f" word{i}" for i in range(64))
     one = attention("decoder", words, words, words)
-    data = packed(one, 1, 2, Look())
+    data = encode_overview(one, 1, 2, Look())
     header, body = unpack(data)
     assert len(body) == one.weights.size
     assert len(data) < 1.5 * one.weights.size
     assert (header["layers"], header["heads"], header["queries"], header["keys"]) == (LAYERS, HEADS, 64, 64)
     assert (header["layer"], header["head"]) == (1, 2)
     tile = np.frombuffer(body, np.uint8).reshape(one.weights.shape)[1, 2]
-    np.testing.assert_allclose(tile[one.mask] / FULL, one.weights[1, 2][one.mask], atol=1 / FULL)
-    assert (tile[~one.mask] == MASKED).all()
+    np.testing.assert_allclose(tile[one.mask] / FULL_BYTE, one.weights[1, 2][one.mask], atol=1 / FULL_BYTE)
+    assert (tile[~one.mask] == MASKED_BYTE).all()
 
 
 def test_pieces_tell_doubt_and_the_end() -> None:
-    made = line(FakeTranslator().translate("a <b> c").steps, None)["pieces"]
+    made = token_line_data(FakeTranslator().translate("a <b> c").steps, None)["pieces"]
     assert [piece["text"] for piece in made] == [" A", " <B>", " C", "</s>"]
     assert made[0]["doubt"] == pytest.approx(0.6)
     assert [piece["special"] for piece in made] == [False, False, False, True]
@@ -81,7 +77,7 @@ def test_pieces_tell_doubt_and_the_end() -> None:
 
 
 def test_a_piece_cut_off_is_not_the_end() -> None:
-    assert not line([DecodingStep(0, 5, -0.1, (), " so", "length")], None)["pieces"][0]["special"]
+    assert not token_line_data([DecodingStep(0, 5, -0.1, (), " so", "length")], None)["pieces"][0]["special"]
 
 
 def test_bundle_puts_each_import_before_its_user_and_once(tmp_path: Path) -> None:
@@ -90,7 +86,7 @@ def test_bundle_puts_each_import_before_its_user_and_once(tmp_path: Path) -> Non
     (tmp_path / "c.js").write_text(
         'import { a } from "./a.js";\nimport { b } from "./b.js";\nexport default () => a + b;\n'
     )
-    joined = bundle(tmp_path / "c.js")
+    joined = bundle_scripts(tmp_path / "c.js")
     assert "import" not in joined
     assert joined.count("const a") == 1
     assert joined.index("const a") < joined.index("const b") < joined.index("default")
@@ -105,13 +101,13 @@ def test_bundle_is_in_the_language_that_is_spoken(monkeypatch: pytest.MonkeyPatc
             assert (msgid1, msgid2) == ("{count} head", "{count} heads")
             return "{count} Kopf" if n == 1 else "{count} Köpfe"
 
-    monkeypatch.setattr("viz.components.bundle.catalogue", lambda _: German())
+    monkeypatch.setattr("viz.web.bundle.load_catalogue", lambda _: German())
     (tmp_path / "a.js").write_text('[say("Play"), sayMany("{count} head", "{count} heads", 2)];')
-    assert bundle(tmp_path / "a.js") == '[say("Abspielen"), sayMany("{count} Kopf", "{count} Köpfe", 2)];'
-    numbers = HERE / "shared" / "number.js"
-    assert 'const LANGUAGE = "en";' in bundle(numbers)
-    with speaking("de"):
-        assert 'const LANGUAGE = "de";' in bundle(numbers)
+    assert bundle_scripts(tmp_path / "a.js") == '[say("Abspielen"), sayMany("{count} Kopf", "{count} Köpfe", 2)];'
+    numbers = COMPONENTS_FOLDER / "shared" / "number.js"
+    assert 'const LANGUAGE = "en";' in bundle_scripts(numbers)
+    with use_language("de"):
+        assert 'const LANGUAGE = "de";' in bundle_scripts(numbers)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)

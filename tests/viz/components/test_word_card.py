@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from model.decoding.steps import Candidate, DecodingStep
-from model.experiments.word_facts import WordFacts
+from model.decoding.greedy import Candidate, DecodingStep
+from model.experiments.ablation import WordFacts
 from model.trace import Head
-from viz.components.word_card import ROWS, card_data, decided_text
-
-from ...model.experiments.test_word_facts import lens_of
+from tests.model.experiments.test_word_facts import lens_of
+from viz.web.texts import MAX_CARD_ROWS, decision_layer_text, word_card_data
 
 CANDIDATES = tuple(Candidate(at, math.log(share), f" w{at}") for at, share in enumerate((0.6, 0.3, 0.05, 0.0001, 1e-9)))
 HEADS: list[tuple[Head, float]] = [(("cross", 1, 0), -4.0), (("encoder", 0, 2), 1.0), (("decoder", 0, 0), -0.004)]
@@ -28,7 +27,7 @@ def facts(*ranks: int) -> WordFacts:
 
 
 def test_a_card_by_hand() -> None:
-    card = card_data(step(), facts(5, 2, 2), HEADS)
+    card = word_card_data(step(), facts(5, 2, 2), HEADS)
     assert (card["word"], card["fact"]) == ("w1", "30% · rank 2")
     assert [(one["text"], one["value"]) for one in card["others"]] == [
         ("w0", "60%"),
@@ -49,12 +48,12 @@ def test_a_card_by_hand() -> None:
 
 
 def test_no_part_has_more_rows_than_there_is_room_for() -> None:
-    card = card_data(step(), facts(1), [(("cross", 0, at), -1.0) for at in range(9)])
-    assert max(len(card[part]) for part in ("others", "sources", "heads")) == ROWS
+    card = word_card_data(step(), facts(1), [(("cross", 0, at), -1.0) for at in range(9)])
+    assert max(len(card[part]) for part in ("others", "sources", "heads")) == MAX_CARD_ROWS
 
 
 def test_small_changes_have_small_bars() -> None:
-    card = card_data(step(), facts(1), [(("cross", 0, 0), -0.02)])
+    card = word_card_data(step(), facts(1), [(("cross", 0, 0), -0.02)])
     assert card["heads"][0]["share"] == pytest.approx(0.02)
 
 
@@ -67,4 +66,4 @@ def test_small_changes_have_small_bars() -> None:
     ],
 )
 def test_where_a_word_was_decided(ranks: tuple[int, ...], said: str) -> None:
-    assert said in decided_text(step(), facts(*ranks))
+    assert said in decision_layer_text(step(), facts(*ranks))

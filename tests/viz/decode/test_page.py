@@ -14,28 +14,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from model.decoding.constraints import Constraints
-from model.decoding.steps import Candidate
-from model.experiments.cache_agreement import Agreement, agreement_of
-from model.language.say import number
+from model.decoding.greedy import Candidate, Constraints
+from model.experiments.mask_trial import CacheAgreement, measure_cache_agreement
+from model.language import format_number
+from model.runnable_model import Translation
 from model.trace import AttentionTrace
-from model.translate import Translation, Translator
+from model.translate import Translator
+from tests.model.decoding.test_observer_check import scaling
+from tests.viz.components.test_digits import printed
+from tests.viz.components.test_packing import unpack
+from tests.viz.fakes import FakeTranslator
 from tests.viz.page_texts import captions
-from viz.components.beam_tree import tree_data
-from viz.components.decode_player import PlayerStart, packed
-from viz.components.packing import FULL, MASKED
-from viz.decode.request import Request
-from viz.decode.texts import agreement_text, problems
-from viz.figures.palette import Look
+from viz.decode.runs import DecodingRequest
+from viz.decode.texts import agreement_text, describe_problems
+from viz.figures.look import Look
 from viz.ui import cache
-from viz.ui.addresses.decode import BRANCH, WITHOUT, write_ids, write_several_ids
+from viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, write_id_sequences, write_token_ids
 from viz.ui.addresses.shared import CHANGES
-from viz.ui.teacher_forced import given_text
-
-from ...model.decoding.test_observer_check import scaling
-from ..components.test_digits import printed
-from ..components.test_packing import unpack
-from ..fakes import FakeTranslator
+from viz.ui.controls import describe_given_translation
+from viz.web.bundle import FULL_BYTE, MASKED_BYTE
+from viz.web.charts import beam_tree_data
+from viz.web.players import PlayerStart, encode_decode_player
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "decode.py"
 SENTENCE = "the old dog sees a cat."
@@ -61,12 +60,12 @@ def test_the_decode_player_costs_at_most_1_45_bytes_a_weight(words: int) -> None
     result = replace(small, steps=steps, captured=AttentionTrace(**maps))  # type: ignore[arg-type]
     weights = maps["cross"].weights.size + maps["decoder"].weights.size
     assert maps["cross"].weights.shape[:2] == (4, 8)
-    assert len(packed(result, SHOWN, Look(), "1")) <= 1.45 * weights
+    assert len(encode_decode_player(result, SHOWN, Look(), "1")) <= 1.45 * weights
 
 
 def test_words_steps_and_bytes_of_the_decode_player() -> None:
     result = translated(3)
-    header, sent = unpack(packed(result, SHOWN, Look(), "7"))
+    header, sent = unpack(encode_decode_player(result, SHOWN, Look(), "7"))
     body = np.frombuffer(sent, np.uint8)
     cross, own = result.trace.cross, result.trace.decoder
     assert cross is not None
@@ -79,63 +78,67 @@ def test_words_steps_and_bytes_of_the_decode_player() -> None:
     layers, heads = own.weights.shape[:2]
     seen = body[: layers * (heads + 1) * cross.mask.size].reshape(layers, heads + 1, *cross.mask.shape)
     ownbytes = body[seen.size :].reshape(layers, heads + 1, *own.mask.shape)
-    np.testing.assert_allclose(seen[:, :-1] / FULL, cross.weights, atol=1 / FULL)
-    assert printed(seen[:, -1] / FULL, 2) == printed(cross.weights.mean(1, dtype=float), 2)
-    assert (ownbytes[:, :, ~own.mask] == MASKED).all()
-    assert (ownbytes[:, :, own.mask] != MASKED).all()
+    np.testing.assert_allclose(seen[:, :-1] / FULL_BYTE, cross.weights, atol=1 / FULL_BYTE)
+    assert printed(seen[:, -1] / FULL_BYTE, 2) == printed(cross.weights.mean(1, dtype=float), 2)
+    assert (ownbytes[:, :, ~own.mask] == MASKED_BYTE).all()
+    assert (ownbytes[:, :, own.mask] != MASKED_BYTE).all()
 
 
 def test_a_step_beyond_the_end_is_the_last() -> None:
-    assert unpack(packed(translated(3), PlayerStart(99, "aligning", "1.1", (0, 0)), Look(), "1"))[0]["start"] == 3
+    assert (
+        unpack(encode_decode_player(translated(3), PlayerStart(99, "aligning", "1.1", (0, 0)), Look(), "1"))[0]["start"]
+        == 3
+    )
 
 
 @given(st.lists(st.integers(0, 7999), min_size=1, max_size=40))
 def test_addresses_are_read_back(ids: list[int]) -> None:
-    assert BRANCH.value_of(write_ids(ids)) == tuple(ids)
-    assert WITHOUT.value_of(write_several_ids([tuple(ids), (7,)])) == (tuple(ids), (7,))
+    assert DECODE_BRANCH.value_of(write_token_ids(ids)) == tuple(ids)
+    assert DECODE_FORBIDDEN.value_of(write_id_sequences([tuple(ids), (7,)])) == (tuple(ids), (7,))
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "1..2", "-1", "1.2.", "٣", "1" * 30, "<b>"])
 def test_nonsense_in_an_address_is_nothing(wrong: str) -> None:
-    assert BRANCH.value_of(wrong) == ()
-    assert WITHOUT.value_of(f"{wrong}~12") == ((12,),)
+    assert DECODE_BRANCH.value_of(wrong) == ()
+    assert DECODE_FORBIDDEN.value_of(f"{wrong}~12") == ((12,),)
 
 
 def test_going_on_and_going_without(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    request = Request(SENTENCE, "given", given="der Hund.", constraints=Constraints(forbidden=((9,),)))
+    request = DecodingRequest(SENTENCE, "given", given="der Hund.", constraints=Constraints(forbidden=((9,),)))
     branch = request.branch(result, 2, 77)
     assert branch.constraints == Constraints((*result.target_ids[:2], 77), ((9,),))
     assert branch.method == "greedy"
-    assert Request(SENTENCE).forbid(5).forbid(5).constraints == Constraints((), ((5,),))
+    assert DecodingRequest(SENTENCE).forbid(5).forbid(5).constraints == Constraints((), ((5,),))
 
 
 def test_misbehaviour_is_named(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    assert problems(result, stopped=False) == []
-    assert "best translation found until then" in problems(result, stopped=True)[0]
+    assert describe_problems(result, stopped=False) == []
+    assert "best translation found until then" in describe_problems(result, stopped=True)[0]
     assert (
-        "before the model had ended" in problems(toy_translator.force(SENTENCE, result.target_ids[:2]), stopped=True)[0]
+        "before the model had ended"
+        in describe_problems(toy_translator.force(SENTENCE, result.target_ids[:2]), stopped=True)[0]
     )
     end = result.target_ids[-1]
-    assert "ended at once" in problems(toy_translator.force(SENTENCE, [end]), stopped=False)[0]
+    assert "ended at once" in describe_problems(toy_translator.force(SENTENCE, [end]), stopped=False)[0]
     looped = toy_translator.force(SENTENCE, [*result.target_ids[:2] * 4, end])
-    assert "4 times in a row from step 1" in problems(looped, stopped=False)[0]
+    assert "4 times in a row from step 1" in describe_problems(looped, stopped=False)[0]
 
 
 def test_a_given_translation_in_words(toy_translator: Translator) -> None:
     good = toy_translator.force(SENTENCE, "der alte Hund sieht ein Katze.")
-    assert "Nothing surprised the model" in given_text(good.steps)
-    bad = given_text(toy_translator.force(SENTENCE, "der alte Baum sieht ein Katze.").steps)
+    assert "Nothing surprised the model" in describe_given_translation(good.steps)
+    bad = describe_given_translation(toy_translator.force(SENTENCE, "der alte Baum sieht ein Katze.").steps)
     assert re.search(r"Surprising: .+ was its choice no\. \d+ \([\d.]+%\), it would have written", bad)
 
 
 def test_agreement_text(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
-    found = agreement_of(toy_translator, result.source_ids, result.target_ids)
+    found = measure_cache_agreement(toy_translator, result.source_ids, result.target_ids)
     assert "The attention weights agree " in agreement_text(found)
-    assert f"the largest difference is {number(found.largest, '.1e')}. ✓" in agreement_text(found)
-    apart = Agreement({("cached", "full"): {"cross": 2e-5, "decoder": 0.0}})
+    assert f"the largest difference is {format_number(found.largest, '.1e')}. ✓" in agreement_text(found)
+    apart = CacheAgreement({("cached", "full"): {"cross": 2e-5, "decoder": 0.0}})
     assert "The attention weights differ " in agreement_text(apart)
     assert "the largest difference is 2.0e−05, and in float64 rounding explains 1e−06 at most" in agreement_text(apart)
     assert "✓" not in agreement_text(apart)
@@ -144,7 +147,7 @@ def test_agreement_text(toy_translator: Translator) -> None:
 def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) -> None:
     tree = toy_translator.search(SENTENCE, 3)
     best = tree.best[0].token_ids
-    data = tree_data(tree, best)
+    data = beam_tree_data(tree, best)
     places = [(node["column"], node["row"]) for node in data["nodes"]]
     assert places == [(node.position, node.place) for node in tree.nodes]
     assert len(set(places)) == len(places)
@@ -154,15 +157,15 @@ def test_the_beam_tree_draws_every_candidate_once(toy_translator: Translator) ->
     ]
     for node, drawn in zip(tree.nodes, data["nodes"], strict=True):
         assert drawn["parent"] is None or tree.nodes[drawn["parent"]].token_ids == node.token_ids[:-1]
-    assert tree_data(tree, (9, 9))["chosen"] == -1
+    assert beam_tree_data(tree, (9, 9))["chosen"] == -1
 
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Callable[..., AppTest]:
     """Makes the page with what a link says."""
-    monkeypatch.setattr(cache, "checkpoints", lambda: ["toy-en-de"])
-    monkeypatch.setattr(cache, "live", lambda name: toy_translator)
-    cache.agreement.clear()
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: ["toy-en-de"])
+    monkeypatch.setattr(cache, "load_runnable_model", lambda name: toy_translator)
+    cache.compute_cache_agreement.clear()
 
     def open_decode(**link: str) -> AppTest:
         made = AppTest.from_file(str(PAGE), default_timeout=30)
@@ -222,7 +225,7 @@ def test_the_badge_loses_its_tick_where_a_capture_changes_the_weights(
     opened: Callable[..., AppTest], asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = opened(changes=asked.get("changes", ""))
-    monkeypatch.setattr("model.capture.attention._keeper", scaling)
+    monkeypatch.setattr("model.capture.attention._make_tensor_hook", scaling)
     app.query_params.update(asked)
     app.run()
     assert not app.exception
@@ -294,7 +297,7 @@ def test_a_head_the_model_does_not_have_gets_a_sentence(app: AppTest) -> None:
 
 def test_a_branch_is_a_link(app: AppTest, toy_translator: Translator) -> None:
     forced = toy_translator.encode("ein").ids[:-1]
-    app.query_params.update({"branch": write_ids(forced), "step": "2"})
+    app.query_params.update({"branch": write_token_ids(forced), "step": "2"})
     app.run()
     assert not app.exception
     assert header(app)["start"] == 1

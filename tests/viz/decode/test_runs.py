@@ -11,13 +11,11 @@ import pytest
 import torch
 
 from model.devices import OutOfMemory
-from model.language.current import speaking
-from model.language.say import say
-from model.translate import Translation
+from model.language import say, use_language
+from model.runnable_model import Translation
+from tests.viz.fakes import FakeTranslator
 from viz.decode import runs
-from viz.decode.request import Request
-
-from ..fakes import FakeTranslator
+from viz.decode.runs import DecodingRequest
 
 
 class Slow(FakeTranslator):
@@ -39,15 +37,15 @@ class Slow(FakeTranslator):
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Slow:
     monkeypatch.setattr(runs.st, "session_state", {})
-    monkeypatch.setattr(runs, "PATIENCE", 0.01)
+    monkeypatch.setattr(runs, "WAIT_SECONDS", 0.01)
     return Slow()
 
 
-def ask(model: Any, method: Any) -> runs.Run:
-    return runs.run(model, Request("two words", method))
+def ask(model: Any, method: Any) -> runs.DecodingRun:
+    return runs.get_or_start_run(model, DecodingRequest("two words", method))
 
 
-def text_of(one: runs.Run) -> str:
+def text_of(one: runs.DecodingRun) -> str:
     one.wait(10)
     assert one.progress.result is not None
     return one.progress.result.text
@@ -55,13 +53,13 @@ def text_of(one: runs.Run) -> str:
 
 def test_who_comes_back_to_a_replaced_decoding_gets_all_of_it(model: Slow) -> None:
     first = ask(model, "greedy")
-    assert first.working
+    assert first.is_working
     second = ask(model, "sample")
     assert text_of(first) == "TWO"
     model.go.set()
     assert text_of(second) == "TWO WORDS"
     assert text_of(ask(model, "greedy")) == "TWO WORDS"
-    assert len(runs.finished_runs(model, "two words")) == 2  # type: ignore[arg-type]
+    assert len(runs.list_finished_runs(model, "two words")) == 2  # type: ignore[arg-type]
 
 
 def test_a_decoding_that_failed_speaks_the_language_of_who_asks(model: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,10 +69,10 @@ def test_a_decoding_that_failed_speaks_the_language_of_who_asks(model: Slow, mon
     monkeypatch.setattr(model, "translate", fail)
     monkeypatch.setattr(runs, "leave_gpu", lambda: None)
     for language in ("de", "en", "zh"):
-        with speaking(language):
+        with use_language(language):
             one = ask(model, "greedy")
             one.wait(10)
-            assert runs.input_problem(one) == say(runs.GPU_IS_FULL)
+            assert runs.input_problem_text(one) == say(runs.GPU_IS_FULL)
             assert ask(model, "greedy") is one
 
 
@@ -92,14 +90,14 @@ def test_a_decoding_ends_when_its_visitor_goes_and_begins_anew_when_they_come_ba
 ) -> None:
     there = threading.Event()
     there.set()
-    monkeypatch.setattr(runs, "connection_probe", lambda: there.is_set)
+    monkeypatch.setattr(runs, "create_connection_probe", lambda: there.is_set)
     left = ask(model, "greedy")
-    time.sleep(3 * runs.PUBLISH_EVERY)
-    assert left.working
+    time.sleep(3 * runs.PUBLISH_SECONDS)
+    assert left.is_working
     there.clear()
     assert text_of(left) == "TWO"
     assert left.abandoned
-    assert runs.finished_runs(model, "two words") == []  # type: ignore[arg-type]
+    assert runs.list_finished_runs(model, "two words") == []  # type: ignore[arg-type]
     there.set()
     model.go.set()
     assert text_of(ask(model, "greedy")) == "TWO WORDS"

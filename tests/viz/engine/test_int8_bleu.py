@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from model.checkpoint.load import available
-from model.evaluation.eight_bits import measure
+from model.checkpoint.load import list_checkpoints
+from model.evaluation.eight_bits import measure_eight_bits
 from model.training.data import read_pairs
 from model.translate import Translator
-from viz.export.packed_models import INT8_BLEU, weights_in_words
+from viz.export.page import INT8_BLEU, describe_weights
 
 BENCH = Path(__file__).parents[3] / "bench" / "README.md"
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))
 
 
 def test_every_released_model_was_measured_and_loses_little() -> None:
-    released = {name: Translator.load(name, "cpu").checkpoint.hash for name in available()}
+    released = {name: Translator.load(name, "cpu").checkpoint.hash for name in list_checkpoints()}
     assert set(released.values()) == set(INT8_BLEU)
     assert all(abs(found.half - found.int8) < 0.3 for found in INT8_BLEU.values())
 
@@ -32,20 +32,22 @@ def test_the_readme_of_bench_says_how_much_the_models_lose() -> None:
 
 def test_a_file_says_what_is_known() -> None:
     one, found = next(iter(INT8_BLEU.items()))
-    assert f"BLEU {found.int8:.2f}, in half precision {found.half:.2f}" in weights_in_words(one, "int8")
-    assert weights_in_words(one, "half") == "half precision"
-    assert weights_in_words("another", "int8").endswith("was not measured")
+    assert f"BLEU {found.int8:.2f}, in half precision {found.half:.2f}" in describe_weights(one, "int8")
+    assert describe_weights(one, "half") == "half precision"
+    assert describe_weights("another", "int8").endswith("was not measured")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not DATA.is_dir(), reason="set ATTENSCOPE_DATA to the folder that holds tatoeba/dev.en")
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", list_checkpoints())
 def test_the_loss_of_a_model(name: str) -> None:
     translator = Translator.load(name, "cpu")
     found = INT8_BLEU[translator.checkpoint.hash]
     folder, file = found.source.split("/")
     split = file.split(".")[0]
     languages = (translator.card["source_language"], translator.card["target_language"])
-    again = measure(translator, read_pairs([DATA / folder], *languages, split)[: found.sentences], found.source)
+    again = measure_eight_bits(
+        translator, read_pairs([DATA / folder], *languages, split)[: found.sentences], found.source
+    )
     assert (again.half, again.int8) == pytest.approx((found.half, found.int8), abs=0.05)

@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sentencepiece import sentencepiece_model_pb2
 
-from model.evaluation.eight_bits import quantised
-from viz.components.bundle import bundle
-from viz.engine.package import ENGINE, KERNEL, PackageError, check_tokenizer, half, package
+from model.evaluation.eight_bits import quantise_rows
+from tests import toy
+from tests.viz.components.test_packing import unpack
+from viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, PackageError, check_tokenizer, encode_half, pack_checkpoint
+from viz.web.bundle import bundle_scripts
 
-from ... import toy
-from ..components.test_packing import unpack
-
-MODULES = sorted(ENGINE.glob("*.js"))
+MODULES = sorted(ENGINE_FOLDER.glob("*.js"))
 NUMBERS = st.floats(-60_000, 60_000, width=16)
 
 
 def test_a_package_holds_every_weight_once() -> None:
     checkpoint = toy.checkpoint(toy.random_model())
-    header, body = unpack(package(checkpoint, facts={"name": "toy"}))
+    header, body = unpack(pack_checkpoint(checkpoint, facts={"name": "toy"}))
     assert header["name"] == "toy"
     assert body[: header["tokenizer"][1]] == checkpoint.tokenizer.model
     end = header["tokenizer"][1]
@@ -39,12 +38,12 @@ def test_a_package_holds_every_weight_once() -> None:
 
 
 def test_bytes_of_half_precision_by_hand() -> None:
-    assert half(np.array([1.0, -2.0])) == bytes([0x00, 0x00, 0x3C, 0xC0])
+    assert encode_half(np.array([1.0, -2.0])) == bytes([0x00, 0x00, 0x3C, 0xC0])
 
 
 @given(arrays(np.float32, (3, 5), elements=NUMBERS))
 def test_no_number_is_farther_off_than_half_a_step(values: np.ndarray) -> None:
-    scales, numbers = quantised(values)
+    scales, numbers = quantise_rows(values)
     assert (np.abs(numbers.astype(int)) <= 127).all()
     assert (np.abs(scales[:, None] * numbers - values) <= 0.501 * scales[:, None] + 1e-30).all()
 
@@ -52,7 +51,7 @@ def test_no_number_is_farther_off_than_half_a_step(values: np.ndarray) -> None:
 def test_whole_numbers_take_half_the_room() -> None:
     checkpoint = toy.checkpoint(toy.random_model())
     tokenizer = len(checkpoint.tokenizer.model)
-    sizes = [len(unpack(package(checkpoint, form))[1]) - tokenizer for form in ("half", "int8")]
+    sizes = [len(unpack(pack_checkpoint(checkpoint, form))[1]) - tokenizer for form in ("half", "int8")]
     assert 0.5 < sizes[1] / sizes[0] < 0.55
 
 
@@ -74,18 +73,22 @@ def test_other_tokenizers_are_refused() -> None:
 
 def test_the_kernel_is_its_source_assembled() -> None:
     wasmtime = pytest.importorskip("wasmtime")
-    assert bytes(wasmtime.wat2wasm((ENGINE / "kernel.wat").read_text(encoding="utf-8"))) == KERNEL.read_bytes()
-    assert KERNEL.stat().st_size < 1024
+    assert (
+        bytes(wasmtime.wat2wasm((ENGINE_FOLDER / "kernel.wat").read_text(encoding="utf-8"))) == KERNEL_FILE.read_bytes()
+    )
+    assert KERNEL_FILE.stat().st_size < 1024
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
 def test_engine_knows_no_page(path: object) -> None:
-    text = ENGINE.joinpath(str(path)).read_text(encoding="utf-8")
+    text = ENGINE_FOLDER.joinpath(str(path)).read_text(encoding="utf-8")
     for foreign in ("document", "window", "eval(", "Function(", "fetch("):
         assert foreign not in text
 
 
 def test_joined_modules_have_no_name_twice() -> None:
     """They share one scope, in which a second function of a name would replace the first in silence."""
-    declared = re.findall(r"^(?:export )?(?:const|class|function\*?) (\w+)", bundle(ENGINE / "worker.js"), re.MULTILINE)
+    declared = re.findall(
+        r"^(?:export )?(?:const|class|function\*?) (\w+)", bundle_scripts(ENGINE_FOLDER / "worker.js"), re.MULTILINE
+    )
     assert [name for name, times in Counter(declared).items() if times > 1] == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.text.words import Label
+from model.text.words import RowLabel
 from model.trace import AttentionMap
-from viz.explore.token_display import display_tokens, special_places
+from viz.explore.scene import display_tokens, find_special_tokens
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")
 PREDICTED = (" das", " älte", "ste", " Haus", ".", "</s>")
@@ -43,9 +43,9 @@ def test_hiding_by_the_token_fed_in_takes_out_another_row(cross: AttentionMap) -
 
 
 @pytest.mark.parametrize(("rows", "special"), [("predicted", ((5,), (5,))), ("fed", ((0,), (5,)))])
-def test_special_places_are_what_hiding_takes_away(cross: AttentionMap, rows: Label, special: object) -> None:
-    assert special_places(cross, rows) == special
-    assert special_places(display_tokens(cross, rows, merge=False, hide=True).attention, rows) == ((), ())
+def test_special_places_are_what_hiding_takes_away(cross: AttentionMap, rows: RowLabel, special: object) -> None:
+    assert find_special_tokens(cross, rows) == special
+    assert find_special_tokens(display_tokens(cross, rows, merge=False, hide=True).attention, rows) == ((), ())
 
 
 def test_words_know_their_pieces(cross: AttentionMap) -> None:

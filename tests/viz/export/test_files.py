@@ -18,24 +18,23 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from model.language.current import speaking
-from viz.components import decode_player, links, overview, tokens
-from viz.components.bundle import HERE, bundle
+from model.language import use_language
+from tests.viz.fakes import FakeTranslator
 from viz.export import collect
 from viz.export.__main__ import main as command_line
-from viz.export.live_file import HERE as LIVE
-from viz.export.page import BESIDE_TILES, BROWSER, talk_page, view_page
-from viz.export.parts import Chart, Columns, Component, Slide, View, Words, leaves
-from viz.figures.palette import DARK, LIGHT, Look
-from viz.notebook.content import HERE as NOTEBOOK
+from viz.export.live_file import LIVE_FOLDER as LIVE
+from viz.export.page import BROWSER_FOLDER, TILES_PICTURE_SHARES, build_talk_page, build_view_page
+from viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
+from viz.figures.look import DARK, LIGHT, Look
+from viz.notebook.widget import NOTEBOOK_FOLDER as NOTEBOOK
 from viz.talk.scenes import Scene, Talk
-
-from ..fakes import FakeTranslator
+from viz.web import maps, players, texts
+from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 
 ROOT = Path(__file__).resolve().parents[3]
 AWKWARD = "</script><script>alert(1)</script> \u2028 مرحبا &amp; $code"
 MADE = date(2025, 1, 2)
-ENTRIES = BROWSER / "page.js", LIVE / "live.js", LIVE / "scene.js"
+ENTRIES = BROWSER_FOLDER / "page.js", LIVE / "live.js", LIVE / "scene.js"
 NAMES = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE)
 
 
@@ -43,18 +42,19 @@ def explored(text: str) -> View:
     result = FakeTranslator().translate(text)
     cross = result.trace.cross
     assert cross is not None
-    tiles = overview.packed(cross, 1, 2, Look())
-    lines = links.packed(cross, links.Lines(1, 2), Look(), "predicted", (None, None), "Lines.")
+    tiles = maps.encode_overview(cross, 1, 2, Look())
+    lines = maps.encode_links(cross, maps.LinkOptions(1, 2), Look(), "predicted", (None, None), "Lines.")
     pair = [Component("overview", tiles, "heads", follows=True)], [Component("links", lines, follows=True)]
-    pieces = Component("tokens", tokens.line(result.steps, None), "translation")
+    pieces = Component("tokens", texts.token_line_data(result.steps, None), "translation")
     return View(text, [Words(text, "sentence", "large"), pieces, Columns(pair, (0.4, 0.6))], {"model": "fake-en-de"})
 
 
 def decoded(text: str) -> View:
     result = FakeTranslator().translate(text)
-    shown = decode_player.PlayerStart(1, "aligning", "3.mean", (1, 2))
+    shown = players.PlayerStart(1, "aligning", "3.mean", (1, 2))
     return View(
-        "Decoded", [Component("decode_player", decode_player.packed(result, shown, Look(), "saved")), Words("Said.")]
+        "Decoded",
+        [Component("decode_player", players.encode_decode_player(result, shown, Look(), "saved")), Words("Said.")],
     )
 
 
@@ -81,7 +81,7 @@ def font_notice(page: str) -> str:
 
 
 def test_no_token_is_markup_and_only_the_named_scripts_run() -> None:
-    page = view_page(explored(AWKWARD), LIGHT, MADE, AWKWARD)
+    page = build_view_page(explored(AWKWARD), LIGHT, MADE, AWKWARD)
     assert "alert(1)" not in page.replace("&lt;/script&gt;&lt;script&gt;alert(1)", "")
     assert page.count("<script") == page.count("</script>") == 3
     (code,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -98,7 +98,7 @@ def test_no_token_is_markup_and_only_the_named_scripts_run() -> None:
 
 
 def test_a_file_says_what_it_was_made_from() -> None:
-    header, body = content(view_page(explored("a b c"), DARK, MADE))
+    header, body = content(build_view_page(explored("a b c"), DARK, MADE))
     assert header["made"] == "2025-01-02"
     (slide,) = header["slides"]
     assert slide["facts"] == {"model": "fake-en-de"}
@@ -108,14 +108,14 @@ def test_a_file_says_what_it_was_made_from() -> None:
 
 
 def test_a_file_is_in_the_language_of_who_makes_it() -> None:
-    with speaking("de"):
-        german = view_page(replace(explored("a b"), facts={"settings": "none"}), LIGHT, MADE)
+    with use_language("de"):
+        german = build_view_page(replace(explored("a b"), facts={"settings": "none"}), LIGHT, MADE)
     assert '<html lang="de"' in german
     assert content(german)[0]["slides"][0]["facts"] == {"Einstellungen": "none"}
     assert "Woraus dies entstanden ist" in german
-    with speaking("zh"):
-        assert '<html lang="zh-Hans"' in view_page(explored("a b"), LIGHT, MADE)
-    assert '<html lang="en"' in view_page(explored("a b"), LIGHT, MADE)
+    with use_language("zh"):
+        assert '<html lang="zh-Hans"' in build_view_page(explored("a b"), LIGHT, MADE)
+    assert '<html lang="en"' in build_view_page(explored("a b"), LIGHT, MADE)
 
 
 def test_a_scene_of_a_talks_file_is_in_its_own_language(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +125,10 @@ def test_a_scene_of_a_talks_file_is_in_its_own_language(monkeypatch: pytest.Monk
         made.extend(slides)
         return title
 
-    monkeypatch.setattr(collect, "talk_page", page)
+    monkeypatch.setattr(collect, "build_talk_page", page)
     scenes = Scene("One", "nowhere", {"lang": "de"}), Scene("Two", "nowhere")
-    with speaking("zh"):
-        collect.talk_file(Talk("Both", scenes), {}, LIGHT, MADE)
+    with use_language("zh"):
+        collect.build_talk_file(Talk("Both", scenes), {}, LIGHT, MADE)
     assert "Es gibt keine Seite" in made[0].missing
     assert "没有页面" in made[1].missing
 
@@ -136,7 +136,7 @@ def test_a_scene_of_a_talks_file_is_in_its_own_language(monkeypatch: pytest.Monk
 def test_plotly_stands_in_a_file_once_or_not_at_all() -> None:
     curve = Slide("Curve", charted())
     sizes = [
-        len(talk_page("T", slides, LIGHT, MADE))
+        len(build_talk_page("T", slides, LIGHT, MADE))
         for slides in ([Slide("One", decoded("a b c"))], [curve], [curve, curve, curve])
     ]
     assert sizes[0] < 200_000 < sizes[1] < 3_000_000
@@ -147,38 +147,38 @@ def test_a_scene_gives_the_picture_the_room_beside_the_tiles() -> None:
     view = explored("a b c")
     shares = {}
     for name, page in (
-        ("view", view_page(view, LIGHT, MADE)),
-        ("scene", talk_page("T", [Slide("A", view)], LIGHT, MADE)),
+        ("view", build_view_page(view, LIGHT, MADE)),
+        ("scene", build_talk_page("T", [Slide("A", view)], LIGHT, MADE)),
     ):
         header, _ = content(page)
         (row,) = (part for part in header["slides"][0]["parts"] if part["is"] == "columns")
         shares[name] = row["shares"]
-    assert shares == {"view": [0.4, 0.6], "scene": list(BESIDE_TILES)}
+    assert shares == {"view": [0.4, 0.6], "scene": list(TILES_PICTURE_SHARES)}
 
 
 def test_a_long_view_stays_below_three_megabytes() -> None:
     long = " ".join(f"word{at}" for at in range(120))
-    assert len(view_page(explored(long), LIGHT, MADE)) < 3_000_000
-    assert len(view_page(decoded(long), LIGHT, MADE)) < 3_000_000
+    assert len(build_view_page(explored(long), LIGHT, MADE)) < 3_000_000
+    assert len(build_view_page(decoded(long), LIGHT, MADE)) < 3_000_000
 
 
 def test_what_a_scene_omits_is_not_in_the_file() -> None:
     slide = Slide("Heads only", explored("a secret c"), omit=("picture", "sentence", "translation"))
-    assert [part.role for part in leaves(slide.parts)] == ["heads"]
+    assert [part.role for part in flatten_parts(slide.parts)] == ["heads"]
     (columns,) = slide.parts
     assert isinstance(columns, Columns)
     assert columns.shares == (0.4,)
 
 
-@pytest.mark.parametrize("name", sorted({path.parent.name for path in HERE.glob("*/*.js")} - {"shared"}))
+@pytest.mark.parametrize("name", sorted({path.parent.name for path in COMPONENTS_FOLDER.glob("*/*.js")} - {"shared"}))
 def test_no_name_stands_twice_in_a_component(name: str) -> None:
-    names = NAMES.findall(bundle(HERE / name / f"{name}.js"))
+    names = NAMES.findall(bundle_scripts(COMPONENTS_FOLDER / name / f"{name}.js"))
     assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("entry", [*ENTRIES, NOTEBOOK / "widget.js"], ids=lambda path: path.name)
 def test_no_name_stands_twice_in_a_page_and_it_never_writes_html(entry: Path) -> None:
-    code = bundle(entry)
+    code = bundle_scripts(entry)
     names = NAMES.findall(code)
     assert len(names) == len(set(names))
     for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
@@ -224,7 +224,9 @@ def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_p
 def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(collect, "begin", lambda: None)  # One process has one runtime, and nothing is drawn here.
+    monkeypatch.setattr(
+        collect, "start_page_runtime", lambda: None
+    )  # One process has one runtime, and nothing is drawn here.
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
     talk.write_text('[[scene]]\ntitle = "Gone"\npage = "nowhere"\n', encoding="utf-8")
     for file, into, says in (

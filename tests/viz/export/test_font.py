@@ -9,13 +9,18 @@ from datetime import date
 
 from fontTools.ttLib import TTFont
 
-from viz.export.font import OWN_NAME, TYPED, font_faces
-from viz.export.live_file import page as live_page
-from viz.export.packed_models import PackedModel
-from viz.export.page import talk_page, view_page
+from viz.export.live_file import build_live_page as live_page
+from viz.export.page import (
+    CUT_FONT_NAME,
+    TYPEABLE_LETTERS,
+    PackedModel,
+    build_font_faces,
+    build_talk_page,
+    build_view_page,
+)
 from viz.export.parts import Slide, View, Words
-from viz.figures.palette import LIGHT
-from viz.streamlit_internals import font_file
+from viz.figures.look import LIGHT
+from viz.streamlit_internals import read_font_file
 
 MADE = date(2025, 1, 2)
 FACE = re.compile(r'/\* (.*?) \*/\n@font-face \{ ([^}]*)url\("data:font/woff2;base64,([^"]*)"\)')
@@ -31,28 +36,28 @@ def letters(font: TTFont) -> set[str]:
 
 
 def test_a_font_has_the_letters_asked_for_in_all_weights() -> None:
-    ((_, look, upright),) = fonts(font_faces("Grüße, 12 → ⁂", italic=False))
-    whole = letters(TTFont(font_file(italic=False)))
+    ((_, look, upright),) = fonts(build_font_faces("Grüße, 12 → ⁂", italic=False))
+    whole = letters(TTFont(read_font_file(italic=False)))
     assert letters(upright) == set("Grüße, 12 → ⁂") & whole
     assert "font-style: normal; font-weight: 200 900" in look
     assert [(axis.axisTag, axis.minValue, axis.maxValue) for axis in upright["fvar"].axes] == [("wght", 200, 900)]
-    assert "а" not in TYPED, "what follows is about a letter that most files do not have"
-    assert letters(fonts(font_faces("аб", italic=False))[0][2]) == set("аб")
+    assert "а" not in TYPEABLE_LETTERS, "what follows is about a letter that most files do not have"
+    assert letters(fonts(build_font_faces("аб", italic=False))[0][2]) == set("аб")
 
 
 def test_a_font_says_whose_it_is_and_does_not_bear_the_reserved_name() -> None:
-    for said, _, font in fonts(font_faces("abc", italic=True)):
+    for said, _, font in fonts(build_font_faces("abc", italic=True)):
         names = font["name"]
         assert "SIL Open Font License" in said
         assert "Adobe" in said
         assert str(names.getDebugName(13)) in said
-        assert OWN_NAME in names.getDebugName(1)
+        assert CUT_FONT_NAME in names.getDebugName(1)
         assert not any("Source" in str(one) for one in names.names if one.nameID not in (0, 13))
 
 
 def test_a_file_brings_the_letters_of_its_texts_alone() -> None:
     view = View("A view", [Words("Größe Ωμέγα", "picture")])
-    for page in (view_page(view, LIGHT, MADE), talk_page("Talk", [Slide("Ж", view, "Łódź")], LIGHT, MADE)):
+    for page in (build_view_page(view, LIGHT, MADE), build_talk_page("Talk", [Slide("Ж", view, "Łódź")], LIGHT, MADE)):
         ((_, _, font),) = fonts(page)
         assert set("GrößeΩμέγα") <= letters(font)
         assert "Ч" not in letters(font)
@@ -62,6 +67,9 @@ def test_a_file_brings_the_letters_of_its_texts_alone() -> None:
 def test_a_file_that_takes_sentences_brings_every_latin_letter() -> None:
     facts = {"name": "m", "title": "A model", "facts": {"weights": "half"}}
     live = live_page([facts | {"examples": [], "tour": []}], MADE, "")
-    assert letters(TTFont(font_file(italic=False))) & TYPED == letters(fonts(live)[0][2]) & TYPED
-    talk = talk_page("Talk", [Slide("One", None, missing="x")], LIGHT, MADE, [PackedModel(facts, b"")])
+    assert (
+        letters(TTFont(read_font_file(italic=False))) & TYPEABLE_LETTERS
+        == letters(fonts(live)[0][2]) & TYPEABLE_LETTERS
+    )
+    talk = build_talk_page("Talk", [Slide("One", None, missing="x")], LIGHT, MADE, [PackedModel(facts, b"")])
     assert letters(fonts(talk)[0][2]) >= set("ŻŐğ")

@@ -16,19 +16,21 @@ from typing import get_args
 import pytest
 import streamlit as st
 
-from model.checkpoint.load import available, load_checkpoint, save_checkpoint
+from model.checkpoint.load import list_checkpoints, load_checkpoint, save_checkpoint
 from model.evaluation.eight_bits import EightBits
 from model.translate import Translator
-from viz.engine.package import Form
-from viz.export import collect, packed_models
+from tests import toy
+from viz.engine.package import WeightForm
+from viz.export import collect
+from viz.export import page as export_page
 from viz.export.__main__ import main as command_line
-from viz.export.live_file import live_file, live_files
-
-from ... import toy
+from viz.export.live_file import build_live_file, list_live_files
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(collect, "begin", lambda: None)  # One process has one runtime, and nothing is drawn here.
+    monkeypatch.setattr(
+        collect, "start_page_runtime", lambda: None
+    )  # One process has one runtime, and nothing is drawn here.
     monkeypatch.setattr(sys, "argv", ["viz.export", "live", *map(str, arguments)])
     return command_line()
 
@@ -93,7 +95,7 @@ def test_a_folder_holds_the_page_and_the_model_beside_it(
     assert hashlib.sha256(gzip.decompress(data)).hexdigest().startswith(name.removesuffix(".bin"))
     assert "connect-src 'self'" in page
     own = load_checkpoint(folder).hash
-    monkeypatch.setattr(packed_models, "INT8_BLEU", {own: EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.8)})
+    monkeypatch.setattr(export_page, "INT8_BLEU", {own: EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.8)})
     for forms, count in (((), 2), (("--half",), 1), (("--int8",), 1)):
         out = tmp_path / f"site{len(forms)}{count}"
         assert run(monkeypatch, "--folder", *forms, "--checkpoint", folder, out) == 0
@@ -101,8 +103,8 @@ def test_a_folder_holds_the_page_and_the_model_beside_it(
         assert ('"phone": {' in (out / "index.html").read_text(encoding="utf-8")) == (count == 2)
         for one in out.iterdir():
             one.unlink()
-    monkeypatch.setitem(packed_models.INT8_BLEU, own, EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.6))
-    assert not packed_models.int8_loses_little(load_checkpoint(folder).hash)
+    monkeypatch.setitem(export_page.INT8_BLEU, own, EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.6))
+    assert not export_page.is_int8_loss_small(load_checkpoint(folder).hash)
     (tmp_path / "taken").write_text("a file")
     assert run(monkeypatch, "--folder", "--checkpoint", folder, tmp_path / "taken") == 1
 
@@ -119,16 +121,16 @@ def test_what_cannot_be_written_is_said(
     assert not list(tmp_path.glob("*.html"))
 
 
-@pytest.mark.skipif("everyday-zh-en" not in available(), reason="the checkpoint is not here")
+@pytest.mark.skipif("everyday-zh-en" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_a_size_is_said_before_the_file_is_made() -> None:
     checkpoint = load_checkpoint("everyday-zh-en")
     parameters = sum(one.numel() for one in checkpoint.model.parameters())
-    for form in get_args(Form):
-        size = len(live_file([checkpoint], date(2026, 11, 22), form))
-        assert packed_models.estimated_size(parameters, form) == pytest.approx(size, rel=0.1)
+    for form in get_args(WeightForm):
+        size = len(build_live_file([checkpoint], date(2026, 11, 22), form))
+        assert export_page.estimate_file_size(parameters, form) == pytest.approx(size, rel=0.1)
 
 
-@pytest.mark.skipif("everyday-zh-en" not in available(), reason="the checkpoint is not here")
+@pytest.mark.skipif("everyday-zh-en" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_a_phone_is_offered_what_is_small_first(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Translator.load("everyday-zh-en", "cpu")
     for agent, first in (
@@ -136,7 +138,7 @@ def test_a_phone_is_offered_what_is_small_first(monkeypatch: pytest.MonkeyPatch)
         ("Mozilla/5.0 (X11)", "live.html"),
     ):
         monkeypatch.setattr(st, "context", SimpleNamespace(headers={"User-Agent": agent}))
-        offered = live_files(model)
+        offered = list_live_files(model)
         assert len(offered) == 2
         assert first in next(iter(offered))
         assert all("about" in label for label, _ in offered.values())

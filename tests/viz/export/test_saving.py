@@ -10,14 +10,12 @@ import plotly.graph_objects as go
 import pytest
 
 import viz
-from viz.components.bundle import HERE
 from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import PICTURES, frame_of, has_picture
-from viz.masks.judge.input.edits import Edits
-from viz.masks.judge.input.mask_input import MaskInput
-from viz.masks.judge.judgement import judge_with_edits
-from viz.masks.judge.panels import panels
-from viz.masks.judge.slices import slice_of
+from viz.export.save import PICTURE_ROLES, build_iframe_html, has_picture
+from viz.masks.mask_input import Edits, MaskInput
+from viz.masks.pictures import build_panels, slice_judgement
+from viz.masks.verdict import judge_with_edits
+from viz.web.bundle import COMPONENTS_FOLDER
 
 CAUSAL = np.tril(np.ones((6, 6), bool))
 SAVED = re.compile(r'\bComponent\("(\w+)"')
@@ -40,8 +38,8 @@ def test_only_what_is_drawn_makes_a_picture(parts: list[Part], found: bool) -> N
 
 
 def test_the_browser_takes_pictures_of_the_same_roles() -> None:
-    code = (HERE / "save" / "compose.js").read_text(encoding="utf-8")
-    assert set(re.findall(r"\[data-role=(\w+)\]", code)) == set(PICTURES)
+    code = (COMPONENTS_FOLDER / "save" / "compose.js").read_text(encoding="utf-8")
+    assert set(re.findall(r"\[data-role=(\w+)\]", code)) == set(PICTURE_ROLES)
 
 
 def test_every_component_that_is_saved_as_a_picture_can_draw_itself() -> None:
@@ -49,17 +47,17 @@ def test_every_component_that_is_saved_as_a_picture_can_draw_itself() -> None:
     names = {name for path in sources for name in SAVED.findall(path.read_text(encoding="utf-8"))} - ASIDE
     assert {"heatmap", "matrix", "snapshots", "decode_player"} <= names
     for name in names:
-        assert "root.picture = " in (HERE / name / f"{name}.js").read_text(encoding="utf-8"), name
+        assert "root.picture = " in (COMPONENTS_FOLDER / name / f"{name}.js").read_text(encoding="utf-8"), name
 
 
 def test_a_click_is_only_spoken_of_where_cells_can_be_turned_over() -> None:
     one = MaskInput("one", {"mask": CAUSAL, "meant": CAUSAL}, editable=frozenset({"given", "meant"}))
     found = judge_with_edits(one, Edits("one"))
-    drawn = panels(one, found, slice_of(found, 0, 0, 0), 1)
+    drawn = build_panels(one, found, slice_judgement(found, 0, 0, 0), 1)
     assert [panel.name for panel in drawn if panel.editable] == ["meant", "given"]
     assert not any("lick" in panel.note for panel in drawn)
 
 
 def test_the_line_for_another_page_names_the_file_and_breaks_no_markup() -> None:
-    line = frame_of('a "b".html', '<b> & "c"')
+    line = build_iframe_html('a "b".html', '<b> & "c"')
     assert line.startswith('<iframe src="a%20%22b%22.html" title="&lt;b&gt; &amp; &quot;c&quot;" width=')

@@ -8,28 +8,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.analysis.attention_flow import attention_flow
-from model.analysis.attention_steps import pipeline
-from model.analysis.joint import joint
-from model.experiments.logit_lens import logit_lens
-from model.trace import TENSORS
+from model.analysis.flow import compute_attention_flow, join_attentions
+from model.analysis.steps import compute_pipeline
+from model.experiments.lens import run_logit_lens
+from model.trace import TENSOR_NAMES
 from model.translate import Translator
-from viz.components.links import Lines
-from viz.components.links import packed as packed_links
-from viz.components.packing import FULL, MASKED
-from viz.components.pipeline import packed as packed_pipeline
-from viz.components.text import packed as packed_text
-from viz.explore.views.multi_head_views import flow_of
-from viz.figures.explore.flow import FLOWS, flow_heatmap
-from viz.figures.explore.joint import joint_heatmap
-from viz.figures.explore.lens import lens_grid, lens_ranks
-from viz.figures.labels import named, readable
-from viz.figures.palette import DARK, LIGHT, Look, head_colour
+from tests import toy
+from tests.viz.components.test_packing import unpack
+from tests.viz.fakes import HEADS, FakeTranslator, attention
+from viz.explore.many_heads import compute_flow_map
+from viz.figures.explore import FLOW_KINDS, plot_flow, plot_joint
+from viz.figures.lens import plot_lens_grid, plot_lens_ranks
+from viz.figures.look import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
 from viz.figures.words import lens_in_words
-
-from ... import toy
-from ..components.test_packing import unpack
-from ..fakes import HEADS, FakeTranslator, attention
+from viz.web.bundle import FULL_BYTE, MASKED_BYTE
+from viz.web.charts import encode_pipeline as packed_pipeline
+from viz.web.maps import LinkOptions
+from viz.web.maps import encode_links as packed_links
+from viz.web.texts import encode_shaded_text as packed_text
 
 TEXT = "the old dog sees a tree today."
 
@@ -42,10 +38,10 @@ def translator() -> Translator:
 def test_links_get_all_heads_of_the_layer_a_byte_a_weight() -> None:
     words = (" a", " a", "</s>")
     one = attention("decoder", words, words, words)
-    header, body = unpack(packed_links(one, Lines(2, 1, (3,), 0.1), Look(), "fed", (None, 2), "It looks back."))
+    header, body = unpack(packed_links(one, LinkOptions(2, 1, (3,), 0.1), Look(), "fed", (None, 2), "It looks back."))
     levels = np.frombuffer(body, np.uint8).reshape(HEADS, 3, 3)
-    np.testing.assert_allclose(levels[:, one.mask] / FULL, one.weights[2][:, one.mask], atol=1 / FULL)
-    assert (levels[:, ~one.mask] == MASKED).all()
+    np.testing.assert_allclose(levels[:, one.mask] / FULL_BYTE, one.weights[2][:, one.mask], atol=1 / FULL_BYTE)
+    assert (levels[:, ~one.mask] == MASKED_BYTE).all()
     assert header["keys"] == ["a", "a", "</s>"]
     assert (header["head"], header["beside"], header["pinned"]) == (1, [3], [None, 2])
     assert len(header["colours"]) == HEADS
@@ -66,8 +62,8 @@ def test_heads_of_a_layer_have_colours_of_their_own(palette: object) -> None:
 
 def test_the_joint_picture_holds_all_three_and_marks_where_they_meet() -> None:
     trace = FakeTranslator().translate("one two three").trace
-    whole = joint(trace, 1, 2)
-    figure = joint_heatmap(whole, 1, 2)
+    whole = join_attentions(trace, 1, 2)
+    figure = plot_joint(whole, 1, 2)
     drawn = next(one for one in figure.data if one.name == "weights").z
     assert trace.cross is not None
     np.testing.assert_array_equal(drawn[4:, :4], trace.cross.weights[1, 2])
@@ -76,12 +72,14 @@ def test_the_joint_picture_holds_all_three_and_marks_where_they_meet() -> None:
     assert list(figure.layout.yaxis.ticktext)[4] == "ONE"
 
 
-@pytest.mark.parametrize("which", FLOWS)
+@pytest.mark.parametrize("which", FLOW_KINDS)
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_every_flow_of_every_kind(which: str, kind: str) -> None:
     trace = FakeTranslator().translate("one two three").trace
-    found = attention_flow(trace, kind, 2) if which == "attention flow" else flow_of(trace, kind, which)  # type: ignore[arg-type]
-    figure = flow_heatmap(found, which, 2, 3)  # type: ignore[arg-type]
+    found = (
+        compute_attention_flow(trace, kind, 2) if which == "attention flow" else compute_flow_map(trace, kind, which)
+    )  # type: ignore[arg-type]
+    figure = plot_flow(found, which, 2, 3)  # type: ignore[arg-type]
     drawn = next(one for one in figure.data if one.name == "weights")
     assert np.nanmax(drawn.z) <= drawn.zmax
     if which.startswith("mean"):
@@ -90,9 +88,9 @@ def test_every_flow_of_every_kind(which: str, kind: str) -> None:
 
 def test_the_pipeline_ends_in_the_models_own_context(translator: Translator) -> None:
     result = translator.translate(TEXT, max_tokens=6)
-    trace = translator.force(TEXT, result.target_ids, tensors=TENSORS).trace
+    trace = translator.force(TEXT, result.target_ids, tensors=TENSOR_NAMES).trace
     assert trace.decoder is not None
-    steps = pipeline(trace.decoder, 1, 0, 2)
+    steps = compute_pipeline(trace.decoder, 1, 0, 2)
     header, body = unpack(packed_pipeline(steps, "x", Look(), 6, "x looks at y."))
     numbers = np.frombuffer(body, "<f4")
     keys, width = header["keys"], header["width"]
@@ -103,11 +101,11 @@ def test_the_pipeline_ends_in_the_models_own_context(translator: Translator) -> 
 
 def test_the_lens_ends_in_what_was_written(translator: Translator) -> None:
     result = translator.translate(TEXT, max_tokens=6)
-    lens = logit_lens(translator, result)
-    figure = lens_grid(lens, pinned=1)
+    lens = run_logit_lens(translator, result)
+    figure = plot_lens_grid(lens, pinned=1)
     shown = [html.unescape(text) for text in figure.data[0].text[-1]]
-    assert shown == [readable(token) for token in result.target_tokens]
-    assert list(lens_ranks(lens, 1).data[0].x) == lens.ranks[:, 1].tolist()
+    assert shown == [readable_token(token) for token in result.target_tokens]
+    assert list(plot_lens_ranks(lens, 1).data[0].x) == lens.ranks[:, 1].tolist()
     assert "first choice from" in lens_in_words(lens, 1)
     assert lens.ranks[-1].tolist() == [1] * 6
     worse = replace(lens, ranks=np.full_like(lens.ranks, 7))
@@ -115,8 +113,8 @@ def test_the_lens_ends_in_what_was_written(translator: Translator) -> None:
 
 
 def test_a_long_axis_names_some_tokens_and_the_pinned_one() -> None:
-    assert named(("a", "b"), 0) == {"tickvals": [0, 1], "ticktext": ["<b>a</b>", "b"]}
-    ticks = named([f"w{at}" for at in range(128)], 6)
+    assert token_ticks(("a", "b"), 0) == {"tickvals": [0, 1], "ticktext": ["<b>a</b>", "b"]}
+    ticks = token_ticks([f"w{at}" for at in range(128)], 6)
     assert ticks["tickvals"][:4] == [0, 6, 12, 16]
     assert ticks["ticktext"][1] == "<b>w6</b>"
 

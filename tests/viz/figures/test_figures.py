@@ -10,17 +10,13 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from model.analysis.joint import Joint
+from model.analysis.flow import JointAttention
 from model.trace import AttentionMap
-from viz.figures.diverging import diverging, ink_on_signed
-from viz.figures.explore.flow import flow_in_words
-from viz.figures.explore.joint import joint_in_words
-from viz.figures.heatmap import FEWEST, hatch, heatmap
-from viz.figures.labels import label, quoted, readable
-from viz.figures.palette import DARK, LIGHT, RAMPS, Look, Palette, blend
+from tests.viz.fakes import HEADS, LAYERS, attention
+from viz.figures.explore import flow_in_words, joint_in_words
+from viz.figures.heatmap import FEWEST_CELLS, choose_signed_ink, diverging_colours, hatch_lines, heatmap
+from viz.figures.look import DARK, LIGHT, RAMPS, Look, Palette, blend_colours, quote_token, readable_token, token_label
 from viz.figures.words import head_in_words, heatmap_in_words, row_in_words
-
-from ..fakes import HEADS, LAYERS, attention
 
 SOURCE = (" the", " cat", " the", "</s>")
 FED = ("<s>", " die", " Katze")
@@ -84,11 +80,11 @@ def test_an_empty_row_is_masked_all_along() -> None:
     one = AttentionMap("cross", weights, ("a", "b"), ("x", "y"), mask)
     assert np.isnan(trace_named(heatmap(one, 0, 0), "weights")["z"][1]).all()
     assert "1 row may attend to nothing" in heatmap_in_words(one, "fed", "sqrt")
-    assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {quoted('b')} may attend to nothing."
+    assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {quote_token('b')} may attend to nothing."
 
 
 def test_hatch_of_two_by_two_by_hand() -> None:
-    x, y = hatch(np.array([[True, False], [True, True]]))
+    x, y = hatch_lines(np.array([[True, False], [True, True]]))
     # One stroke through the cell in row 0, column 1: from its lower left to its upper right corner (rows go down).
     np.testing.assert_array_equal(x, np.array([0.5, 1.5, np.nan], dtype=np.float32))
     np.testing.assert_array_equal(y, np.array([0.5, -0.5, np.nan], dtype=np.float32))
@@ -96,7 +92,7 @@ def test_hatch_of_two_by_two_by_hand() -> None:
 
 def test_hatch_strokes_cover_each_masked_cell_once() -> None:
     mask = np.random.default_rng(0).random((7, 9)) < 0.5
-    x, y = hatch(mask)
+    x, y = hatch_lines(mask)
     covered = np.zeros_like(mask, dtype=int)
     for start in range(0, len(x), 3):
         for step in range(round(x[start + 1] - x[start])):
@@ -105,7 +101,7 @@ def test_hatch_strokes_cover_each_masked_cell_once() -> None:
 
 
 def test_a_causal_mask_costs_at_most_two_strokes_a_row() -> None:
-    x, _ = hatch(np.tri(64, dtype=bool))
+    x, _ = hatch_lines(np.tri(64, dtype=bool))
     assert len(x) / 3 <= 2 * 64
 
 
@@ -123,7 +119,7 @@ def test_a_figure_names_kind_layer_head_and_model(cross: AttentionMap) -> None:
 
 def test_cells_of_a_short_sentence_are_not_blown_up(cross: AttentionMap) -> None:
     low, high = heatmap(cross, 0, 0).layout.xaxis.range
-    assert high - low == FEWEST
+    assert high - low == FEWEST_CELLS
 
 
 def test_a_head_of_64_tokens_is_at_most_40_kb() -> None:
@@ -159,7 +155,7 @@ def test_every_ramp_is_hex_from_0_to_1(ramp: str) -> None:
 
 def test_blend_of_black_and_white_in_oklab() -> None:
     # Lightness 0.5 is linear 0.5³ = 0.125, which sRGB writes as 0x63.
-    assert blend("#000000", "#ffffff", 3) == ("#000000", "#636363", "#ffffff")
+    assert blend_colours("#000000", "#ffffff", 3) == ("#000000", "#636363", "#ffffff")
 
 
 @pytest.mark.parametrize(
@@ -175,21 +171,21 @@ def test_blend_of_black_and_white_in_oklab() -> None:
     ],
 )
 def test_readable(token: str, shown: str) -> None:
-    assert readable(token) == shown
+    assert readable_token(token) == shown
 
 
 def test_labels_are_escaped_and_cut() -> None:
-    assert label("<script>") == "&lt;script&gt;"
-    assert label("Donaudampfschifffahrt") == "Donaudampf…"
-    assert label("abcdefghijk") == "abcdefghijk"
-    assert label("我昨天在图书馆读了") == "我昨天在图…"
+    assert token_label("<script>") == "&lt;script&gt;"
+    assert token_label("Donaudampfschifffahrt") == "Donaudampf…"
+    assert token_label("abcdefghijk") == "abcdefghijk"
+    assert token_label("我昨天在图书馆读了") == "我昨天在图…"
 
 
 def test_words_name_the_strongest_link() -> None:
     weights = np.zeros((1, 1, 2, 2), dtype=np.float32)
     weights[0, 0] = [[0.25, 0.75], [0.4, 0.6]]
     one = AttentionMap("cross", weights, ("<s>", " a"), (" x", " y"), np.ones((2, 2), bool), (" a", " b"))
-    a, b, x, y = map(quoted, "abxy")
+    a, b, x, y = map(quote_token, "abxy")
     assert head_in_words(one, 0, 0, "predicted") == f"Layer 1, head 1: its strongest link is {a} → {y}, 0.75."
     assert row_in_words(one, 0, 0, 1, "predicted") == f"Pinned: {b} looks at {y} 0.60, {x} 0.40."
     assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {a} looks at {y} 0.60, {x} 0.40."
@@ -200,7 +196,7 @@ def test_words_say_how_many_links_tie() -> None:
     weights[0, 0, 0] = [0.25, 0.75]
     weights[0, 0, 1] = [0.75 - 1e-7, 0.25]  # within the rounding of float32
     one = AttentionMap("cross", weights, ("<s>", " a"), (" x", " y"), np.ones((2, 2), bool), (" a", " b"))
-    a, y = map(quoted, "ay")
+    a, y = map(quote_token, "ay")
     tied = f"Layer 1, head 1: 2 links tie as its strongest, 0.75; the first is {a} → {y}."
     assert head_in_words(one, 0, 0, "predicted") == tied
     tied = f"2 of 4 cells tie at the greatest value, 0.75; the first is {a} → {y}."
@@ -215,7 +211,7 @@ def test_all_three_attentions_say_which_of_their_links_tie() -> None:
     weights[:2, :2] = np.array([[0.6, 0.4], [0.4, 0.6]])
     weights[2:, :2] = np.array([[0.9, 0.1]] * 2)
     weights[2:, 2:] = np.array([[1, 0], [0.2, 0.8]])
-    said = joint_in_words(Joint(weights, weights > 0, tokens, tokens, tokens, 2), "predicted")
+    said = joint_in_words(JointAttention(weights, weights > 0, tokens, tokens, tokens, 2), "predicted")
     tied = "Links that tie as the strongest, of which the first is named: "
     assert said.endswith(f"{tied}Encoder self-attention: 2, Cross-attention: 2.")
 
@@ -227,8 +223,8 @@ def test_numbers_are_read_on_every_colour_of_both_signs(palette: Palette) -> Non
         linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
 
-    stops = diverging(palette)
-    inks = ink_on_signed(np.linspace(-1, 1, len(stops)), palette)
+    stops = diverging_colours(palette)
+    inks = choose_signed_ink(np.linspace(-1, 1, len(stops)), palette)
     for ink, under in zip(inks, stops, strict=True):
         dark, bright = sorted((luminance(ink), luminance(under)))
         assert bright / dark >= 4, (ink, under)

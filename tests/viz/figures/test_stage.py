@@ -10,7 +10,7 @@ import pytest
 
 from model.trace import AttentionMap
 from viz.figures.heatmap import heatmap
-from viz.figures.stage import LEAST, staged
+from viz.figures.stage import LEAST_FONT_SIZE, fit_to_stage
 
 
 def map_of(tokens: int) -> AttentionMap:
@@ -29,10 +29,10 @@ def sizes(found: Any) -> list[float]:
 @pytest.mark.parametrize("tokens", [2, 7, 20, 60, 200])
 def test_no_type_is_smaller_and_names_have_room(tokens: int) -> None:
     figure = heatmap(map_of(tokens), 0, 0, pinned=1, numbers=True)
-    shown = staged(figure)
+    shown = fit_to_stage(figure)
     found = sizes(shown.to_dict())
     assert found
-    assert min(np.ravel(one).min() for one in found) >= LEAST
+    assert min(np.ravel(one).min() for one in found) >= LEAST_FONT_SIZE
     for axis in (shown.layout.xaxis, shown.layout.yaxis):
         assert abs(axis.range[1] - axis.range[0]) == tokens
         assert len(axis.tickvals) == len(axis.ticktext) <= 20
@@ -44,11 +44,11 @@ def test_no_type_is_smaller_and_names_have_room(tokens: int) -> None:
 def test_the_figure_itself_stays_as_it_is() -> None:
     figure = heatmap(map_of(60), 0, 0)
     before = figure.to_json()
-    staged(figure)
+    fit_to_stage(figure)
     assert figure.to_json() == before
 
 
 def test_what_says_nothing_of_its_type_has_the_least() -> None:
-    shown = staged(go.Figure(go.Scatter(x=[1], y=[2], textfont={"size": [8, 20]})))
-    assert shown.layout.font.size == LEAST
-    assert list(shown.data[0].textfont.size) == [LEAST, 20]
+    shown = fit_to_stage(go.Figure(go.Scatter(x=[1], y=[2], textfont={"size": [8, 20]})))
+    assert shown.layout.font.size == LEAST_FONT_SIZE
+    assert list(shown.data[0].textfont.size) == [LEAST_FONT_SIZE, 20]

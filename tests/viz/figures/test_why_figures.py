@@ -5,25 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.attribution.logit_parts import LogitPart
-from model.attribution.residual_parts import Part
-from model.attribution.source_shares import SourceShares
-from model.evaluation.deletion_curves import DeletionCurves
-from model.experiments.activation_patching import PatchMap
+from model.attribution.blocks import SourceShares
+from model.attribution.logit import LogitPart, ResidualPart
+from model.evaluation.attribution import DeletionCurves
+from model.experiments.patching import PatchMap
 from model.trace import Kind
-from viz.components.packing import FULL
-from viz.components.signed_text import SignedText, packed
-from viz.figures.diverging import diverging, negative
-from viz.figures.palette import DARK, LIGHT, Palette
-from viz.figures.why.deletion import deletion
-from viz.figures.why.head_effects import head_falls, rows_of
-from viz.figures.why.logit_parts import by_layer, largest, sublayer_sums
-from viz.figures.why.methods import methods
-from viz.figures.why.patching import patches, share
-from viz.figures.why.score_parts import score_matrix
-from viz.figures.why.shares import effects, shares
-
-from ..components.test_packing import unpack
+from tests.viz.components.test_packing import unpack
+from viz.figures.heatmap import diverging_colours, negative_colour
+from viz.figures.look import DARK, LIGHT, Palette
+from viz.figures.why import (
+    format_share,
+    list_head_rows,
+    plot_deletion,
+    plot_head_falls,
+    plot_largest_parts,
+    plot_method_scores,
+    plot_parts_by_layer,
+    plot_patches,
+    plot_score_matrix,
+    plot_source_effects,
+    plot_source_shares,
+    sum_by_sublayer,
+)
+from viz.web.bundle import FULL_BYTE
+from viz.web.texts import SignedText, encode_signed_text
 
 AWKWARD = (" <b>a", " b&c", "</s>")
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK])
@@ -33,7 +38,7 @@ PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_a_row_of_the_matrix_is_on_its_own_scale(palette: Palette) -> None:
     scores = {"leave-one-out": np.array([2.0, -4.0, 1.0, 0.5]), "attention": np.array([0.1, 0.2, 0.7])}
     correlations = {"leave-one-out": 1.0, "attention": float("nan")}
-    figure = methods(scores, AWKWARD, ("<s>",), correlations, "attention", palette)
+    figure = plot_method_scores(scores, AWKWARD, ("<s>",), correlations, "attention", palette)
     values = np.array(figure.data[0].z)
     np.testing.assert_allclose(values[0], [0.5, -1, 0.25, np.nan, 0.125])
     np.testing.assert_allclose(values[1], [1 / 7, 2 / 7, 1, np.nan, np.nan])
@@ -46,7 +51,7 @@ def test_a_row_of_the_matrix_is_on_its_own_scale(palette: Palette) -> None:
 def test_the_chosen_curve_is_drawn_last_and_thick(palette: Palette) -> None:
     values = {"alti": np.log([1.0, 0.5, 0.25]), "rollout": np.log([1.0, 0.8, 0.1])}
     curves = DeletionCurves(values, np.log([[1.0, 0.9, 0.1], [1.0, 0.7, 0.1]]), None)
-    figure = deletion(curves, "alti", palette)
+    figure = plot_deletion(curves, "alti", palette)
     assert [trace.name for trace in figure.data[2:]] == ["random order", "rollout", "alti"]
     np.testing.assert_allclose(figure.data[-1].y, [1, 0.5, 0.25])
     np.testing.assert_allclose(figure.data[2].y, [1, 0.8, 0.1])
@@ -61,8 +66,8 @@ def test_every_head_has_its_cell_below_the_name_of_its_attention(palette: Palett
         "encoder": np.array([[0.5, -2.0], [0.001, 0.0]]),
         "cross": np.array([[1.0, 0.25]]),
     }
-    assert rows_of(falls) == (None, ("encoder", 0), ("encoder", 1), None, ("cross", 0))
-    figure = head_falls(falls, "a < b", palette)
+    assert list_head_rows(falls) == (None, ("encoder", 0), ("encoder", 1), None, ("cross", 0))
+    figure = plot_head_falls(falls, "a < b", palette)
     heat = figure.data[0]
     np.testing.assert_array_equal(np.array(heat.z)[[1, 2, 4]], [[0.5, -2.0], [0.001, 0.0], [1.0, 0.25]])
     assert np.isnan(np.array(heat.z)[[0, 3]]).all()
@@ -76,26 +81,26 @@ def test_every_head_has_its_cell_below_the_name_of_its_attention(palette: Palett
 @PALETTES
 def test_bars_of_a_logit_have_the_colour_of_their_sign(palette: Palette) -> None:
     parts = [
-        LogitPart(Part("bias"), -1.0, 1),
-        LogitPart(Part("embedding"), 0.5, 1),
-        LogitPart(Part("cross", 0, 0), 2.0, 1),
-        LogitPart(Part("cross", 0, 1), -0.5, 1),
-        LogitPart(Part("feed_forward", 0), 1.0, 1),
+        LogitPart(ResidualPart("bias"), -1.0, 1),
+        LogitPart(ResidualPart("embedding"), 0.5, 1),
+        LogitPart(ResidualPart("cross", 0, 0), 2.0, 1),
+        LogitPart(ResidualPart("cross", 0, 1), -0.5, 1),
+        LogitPart(ResidualPart("feed_forward", 0), 1.0, 1),
     ]
     sums = {"embedding": 0.5, "layer 1 cross-attention": 1.5, "layer 1 feed-forward": 1.0, "biases": -1.0}
-    assert sublayer_sums(parts) == sums
-    assert list(sublayer_sums(parts)) == list(sums)
-    figure = by_layer(parts, palette)
+    assert sum_by_sublayer(parts) == sums
+    assert list(sum_by_sublayer(parts)) == list(sums)
+    figure = plot_parts_by_layer(parts, palette)
     assert list(figure.data[0].x) == list(sums.values())
-    assert figure.data[0].marker.color == (palette.accent,) * 3 + (negative(palette),)
-    shown = largest(parts[2:4], 0.5, palette)
+    assert figure.data[0].marker.color == (palette.accent,) * 3 + (negative_colour(palette),)
+    shown = plot_largest_parts(parts[2:4], 0.5, palette)
     assert list(shown.data[0].x) == [2.0, -0.5, 0.5]
     assert shown.layout.yaxis.ticktext == (parts[2].part.name, parts[3].part.name, "all others")
 
 
 def test_the_cells_of_a_score_are_those_of_the_matrix() -> None:
     cells = np.array([[1.0, -2.0], [0.01, 0.5]])
-    figure = score_matrix(("word", "<i>"), ("word", "position"), cells, LIGHT)
+    figure = plot_score_matrix(("word", "<i>"), ("word", "position"), cells, LIGHT)
     np.testing.assert_allclose(figure.data[0].z, cells)
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-2, 2)
     assert figure.data[1].text == ("+1.00", "−2.00", "", "+0.50")
@@ -108,25 +113,25 @@ def test_shares_are_stacked_to_one(palette: Palette) -> None:
     found = SourceShares(
         AWKWARD, source, np.zeros((3, 2)), np.zeros((3, 3)), np.array([2.0, -1.0, 0.0]), source / 2, "</s>"
     )
-    figure = shares(found, 1, palette)
+    figure = plot_source_shares(found, 1, palette)
     np.testing.assert_allclose(np.add(figure.data[0].y, figure.data[1].y), 1)
     np.testing.assert_allclose(figure.data[2].y, source / 2)
     assert figure.layout.xaxis.ticktext[1] == "<b>b&amp;c</b>"
-    bars = effects(found, 1, 0.5, palette)
-    assert bars.data[0].marker.color == (palette.accent, negative(palette), palette.accent)
+    bars = plot_source_effects(found, 1, 0.5, palette)
+    assert bars.data[0].marker.color == (palette.accent, negative_colour(palette), palette.accent)
     assert bars.layout.shapes[0].y0 == 0.5
-    assert not effects(found, 1, None, palette).layout.shapes
+    assert not plot_source_effects(found, 1, None, palette).layout.shapes
 
 
 def test_patches_are_shares_of_the_difference() -> None:
     found = PatchMap(
         ("embedding", "layer 1"), (" a", " b"), np.array([[0.0, 4.0], [-2.0, 8.0]]), np.array([8.0, 6.0]), 8
     )
-    figure = patches(found, ("a", "b/c"), "<title>", LIGHT)
+    figure = plot_patches(found, ("a", "b/c"), "<title>", LIGHT)
     np.testing.assert_allclose(figure.data[0].z, [[0, 0.5, np.nan, 1], [-0.25, 1, np.nan, 0.75]])
     assert figure.data[1].text == ("0%", "50%", "100%", "−25%", "100%", "75%")
     assert "&lt;title&gt;" in figure.layout.title.text
-    assert share(-0.001) == "0%"
+    assert format_share(-0.001) == "0%"
 
 
 def test_a_shaded_text_has_zero_in_the_middle_of_its_scale() -> None:
@@ -134,14 +139,14 @@ def test_a_shaded_text_has_zero_in_the_middle_of_its_scale() -> None:
         SignedText("One", "note", (" <b>a", "c"), np.array([2.0, -1.0])),
         SignedText("Two", "none", ("<s>",), None),
     ]
-    header, body = unpack(packed(texts, LIGHT, "label"))
-    assert list(body) == [FULL, round(FULL / 4), FULL // 2]
-    assert header["stops"] == list(diverging(LIGHT))
+    header, body = unpack(encode_signed_text(texts, LIGHT, "label"))
+    assert list(body) == [FULL_BYTE, round(FULL_BYTE / 4), FULL_BYTE // 2]
+    assert header["stops"] == list(diverging_colours(LIGHT))
     tokens = header["texts"][0]["tokens"]
     assert [one["text"] for one in tokens] == ["<b>a", "c"]
     assert [one["space"] for one in tokens] == [True, False]
     assert tokens[0]["value"] == "+2.000"
     assert header["texts"][1]["tokens"][0]["value"] == "no number"
-    flat, levels = unpack(packed([SignedText("", "", ("a",), np.zeros(1))], DARK, ""))
-    assert list(levels) == [FULL // 2]
+    flat, levels = unpack(encode_signed_text([SignedText("", "", ("a",), np.zeros(1))], DARK, ""))
+    assert list(levels) == [FULL_BYTE // 2]
     assert flat["inks"] == [DARK.ink, DARK.background]

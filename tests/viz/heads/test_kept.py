@@ -10,32 +10,26 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.alignment import READINGS
-from model.atlas.corpus import Corpus
-from model.checkpoint import files as folders
-from model.checkpoint.snapshots import random_start
-from model.experiments.training_timeline import Stop
-from model.heads import timeline as timelines
-from model.heads.pruning import prune, random_order, translations
-from model.heads.pruning_curves import Pruning
-from model.heads.timeline_table import Timeline
-from model.text.words import words_of
+from model.analysis.heads import ALIGNMENT_READINGS
+from model.atlas import timeline as atlas_timeline
+from model.atlas.build import Corpus
+from model.atlas.pruning import Pruning, measure_pruning, shuffle_heads, translate_without_heads
+from model.atlas.timeline import Timeline
+from model.checkpoint import load
+from model.checkpoint.load import restore_random_start
+from model.experiments.lens import TrainingSnapshot
+from model.text.words import split_words
 from model.trace import KINDS, Head
 from model.translate import Translator
 from model.word_alignment.gold import read_gold
-from model.word_alignment.measure import measure
-from model.word_alignment.rates import Rates
+from model.word_alignment.measure import AlignmentRates, measure_alignment
+from tests import toy
 from tests.viz.page_texts import as_read
-from viz.figures.heads import over_training as figures
-from viz.figures.heads.error_rates import first_row, rate_tables
-from viz.figures.heads.pruned import pruned
-from viz.figures.labels import KIND_NAMES
-from viz.figures.palette import DARK, LIGHT
-from viz.heads import kept_texts
-from viz.heads.views import alignment, over_training, pruning
+from viz.figures import heads
+from viz.figures.heads import first_table_row, plot_pruning, plot_rate_tables
+from viz.figures.look import DARK, KIND_NAMES, LIGHT
+from viz.heads import kept, texts
 from viz.ui import cache
-
-from ... import toy
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "heads.py"
 NAME = "toy-en-de"
@@ -50,21 +44,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory, toy_checkpoint: Path) -> Pa
 
 @pytest.fixture(autouse=True)
 def shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "FOLDER", folder)
-    monkeypatch.setattr(cache, "checkpoints", lambda: [NAME])
-    for one in (cache._loaded, cache.configurations, cache.summaries):
+    monkeypatch.setattr(load, "CHECKPOINTS_FOLDER", folder)
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: [NAME])
+    for one in (cache._load_model_on_device, cache.load_model_configs, cache.load_model_summaries):
         one.clear()
 
 
 @pytest.fixture(scope="module")
-def rates(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactory) -> Rates:
+def rates(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactory) -> AlignmentRates:
     place = tmp_path_factory.mktemp("gold")
     pairs = toy.sentences(8, seed=3)
     for name, side in (("source.txt", 0), ("target.txt", 1)):
         (place / name).write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
-    words = [len(words_of(pair[0])) for pair in pairs]
+    words = [len(split_words(pair[0])) for pair in pairs]
     (place / "links.txt").write_text("".join(" ".join(f"{at}-{at}" for at in range(one)) + "\n" for one in words))
-    return measure(toy_translator, read_gold(place))
+    return measure_alignment(toy_translator, read_gold(place))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +68,7 @@ def pruned_toy(toy_translator: Translator) -> Pruning:
         (kind, layer, head) for kind, count in sizes.items() for layer in (0, 1) for head in range(count)
     ]
     pairs = toy.sentences(3, seed=4)
-    return prune(toy_translator, pairs, random_order(heads, 7), source="a.en", random_orders=2, count=3)
+    return measure_pruning(toy_translator, pairs, shuffle_heads(heads, 7), source="a.en", random_orders=2, count=3)
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +77,11 @@ def timeline(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactor
     for name, side in (("a.en", 0), ("a.de", 1)):
         text = "".join(f"{pair[side]}\n" for pair in toy.sentences(4, seed=6))
         (place / name).write_text(text, encoding="utf-8")
-    stops = [Stop(0, Translator(random_start(toy_translator.checkpoint, 5))), Stop(None, toy_translator)]
-    return timelines.timeline(stops, Corpus.read(place / "a.en", place / "a.de", 4))
+    stops = [
+        TrainingSnapshot(0, Translator(restore_random_start(toy_translator.checkpoint, 5))),
+        TrainingSnapshot(None, toy_translator),
+    ]
+    return atlas_timeline.measure_timeline(stops, Corpus.read(place / "a.en", place / "a.de", 4))
 
 
 def opened(**address: str) -> AppTest:
@@ -101,30 +98,30 @@ def said(app: AppTest) -> str:
 
 
 @pytest.mark.walk
-def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates: Rates) -> None:
+def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates: AlignmentRates) -> None:
     assert "python -m model align" in said(opened(heads="alignment"))
     rates.write(folder / NAME)
     found = said(opened(heads="alignment"))
-    assert kept_texts.alignment(rates) in found
-    assert kept_texts.gold(rates) in found
+    assert texts.describe_alignment(rates) in found
+    assert texts.describe_gold(rates) in found
     best = min((one for one in rates.rates if one.part == "head"), key=lambda one: one.aer)
-    assert f"head {best.layer + 1}.{best.head + 1} read at" in kept_texts.alignment(rates)
-    assert f"{best.aer:.1%}" in kept_texts.alignment(rates)
-    assert "0.0%" in kept_texts.alignment(rates)[-6:]
-    assert "drawn by hand" not in kept_texts.gold(rates)  # said of the project's own gold alone
+    assert f"head {best.layer + 1}.{best.head + 1} read at" in texts.describe_alignment(rates)
+    assert f"{best.aer:.1%}" in texts.describe_alignment(rates)
+    assert "0.0%" in texts.describe_alignment(rates)[-6:]
+    assert "drawn by hand" not in texts.describe_gold(rates)  # said of the project's own gold alone
 
 
-def test_the_table_of_rates_holds_every_rate_at_its_place(rates: Rates) -> None:
-    tables = alignment.tables_of(rates)
+def test_the_table_of_rates_holds_every_rate_at_its_place(rates: AlignmentRates) -> None:
+    tables = kept.build_rate_tables(rates)
     rows = len(tables[0].rates)
     for palette in (LIGHT, DARK):
-        cells = 1 - np.array(rate_tables(tables, "title", palette).data[0].z)
+        cells = 1 - np.array(plot_rate_tables(tables, "title", palette).data[0].z)
         for one in rates.rates:
-            at = first_row(READINGS.index(one.reading), rows)
+            at = first_table_row(ALIGNMENT_READINGS.index(one.reading), rows)
             row = at + (one.layer if one.part != "all" else rows - 1)
             column = one.head if one.part == "head" else cells.shape[1] - 1
             assert cells[row, column] == pytest.approx(one.aer)
-    table = alignment.numbers(rates)
+    table = kept.tabulate_alignment_rates(rates)
     assert len(table) == len(rates.rates)
     assert table["aer"].tolist() == [one.aer for one in rates.rates]
     assert isinstance(table, pd.DataFrame)
@@ -138,12 +135,12 @@ def test_pruning_shows_the_sentence_at_every_point(
     pruned_toy.write(folder / NAME)
     sentence = "the old dog sees a cat."
     app = opened(heads="pruning", sentence=sentence, away=str(pruned_toy.left[0]))
-    assert kept_texts.pruning(pruned_toy) in said(app)
-    assert kept_texts.pruned_on(pruned_toy) in said(app)
+    assert texts.describe_pruning(pruned_toy) in said(app)
+    assert texts.describe_pruning_data(pruned_toy) in said(app)
     assert app.select_slider[0].value == pruned_toy.left[0]
-    removed = [pruned_toy.removed(at) for at in range(3)]
-    written = [one[0] for one in translations(toy_translator, [sentence], removed)]
-    rows = pruning.rows_of(pruned_toy, written)
+    removed = [pruned_toy.removed_heads(at) for at in range(3)]
+    written = [one[0] for one in translate_without_heads(toy_translator, [sentence], removed)]
+    rows = kept.build_translation_rows(pruned_toy, written)
     assert [row.what for row in rows] == [f"{heads} heads" for heads in pruned_toy.left]
     for row, text in zip(rows, written, strict=True):
         assert "".join(word for word, mark in row.words if mark != "gone").split() == text.split()
@@ -152,15 +149,15 @@ def test_pruning_shows_the_sentence_at_every_point(
 
 def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> None:
     away = [pruned_toy.left[0] - one for one in pruned_toy.left]
-    own, *random = (pruning.values_of(one, "BLEU") for one in (pruned_toy.by_cost, *pruned_toy.random))
+    own, *random = (kept.select_course_values(one, "BLEU") for one in (pruned_toy.by_cost, *pruned_toy.random))
     for palette in (LIGHT, DARK):
-        shown = pruned(away, own, np.array(random), 1, "BLEU", "title", palette)
+        shown = plot_pruning(away, own, np.array(random), 1, "BLEU", "title", palette)
         line, dot, _, band = shown.marks
         assert line.points.tolist() == [[at, one] for at, one in zip(away, own, strict=True)]
         assert dot.points.tolist() == [[away[1], own[1]]]
         assert band.points[:3, 1].tolist() == np.min(random, 0).tolist()
         assert all(at == pruned_toy.left[0] - int(name) for at, name in shown.x.ticks)
-    table = pruning.numbers(pruned_toy)
+    table = kept.tabulate_pruning(pruned_toy)
     assert table["bleu cost"].tolist() == list(own)
     assert table.index.tolist() == list(pruned_toy.left)
 
@@ -173,24 +170,26 @@ def test_over_training_says_where_a_measure_began_and_ended(folder: Path, timeli
     courses = timeline.courses("entropy")
     encoder = np.array([values for head, values in courses.items() if head[0] == "encoder"])
     first, last = encoder.mean(0)
-    assert f"encoder self-attention {first:.2f}, then {last:.2f}" in kept_texts.over_training(timeline, "entropy")
-    assert kept_texts.over_training(timeline, "entropy") in found
-    assert kept_texts.tracked(timeline, "entropy") in found
+    assert f"encoder self-attention {first:.2f}, then {last:.2f}" in texts.describe_measure_over_training(
+        timeline, "entropy"
+    )
+    assert texts.describe_measure_over_training(timeline, "entropy") in found
+    assert texts.describe_tracked_measure(timeline, "entropy") in found
     labels = [label for label in timeline.heads["label"] if label]
     for place in set(labels):
-        counts = timeline.labelled(place)
-        assert f"{counts[0]} (random), {counts[1]} (released)" in kept_texts.over_training(timeline, place)
+        counts = timeline.count_labelled_heads(place)
+        assert f"{counts[0]} (random), {counts[1]} (released)" in texts.describe_measure_over_training(timeline, place)
     assert "cost" not in timeline.measures
 
 
 def test_the_lines_over_training_hold_every_value(timeline: Timeline) -> None:
     courses = {str(head): (head[0], values) for head, values in timeline.courses("previous").items()}
     for palette in (LIGHT, DARK):
-        shown = figures.over_training(courses, ["random", "released"], "previous", "title", palette)
+        shown = heads.plot_heads_over_training(courses, ["random", "released"], "previous", "title", palette)
         for at, (_, values) in enumerate(courses.values()):
             known = [[stop, value] for stop, value in enumerate(values) if not np.isnan(value)]
             assert shown.marks[2 * at + 1].points.tolist() == known
         assert {KIND_NAMES[kind] for kind, _ in courses.values()} == {name for name, _ in shown.legend}
-    table = over_training.numbers(timeline)
+    table = kept.tabulate_timeline(timeline)
     assert len(table) == len(timeline.heads)
     assert set(table.index.get_level_values("step")) == {0, "released"}

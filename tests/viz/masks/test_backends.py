@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.behaviour.backends.compare import BackendResult, Comparison
+from model.mask_tests.backends import BackendComparison, BackendResult
 from tests import folders
 from tests.viz.page_texts import captions
-from viz.figures.masks.colours import mask_colours
-from viz.figures.masks.thumbnail import SIDE, thumbnail
-from viz.figures.palette import LIGHT
-from viz.masks.backends import texts
+from viz.figures.look import LIGHT
+from viz.figures.masks import THUMBNAIL_SIDE, make_mask_thumbnail, mask_colours
+from viz.masks import backends
 from viz.ui import cache
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
@@ -28,25 +27,28 @@ LEFT_OUT = BackendResult("flex", "not run", "the model has no <b>flex</b>")
 
 
 def test_what_came_of_each_way() -> None:
-    assert texts.result(SAME) == "the same, up to 2.0e−06"
-    assert texts.result(EXACT) == "the same, to the last bit"
-    assert texts.result(PARTS) == "parts at layers.1, sample 2, token 3, by 0.5: 5,000 times the noise"
-    assert texts.headline(Comparison((SAME, EXACT))) == "All 2 ways that ran give the same, within noise."
-    said = texts.headline(Comparison((SAME, PARTS, LEFT_OUT)))
+    assert backends.describe_result(SAME) == "the same, up to 2.0e−06"
+    assert backends.describe_result(EXACT) == "the same, to the last bit"
+    assert backends.describe_result(PARTS) == "parts at layers.1, sample 2, token 3, by 0.5: 5,000 times the noise"
+    assert (
+        backends.describe_agreement(BackendComparison((SAME, EXACT)))
+        == "All 2 ways that ran give the same, within noise."
+    )
+    said = backends.describe_agreement(BackendComparison((SAME, PARTS, LEFT_OUT)))
     assert said == "1 of 2 ways that ran parts from the model as it is: cache; 1 could not run."
-    shown = texts.table(Comparison((SAME, PARTS, LEFT_OUT)))
+    shown = backends.render_results_table(BackendComparison((SAME, PARTS, LEFT_OUT)))
     assert shown.count("<tr>") == 4
     assert "&lt;b&gt;flex" in shown
-    found = texts.numbers(Comparison((SAME, PARTS)))
+    found = backends.tabulate_results(BackendComparison((SAME, PARTS)))
     assert found.loc["cache", "token"] == 3
     assert found["token"].isna().tolist() == [True, False]
 
 
 def test_a_thumbnail_has_every_open_cell() -> None:
     mask = np.random.default_rng(0).random((5, 8)) < 0.5
-    image = thumbnail(mask, mask_colours(LIGHT), 'a "mask"')
+    image = make_mask_thumbnail(mask, mask_colours(LIGHT), 'a "mask"')
     assert 'alt="a &quot;mask&quot;"' in image
-    assert f'width="{SIDE}"' in image
+    assert f'width="{THUMBNAIL_SIDE}"' in image
     svg = base64.b64decode(re.findall(r"base64,([^\"]+)", image)[0]).decode()
     drawn = np.zeros_like(mask)
     for x, y, width in re.findall(r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="1"/>', svg):
@@ -63,7 +65,7 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
     pytest.importorskip("transformers")
     folders.FOLDERS["llama"](tmp_path / "llama")
     monkeypatch.setattr(sys, "argv", ["app.py", "--models", str(tmp_path)])
-    cache._folders.clear()
+    cache._find_named_folders.clear()
     app = AppTest.from_file(str(APP), default_timeout=150)
     for name, value in {"model": "llama", "sentence": folders.SENTENCE}.items():
         app.query_params[name] = value
@@ -77,5 +79,11 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
     assert not app.exception
     app.selectbox(key="model").set_value("everyday-en-de").run()
     assert any("Kernels and caches are compared of models of Hugging Face" in one.value for one in app.info)
-    for one in (cache._folders, cache._local, cache._named, cache._loaded, cache.backends):
+    for one in (
+        cache._find_named_folders,
+        cache._load_spec_or_error,
+        cache._load_model_spec,
+        cache._load_model_on_device,
+        cache.compute_backend_comparison,
+    ):
         one.clear()

@@ -7,21 +7,27 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from model.faults.exhibits import Side, run
-from model.faults.gallery import EXHIBITS
-from model.faults.reported.reports import REPORTS
-from model.language.current import speaking
-from viz.figures.masks.pair import Panel, cells, gallery_pair
-from viz.figures.palette import DARK, LIGHT, Look
-from viz.masks.gallery.entries import ENTRIES, PLACES, about
-from viz.masks.gallery.entry import verdict
-from viz.masks.gallery.page import matching
-from viz.masks.gallery.pictures import named, numbers, picture, place
-from viz.masks.gallery.texts import TEXTS
+from model.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
+from model.gallery.reported_padding import REPORTS
+from model.language import use_language
+from viz.figures.look import DARK, LIGHT, Look
+from viz.figures.masks import MaskPanel, classify_cells, plot_mask_pair
+from viz.masks.gallery import (
+    ENTRIES,
+    REPORT_PLACES,
+    describe_entry,
+    find_largest_difference,
+    list_verdict_lines,
+    name_real_tokens,
+    plot_entry,
+    search_entries,
+    tabulate_entry,
+)
+from viz.masks.gallery_texts import ENTRY_TEXTS
 
 
 def test_every_entry_has_words_and_no_word_is_left_over() -> None:
-    assert list(TEXTS) == list(EXHIBITS)
+    assert list(ENTRY_TEXTS) == list(EXHIBITS)
 
 
 @pytest.mark.parametrize(
@@ -41,25 +47,25 @@ def test_every_entry_has_words_and_no_word_is_left_over() -> None:
     ],
 )
 def test_a_symptom_leads_to_the_fault(typed: str, expected: str) -> None:
-    assert expected in matching(typed)
-    assert len(matching(typed)) < len(ENTRIES) / 2
+    assert expected in search_entries(typed)
+    assert len(search_entries(typed)) < len(ENTRIES) / 2
 
 
 def test_no_search_finds_all_and_nonsense_none() -> None:
-    assert matching("") == list(ENTRIES)
-    assert matching("xyzzy") == []
+    assert search_entries("") == list(ENTRIES)
+    assert search_entries("xyzzy") == []
 
 
 def test_the_gallery_is_searched_in_the_readers_language_and_in_english() -> None:
-    with speaking("de"):
-        assert "future-visible" in matching("kausale Maske vergessen")
-        assert "future-visible" in matching("causal mask forgotten")
-    assert matching("kausale Maske vergessen") == []
+    with use_language("de"):
+        assert "future-visible" in search_entries("kausale Maske vergessen")
+        assert "future-visible" in search_entries("causal mask forgotten")
+    assert search_entries("kausale Maske vergessen") == []
 
 
 def test_a_cell_is_one_thing_only() -> None:
     weights = np.array([[0.5, 0.5, 0.0], [np.nan, np.nan, np.nan], [0.0, 1.0, 0.0]])
-    found = cells(Panel("", weights, np.tri(3, dtype=bool)))
+    found = classify_cells(MaskPanel("", weights, np.tri(3, dtype=bool)))
     kinds = np.stack([found.allowed, found.blocked, found.leak, found.over, found.nan])
     assert (kinds.sum(0) == 1).all()
     assert np.argwhere(found.leak).tolist() == [[0, 1]]
@@ -68,46 +74,48 @@ def test_a_cell_is_one_thing_only() -> None:
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
-def test_the_picture_differs_between_broken_and_fixed(name: str, exhibit: Callable[[str], tuple[Side, Side]]) -> None:
+def test_the_picture_differs_between_broken_and_fixed(
+    name: str, exhibit: Callable[[str], tuple[ExhibitSide, ExhibitSide]]
+) -> None:
     broken, fixed = exhibit(name)
-    sample, layer, head = place(broken, fixed)
+    sample, layer, head = find_largest_difference(broken, fixed)
     same = np.array_equal(broken.weights[sample, layer, head], fixed.weights[sample, layer, head])
     assert same == (name in ("pad-query", "extra-mass"))
     for palette in (LIGHT, DARK):
-        figure = picture(EXHIBITS[name], broken, fixed, Look(palette))
+        figure = plot_entry(EXHIBITS[name], broken, fixed, Look(palette))
         assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
-    saved = numbers(EXHIBITS[name], broken, fixed)
+    saved = tabulate_entry(EXHIBITS[name], broken, fixed)
     for title, side in (("broken", broken), ("fixed", fixed)):
         assert np.array_equal(saved[title], side.weights[sample, layer, head].ravel().astype(float), equal_nan=True)
-    assert all(line[0] in "●▲t○✓?" for line in verdict(broken))
-    assert verdict(fixed)[0].startswith("✓")
+    assert all(line[0] in "●▲t○✓?" for line in list_verdict_lines(broken))
+    assert list_verdict_lines(fixed)[0].startswith("✓")
 
 
 @pytest.mark.walk
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_reported_bug_is_drawn(name: str) -> None:
-    assert PLACES[name].split()[1] in about(name).met
-    broken, fixed = run(ENTRIES[name])
-    figure = picture(ENTRIES[name], broken, fixed, Look(LIGHT))
+    assert REPORT_PLACES[name].split()[1] in describe_entry(name).met
+    broken, fixed = run_exhibit(ENTRIES[name])
+    figure = plot_entry(ENTRIES[name], broken, fixed, Look(LIGHT))
     assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
-    assert not numbers(ENTRIES[name], broken, fixed).empty
+    assert not tabulate_entry(ENTRIES[name], broken, fixed).empty
 
 
 def test_a_sum_that_is_not_one_stands_out() -> None:
-    panel = Panel("broken", np.array([[1.25, 0.0], [0.5, 0.5]]), np.ones((2, 2), bool))
-    (sums,) = (one for one in gallery_pair([panel], "ab", "cd", "", Look()).data if one.text and one.text[0] == "sum")
+    panel = MaskPanel("broken", np.array([[1.25, 0.0], [0.5, 0.5]]), np.ones((2, 2), bool))
+    (sums,) = (one for one in plot_mask_pair([panel], "ab", "cd", "", Look()).data if one.text and one.text[0] == "sum")
     assert sums.text == ("sum", "1.25", "1.00")
     assert sums.textfont.color == (LIGHT.soft, LIGHT.ink, LIGHT.soft)
 
 
 def test_padding_is_named() -> None:
-    assert named(("one", "two"), np.array([False, True, True])) == ["pad", "one", "two"]
+    assert name_real_tokens(("one", "two"), np.array([False, True, True])) == ["pad", "one", "two"]
 
 
 def test_a_cross_stands_where_a_leak_is_too_faint_for_a_number_and_nowhere_else() -> None:
     weights = np.array([[0.9, 0.1, 0.001], [0.5, 0.4961, 0.0039], [0.3, 0.3, 0.4]])
     meant = np.tril(np.ones((3, 3), dtype=bool))
-    data = gallery_pair([Panel("broken", weights, meant)], "abc", "abc", "", Look()).data
+    data = plot_mask_pair([MaskPanel("broken", weights, meant)], "abc", "abc", "", Look()).data
     (leak,) = (one for one in data if one.texttemplate == "%{text}")
     (crosses,) = (one for one in data if one.type == "scatter" and one.marker.symbol == "x-thin-open")
     assert np.asarray(leak.text).tolist() == [["", "0.10", ""], ["", "", ""], ["", "", ""]]
@@ -117,7 +125,7 @@ def test_a_cross_stands_where_a_leak_is_too_faint_for_a_number_and_nowhere_else(
 @pytest.mark.parametrize("tokens", [5, 21])
 def test_sums_of_many_columns_have_room_of_their_own(tokens: int) -> None:
     weights = np.full((2, tokens), 1 / tokens)
-    panels = [Panel(name, weights, np.ones_like(weights, dtype=bool)) for name in ("one", "other")]
-    made = gallery_pair(panels, "ab", [str(at) for at in range(tokens)], "", Look()).layout
+    panels = [MaskPanel(name, weights, np.ones_like(weights, dtype=bool)) for name in ("one", "other")]
+    made = plot_mask_pair(panels, "ab", [str(at) for at in range(tokens)], "", Look()).layout
     between = made.xaxis2.domain[0] - made.xaxis.domain[1]
     assert (made.margin.r >= 30, between > 0.08) == (tokens > 12, tokens > 12)

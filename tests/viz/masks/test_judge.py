@@ -14,38 +14,48 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import viz
-from model.behaviour.dependencies import reach
-from model.diagnosis import diagnose
-from model.diagnosis.readers.printed import read_printed
-from model.faults.printed_examples import EXAMPLES
-from model.masking.attention_call import AttentionCall
-from model.masking.softmax import softmax
+from model.gallery.gallery import PRINTED_EXAMPLES
+from model.mask_tests.outcomes import compute_layer_reach
+from model.masks.attention_call import AttentionCall
+from model.masks.diagnose import diagnose
+from model.masks.read_text import read_printed_tensors
+from model.masks.softmax import softmax
 from model.trace import AttentionMap, AttentionTrace
 from model.untrusted_trace import open_trace
+from tests.viz.components.test_packing import unpack
 from tests.viz.page_texts import ISOLATES, as_read, captions
-from viz.components.mask_editor import Mark, Panel, State, packed
-from viz.figures.masks.colours import mask_colours
-from viz.figures.masks.pipeline import Stage, mask_pipeline
-from viz.figures.palette import DARK, LIGHT, Look
-from viz.masks.judge.cells import compared, effect, given_marks, uniform
-from viz.masks.judge.input.edits import Edits
-from viz.masks.judge.input.mask_input import MaskInput
-from viz.masks.judge.judgement import judge_with_edits
-from viz.masks.judge.panels import panels
-from viz.masks.judge.slices import dependence, slice_of
-from viz.masks.judge.verdict import FIX_FOR, headline_text, sorted_findings, spans, where
-from viz.masks.judge.verdict_files import as_csv, as_json
-from viz.serving.settings import MEGABYTE
-from viz.talk.beside import Arrays
-from viz.traces.kept import Unpacked, kept
-from viz.traces.session import holding
-
-from ..components.test_packing import unpack
+from viz.figures.look import DARK, LIGHT, Look
+from viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
+from viz.masks.mask_input import Edits, MaskInput
+from viz.masks.pictures import (
+    build_panels,
+    classify_weights,
+    compare_with_meant,
+    compute_dependence,
+    find_uniform_rows,
+    mark_additive_fills,
+    slice_judgement,
+)
+from viz.masks.verdict import (
+    FIX_API_KEY,
+    describe_headline,
+    describe_place,
+    format_findings_csv,
+    format_spans,
+    format_verdict_json,
+    judge_with_edits,
+    sort_findings,
+)
+from viz.serving.middleware import MEGABYTE
+from viz.talk.attachments import ArraysFile
+from viz.traces.session import build_session_values
+from viz.traces.upload_store import ArrayBytesCounter, get_upload_store
+from viz.web.mask_editor import CellMark, CellState, MaskPanel, encode_mask_editor
 
 PAGES = Path(viz.__file__).parent / "pages"
 APP = """
 import streamlit as st
-from viz.masks.judge.page import show
+from viz.masks.judge import show
 show()
 """
 CAUSAL = np.tri(4, dtype=bool)
@@ -60,40 +70,52 @@ def mask_input(**arrays: np.ndarray) -> MaskInput:
 def test_cells_against_what_was_meant() -> None:
     open_cells = np.array([[True, True], [False, False]])
     meant = np.array([[True, False], [True, False]])
-    assert compared(open_cells, meant).tolist() == [[State.ALLOWED, State.LEAK], [State.OVER, State.BLOCKED]]
-    assert compared(open_cells, None).tolist() == [[State.ALLOWED, State.ALLOWED], [State.BLOCKED, State.BLOCKED]]
+    assert compare_with_meant(open_cells, meant).tolist() == [
+        [CellState.ALLOWED, CellState.LEAK],
+        [CellState.OVER, CellState.BLOCKED],
+    ]
+    assert compare_with_meant(open_cells, None).tolist() == [
+        [CellState.ALLOWED, CellState.ALLOWED],
+        [CellState.BLOCKED, CellState.BLOCKED],
+    ]
 
 
 def test_what_blocks_a_cell_is_told_apart() -> None:
     bias = np.array([[0, -np.inf], [-1e9, 0]])
     allowed = bias == 0
-    assert given_marks(bias, allowed).tolist() == [[Mark.NONE, Mark.INFINITE], [Mark.FINITE, Mark.NONE]]
+    assert mark_additive_fills(bias, allowed).tolist() == [
+        [CellMark.NONE, CellMark.INFINITE],
+        [CellMark.FINITE, CellMark.NONE],
+    ]
     ones = np.array([[1.0, 0], [1, 1]])
-    assert given_marks(ones, ones > 0).tolist() == [[Mark.ADDED, Mark.NONE], [Mark.ADDED, Mark.ADDED]]
-    assert not given_marks(None, allowed).any()
+    assert mark_additive_fills(ones, ones > 0).tolist() == [
+        [CellMark.ADDED, CellMark.NONE],
+        [CellMark.ADDED, CellMark.ADDED],
+    ]
+    assert not mark_additive_fills(None, allowed).any()
 
 
 def test_nan_uniform_rounded_and_padding_rows_look_each_their_own() -> None:
     weights = np.array([[np.nan] * 3, [1 / 3] * 3, [1, 0, 0], [0.5, 0.5, 0]])
     meant = np.array([[False] * 3, [False] * 3, [True] * 3, [True, True, False]])
-    states, marks = effect(weights, meant, np.array([0, 0, 1, 0], bool), np.array([0, 0, 0, 1], bool))
-    assert (states[0] == State.NAN).all()
-    assert (marks[1] == Mark.UNIFORM).all()
-    assert (states[2] == State.ALLOWED).all()  # zeros that may be rounding
-    assert states[3].tolist() == [State.DIM, State.DIM, State.BLOCKED]
-    assert uniform(weights, None).tolist() == [False, True, False, False]
+    states, marks = classify_weights(weights, meant, np.array([0, 0, 1, 0], bool), np.array([0, 0, 0, 1], bool))
+    assert (states[0] == CellState.NAN).all()
+    assert (marks[1] == CellMark.UNIFORM).all()
+    assert (states[2] == CellState.ALLOWED).all()  # zeros that may be rounding
+    assert states[3].tolist() == [CellState.DIM, CellState.DIM, CellState.BLOCKED]
+    assert find_uniform_rows(weights, None).tolist() == [False, True, False, False]
 
 
 def test_pictures_agree_with_the_verdict() -> None:
     one = mask_input(weights=LEAKY, meant=CAUSAL)
     found = judge_with_edits(one, Edits("one"))
     assert [finding.code for finding in found.diagnosis.findings] == ["future-visible"]
-    drawn = {panel.name: panel for panel in panels(one, found, slice_of(found, 0, 0, 0), 1)}
+    drawn = {panel.name: panel for panel in build_panels(one, found, slice_judgement(found, 0, 0, 0), 1)}
     assert drawn["given"].states is None
     for name in ("effect", "depends"):
         states = drawn[name].states
         assert states is not None
-        np.testing.assert_array_equal(states == State.LEAK, ~CAUSAL)
+        np.testing.assert_array_equal(states == CellState.LEAK, ~CAUSAL)
     mended = judge_with_edits(one, Edits("one", fixes=("future-visible",)))
     assert mended.diagnosis.sound
     assert "blocked" in mended.done[0]
@@ -113,50 +135,52 @@ def test_a_cell_turned_over_changes_what_is_judged() -> None:
 
 def test_dependence_follows_the_mask_through_layers() -> None:
     found = judge_with_edits(MaskInput("one", {"mask": CAUSAL, "meant": CAUSAL}), Edits("one"))
-    moved = dependence(slice_of(found, 0, 0, 0), 2)
+    moved = compute_dependence(slice_judgement(found, 0, 0, 0), 2)
     assert moved is not None
-    np.testing.assert_array_equal(moved > 0, reach(CAUSAL, 2))
+    np.testing.assert_array_equal(moved > 0, compute_layer_reach(CAUSAL, 2))
 
 
 def test_the_verdict_in_words() -> None:
     found = diagnose(np.stack([LEAKY, softmax(np.where(CAUSAL, SCORES, -np.inf))])[:, None], meant="causal")
-    bad = sorted_findings(found)
-    assert headline_text(found, False) == "Faulty: 1 error"
-    assert headline_text(diagnose(np.eye(3), meant=np.eye(3)), True) == "✓ Sound, once mended"
-    assert headline_text(diagnose(np.eye(3)), True) == "Mended: no contradiction left"
-    assert headline_text(diagnose(np.eye(3)), False) == "No contradiction. What was meant?"
-    assert headline_text(diagnose(LEAKY, map="decoder"), False) == "1 question: was causal meant?"
-    assert where(bad[0], (2, 1, 1)) == "sample 1, queries 1–3, keys 2–4"
-    assert spans((0, 1, 2, 5)) == "1–3, 6"
-    told = json.loads(as_json(found))
+    bad = sort_findings(found)
+    assert describe_headline(found, False) == "Faulty: 1 error"
+    assert describe_headline(diagnose(np.eye(3), meant=np.eye(3)), True) == "✓ Sound, once mended"
+    assert describe_headline(diagnose(np.eye(3)), True) == "Mended: no contradiction left"
+    assert describe_headline(diagnose(np.eye(3)), False) == "No contradiction. What was meant?"
+    assert describe_headline(diagnose(LEAKY, map="decoder"), False) == "1 question: was causal meant?"
+    assert describe_place(bad[0], (2, 1, 1)) == "sample 1, queries 1–3, keys 2–4"
+    assert format_spans((0, 1, 2, 5)) == "1–3, 6"
+    told = json.loads(format_verdict_json(found))
     assert told["verdict"] == "faulty"
     assert told["findings"][0]["code"] == "future-visible"
     assert told["unknown"]
-    (row,) = csv.DictReader(io.StringIO(as_csv(found)))
+    (row,) = csv.DictReader(io.StringIO(format_findings_csv(found)))
     assert row["queries"] == "0 1 2"
 
 
 def test_what_goes_to_the_browser() -> None:
-    states = np.full((2, 3), State.LEAK)
+    states = np.full((2, 3), CellState.LEAK)
     sums = (0.9999, 0.1249, 0.9946, -0.2, np.nan, np.inf)
-    data = packed([Panel("a", "A", "", states, row_sums=sums), Panel("b", "B", "no")], mask_colours(LIGHT), ((), ()))
+    data = encode_mask_editor(
+        [MaskPanel("a", "A", "", states, row_sums=sums), MaskPanel("b", "B", "no")], mask_colours(LIGHT), ((), ())
+    )
     header, body = unpack(data)
     assert (header["rows"], header["columns"]) == (2, 3)
     assert [panel["drawn"] for panel in header["panels"]] == [True, False]
     assert header["panels"][0]["rowSums"] == ["1", "0.12", "0.99", "−0.20", "NaN", "∞"]
     assert len(body) == 6 * (4 + 1 + 1)
-    assert body[24:30] == bytes([State.LEAK] * 6)
+    assert body[24:30] == bytes([CellState.LEAK] * 6)
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_the_steps_show_fills_and_nan(palette: object) -> None:
     masked = np.where(CAUSAL, SCORES, -np.inf)
     stages = [
-        Stage("Scores", SCORES, False),
-        Stage("After the mask", masked, False, ~CAUSAL),
-        Stage("Weights", LEAKY * np.nan, True),
+        PipelineStage("Scores", SCORES, False),
+        PipelineStage("After the mask", masked, False, ~CAUSAL),
+        PipelineStage("Weights", LEAKY * np.nan, True),
     ]
-    figure = mask_pipeline(stages, "", Look(DARK if palette is DARK else LIGHT))
+    figure = plot_mask_pipeline(stages, "", Look(DARK if palette is DARK else LIGHT))
     texts = [text for trace in figure.data if trace.type == "scatter" for text in trace.text]
     assert texts.count("−∞") == int((~CAUSAL).sum())
     assert texts.count("NaN") == 16
@@ -168,12 +192,12 @@ def page() -> AppTest:
 
 def test_every_example_is_broken_and_its_first_fix_mends_it() -> None:
     app = page().run()
-    for name in EXAMPLES:
+    for name in PRINTED_EXAMPLES:
         app.button(key=f"broken-{name}").click().run()
         assert not app.exception
         assert any("Faulty" in one.value for one in app.markdown), name
         next(one for one in app.button if one.label == "Apply this fix").click().run()
-        mended = "Sound, once mended" if "meant" in EXAMPLES[name]() else "Mended: no contradiction left"
+        mended = "Sound, once mended" if "meant" in PRINTED_EXAMPLES[name]() else "Mended: no contradiction left"
         assert mended in told(app), name
     app.button(key="undo-fix").click().run()
     assert any("Faulty" in one.value for one in app.markdown)
@@ -183,10 +207,10 @@ def test_a_fix_is_written_for_the_interface_that_is_chosen() -> None:
     app = page().run()
     app.button(key="broken-The future shows").click().run()
     given = app.code[0].value
-    app.selectbox(key=FIX_FOR).select("flex_attention").run()
+    app.selectbox(key=FIX_API_KEY).select("flex_attention").run()
     assert not app.exception
     assert app.code[0].value.startswith("mask_mod = lambda b, h, i, j: ")
-    app.selectbox(key=FIX_FOR).select("").run()
+    app.selectbox(key=FIX_API_KEY).select("").run()
     assert app.code[0].value == given
     app.button(key="broken-NaN rows").click().run()
     assert not app.exception
@@ -303,13 +327,13 @@ def test_a_pasted_mask_is_read_in_the_convention_that_a_person_chooses() -> None
 
 def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     app = page().run()
-    handed = kept().get(app.session_state["stage-key"])
+    handed = get_upload_store().get(app.session_state["stage-key"])
     app.text_area(key="mask_text").set_value(f"weights = {LEAKY.tolist()}\nmeant = {CAUSAL.tolist()}").run()
-    judged = kept().get(app.session_state["stage-key"])
-    monkeypatch.setattr("viz.masks.judge.page.presenting", lambda: True)
-    monkeypatch.setattr("viz.masks.judge.page.on_stage", lambda: True)
+    judged = get_upload_store().get(app.session_state["stage-key"])
+    monkeypatch.setattr("viz.masks.judge.is_presenting", lambda: True)
+    monkeypatch.setattr("viz.masks.judge.is_on_stage", lambda: True)
     stage = page()
-    for name, value in holding(judged).items():
+    for name, value in build_session_values(judged).items():
         stage.session_state[name] = value
     stage.run()
     assert not stage.exception
@@ -317,7 +341,7 @@ def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.Mon
     assert "Faulty: 1 error" in told(stage)
     assert "Faulty: 1 error" in told(app)
     empty = page()
-    for name, value in holding(handed).items():
+    for name, value in build_session_values(handed).items():
         empty.session_state[name] = value
     assert [one.value for one in empty.run().info] == ["Nothing is judged yet: paste, upload or build a mask first."]
 
@@ -333,11 +357,11 @@ def test_a_pasted_mask_is_kept_as_a_text_beside_the_talk() -> None:
     (talk, _) = app.session_state["talk"]
     (scene,) = talk.scenes
     assert (scene.page, scene.arrays, scene.query()["from"]) == ("masks", "pasted.txt", "upload")
-    kept_text = kept().get(app.session_state["talk-files"]["pasted.txt"])
-    assert isinstance(kept_text, Arrays)
+    kept_text = get_upload_store().get(app.session_state["talk-files"]["pasted.txt"])
+    assert isinstance(kept_text, ArraysFile)
     assert kept_text.data == text.encode()
     stage = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
-    for name, value in holding(kept_text).items():
+    for name, value in build_session_values(kept_text).items():
         stage.session_state[name] = value
     stage.query_params.update(scene.query())
     assert "Faulty: 1 error" in told(stage.run())
@@ -360,8 +384,8 @@ def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:
 
 
 def test_arrays_of_files_that_are_replaced_or_refused_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = Unpacked(of_one=20 * MEGABYTE, of_all=100 * MEGABYTE)
-    monkeypatch.setattr("viz.masks.judge.input.upload.unpacked", lambda: counted)
+    counted = ArrayBytesCounter(of_one=20 * MEGABYTE, of_all=100 * MEGABYTE)
+    monkeypatch.setattr("viz.masks.input.get_array_bytes_counter", lambda: counted)
 
     def npz(*shape: int) -> bytes:
         file = io.BytesIO()
@@ -393,9 +417,9 @@ def test_a_text_is_read_once_as_long_as_it_stays(monkeypatch: pytest.MonkeyPatch
 
     def reading(text: str) -> dict[str, np.ndarray]:
         read.append(text)
-        return read_printed(text)
+        return read_printed_tensors(text)
 
-    monkeypatch.setattr("viz.masks.judge.input.paste.read_printed", reading)
+    monkeypatch.setattr("viz.masks.input.read_printed_tensors", reading)
     app = AppTest.from_string(APP, default_timeout=60)
     app.run()
     for text in ("[[1,0],[1,1]]", "x"):

@@ -13,10 +13,9 @@ import pytest
 from PIL import Image
 from plotly.colors import find_intermediate_color, hex_to_rgb
 
-from viz.figures.palette import Look
-from viz.notebook.static import coloured, png, static_html
-
-from ..fakes import FakeTranslator
+from tests.viz.fakes import FakeTranslator
+from viz.figures.look import Look
+from viz.notebook.static import colour_weights, encode_png, static_html
 
 AWKWARD = "<img src=x onerror=alert(1)> & 'quoted'"
 TRACE = FakeTranslator().translate("two words").trace
@@ -35,13 +34,13 @@ def image(element: ElementTree.Element) -> np.ndarray:
 
 def test_a_png_is_read_back_by_pillow() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    assert (np.asarray(Image.open(io.BytesIO(png(pixels)))) == pixels).all()
+    assert (np.asarray(Image.open(io.BytesIO(encode_png(pixels)))) == pixels).all()
 
 
 @pytest.mark.parametrize("look", [Look(), Look(scale="linear"), Look(scale="log")])
 def test_a_weight_has_the_colour_that_plotly_gives_it(look: Look) -> None:
     weights = np.linspace(0, 1, 41)[None]
-    drawn = coloured(weights, np.ones_like(weights, dtype=bool), look)[0]
+    drawn = colour_weights(weights, np.ones_like(weights, dtype=bool), look)[0]
     for weight, colour in zip(weights[0], drawn, strict=True):
         stops = look.colorscale
         above = next(at for at, (place, _) in enumerate(stops) if place >= weight)
@@ -57,14 +56,14 @@ def test_the_overview_has_a_tile_for_every_head_of_every_map() -> None:
         assert len(tiles) == one.layers * one.heads
         for at, tile in enumerate(tiles):
             layer, head = divmod(at, one.heads)
-            assert (tile == coloured(one.weights[layer, head], one.mask, Look())).all()
+            assert (tile == colour_weights(one.weights[layer, head], one.mask, Look())).all()
     assert (tiles[0] != tiles[1]).any()
 
 
 def test_a_masked_cell_is_grey() -> None:
     decoder = TRACE.maps["decoder"]
     grey = tuple(int(Look().palette.masked[at : at + 2], 16) for at in (1, 3, 5))
-    drawn = coloured(decoder.weights[0, 0], decoder.mask, Look())
+    drawn = colour_weights(decoder.weights[0, 0], decoder.mask, Look())
     assert (drawn[~decoder.mask] == grey).all()
 
 

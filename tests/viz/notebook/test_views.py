@@ -14,25 +14,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.analysis.joint import joint
+from model.analysis.flow import join_attentions
 from model.trace import TraceError
-from viz.components.bundle import HERE as COMPONENT
-from viz.components.bundle import bundle
-from viz.components.packing import FINE_FULL, FINE_MASKED
-from viz.export.parts import Component, leaves
-from viz.figures.palette import DARK, Look
-from viz.notebook.content import COMPONENTS, HERE, packed, script
-from viz.notebook.views import VIEWS, Shown, parts
-
-from ..fakes import FakeTranslator, attention
+from tests.viz.fakes import FakeTranslator, attention
+from viz.export.parts import Component, flatten_parts
+from viz.figures.look import DARK, Look
+from viz.notebook.widget import (
+    NOTEBOOK_FOLDER,
+    NOTEBOOK_VIEWS,
+    WIDGET_COMPONENTS,
+    NotebookState,
+    build_notebook_parts,
+    build_widget_script,
+    encode_widget_content,
+)
+from viz.web.bundle import COMPONENTS_FOLDER as COMPONENT
+from viz.web.bundle import FULL_UINT16, MASKED_UINT16, bundle_scripts
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULT = FakeTranslator().translate("an awkward </script> sentence")
 
 
-def shown(view: Any, **more: Any) -> Shown:
+def shown(view: Any, **more: Any) -> NotebookState:
     chosen: dict[str, Any] = {"kind": "decoder", "layer": 1, "head": 2, "translation": RESULT} | more
-    return Shown(RESULT.trace, view, **chosen)
+    return NotebookState(RESULT.trace, view, **chosen)
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Any], bytes]:
@@ -40,14 +45,14 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
-def components(what: Shown, look: Look | None = None) -> list[Component]:
-    return [part for part in leaves(parts(what, look or Look())) if isinstance(part, Component)]
+def components(what: NotebookState, look: Look | None = None) -> list[Component]:
+    return [part for part in flatten_parts(build_notebook_parts(what, look or Look())) if isinstance(part, Component)]
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", NOTEBOOK_VIEWS)
 def test_a_dark_page_draws_what_python_would_pack_for_it(view: Any) -> None:
     """The light header with its `dark` fields, as follow.js puts them in, is the header of the dark view."""
-    header, body = unpacked(packed(shown(view), Look()))
+    header, body = unpacked(encode_widget_content(shown(view), Look()))
     sent = [(part, change) for part, change in zip(flat(header["slide"]["parts"]), header["dark"], strict=True)]
     sent = [(part, change) for part, change in sent if part["is"] == "component"]
     for (part, change), dark in zip(sent, components(shown(view), Look(DARK)), strict=True):
@@ -55,7 +60,7 @@ def test_a_dark_page_draws_what_python_would_pack_for_it(view: Any) -> None:
         light_header, light_bytes = unpacked(body[first : first + length])
         assert isinstance(dark.data, bytes)
         assert (light_header | change, light_bytes) == unpacked(dark.data)
-        assert part["name"] == dark.name in COMPONENTS
+        assert part["name"] == dark.name in WIDGET_COMPONENTS
         assert change
 
 
@@ -70,9 +75,9 @@ def test_the_heatmap_holds_the_weights_of_the_chosen_head() -> None:
     header, body = unpacked(picture.data)
     decoder = RESULT.trace.maps["decoder"]
     sent = np.frombuffer(body, "<u2").reshape(decoder.mask.shape).astype(float)
-    assert ((sent == FINE_MASKED) == ~decoder.mask).all()
+    assert ((sent == MASKED_UINT16) == ~decoder.mask).all()
     expected = np.where(decoder.mask, decoder.weights[1, 2], 0)
-    np.testing.assert_allclose(np.where(decoder.mask, sent / FINE_FULL, 0), expected, atol=5e-4)
+    np.testing.assert_allclose(np.where(decoder.mask, sent / FULL_UINT16, 0), expected, atol=5e-4)
     assert header["title"] == "Decoder self-attention · layer 2, head 3"
     assert header["pins"]
 
@@ -80,32 +85,32 @@ def test_the_heatmap_holds_the_weights_of_the_chosen_head() -> None:
 def test_the_joint_view_is_the_joint_matrix() -> None:
     (picture,) = components(shown("joint"))
     assert isinstance(picture.data, bytes)
-    matrix = joint(RESULT.trace, 1, 2)
+    matrix = join_attentions(RESULT.trace, 1, 2)
     assert unpacked(picture.data)[0]["breaks"] == [matrix.source_length]
     assert unpacked(picture.data)[0]["rows"] == [token.strip() for token in matrix.predicted_tokens]
 
 
 def test_what_can_be_chosen_is_what_the_trace_has() -> None:
-    whole, _ = unpacked(packed(shown("links"), Look()))
-    assert whole["views"] == list(VIEWS)
+    whole, _ = unpacked(encode_widget_content(shown("links"), Look()))
+    assert whole["views"] == list(NOTEBOOK_VIEWS)
     assert whole["kinds"] == ["encoder", "decoder", "cross"]
     assert whole["of"] == "layer 2, head 3"
     alone = replace(RESULT.trace, encoder=None, cross=None, model="Theirs")
-    header, _ = unpacked(packed(Shown(alone, "overview", "decoder", 0, 0), Look()))
+    header, _ = unpacked(encode_widget_content(NotebookState(alone, "overview", "decoder", 0, 0), Look()))
     assert header["views"] == ["overview", "heatmap", "links", "text"]
     assert (header["kinds"], header["of"]) == (["decoder"], "Theirs")
 
 
 def test_a_trace_without_steps_has_no_decoding() -> None:
     with pytest.raises(TraceError, match="does not hold: show the Translation"):
-        parts(shown("decode", translation=None), Look())
+        build_notebook_parts(shown("decode", translation=None), Look())
 
 
 @pytest.mark.parametrize(("tokens", "follows"), [(128, True), (129, False)])
 def test_a_head_is_drawn_from_its_tile_only_where_the_tile_has_every_weight(tokens: int, follows: bool) -> None:
     names = tuple(map(str, range(tokens)))
     trace = replace(RESULT.trace, encoder=attention("encoder", names, names), decoder=None, cross=None)
-    assert [one.follows for one in components(Shown(trace, "text", "encoder", 0, 0))] == [follows, follows]
+    assert [one.follows for one in components(NotebookState(trace, "text", "encoder", 0, 0))] == [follows, follows]
 
 
 def test_a_map_of_one_head_stands_alone() -> None:
@@ -114,7 +119,7 @@ def test_a_map_of_one_head_stands_alone() -> None:
     trace = replace(RESULT.trace, encoder=one, decoder=None, cross=None)
     names = [
         part.name
-        for part in leaves(parts(Shown(trace, "links", "encoder", 0, 0), Look()))
+        for part in flatten_parts(build_notebook_parts(NotebookState(trace, "links", "encoder", 0, 0), Look()))
         if isinstance(part, Component)
     ]
     assert names == ["links"]
@@ -128,14 +133,17 @@ def test_the_pinned_cell_is_packed() -> None:
 
 
 def test_the_script_is_one_module_that_fetches_nothing() -> None:
-    code = script()
+    code = build_widget_script()
     assert not any(line.startswith("import ") for line in code.splitlines())
     assert code.rstrip().splitlines()[-1].startswith("export default { render:")
     assert "http" not in code.replace("http://www.w3.org/", "")
 
 
 def test_modules_that_share_a_scope_declare_each_name_once() -> None:
-    joined = [bundle(HERE / "widget.js"), *(bundle(COMPONENT / name / f"{name}.js") for name in COMPONENTS)]
+    joined = [
+        bundle_scripts(NOTEBOOK_FOLDER / "widget.js"),
+        *(bundle_scripts(COMPONENT / name / f"{name}.js") for name in WIDGET_COMPONENTS),
+    ]
     for code in joined:
         names = re.findall(r"^(?:export )?(?:default )?(?:const|let|class|function) (\w+)", code, re.MULTILINE)
         assert len(names) == len(set(names)) > 10
@@ -153,7 +161,7 @@ def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
 
 def test_the_script_is_one_module_that_asks_for_nothing_else() -> None:
     """A host such as VS Code or Colab runs it in a frame of its own, where no file and no address of ours is found."""
-    found = script()
+    found = build_widget_script()
     names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"}  # of namespaces, not addresses
     assert set(re.findall(r"https?://[^\s\"'`)]+", found)) <= names
     for asked in (r"^\s*import\b", r"\bimport\(", r"\bfetch\(", r"XMLHttpRequest", r"file:/", r"importScripts"):

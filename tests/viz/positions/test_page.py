@@ -11,26 +11,24 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from model.network.positional_encoding import sinusoidal_table
-from model.positions.embedding_parts import EmbeddingParts
-from model.positions.head_scores import positional_heads
-from model.positions.table import formula_table, table_of
+from model.network.layers import make_sinusoidal_table
+from model.positions.analysis import score_positional_heads
+from model.positions.table import EmbeddingParts, extract_table, make_formula_table
 from model.translate import Translator
+from tests import toy
 from tests.viz import page_texts
-from viz.components.matrix import Matrix, packed
-from viz.components.packing import FULL
-from viz.figures.diverging import colorscale, diverging, negative
-from viz.figures.palette import DARK, LIGHT, Look
-from viz.figures.positions import effects
-from viz.positions import experiment_texts, rotation, texts, waves
+from tests.viz.components.test_packing import unpack
+from tests.viz.fakes import attention
+from viz.figures import positions
+from viz.figures.heatmap import diverging_colours, negative_colour, plotly_colorscale
+from viz.figures.look import DARK, LIGHT, Look
+from viz.positions import experiments, texts, views
 from viz.positions.controls import TableChoice
-from viz.positions.table import numbers, picture
+from viz.positions.views import build_table_matrix, tabulate_encodings
 from viz.ui import cache
-from viz.ui.addresses.positions import OF_TABLES, VIEWS
-
-from ... import toy
-from ..components.test_packing import unpack
-from ..fakes import attention
+from viz.ui.addresses.positions import POSITIONS_TABLE_VIEWS, POSITIONS_VIEWS
+from viz.web.bundle import FULL_BYTE
+from viz.web.maps import MatrixData, encode_matrix
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "positions.py"
 SENTENCE = "the old dog sees a red house today."
@@ -45,9 +43,14 @@ def app(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> AppTest:
 
 def page(monkeypatch: pytest.MonkeyPatch, *translators: Translator) -> AppTest:
     named = {one.name: one for one in translators}
-    monkeypatch.setattr(cache, "checkpoints", lambda: list(named))
-    monkeypatch.setattr(cache, "live", named.__getitem__)
-    for cached in (cache.translation, cache.position_experiment, cache.position_heads, cache.position_belief):
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(named))
+    monkeypatch.setattr(cache, "load_runnable_model", named.__getitem__)
+    for cached in (
+        cache.compute_translation,
+        cache.compute_position_experiment,
+        cache.compute_positional_heads,
+        cache.compute_position_log_probs,
+    ):
         cached.clear()
     test = AppTest.from_file(str(PAGE), default_timeout=60)
     test.query_params["sentence"] = SENTENCE
@@ -74,7 +77,7 @@ def explanation(view: str, model: Translator) -> str:
     result = model.translate(SENTENCE)
     turns = 10000.0 ** (-np.arange(0, 64, 2) / 64)
     before = np.exp(np.mean([step.log_prob for step in result.steps]))
-    head = next(one for one in positional_heads(model, result).scores if (one.kind, one.layer, one.head) == FIRST)
+    head = next(one for one in score_positional_heads(model, result).scores if (one.kind, one.layer, one.head) == FIRST)
     return {
         "table": f"The table holds {np.sin(12 * turns[2]):.6f}, off by",
         "waves": f"{(2 * np.pi / turns <= 64).sum()} of 32 pairs complete a turn within the 64 positions",
@@ -87,7 +90,7 @@ def explanation(view: str, model: Translator) -> str:
     }[view]
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", POSITIONS_VIEWS)
 def test_every_view_is_drawn_and_explained(app: AppTest, toy_translator: Translator, view: str) -> None:
     opened(app, view)
     assert not app.info
@@ -134,7 +137,7 @@ def test_nonsense_in_the_address_falls_back(app: AppTest, key: str, nonsense: st
     assert "The table holds" in captions(app)
 
 
-@pytest.mark.parametrize("view", OF_TABLES)
+@pytest.mark.parametrize("view", POSITIONS_TABLE_VIEWS)
 @pytest.mark.parametrize(("d_model", "positions"), [("1", "2"), ("2", "2"), ("7", "3")])
 def test_the_smallest_tables_are_drawn(app: AppTest, view: str, d_model: str, positions: str) -> None:
     opened(app, view, table="sinusoidal", d_model=d_model, positions=positions)
@@ -162,7 +165,7 @@ def test_experiments_show_the_translation_before_and_after(app: AppTest) -> None
 def test_every_experiment_runs(app: AppTest, move: str) -> None:
     opened(app, "experiments", move=move)
     assert not app.info
-    said = experiment_texts.EXPERIMENTS.get(
+    said = experiments.EXPERIMENT_TEXTS.get(
         move, "The sentence begins at position 64, past the 64 positions of the model's table."
     )
     assert said in captions(app)
@@ -183,21 +186,21 @@ def test_a_learned_table_past_its_end_gets_a_sentence(monkeypatch: pytest.Monkey
 
 
 def choice(positions: int = 40, d_model: int = 16, **more: object) -> TableChoice:
-    made = formula_table(positions, d_model, **more)  # type: ignore[arg-type]
+    made = make_formula_table(positions, d_model, **more)  # type: ignore[arg-type]
     return TableChoice(made, "by formula", False, "float64", made.real, 5)
 
 
 def test_the_table_is_at_most_one_and_a_half_bytes_a_value() -> None:
-    shown = picture(choice(512, 512), np.arange(512))
-    assert len(packed(shown, (12, 4))) <= 1.1 * shown.values.size
+    shown = build_table_matrix(choice(512, 512), np.arange(512))
+    assert len(encode_matrix(shown, (12, 4))) <= 1.1 * shown.values.size
 
 
 def test_bytes_are_the_values_to_a_step() -> None:
-    shown = picture(choice(), np.arange(16)[::-1])
-    header, body = unpack(packed(shown, (1, 2)))
+    shown = build_table_matrix(choice(), np.arange(16)[::-1])
+    header, body = unpack(encode_matrix(shown, (1, 2)))
     sent = np.frombuffer(body, np.uint8).reshape(40, 16)
-    decoded = header["low"] + (header["high"] - header["low"]) * sent / FULL
-    np.testing.assert_allclose(decoded, sinusoidal_table(40, 16).numpy()[:, ::-1], atol=2 / FULL)
+    decoded = header["low"] + (header["high"] - header["low"]) * sent / FULL_BYTE
+    np.testing.assert_allclose(decoded, make_sinusoidal_table(40, 16).numpy()[:, ::-1], atol=2 / FULL_BYTE)
     assert header["columnNames"] == list(range(16))[::-1]
     assert header["marks"] == [4]
     assert header["chosen"] == [1, 2]
@@ -205,24 +208,24 @@ def test_bytes_are_the_values_to_a_step() -> None:
 
 def test_the_saved_table_is_the_models_own_to_1e_6() -> None:
     model = toy.random_model(positions="sinusoidal_pad_row", d_model=14)
-    own = table_of(model.source_embedding.positional_encoding)
-    frame = numbers(TableChoice(own, "toy", True, "float64", own.real, None))
+    own = extract_table(model.source_embedding.positional_encoding)
+    frame = tabulate_encodings(TableChoice(own, "toy", True, "float64", own.real, None))
     assert frame.index[0] == "PAD"
     assert not frame.iloc[0].any()
-    np.testing.assert_allclose(frame.iloc[1:].to_numpy(), sinusoidal_table(64, 14), atol=1e-6)
+    np.testing.assert_allclose(frame.iloc[1:].to_numpy(), make_sinusoidal_table(64, 14), atol=1e-6)
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_zero_is_the_pages_own_background(palette: type) -> None:
-    stops = diverging(palette)  # type: ignore[arg-type]
+    stops = diverging_colours(palette)  # type: ignore[arg-type]
     assert stops[len(stops) // 2] == palette.background  # type: ignore[attr-defined]
-    assert (stops[0], stops[-1]) == (negative(palette), palette.full)  # type: ignore[arg-type, attr-defined]
-    assert [at for at, _ in colorscale(stops)][:: len(stops) // 2] == [0, 0.5, 1]
+    assert (stops[0], stops[-1]) == (negative_colour(palette), palette.full)  # type: ignore[arg-type, attr-defined]
+    assert [at for at, _ in plotly_colorscale(stops)][:: len(stops) // 2] == [0, 0.5, 1]
 
 
 @pytest.mark.parametrize("pairs", [1, 3, 256])
 def test_the_chosen_pair_is_among_the_circles(pairs: int) -> None:
-    found = rotation.spread(pairs, min(5, pairs - 1))
+    found = views.pick_spread_pairs(pairs, min(5, pairs - 1))
     assert min(5, pairs - 1) in found
     assert len(found) == len(set(found)) == min(8, pairs)
     assert found == sorted(found)
@@ -230,13 +233,13 @@ def test_the_chosen_pair_is_among_the_circles(pairs: int) -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 7, 512])
 def test_the_first_waves_are_dimensions_that_exist(width: int) -> None:
-    assert all(0 <= dimension < width for dimension in waves.spread(width))
+    assert all(0 <= dimension < width for dimension in views.pick_spread_dimensions(width))
 
 
 def test_the_three_panels_share_their_rows_and_the_third_is_the_difference() -> None:
     tokens = ("<s>", " a", " <b>x")
     old, new = attention("decoder", tokens, tokens, seed=1), attention("decoder", tokens, tokens, seed=2)
-    figure = effects.compared([("before", old), ("after", new)], 1, 2, Look(), "fed", difference=True)
+    figure = positions.plot_compared_heads([("before", old), ("after", new)], 1, 2, Look(), "fed", difference=True)
     cells = [
         trace
         for trace in figure.data
@@ -252,9 +255,9 @@ def test_the_three_panels_share_their_rows_and_the_third_is_the_difference() -> 
 def test_lengths_are_of_the_vectors() -> None:
     tokens, encoding = np.array([[3.0, 4.0]]), np.array([[0.0, 2.0]])
     parts = EmbeddingParts((" a",), tokens, encoding, tokens + encoding, 2.0)
-    figure = effects.lengths(parts, 0, LIGHT)
+    figure = positions.plot_embedding_lengths(parts, 0, LIGHT)
     assert [float(trace.y[0]) for trace in figure.data] == [5.0, 2.0, 2.5]
-    assert "from 2.50 (the mark) to 5.00" in texts.sentence(parts)
+    assert "from 2.50 (the mark) to 5.00" in texts.embedding_lengths_text(parts)
     assert parts.share[0] == pytest.approx(2 / 7)
 
 
@@ -262,7 +265,7 @@ def test_lengths_are_of_the_vectors() -> None:
 def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen: int) -> None:
     vectors = np.ones((count, 2))
     parts = EmbeddingParts(tuple(map(str, range(count))), vectors, vectors, 2 * vectors, 1.0)
-    axis = effects.lengths(parts, chosen, LIGHT).layout.xaxis
+    axis = positions.plot_embedding_lengths(parts, chosen, LIGHT).layout.xaxis
     apart = np.diff(axis.tickvals)
     assert chosen in axis.tickvals
     assert apart.min() >= -(-count // 40)
@@ -271,26 +274,26 @@ def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen
 
 
 def test_uniqueness_is_said_either_way() -> None:
-    found = cache.uniqueness(sinusoidal_table(20, 8).numpy())
+    found = cache.compute_position_uniqueness(make_sinusoidal_table(20, 8).numpy())
     one, other = sorted(found.pair)
-    assert texts.uniqueness(found, 20, 1).startswith(
+    assert texts.uniqueness_text(found, 20, 1).startswith(
         f"Unique: of all 20 positions of the table, the two most alike are {one + 1} and {other + 1}, "
     )
-    twice = cache.uniqueness(torch.zeros(3, 4).numpy())
-    assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.uniqueness(twice, 3, 0))
-    assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.uniqueness(twice, 3, 1))
+    twice = cache.compute_position_uniqueness(torch.zeros(3, 4).numpy())
+    assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.uniqueness_text(twice, 3, 0))
+    assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.uniqueness_text(twice, 3, 1))
 
 
 def test_a_translation_is_only_text() -> None:
-    made = experiment_texts.before_and_after("<b>old</b>", [("<script>", "new"), (" &", "same"), (" gone", "gone")])
+    made = experiments.build_comparison_html("<b>old</b>", [("<script>", "new"), (" &", "same"), (" gone", "gone")])
     assert '<span class="new">&lt;script&gt;</span> &amp;' in made
     assert "&lt;b&gt;old" in made
     assert "gone" not in made
 
 
 def test_the_matrix_asks_nothing_of_its_values() -> None:
-    shown = Matrix(np.zeros((1, 1)), "t", ["<b>"], ["x"], "r", "c", -1, 1, ("#000000", "#ffffff"))
-    header, body = unpack(packed(shown))
+    shown = MatrixData(np.zeros((1, 1)), "t", ["<b>"], ["x"], "r", "c", -1, 1, ("#000000", "#ffffff"))
+    header, body = unpack(encode_matrix(shown))
     assert header["rowNames"] == ["<b>"]
     assert header["chosen"] is None
     assert list(body) == [127]

@@ -7,35 +7,43 @@ import re
 import numpy as np
 import pytest
 
-from model.language.catalogue import PSEUDO
-from model.language.current import speaking
-from model.language.say import number
-from model.positions.experiments import MOVES, PositionExperiment, Sides
-from model.positions.forms import FORMS, form_values
-from model.positions.geometry import by_distance, shift_error, similarity, uniqueness
-from model.positions.table import PositionTable, cell, formula_table
-from viz.positions import equation, experiment_texts, texts
+from model.language import PSEUDO_LANGUAGE, format_number, use_language
+from model.positions.analysis import (
+    compute_distance_profile,
+    measure_shift_error,
+    measure_uniqueness,
+    position_similarity,
+)
+from model.positions.experiments import POSITION_MOVES, ExperimentSides, PositionExperiment
+from model.positions.table import (
+    TABLE_FORMS,
+    PositionTable,
+    compute_form_values,
+    compute_table_cell,
+    make_formula_table,
+)
+from viz.positions import experiments, more_views, texts
 from viz.positions.controls import TableChoice
 
-SIDES: tuple[Sides, ...] = ("source", "target", "both")
+SIDES: tuple[ExperimentSides, ...] = ("source", "target", "both")
 WORD = re.compile(r"[A-Za-z]{4,}")
 SHAPES = [(64, 512), (512, 64), (64, 7), (64, 2), (40, 1)]
 
 
 def choice(form: str, positions: int, width: int) -> TableChoice:
-    made = formula_table(positions, width, values=form_values(form, positions, width))
+    made = make_formula_table(positions, width, values=compute_form_values(form, positions, width))
     return TableChoice(made, "by formula", False, form, made.real, None)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", TABLE_FORMS)
 @pytest.mark.parametrize(("positions", "width"), SHAPES)
 @pytest.mark.parametrize("cosine", [True, False])
 def test_distance_alone_is_said_where_every_diagonal_is_constant(
     form: str, positions: int, width: int, cosine: bool
 ) -> None:
     made = choice(form, positions, width)
-    values = similarity(made.table.real, cosine=cosine)
-    said = texts.similarity(made, cosine, (3, 9), float(values[3, 9]), by_distance(values))
+    values = position_similarity(made.table.real, cosine=cosine)
+    said = texts.similarity_text(made, cosine, (3, 9), float(values[3, 9]), compute_distance_profile(values))
     spread = max(np.ptp(np.diagonal(values, distance)) for distance in range(positions))
     if "the distance alone decides it" in said:
         assert spread < 1e-4 * max(1.0, np.abs(values).max())
@@ -49,19 +57,19 @@ def test_distance_alone_is_said_where_every_diagonal_is_constant(
 
 def test_a_width_of_one_is_not_decided_by_distance() -> None:
     made = choice("float64", 40, 1)
-    values = similarity(made.table.real, cosine=True)
-    said = texts.similarity(made, True, (0, 1), float(values[0, 1]), by_distance(values))
+    values = position_similarity(made.table.real, cosine=True)
+    said = texts.similarity_text(made, True, (0, 1), float(values[0, 1]), compute_distance_profile(values))
     assert "the width is odd, so the last sine has no cosine beside it" in said
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", TABLE_FORMS)
 @pytest.mark.parametrize(("positions", "width"), [shape for shape in SHAPES if shape[1] > 1])
 def test_one_matrix_is_said_to_shift_where_it_does(form: str, positions: int, width: int) -> None:
     made = choice(form, positions, width)
-    error = shift_error(made.table.real, 8, inclusive=FORMS[form].inclusive).max()
-    said = texts.rotation(made, 8, float(error))
+    error = measure_shift_error(made.table.real, 8, inclusive=TABLE_FORMS[form].inclusive).max()
+    said = texts.rotation_text(made, 8, float(error))
     assert ("wherever it stands" in said) == (error <= 1e-4)
-    assert number(error, ".1e") in said
+    assert format_number(error, ".1e") in said
     if form in ("float64", "per_cell", "inclusive"):
         assert "wherever it stands" in said
 
@@ -71,26 +79,28 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
     made = choice("inclusive", 64, 16)
     assert made.wavelengths[-1] == pytest.approx(2 * np.pi * 10000)
     assert choice("float64", 64, 16).wavelengths[-1] == pytest.approx(2 * np.pi * 10000 ** (14 / 16))
-    assert "10,000 · 2π" in texts.waves(made, made.wavelengths)
+    assert "10,000 · 2π" in texts.waves_text(made, made.wavelengths)
     for dimension in range(16):
-        one = cell(5, dimension, 16, inclusive=True)
+        one = compute_table_cell(5, dimension, 16, inclusive=True)
         assert made.table.values[5, dimension] == pytest.approx(one.value, abs=1e-6)
-    assert "^{\\,1/7}" in equation.latex(cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True)
-    assert "^{\\,2/16}" in equation.latex(cell(5, 2, 16), 16, 10000.0)
+    assert "^{\\,1/7}" in more_views.format_value_latex(
+        compute_table_cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True
+    )
+    assert "^{\\,2/16}" in more_views.format_value_latex(compute_table_cell(5, 2, 16), 16, 10000.0)
 
 
 def test_a_learned_table_is_not_called_a_rotation() -> None:
     rows = np.random.default_rng(0).normal(size=(20, 8))
     made = TableChoice(PositionTable(rows, "learned"), "small", True, "float64", rows, None)
-    assert "a learned table knows more than distance" in texts.similarity(
-        made, True, (0, 1), 0.0, by_distance(similarity(rows, cosine=True))
+    assert "a learned table knows more than distance" in texts.similarity_text(
+        made, True, (0, 1), 0.0, compute_distance_profile(position_similarity(rows, cosine=True))
     )
-    assert texts.rotation(made, 3, 1.7).startswith("A learned table does not turn")
+    assert texts.rotation_text(made, 3, 1.7).startswith("A learned table does not turn")
 
 
 def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
     """The decoder's causal mask keeps the order: test_experiments shows both on a running model."""
-    of = {sides: experiment_texts.experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
+    of = {sides: experiments.describe_experiment(PositionExperiment("remove", sides=sides), 9, 512) for sides in SIDES}
     assert "bag of words" in of["source"]
     assert "bag of words" not in of["target"]
     assert "causal mask" in of["target"]
@@ -109,27 +119,27 @@ def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
     ],
 )
 def test_where_a_sentence_begins(begin: int, said: str) -> None:
-    assert experiment_texts.experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
+    assert experiments.describe_experiment(PositionExperiment("beyond", amount=begin), 9, 512) == said
 
 
 @pytest.mark.parametrize(("form", "width"), [("float64", 64), ("half", 7), ("inclusive", 1)])
 def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width: int) -> None:
     made = choice(form, 64, width)
-    values = similarity(made.table.real)
-    with speaking(PSEUDO):
+    values = position_similarity(made.table.real)
+    with use_language(PSEUDO_LANGUAGE):
         said = [
-            texts.table(made),
-            texts.waves(made, made.wavelengths),
-            texts.similarity(made, False, (3, 9), float(values[3, 9]), by_distance(values)),
-            texts.uniqueness(uniqueness(made.whole), 64, 0),
-            texts.rotation(made, 8, 1.0),
-            texts.stored_value(cell(12, 0, width), 0.5, 1),
-            *(experiment_texts.experiment(PositionExperiment(move, 60.0), 9, 64) for move in MOVES),
+            texts.table_text(made),
+            texts.waves_text(made, made.wavelengths),
+            texts.similarity_text(made, False, (3, 9), float(values[3, 9]), compute_distance_profile(values)),
+            texts.uniqueness_text(measure_uniqueness(made.whole), 64, 0),
+            texts.rotation_text(made, 8, 1.0),
+            texts.stored_value_text(compute_table_cell(12, 0, width), 0.5, 1),
+            *(experiments.describe_experiment(PositionExperiment(move, 60.0), 9, 64) for move in POSITION_MOVES),
         ]
     assert [WORD.findall(one) for one in said] == [[]] * len(said)
 
 
 def test_numbers_in_latex_have_the_signs_of_the_language() -> None:
-    with speaking("de"):
-        assert "10{,}3916" in equation.latex(cell(12, 4, 256), 256, 10000.0)
-    assert "10.3916" in equation.latex(cell(12, 4, 256), 256, 10000.0)
+    with use_language("de"):
+        assert "10{,}3916" in more_views.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)
+    assert "10.3916" in more_views.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from viz.serving import memory
+from viz.serving import server
 
 SCRIPT = """
 import sys
 import numpy as np
-from viz.serving.memory import give_back, keep_little
+from viz.serving.server import give_back, keep_little
 
 def resident():
     lines = open("/proc/self/status").read().splitlines()
@@ -42,7 +42,7 @@ def megabytes(size: int, *words: str) -> tuple[int, int]:
     return int(taken), int(left)
 
 
-pytestmark = pytest.mark.skipif(memory._library() is None, reason="the C library is not glibc")
+pytestmark = pytest.mark.skipif(server._load_glibc() is None, reason="the C library is not glibc")
 
 
 def test_large_arrays_go_back_at_once() -> None:

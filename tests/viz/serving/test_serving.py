@@ -25,23 +25,19 @@ from streamlit.testing.v1 import AppTest
 from uvicorn import Config
 
 import viz
-from viz.serving.application import serve
-from viz.serving.command_line import split, with_hosts
 from viz.serving.first_script import FirstScript
-from viz.serving.headers import SafeHeaders
-from viz.serving.messages import MessageGuard
-from viz.serving.settings import MEGABYTE, Settings
-from viz.serving.uploads import UploadLimits
-from viz.streamlit_internals import is_own_host, message_kind
+from viz.serving.middleware import MEGABYTE, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
+from viz.serving.server import allow_other_hosts, serve_app, split_arguments
+from viz.streamlit_internals import is_own_host, read_message_kind
 
 R = TypeVar("R")
-SMALL = Settings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)
+SMALL = ServerSettings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)
 
 
 class Files:
     """An app that keeps what is uploaded, as Streamlit does: by session, all in memory."""
 
-    def __init__(self, settings: Settings = SMALL) -> None:
+    def __init__(self, settings: ServerSettings = SMALL) -> None:
         self.stored: dict[str, int] = {}
         routes = [Route("/_stcore/upload_file/{session}/{file}", self.put, methods=["PUT"])]
         limits = Middleware(UploadLimits, settings=settings, stored=lambda: self.stored)
@@ -130,7 +126,7 @@ def test_files_that_come_at_once_count_together() -> None:
 
 
 def test_a_public_server_takes_no_files() -> None:
-    status, said = Files(Settings(read_only=True)).upload("a", 0.1)
+    status, said = Files(ServerSettings(read_only=True)).upload("a", 0.1)
     assert status == 403
     assert "takes no files" in said
 
@@ -139,20 +135,20 @@ def ok(request: Request) -> Response:
     return PlainTextResponse("ok", headers={"X-Frame-Options": "ALLOWALL"})
 
 
-def headers_of(settings: Settings, path: str = "/") -> tuple[int, Any]:
+def headers_of(settings: ServerSettings, path: str = "/") -> tuple[int, Any]:
     app = Starlette(routes=[Route("/", ok), Route("/_stcore/metrics", ok)])
     found = TestClient(SafeHeaders(app, settings, lambda host: host == "testserver")).get(path)
     return found.status_code, found.headers
 
 
 def test_every_reply_says_what_a_browser_may_do_with_it() -> None:
-    status, headers = headers_of(Settings())
+    status, headers = headers_of(ServerSettings())
     assert status == 200
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["X-Frame-Options"] == "SAMEORIGIN"
     assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
     assert "object-src 'none'" in headers["Content-Security-Policy"]
-    _, headers = headers_of(Settings(embedded_in="'self' https://school.example"))
+    _, headers = headers_of(ServerSettings(embedded_in="'self' https://school.example"))
     assert "frame-ancestors 'self' https://school.example" in headers["Content-Security-Policy"]
     assert headers["X-Frame-Options"] == "ALLOWALL"  # not ours
 
@@ -175,12 +171,14 @@ def test_the_rule_of_the_history_comes_before_the_scripts_of_every_page() -> Non
 
 
 def test_figures_of_the_server_are_closed_unless_asked_for() -> None:
-    assert headers_of(Settings(), "/_stcore/metrics")[0] == 404
-    assert headers_of(Settings(metrics=True), "/_stcore/metrics")[0] == 200
+    assert headers_of(ServerSettings(), "/_stcore/metrics")[0] == 404
+    assert headers_of(ServerSettings(metrics=True), "/_stcore/metrics")[0] == 200
 
 
 def test_a_page_is_not_served_under_a_name_of_another_site() -> None:
-    guarded = TestClient(SafeHeaders(Starlette(routes=[Route("/", ok)]), Settings(), lambda host: host == "testserver"))
+    guarded = TestClient(
+        SafeHeaders(Starlette(routes=[Route("/", ok)]), ServerSettings(), lambda host: host == "testserver")
+    )
     assert guarded.get("/").status_code == 200
     for host in ("evil.example", "testserver.evil.example", ""):
         refused = guarded.get("/", headers={"Host": host})
@@ -198,7 +196,7 @@ def test_own_names_are_those_that_the_connection_is_given(monkeypatch: pytest.Mo
 
 def test_a_frame_of_text_ends_its_connection_quietly() -> None:
     guarded = TestClient(
-        Starlette(routes=[WebSocketRoute("/", echo)], middleware=[Middleware(MessageGuard, kind=message_kind)])
+        Starlette(routes=[WebSocketRoute("/", echo)], middleware=[Middleware(MessageGuard, kind=read_message_kind)])
     )
     with guarded.websocket_connect("/") as socket:
         socket.send_text("hello")
@@ -219,7 +217,7 @@ async def echo(socket: WebSocket) -> None:
 
 
 def test_messages_that_change_the_server_for_everybody_are_left_out() -> None:
-    guard = Middleware(MessageGuard, kind=message_kind)
+    guard = Middleware(MessageGuard, kind=read_message_kind)
     guarded = TestClient(Starlette(routes=[WebSocketRoute("/", echo)], middleware=[guard]))
     kept = message(stop_script=True)
     with guarded.websocket_connect("/") as socket:
@@ -234,8 +232,8 @@ def test_messages_that_change_the_server_for_everybody_are_left_out() -> None:
 
 
 def test_the_settings_are_those_of_the_environment() -> None:
-    assert Settings.of({}) == Settings()
-    found = Settings.of(
+    assert ServerSettings.of({}) == ServerSettings()
+    found = ServerSettings.of(
         {
             "ATTENSCOPE_READ_ONLY": "1",
             "ATTENSCOPE_METRICS": "true",
@@ -244,7 +242,7 @@ def test_the_settings_are_those_of_the_environment() -> None:
             "ATTENSCOPE_SERVER_UPLOADS": "20",
         }
     )
-    assert found == Settings(True, True, "'self' https://a.example", 10 * MEGABYTE, 20 * MEGABYTE)
+    assert found == ServerSettings(True, True, "'self' https://a.example", 10 * MEGABYTE, 20 * MEGABYTE)
 
 
 @pytest.mark.parametrize(
@@ -258,38 +256,38 @@ def test_the_settings_are_those_of_the_environment() -> None:
 )
 def test_a_setting_that_means_nothing_is_named(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        Settings.of(wrong)
+        ServerSettings.of(wrong)
 
 
 def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() -> None:
     own = ["--server.port", "8600", "--server.headless=true", "--browser.serverAddress", "a.example"]
     options = {"server.port": 8600, "server.headless": True, "browser.serverAddress": "a.example"}
-    assert split([*own, "--", "--model", "hf:folder"]) == (options, ["--model", "hf:folder"])
-    assert split(["--model", "hf:folder"]) == ({}, ["--model", "hf:folder"])
-    assert split([]) == ({}, [])
-    assert split(["--", "--model=package.module:factory"]) == ({}, ["--model=package.module:factory"])
+    assert split_arguments([*own, "--", "--model", "hf:folder"]) == (options, ["--model", "hf:folder"])
+    assert split_arguments(["--model", "hf:folder"]) == ({}, ["--model", "hf:folder"])
+    assert split_arguments([]) == ({}, [])
+    assert split_arguments(["--", "--model=package.module:factory"]) == ({}, ["--model=package.module:factory"])
     for late in (["--models", "folder", "--server.port", "8600"], ["--", "--open", "a.b", "--server.port=8600"]):
         with pytest.raises(ValueError, match=r"^--server\.port(=8600)? must stand first, as in: python -m viz"):
-            split(late)
+            split_arguments(late)
     with pytest.raises(ValueError, match=r"--server\.port needs a value"):
-        split(["--server.port", "--", "x"])
+        split_arguments(["--server.port", "--", "x"])
 
 
 def test_other_machines_are_let_in_by_any_name_only_where_they_are_let_in() -> None:
     everywhere = {"server.address": "0.0.0.0"}
     for options in ({}, {"server.address": "127.0.0.1"}):
-        assert with_hosts(options, {}) == options
-    assert with_hosts(everywhere, {})["server.allowedHosts"] == ["*"]
-    assert with_hosts({}, {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"})["server.allowedHosts"] == ["*"]
-    assert with_hosts(everywhere, {"STREAMLIT_SERVER_ALLOWED_HOSTS": "a.example"}) == everywhere
+        assert allow_other_hosts(options, {}) == options
+    assert allow_other_hosts(everywhere, {})["server.allowedHosts"] == ["*"]
+    assert allow_other_hosts({}, {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"})["server.allowedHosts"] == ["*"]
+    assert allow_other_hosts(everywhere, {"STREAMLIT_SERVER_ALLOWED_HOSTS": "a.example"}) == everywhere
     given = {"server.address": "0.0.0.0", "server.allowedHosts": "a.example"}
-    assert with_hosts(given, {}) == given
+    assert allow_other_hosts(given, {}) == given
 
 
 def test_a_public_server_shows_the_released_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTENSCOPE_READ_ONLY", "1")
     with pytest.raises(ValueError, match="leave --model out"):
-        serve(["--server.port", "1", "--", "--model=hf:folder"])
+        serve_app(["--server.port", "1", "--", "--model=hf:folder"])
 
 
 @pytest.mark.parametrize(

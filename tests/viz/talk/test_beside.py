@@ -18,11 +18,11 @@ import pytest
 
 from model.trace import AttentionMap, AttentionTrace
 from model.untrusted_trace import OpenedTrace
-from viz.talk import beside
-from viz.talk.checks import check
+from viz.talk import attachments
+from viz.talk.checks import check_talk
+from viz.talk.file import format_talk, parse_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import read, write
-from viz.traces.kept import Kept
+from viz.traces.upload_store import UploadStore
 
 OWN = Scene("Mine", "explore", {"kind": "encoder"}, trace="mine.safetensors")
 MASK = Scene("My mask", "masks", arrays="mask.npy")
@@ -41,50 +41,52 @@ def saved(tmp_path: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def files(saved: dict[str, bytes]) -> dict[str, beside.File]:
-    return {name: beside.read_one(name, data) for name, data in saved.items()}
+def files(saved: dict[str, bytes]) -> dict[str, attachments.AttachedFile]:
+    return {name: attachments.read_attachment(name, data) for name, data in saved.items()}
 
 
-def test_a_talk_and_its_files_are_packed_and_unpacked(files: dict[str, beside.File], saved: dict[str, bytes]) -> None:
-    found, problems = beside.unpacked([("talk.zip", beside.packed(TALK, files))])
+def test_a_talk_and_its_files_are_packed_and_unpacked(
+    files: dict[str, attachments.AttachedFile], saved: dict[str, bytes]
+) -> None:
+    found, problems = attachments.unpack_files([("talk.zip", attachments.pack_talk(TALK, files))])
     assert not problems
     assert set(found) == {"talk.toml", *saved}
-    talk, mistakes = read(found["talk.toml"].decode())
+    talk, mistakes = parse_talk(found["talk.toml"].decode())
     assert not mistakes
     assert talk == TALK
     assert found["mask.npy"] == saved["mask.npy"]
-    again = beside.read_one("mine.safetensors", found["mine.safetensors"])
+    again = attachments.read_attachment("mine.safetensors", found["mine.safetensors"])
     assert isinstance(again, OpenedTrace)
     assert again.trace.source == "Ich lese viel"
 
 
-def test_a_scene_without_its_file_is_left_out_with_its_line(files: dict[str, beside.File]) -> None:
-    talk, _ = read(write(TALK))
-    checked = check(talk, {}, {"mask.npy": files["mask.npy"]})
+def test_a_scene_without_its_file_is_left_out_with_its_line(files: dict[str, attachments.AttachedFile]) -> None:
+    talk, _ = parse_talk(format_talk(TALK))
+    checked = check_talk(talk, {}, {"mask.npy": files["mask.npy"]})
     assert [scene.title for scene in checked.shown] == ["My mask"]
     (mistake,) = checked.mistakes
     assert "no file 'mine.safetensors' beside the talk" in mistake.text
-    assert write(talk).splitlines()[mistake.line - 1] == 'trace = "mine.safetensors"'
-    (wrong,) = check(Talk("", (Scene("", "why", trace="mine.safetensors"),)), {}, files).mistakes
+    assert format_talk(talk).splitlines()[mistake.line - 1] == 'trace = "mine.safetensors"'
+    (wrong,) = check_talk(Talk("", (Scene("", "why", trace="mine.safetensors"),)), {}, files).mistakes
     assert "The page why shows no trace of a file" in wrong.text
 
 
 @pytest.mark.parametrize("name", ["../mine.safetensors", "a/b.npy", "", ".npy", "x\ny.npy", "no-ending"])
 def test_a_name_that_is_none_is_refused(name: str, saved: dict[str, bytes]) -> None:
     with pytest.raises(ValueError, match="plain name"):
-        beside.read_one(name, saved["mask.npy"])
+        attachments.read_attachment(name, saved["mask.npy"])
 
 
 def test_what_is_no_trace_no_array_or_no_zip_is_named(saved: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("mine.safetensors", "mask.npy"):
         with pytest.raises(ValueError, match=name):
-            beside.read_one(name, b"nonsense")
-    assert "broken.zip cannot be opened" in beside.unpacked([("broken.zip", b"PK nonsense")])[1][0]
+            attachments.read_attachment(name, b"nonsense")
+    assert "broken.zip cannot be opened" in attachments.unpack_files([("broken.zip", b"PK nonsense")])[1][0]
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("large.npy", bytes(3 * 2**20))
-    monkeypatch.setattr(beside, "MEGABYTES", 2)
-    found, (problem,) = beside.unpacked([("large.zip", whole.getvalue())])
+    monkeypatch.setattr(attachments, "MAX_FILE_MEGABYTES", 2)
+    found, (problem,) = attachments.unpack_files([("large.zip", whole.getvalue())])
     assert not found
     assert "unpacks to more than 2 MB" in problem
 
@@ -93,28 +95,32 @@ def test_a_file_that_the_server_has_lost_comes_back_under_its_key(
     saved: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor: dict[str, object] = {}
-    monkeypatch.setattr(beside.st, "session_state", visitor)
-    monkeypatch.setattr(beside, "kept", cache(lambda: Kept(2**20, 2**20)))
+    monkeypatch.setattr(attachments.st, "session_state", visitor)
+    monkeypatch.setattr(attachments, "get_upload_store", cache(lambda: UploadStore(2**20, 2**20)))
     data = saved["mask.npy"]
-    assert beside.keep_arrays("my mask, 2.npy", data) == beside.keep_arrays("my mask, 2.npy", data) == "my-mask-2.npy"
-    assert beside.keep_arrays("my mask, 2.npy", _array(4)) == "my-mask-2-2.npy"
+    assert (
+        attachments.attach_arrays("my mask, 2.npy", data)
+        == attachments.attach_arrays("my mask, 2.npy", data)
+        == "my-mask-2.npy"
+    )
+    assert attachments.attach_arrays("my mask, 2.npy", _array(4)) == "my-mask-2-2.npy"
     with pytest.raises(ValueError, match="no saved trace"):
-        beside.keep_arrays("mine.safetensors", saved["mine.safetensors"])
-    keys = beside.known()
-    assert beside.keys() == keys
-    assert beside.saved("my-mask-2.npy") == data
+        attachments.attach_arrays("mine.safetensors", saved["mine.safetensors"])
+    keys = attachments.get_known_keys()
+    assert attachments.get_stored_keys() == keys
+    assert attachments.encode_for_browser("my-mask-2.npy") == data
 
-    monkeypatch.setattr(beside, "kept", cache(lambda: Kept(2**20, 2**20)))  # started again
+    monkeypatch.setattr(attachments, "get_upload_store", cache(lambda: UploadStore(2**20, 2**20)))  # started again
     visitor.clear()
-    beside.take_back(keys)
-    assert (beside.known(), beside.keys()) == (keys, {})
-    beside.restore("my-mask-2.npy", b"nonsense")
-    beside.restore("another.npy", data)
-    assert not beside.keys()
-    beside.restore("my-mask-2.npy", data)
-    assert beside.keys() == {"my-mask-2.npy": keys["my-mask-2.npy"]}
-    beside.restore("my-mask-2.npy", _array(4))  # Of a file that is there the server's own stays.
-    assert beside.saved("my-mask-2.npy") == data
+    attachments.restore_keys(keys)
+    assert (attachments.get_known_keys(), attachments.get_stored_keys()) == (keys, {})
+    attachments.restore_file("my-mask-2.npy", b"nonsense")
+    attachments.restore_file("another.npy", data)
+    assert not attachments.get_stored_keys()
+    attachments.restore_file("my-mask-2.npy", data)
+    assert attachments.get_stored_keys() == {"my-mask-2.npy": keys["my-mask-2.npy"]}
+    attachments.restore_file("my-mask-2.npy", _array(4))  # Of a file that is there the server's own stays.
+    assert attachments.encode_for_browser("my-mask-2.npy") == data
 
 
 def _array(size: int) -> bytes:
@@ -125,7 +131,7 @@ def _array(size: int) -> bytes:
 
 @pytest.mark.slow
 def test_one_file_holds_what_the_files_show(saved: dict[str, bytes], tmp_path: Path) -> None:
-    (tmp_path / "talk.toml").write_text(write(TALK), encoding="utf-8")
+    (tmp_path / "talk.toml").write_text(format_talk(TALK), encoding="utf-8")
     out = tmp_path / "talk.html"
     command = [sys.executable, "-m", "viz.export", str(tmp_path / "talk.toml"), str(out)]
     made = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)

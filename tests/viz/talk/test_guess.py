@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from model.network.config import TransformerConfig
-from viz.talk import guess
-from viz.talk.checks import check
+from viz.talk import scenes
+from viz.talk.checks import check_talk
+from viz.talk.file import format_talk, parse_talk
 from viz.talk.scenes import Scene, Talk
-from viz.talk.talk_file import read, write
 
 SENTENCE = {"sentence": "He didn't read the well-known book."}
 SMALL = TransformerConfig(heads=2, encoder_layers=3, decoder_layers=1)
@@ -17,12 +17,16 @@ GALLERY = {"part": "gallery"}
 
 def test_the_parts_of_a_picture_are_its_words_heads_or_sides() -> None:
     words = ("He", "didn't", "read", "the", "well-known", "book")
-    assert guess.parts(Scene("", "decode", SENTENCE), SMALL) == words
-    assert guess.parts(Scene("", "explore", SENTENCE), SMALL) == (*words, "1.1", "1.2")
+    assert scenes.list_guess_parts(Scene("", "decode", SENTENCE), SMALL) == words
+    assert scenes.list_guess_parts(Scene("", "explore", SENTENCE), SMALL) == (*words, "1.1", "1.2")
     encoder = Scene("", "explore", {"kind": "encoder"})
-    assert guess.parts(encoder, SMALL) == ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2")
-    assert guess.parts(Scene("", "masks", GALLERY), SMALL) == ("left", "right")
-    assert guess.parts(Scene("", "masks"), SMALL) == guess.parts(Scene("", "heads", SENTENCE), SMALL) == ()
+    assert scenes.list_guess_parts(encoder, SMALL) == ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2")
+    assert scenes.list_guess_parts(Scene("", "masks", GALLERY), SMALL) == ("left", "right")
+    assert (
+        scenes.list_guess_parts(Scene("", "masks"), SMALL)
+        == scenes.list_guess_parts(Scene("", "heads", SENTENCE), SMALL)
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,21 +45,21 @@ def test_the_parts_of_a_picture_are_its_words_heads_or_sides() -> None:
     ],
 )
 def test_a_choice_that_the_picture_has_not_is_named(page: str, view: dict[str, str], choice: str, says: str) -> None:
-    found = guess.problem(choice, Scene("", page, view), SMALL)
+    found = scenes.find_choice_problem(choice, Scene("", page, view), SMALL)
     assert says in found
     assert bool(found) == bool(says)
 
 
 def test_of_a_model_whose_heads_are_not_known_any_may_be() -> None:
-    assert not guess.problem("4.12", Scene("", "explore", SENTENCE), None)
-    assert guess.problem("4.0", Scene("", "explore", SENTENCE), None)
+    assert not scenes.find_choice_problem("4.12", Scene("", "explore", SENTENCE), None)
+    assert scenes.find_choice_problem("4.0", Scene("", "explore", SENTENCE), None)
 
 
 def checked(guesses: str) -> tuple[tuple[str, ...], list[int]]:
     """What a scene asks, and the lines of what is wrong with it."""
     source = f'[[scene]]\npage = "decode"\nguess = {guesses}\n[scene.view]\nsentence = "She lost her key."\n'
-    talk, mistakes = read(source)
-    found = check(talk, {"small": SMALL})
+    talk, mistakes = parse_talk(source)
+    found = check_talk(talk, {"small": SMALL})
     return found.shown[0].guess, [one.line for one in (*mistakes, *found.mistakes)]
 
 
@@ -66,5 +70,5 @@ def test_what_is_asked_is_checked_and_written_again() -> None:
     for wrong in ('["She"]', '["She", "She"]', '"She"', "3", '["She", ""]', str([f"{one}" for one in range(10)])):
         assert checked(wrong) == ((), [3]), wrong
     talk = Talk("T", (Scene("S", "explore", SENTENCE, guess=("1.1", "book")),))
-    assert read(write(talk)) == (talk, ())
+    assert parse_talk(format_talk(talk)) == (talk, ())
     assert talk.scenes[0].presenter_data()["guess"] == ("1.1", "book")

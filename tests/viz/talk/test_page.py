@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.language.catalogue import LANGUAGES
-from model.language.current import speaking
+from model.language import LANGUAGES, use_language
 from model.network.config import TransformerConfig
-from viz.talk import adding, session
-from viz.talk.checks import check
-from viz.talk.scenes import PARTS, PARTS_OF, Scene, Talk
-from viz.talk.session import shipped_talk
-from viz.talk.talk_file import read, write
+from viz.talk import editor, file, session
+from viz.talk.checks import check_talk
+from viz.talk.file import format_talk, parse_talk
+from viz.talk.scenes import PARTS_BY_PAGE, SCENE_PARTS, Scene, Talk
+from viz.talk.session import load_shipped_talk
 from viz.ui import cache
 from viz.ui.addresses.pages import PAGES
 
@@ -28,7 +27,7 @@ MODELS = {
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    monkeypatch.setattr(cache, "configurations", lambda: MODELS)
+    monkeypatch.setattr(cache, "load_model_configs", lambda: MODELS)
     return AppTest.from_file(str(PAGE), default_timeout=60)
 
 
@@ -38,14 +37,14 @@ def titles(page: AppTest) -> list[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_talk_that_ships_asks_for_nothing_that_is_missing(language: str) -> None:
-    with speaking(language):
-        talk, mistakes = shipped_talk()
-    checked = check(talk, MODELS)
+    with use_language(language):
+        talk, mistakes = load_shipped_talk()
+    checked = check_talk(talk, MODELS)
     assert not mistakes
     assert not checked.mistakes
     assert checked.shown == talk.scenes
     assert all(scene.notes for scene in talk.scenes)
-    assert read(write(talk)) == (talk, ())  # saved, it is whole in one file
+    assert parse_talk(format_talk(talk)) == (talk, ())  # saved, it is whole in one file
 
 
 def test_scenes_are_edited_moved_copied_and_deleted(page: AppTest) -> None:
@@ -82,16 +81,18 @@ def test_the_fields_follow_the_language_until_the_talk_is_the_visitors_own(
 
 
 def test_only_parts_that_the_page_has_can_be_hidden_or_left_out(page: AppTest) -> None:
-    assert {part for parts in PARTS_OF.values() for part in parts} == set(PARTS)
-    assert set(PARTS_OF) == set(PAGES)
+    assert {part for parts in PARTS_BY_PAGE.values() for part in parts} == set(SCENE_PARTS)
+    assert set(PARTS_BY_PAGE) == set(PAGES)
     talk = Talk("Mine", (Scene("One", "explore", hide=("tree",)), Scene("Two", "decode")))
     page.session_state["talk"] = talk, ()
     page.run()
     hide, omit = (page.multiselect(key=f"scene-{name}-0-0") for name in ("hide", "omit"))
     assert (hide.value, "tree" in hide.options, "tree" in omit.options) == (["tree"], True, False)
-    assert omit.options == list(PARTS_OF["explore"])
+    assert omit.options == list(PARTS_BY_PAGE["explore"])
     page.radio(key="scene-choice").set_value(1).run()
-    assert page.multiselect(key="scene-hide-0-1").options == [part for part in PARTS if part in PARTS_OF["decode"]]
+    assert page.multiselect(key="scene-hide-0-1").options == [
+        part for part in SCENE_PARTS if part in PARTS_BY_PAGE["decode"]
+    ]
 
 
 def test_a_scene_is_made_live_where_it_can_be(page: AppTest) -> None:
@@ -125,15 +126,15 @@ def test_a_view_that_cannot_be_read_is_said_and_the_old_one_stays(page: AppTest)
     ],
 )
 def test_what_is_missing_is_named_and_only_its_scene_left_out(scene: str, line: int, says: str) -> None:
-    talk, _ = read(f'[[scene]]\n{scene}\n[[scene]]\npage = "decode"\n')
-    checked = check(talk, MODELS)
+    talk, _ = parse_talk(f'[[scene]]\n{scene}\n[[scene]]\npage = "decode"\n')
+    checked = check_talk(talk, MODELS)
     assert [(one.line, says in one.text) for one in checked.mistakes] == [(line, True)]
     assert [one.page for one in checked.shown] == ["decode"]
 
 
 def test_an_unknown_name_in_a_view_is_said_and_the_scene_shown() -> None:
-    talk, _ = read('[[scene]]\npage = "explore"\n[scene.view]\nhaed = 2\n')
-    checked = check(talk, MODELS)
+    talk, _ = parse_talk('[[scene]]\npage = "explore"\n[scene.view]\nhaed = 2\n')
+    checked = check_talk(talk, MODELS)
     assert "knows no 'haed'" in str(checked.mistakes[0])
     assert str(checked.mistakes[0]).startswith("Line 4: ")
     assert len(checked.shown) == 1
@@ -148,7 +149,7 @@ DRAFT = '[[scene]]\ntitle = "Kept"\npage = "decode"\n'
         (None, DRAFT, ["Kept"]),
         (Talk("Mine", (Scene("Now", "explore"),)), DRAFT, ["Now"]),
         (None, "nothing that is TOML", None),
-        (None, DRAFT + "#" * session.LONGEST_FILE, None),
+        (None, DRAFT + "#" * file.LONGEST_TALK_FILE, None),
     ],
 )
 def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
@@ -158,8 +159,8 @@ def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
     monkeypatch.setattr(session.st, "session_state", state)
     monkeypatch.setattr(session.st, "toast", lambda text: None)
     heard: list[Any] = []
-    monkeypatch.setattr(session, "draft", lambda name, text, on_found: heard.append((name, text, on_found)))
-    session.keep_draft("talk")
+    monkeypatch.setattr(session, "store_draft", lambda name, text, on_found: heard.append((name, text, on_found)))
+    session.keep_talk_draft("talk")
     (name, text, on_found), (files, keys, _) = heard
     assert (files, keys) == ("talk-files", "")
     assert name == "talk"
@@ -186,9 +187,10 @@ def test_changes_are_taken_back_one_after_another(page: AppTest) -> None:
 def test_a_scene_is_called_by_its_sentence_and_what_is_seen() -> None:
     view = {"view": "links", "kind": "cross", "layer": "3", "head": "7"}
     assert (
-        adding._title("explore", view, "She lost.") == "“She lost.” · Explore, links, Cross-attention, layer 3, head 7"
+        editor._build_scene_title("explore", view, "She lost.")
+        == "“She lost.” · Explore, links, Cross-attention, layer 3, head 7"
     )
-    assert adding._title("masks", {}, "") == "Masks"
+    assert editor._build_scene_title("masks", {}, "") == "Masks"
     fault = {"part": "gallery", "fault": "future-visible"}
-    assert adding._title("masks", fault, "") == "Masks, gallery, future visible"
-    assert len(adding._title("decode", {}, "word " * 60)) < 90
+    assert editor._build_scene_title("masks", fault, "") == "Masks, gallery, future visible"
+    assert len(editor._build_scene_title("decode", {}, "word " * 60)) < 90

@@ -8,9 +8,9 @@ import tomllib
 import pytest
 
 from model.network.config import TransformerConfig
-from viz.talk.checks import check
+from viz.talk.checks import check_talk
+from viz.talk.file import format_talk, parse_talk
 from viz.talk.scenes import MOST_SCENES, Scene, Talk
-from viz.talk.talk_file import read, write
 from viz.ui.addresses.pages import PAGES
 
 GOOD = """title = "Two views"
@@ -39,7 +39,7 @@ AWKWARD = 'Quotes " and \\ and """ three, \ttabs, <b>, 漢字, \u200b and a bell
 
 
 def test_a_talk_is_read() -> None:
-    talk, mistakes = read(GOOD)
+    talk, mistakes = parse_talk(GOOD)
     assert not mistakes
     assert (talk.title, talk.model) == ("Two views", "small")
     first, second = talk.scenes
@@ -75,17 +75,17 @@ live = true
 
 
 def test_a_live_scene_is_one_that_can_be() -> None:
-    talk, mistakes = read(LIVE)
+    talk, mistakes = parse_talk(LIVE)
     assert [(one.line, "true or false" in one.text) for one in mistakes] == [(16, True)]
-    assert read(write(talk))[0] == talk
-    checked = check(talk, {"small": TransformerConfig()})
+    assert parse_talk(format_talk(talk))[0] == talk
+    checked = check_talk(talk, {"small": TransformerConfig()})
     assert [scene.live for scene in checked.shown] == [True, False, False, False]
     assert [one.line for one in checked.mistakes] == [6, 10, 20]
     assert checked.mistakes[0].text.endswith("are shown without words.")
     assert "only heatmap, links and text" in checked.mistakes[1].text
     assert checked.shown[0].presenter_data()["address"].endswith("&live=1")
     assert checked.shown[0].presenter_data(language="de")["address"].endswith("&live=1&lang=de")
-    foreign = check(talk, {"hf:small": None}).mistakes
+    foreign = check_talk(talk, {"hf:small": None}).mistakes
     assert "no model that a file can hold" in foreign[0].text
 
 
@@ -111,9 +111,9 @@ ENDS = [
 def test_what_is_written_is_read_again(notes: str) -> None:
     scene = Scene(AWKWARD, "explore", {"sentence": AWKWARD, "odd key": "1"}, notes, "there", ("picture",), ("heads",))
     talk = Talk(AWKWARD, (scene, Scene("Next", "decode")), "small")
-    written = write(talk)
+    written = format_talk(talk)
     tomllib.loads(written)
-    assert read(written) == (talk, ())
+    assert parse_talk(written) == (talk, ())
 
 
 @pytest.mark.parametrize(
@@ -134,18 +134,18 @@ def test_a_mistake_names_its_line_and_the_rest_is_kept(
 ) -> None:
     broken = GOOD.replace("[[scene]]\nand page", "and page").replace(*change)
     shift = 0 if line < 10 else -1
-    talk, mistakes = read(broken)
+    talk, mistakes = parse_talk(broken)
     assert [(one.line, says in one.text) for one in mistakes] == [(line + shift, True)]
     assert [scene.title for scene in talk.scenes] == left
 
 
 def test_files_that_are_no_talk() -> None:
     for source in ("", "hello", "\0", "a = 1\n" * 3, "title = 'x'"):
-        talk, mistakes = read(source)
+        talk, mistakes = parse_talk(source)
         assert talk.scenes == ()
         assert mistakes
     many = '[[scene]]\npage = "explore"\n' * (MOST_SCENES + 1)
-    talk, mistakes = read(many)
+    talk, mistakes = parse_talk(many)
     assert len(talk.scenes) == MOST_SCENES
     assert "at most" in mistakes[0].text
 
@@ -161,7 +161,7 @@ HOSTILE = {
 @pytest.mark.parametrize("says", HOSTILE)
 def test_a_file_made_to_break_the_parser_gets_a_sentence_at_once(says: str) -> None:
     started = time.process_time()
-    _, mistakes = read(HOSTILE[says])
+    _, mistakes = parse_talk(HOSTILE[says])
     assert time.process_time() - started < 2
     assert says in mistakes[0].text
     assert len(mistakes[0].text) < 300
@@ -179,6 +179,6 @@ def test_a_file_made_to_break_the_parser_gets_a_sentence_at_once(says: str) -> N
     ],
 )
 def test_a_value_that_a_page_cannot_read_is_named_with_the_nearest(page: str, view: dict[str, str], says: str) -> None:
-    checked = check(Talk("T", (Scene("S", page, view),)), {"small": TransformerConfig()})
+    checked = check_talk(Talk("T", (Scene("S", page, view),)), {"small": TransformerConfig()})
     assert checked.shown
     assert [says in one.text for one in checked.mistakes] == ([True] if says else [])

@@ -8,26 +8,25 @@ from functools import cache
 import numpy as np
 import pytest
 
-from model.analysis.alignment import rank_alignment
-from model.analysis.head_statistics import head_statistics
-from model.checkpoint.files import FOLDER
-from model.experiments.ablation import translate_changed
-from model.experiments.training_timeline import stops, timeline
-from model.interventions.changes import parse
-from model.language.catalogue import LANGUAGES
-from model.language.current import speaking
+from model.analysis.heads import compute_head_statistics, rank_heads_by_alignment
+from model.checkpoint.load import CHECKPOINTS_FOLDER
+from model.experiments.ablation import translate_with_changes
+from model.experiments.lens import load_training_snapshots, run_snapshots
+from model.interventions.changes import parse_changes
+from model.language import LANGUAGES, use_language
 from model.positions.experiments import PositionExperiment, run_experiment
+from model.runnable_model import Translation
 from model.trace import AttentionTrace
-from model.translate import Translation, Translator
+from model.translate import Translator
 from tests.model.language.test_texts import numbers
 from viz.talk.scenes import Scene
-from viz.talk.session import shipped_talk
-from viz.why import cache as why
+from viz.talk.session import load_shipped_talk
+from viz.why import cache as why_cache
 from viz.why.cache import ReadingKey, WordKey
-from viz.why.texts.deletion import RANDOM, areas
+from viz.why.texts import RANDOM_ORDER, compute_curve_areas
 
-SCENES = {scene.title: scene for scene in shipped_talk()[0].scenes}
-SENTENCES = (FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
+SCENES = {scene.title: scene for scene in load_shipped_talk()[0].scenes}
+SENTENCES = (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
 
 
 @cache
@@ -46,8 +45,8 @@ def traced(scene: Scene) -> AttentionTrace:
 
 def printed(scene: Scene, language: str) -> set[str]:
     """The numbers in what is said of a scene in a language, as English writes them."""
-    with speaking(language):
-        said = shipped_talk()[0].scenes[list(SCENES).index(scene.title)]
+    with use_language(language):
+        said = load_shipped_talk()[0].scenes[list(SCENES).index(scene.title)]
     return set(numbers("\n".join((said.title, said.point, said.notes)), language))
 
 
@@ -75,9 +74,9 @@ def thirty_two(scene: Scene) -> set[str]:
     cross = traced(scene).cross
     assert cross is not None
     assert cross.weights.shape[:2] == (4, 8)
-    spread = head_statistics(cross)["entropy"].mean(1)
+    spread = compute_head_statistics(cross)["entropy"].mean(1)
     assert spread[0] > spread[1:].max() + 0.1  # the haze of the first layer
-    best = {found.layer: found.mass for found in reversed(rank_alignment(cross, ("predicted",)))}
+    best = {found.layer: found.mass for found in reversed(rank_heads_by_alignment(cross, ("predicted",)))}
     assert best[1] > 0.5 > best[0]
     return set()
 
@@ -87,7 +86,7 @@ def aligning(scene: Scene) -> set[str]:
     for text in SENTENCES:
         cross = translated(text).trace.cross
         assert cross is not None
-        for found in rank_alignment(cross, ("predicted",)):
+        for found in rank_heads_by_alignment(cross, ("predicted",)):
             masses[found.layer, found.head] += found.mass
     assert np.unravel_index(masses.argmax(), masses.shape) == (2, 2)
     assert "mich angerufen hättest" in translated(scene.view["sentence"]).text
@@ -103,7 +102,7 @@ def one_back(scene: Scene) -> set[str]:
     for text in SENTENCES:
         other = translated(text).trace.encoder
         assert other is not None
-        shares.append(head_statistics(other)["previous"][0, 2])
+        shares.append(compute_head_statistics(other)["previous"][0, 2])
         stripe = other.weights[0, 2].argmax(-1)[1:] == np.arange(len(other.key_tokens) - 1)
         assert stripe.mean() >= 0.5, text  # "the stripe stays when you type another sentence"
     assert len(SENTENCES) == 66
@@ -126,15 +125,17 @@ def backwards(scene: Scene) -> set[str]:
 
 
 def changed(scene: Scene) -> str:
-    changes = parse(scene.view["changes"])
-    return translate_changed(model(), scene.view["sentence"], changes).text
+    changes = parse_changes(scene.view["changes"])
+    return translate_with_changes(model(), scene.view["sentence"], changes).text
 
 
 def one_head_off(scene: Scene) -> set[str]:
     assert sum(one.layers * one.heads for one in traced(scene).maps.values()) == 96
     text = scene.view["sentence"]
     for head in range(1, 9):
-        assert translate_changed(model(), text, parse(f"encoder.1.{head}:off")).text == translated(text).text
+        assert (
+            translate_with_changes(model(), text, parse_changes(f"encoder.1.{head}:off")).text == translated(text).text
+        )
     assert changed(scene) == translated(text).text
     return set()
 
@@ -144,7 +145,7 @@ def one_layer_off(scene: Scene) -> set[str]:
     assert translated(scene.view["sentence"]).text == "Mein Bruder wohnt im alten Haus am Fluss."
     assert f"“{changed(scene)}”" in scene.notes
     for head in range(1, 9):
-        alone = translate_changed(model(), scene.view["sentence"], parse(f"cross.1.{head}:off"))
+        alone = translate_with_changes(model(), scene.view["sentence"], parse_changes(f"cross.1.{head}:off"))
         assert alone.text == translated(scene.view["sentence"]).text
     return set()
 
@@ -155,40 +156,42 @@ def pinned(scene: Scene) -> WordKey:
 
 
 def left_out(scene: Scene) -> set[str]:
-    found = why.attributions(pinned(scene))["leave-one-out"]
+    found = why_cache.compute_attributions(pinned(scene))["leave-one-out"]
     assert found.target.tokens == (" Fahrrad",)
     at = found.target.source_tokens.index(" bicycle")
     return {f"{value:.2f}" for value in (found.scores[at], np.delete(np.abs(found.scores), at).max())}
 
 
 def deleted(scene: Scene) -> set[str]:
-    curves = why.deletion_curves(pinned(scene))
+    curves = why_cache.compute_deletion_curves(pinned(scene))
     assert curves.left(curves.methods["leave-one-out"])[2] < 0.001
-    worse = [name for name, area in areas(curves).items() if area > areas(curves)[RANDOM]]
+    worse = [
+        name for name, area in compute_curve_areas(curves).items() if area > compute_curve_areas(curves)[RANDOM_ORDER]
+    ]
     assert worse == ["gradient-x-input"]
     return {"0.1", f"{curves.band[1][2]:.0%}"[:-1]}
 
 
 def summed(scene: Scene) -> set[str]:
-    parts = why.logit_parts(pinned(scene))
-    heads = [one for one in parts.sorted if one.part.head is not None]
+    parts = why_cache.compute_logit_parts(pinned(scene))
+    heads = [one for one in parts.parts_by_size if one.part.head is not None]
     cross = sum(one.score for one in heads if one.part.kind == "cross")
     return {f"{parts.logit:.1f}", f"{cross:.1f}", f"{heads[0].score:.2f}"}
 
 
 def loose(scene: Scene) -> set[str]:
-    scores = why.measured("everyday-en-de")
+    scores = why_cache.load_attribution_scores("everyday-en-de")
     assert scores
-    found = why.source_shares(ReadingKey("everyday-en-de", scene.view["sentence"], scene.view["given"]))
+    found = why_cache.compute_source_shares(ReadingKey("everyday-en-de", scene.view["sentence"], scene.view["given"]))
     assert found.mean_effect < 0
     return {f"{-found.mean_effect:.2f}", f"{scores.loose.threshold:.2f}"}
 
 
 def patched(scene: Scene) -> set[str]:
     first, second, same = (ReadingKey("everyday-en-de", scene.view[name]) for name in ("sentence", "second", "control"))
-    assert why.contrast(first, second).target.tokens == (" Der",)
-    found = why.patch_map(first, second, "encoder stream")
-    control = why.control_map(first, second, same, "encoder stream")
+    assert why_cache.compute_contrast(first, second).target.tokens == (" Der",)
+    found = why_cache.compute_patch_map(first, second, "encoder stream")
+    control = why_cache.compute_control_map(first, second, same, "encoder stream")
     assert found.columns[1:3] == (" dogs", " are")
     dog, verb = found.fraction[:, 1].min(), found.fraction[:, 2].max()
     assert f"at “is” {verb:.0%} at most" in scene.notes
@@ -214,7 +217,7 @@ def born(scene: Scene) -> set[str]:
     captions = model(scene.view["model"])
     assert (captions.config.encoder_layers, captions.config.decoder_layers, captions.config.heads) == (4, 4, 4)
     final = captions.translate(scene.view["sentence"])
-    moments = timeline(stops(captions.checkpoint), scene.view["sentence"], final.target_ids)
+    moments = run_snapshots(load_training_snapshots(captions.checkpoint), scene.view["sentence"], final.target_ids)
     assert len(moments) == 8
     texts = {moment.step: moment.translation.text for moment in moments}
     assert {84, 366, 1600} <= set(texts)

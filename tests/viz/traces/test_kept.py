@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from viz.traces.kept import LASTS, Kept, KeptError, Unpacked
+from viz.traces.upload_store import KEEP_SECONDS, ArrayBytesCounter, UploadStore, UploadStoreError
 
 
 def test_a_thing_is_found_by_its_key_and_by_nothing_else() -> None:
-    store = Kept(of_one=100, of_all=1000)
+    store = UploadStore(of_one=100, of_all=1000)
     mine, yours = store.put("me", "a mask", 40), store.put("you", "another mask", 40)
     assert (store.get(mine), store.get(yours)) == ("a mask", "another mask")
     assert len({mine, yours}) == 2
@@ -23,12 +23,12 @@ def test_a_thing_is_found_by_its_key_and_by_nothing_else() -> None:
 
 
 def test_one_visitor_and_all_of_them_have_so_many_bytes() -> None:
-    store = Kept(of_one=100, of_all=150)
+    store = UploadStore(of_one=100, of_all=150)
     first = store.put("me", 1, 90)
-    with pytest.raises(KeptError, match="your talks may have 0 MB together"):
+    with pytest.raises(UploadStoreError, match="your talks may have 0 MB together"):
         store.put("me", 2, 11)
     store.put("you", 3, 60)
-    with pytest.raises(KeptError, match="all visitors"):
+    with pytest.raises(UploadStoreError, match="all visitors"):
         store.put("they", 4, 1)
     store.drop(first)
     assert store.get(store.put("they", 5, 90)) == 5
@@ -36,24 +36,24 @@ def test_one_visitor_and_all_of_them_have_so_many_bytes() -> None:
 
 def test_what_nobody_asks_for_is_forgotten() -> None:
     now = [0.0]
-    store = Kept(of_one=100, of_all=100, clock=lambda: now[0])
+    store = UploadStore(of_one=100, of_all=100, clock=lambda: now[0])
     asked, left = store.put("me", "asked for", 50), store.put("me", "left", 50)
-    now[0] = LASTS * 0.6
+    now[0] = KEEP_SECONDS * 0.6
     assert store.get(asked) == "asked for"
-    now[0] = LASTS * 1.2
+    now[0] = KEEP_SECONDS * 1.2
     assert (store.get(asked), store.get(left)) == ("asked for", None)
     store.put("me", "in its place", 50)
 
 
 def test_many_visitors_at_once_never_have_more_than_there_is_place_for() -> None:
-    store = Kept(of_one=10, of_all=500)
+    store = UploadStore(of_one=10, of_all=500)
 
     def keep(visitor: int) -> int:
         kept = 0
         for _ in range(20):
             try:
                 kept += store.put(str(visitor), visitor, 1) != ""
-            except KeptError:
+            except UploadStoreError:
                 break
         return kept
 
@@ -68,14 +68,14 @@ class Arrays:
 
 
 def test_arrays_count_as_long_as_somebody_holds_them() -> None:
-    counted = Unpacked(of_one=100, of_all=150)
+    counted = ArrayBytesCounter(of_one=100, of_all=150)
     mine, yours = Arrays(), Arrays()
     counted.count("me", mine, 90)
     counted.count("you", yours, 50)
     assert (counted.left("me"), counted.left("you"), counted.left("another")) == (10, 10, 10)
-    with pytest.raises(KeptError, match="in your files may have 0 MB together, unpacked"):
+    with pytest.raises(UploadStoreError, match="in your files may have 0 MB together, unpacked"):
         counted.count("me", Arrays(), 11)
-    with pytest.raises(KeptError, match="of all visitors may have"):
+    with pytest.raises(UploadStoreError, match="of all visitors may have"):
         counted.count("another", Arrays(), 11)
     assert counted.left("me") == 10  # what was refused does not count
     del mine
@@ -85,7 +85,7 @@ def test_arrays_count_as_long_as_somebody_holds_them() -> None:
 
 
 def test_counting_is_of_all_threads() -> None:
-    counted = Unpacked(of_one=10**9, of_all=10**9)
+    counted = ArrayBytesCounter(of_one=10**9, of_all=10**9)
 
     def hold(number: int) -> None:
         for _ in range(200):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viz.export.parts import Table, Words
-from viz.training.card_parts import card_parts
+from viz.training.page import build_card_parts
 
 CARD = """# A model
 
@@ -28,7 +28,7 @@ over two lines.
 def test_every_block_of_a_card_becomes_a_part() -> None:
     found = [
         (part.size, part.text) if isinstance(part, Words) else (list(part.headings), part.rows)
-        for part in card_parts(CARD, "Card")
+        for part in build_card_parts(CARD, "Card")
         if isinstance(part, (Words, Table))
     ]
     assert found == [
@@ -43,7 +43,7 @@ def test_every_block_of_a_card_becomes_a_part() -> None:
 
 
 def test_a_table_without_headings_and_a_card_without_words() -> None:
-    (table,) = card_parts("| | |\n|---|---|\n| licence | none |", "Card")
+    (table,) = build_card_parts("| | |\n|---|---|\n| licence | none |", "Card")
     assert isinstance(table, Table)
     assert (list(table.headings), list(table.rows)) == (["", ""], [["licence", "none"]])
-    assert card_parts("\n\n", "Card") == []
+    assert build_card_parts("\n\n", "Card") == []

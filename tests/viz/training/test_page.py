@@ -12,30 +12,27 @@ import pytest
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
-from model.checkpoint import files as folders
-from model.checkpoint.bleu_scores import CARD, Score, keep_score
-from model.checkpoint.history import HISTORY, HistoryRow, write_history
-from model.checkpoint.load import save_checkpoint, unique_weights
-from model.checkpoint.preset_comparison import differing_fields, read_preset_model
-from model.checkpoint.recipe import RECIPE, Recipe
-from model.checkpoint.snapshots import release_snapshots, snapshot_steps
-from model.network.presets import PRESETS, preset
+from model.checkpoint import card, load
+from model.checkpoint.card import find_differing_fields, read_preset_model
+from model.checkpoint.load import list_snapshot_steps, release_snapshots, save_checkpoint, unique_weights
+from model.checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow, Score, save_score, write_history
+from model.checkpoint.recipe import RECIPE_FILE, Recipe
+from model.network.config import PRESETS, make_preset_config
 from model.network.transformer import Transformer
 from model.translate import Translator
+from tests import toy
+from tests.viz.components.test_packing import unpack
+from tests.viz.fakes import attention
 from tests.viz.page_texts import as_read
-from viz.components.packing import FULL
-from viz.components.snapshots import Scrubbed, StopShown, packed
-from viz.figures.palette import DARK, LIGHT, Look
-from viz.figures.training_curves import curves
-from viz.training import architecture, parameters, snapshots, texts
-from viz.training.card import harmless
+from viz.figures.curves import plot_training_curves
+from viz.figures.look import DARK, LIGHT, Look
+from viz.training import curves, page, texts
+from viz.training.page import sanitise_card
 from viz.ui import cache
-from viz.ui.addresses.training import VIEWS
-from viz.ui.table import markup
-
-from ... import toy
-from ..components.test_packing import unpack
-from ..fakes import attention
+from viz.ui.addresses.training import TRAINING_VIEWS
+from viz.ui.style import table_html
+from viz.web.bundle import FULL_BYTE
+from viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "training.py"
 SENTENCE = "the old dog sees a red house today."
@@ -52,13 +49,13 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
     """A folder with one model that has snapshots of steps 10 and 50, and a history."""
     place = tmp_path / "toy-en-de"
     shutil.copytree(toy_checkpoint, place)
-    write_history(HISTORY_ROWS, place / HISTORY)
+    write_history(HISTORY_ROWS, place / HISTORY_FILE)
     (tmp_path / "run").mkdir()
     for step in (10, 50):
         save_file(unique_weights(toy.random_model(seed=step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
     release_snapshots(tmp_path / "run", place)
-    monkeypatch.setattr(folders, "FOLDER", tmp_path)
-    monkeypatch.setattr(cache, "checkpoints", lambda: folders.available(tmp_path))
+    monkeypatch.setattr(load, "CHECKPOINTS_FOLDER", tmp_path)
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: load.list_checkpoints(tmp_path))
     for name in (
         "_loaded",
         "translation",
@@ -102,7 +99,7 @@ EXPLAINED = {
 """What each view says of the model and the history of `checkpoints`."""
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", TRAINING_VIEWS)
 def test_every_view_is_shown(checkpoints: Path, view: str) -> None:
     app = opened(view)
     assert not app.error
@@ -139,7 +136,7 @@ def test_a_model_that_began_with_trained_weights_has_nothing_to_scrub(checkpoint
     shutil.rmtree(tmp_path / "run")
     place = checkpoints / "toy-en-de"
     release_snapshots(tmp_path / "run", place)
-    Recipe("toy-en-de", "en", "de", begin_from="first.json").save(place / RECIPE)
+    Recipe("toy-en-de", "en", "de", begin_from="first.json").save(place / RECIPE_FILE)
     app = opened("snapshots")
     assert "there are the released ones alone" in said(app)
     assert not app.error
@@ -152,7 +149,7 @@ def test_a_damaged_snapshot_gets_a_sentence(checkpoints: Path) -> None:
 
 
 def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:
-    (checkpoints / "toy-en-de" / HISTORY).write_text("nothing")
+    (checkpoints / "toy-en-de" / HISTORY_FILE).write_text("nothing")
     for view in ("snapshots", "curves"):
         assert "is not a training history" in said(opened(view))
 
@@ -170,7 +167,7 @@ def test_a_sentence_that_is_none_gets_a_sentence(checkpoints: Path) -> None:
 
 def test_the_card_is_shown_as_text(checkpoints: Path) -> None:
     card = "<!-- secret -->\n# Toy\n\n![gone](https://example.org/x.png) costs $5 and $6, <script>alert(1)</script>\n"
-    (checkpoints / "toy-en-de" / CARD).write_text(card)
+    (checkpoints / "toy-en-de" / CARD_FILE).write_text(card)
     shown = " ".join(one.value for one in opened("card").markdown)
     assert "# Toy" in shown
     assert "gone costs \\$5 and \\$6" in shown
@@ -180,8 +177,8 @@ def test_the_card_is_shown_as_text(checkpoints: Path) -> None:
 
 
 def test_a_card_loses_pictures_formulas_and_directives_but_no_code() -> None:
-    assert harmless("a ![p](http://x) `:red[x] $y$` :red[z] $q$") == "a p `:red[x] $y$` \\:red[z] \\$q\\$"
-    assert harmless("9:30 and a: b") == "9:30 and a: b"
+    assert sanitise_card("a ![p](http://x) `:red[x] $y$` :red[z] $q$") == "a p `:red[x] $y$` \\:red[z] \\$q\\$"
+    assert sanitise_card("9:30 and a: b") == "9:30 and a: b"
 
 
 def test_the_licence_stands_beside_the_choice_where_it_forbids_something(checkpoints: Path) -> None:
@@ -190,7 +187,7 @@ def test_the_licence_stands_beside_the_choice_where_it_forbids_something(checkpo
     facts = json.loads(path.read_text())
     facts["card"]["licence"] = "non-commercial research and education only"
     path.write_text(json.dumps(facts))
-    cache._loaded.clear()
+    cache._load_model_on_device.clear()
     assert "non-commercial research and education only" in said(opened("curves"))
 
 
@@ -198,7 +195,7 @@ def test_the_licence_stands_beside_the_choice_where_it_forbids_something(checkpo
 
 
 def test_curves_draw_what_was_measured() -> None:
-    figure = curves({"a": HISTORY_ROWS, "b": HISTORY_ROWS[:2]}, LIGHT, "Two <b>", marked=(0, 10, 500))
+    figure = plot_training_curves({"a": HISTORY_ROWS, "b": HISTORY_ROWS[:2]}, LIGHT, "Two <b>", marked=(0, 10, 500))
     loss, bleu, rate = figure.data[0], figure.data[2], figure.data[4]
     assert list(loss.x) == [1, 10, 100]
     assert list(loss.y) == [6.0, 3.0, 1.0]
@@ -207,27 +204,27 @@ def test_curves_draw_what_was_measured() -> None:
     assert figure.layout.title.text == "<b>Two &lt;b&gt;</b>"
     assert [shape.x0 for shape in figure.layout.shapes] == [0, 10]
     assert [note.text for note in figure.layout.annotations] == ["b", "a"]
-    logarithmic = curves({"a": HISTORY_ROWS}, DARK, "One", log_steps=True)
+    logarithmic = plot_training_curves({"a": HISTORY_ROWS}, DARK, "One", log_steps=True)
     assert list(logarithmic.layout.xaxis.range) == [0, 2]
     assert not logarithmic.layout.annotations
 
 
 def test_the_snapshots_are_one_byte_a_weight() -> None:
     maps = [attention("cross", ("a", "b"), ("x", "y", "z"), ("A", "B"), seed=seed) for seed in (1, 2)]
-    shown = [StopShown("1", "step 1", "text", 0.5, ""), StopShown("2", "step 2", "<b>", 0.6, "")]
-    scrubbed = Scrubbed(shown, maps, 1, (0, 2), Look(), "predicted", "run")
-    header, body = unpack(packed(scrubbed))
+    shown = [SnapshotText("1", "step 1", "text", 0.5, ""), SnapshotText("2", "step 2", "<b>", 0.6, "")]
+    scrubbed = SnapshotSequence(shown, maps, 1, (0, 2), Look(), "predicted", "run")
+    header, body = unpack(encode_snapshots(scrubbed))
     assert (header["queries"], header["keys"], header["layer"], header["head"]) == (2, 3, 0, 2)
     assert (header["rows"], header["columns"]) == (["A", "B"], ["x", "y", "z"])
     levels = np.frombuffer(body, np.uint8).reshape(2, *maps[0].weights.shape)
-    np.testing.assert_allclose(levels[1] / FULL, maps[1].weights, atol=1 / FULL)
+    np.testing.assert_allclose(levels[1] / FULL_BYTE, maps[1].weights, atol=1 / FULL_BYTE)
     other = attention("cross", ("a",), ("x", "y", "z"))
     with pytest.raises(ValueError, match="all maps must be of one shape"):
-        packed(dataclasses.replace(scrubbed, maps=[maps[0], other]))
+        encode_snapshots(dataclasses.replace(scrubbed, maps=[maps[0], other]))
 
 
 def test_a_table_holds_no_markup_of_its_cells() -> None:
-    made = markup(["<i>"], [["<script>", ("a & b", 'x" y')]], "<b>")
+    made = table_html(["<i>"], [["<script>", ("a & b", 'x" y')]], "<b>")
     assert "<script>" not in made
     assert "<i>" not in made
     assert "a &amp; b" in made
@@ -236,8 +233,10 @@ def test_a_table_holds_no_markup_of_its_cells() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_does_not_differ_from_itself(name: str) -> None:
-    own = preset(name)
-    rows = architecture.rows(own, {"same": own, "wider": preset(name, d_model=1024, qkv_bias=not own.qkv_bias)})
+    own = make_preset_config(name)
+    rows = page.build_architecture_rows(
+        own, {"same": own, "wider": make_preset_config(name, d_model=1024, qkv_bias=not own.qkv_bias)}
+    )
     fields = {str(row[0]): row[1:] for row in rows}
     assert {row[1] for row in fields.values()} <= {("·", "same"), ("", "group"), ("0 choices, 0 sizes", "same")}
     assert fields["d_model"][2] == "1,024"
@@ -247,45 +246,45 @@ def test_a_preset_does_not_differ_from_itself(name: str) -> None:
 
 
 def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -> None:
-    table = parameters.numbers(parameters.state_tensors(toy_translator.model))
+    table = page.tabulate_tensors(card.list_state_tensors(toy_translator.model))
     assert table[table["shared with"] == ""]["parameters"].sum() == sum(
         one.numel() for one in toy_translator.model.parameters()
     )
-    assert "generator.weight" in parameters.sharing_text(parameters.state_tensors(toy_translator.model))
+    assert "generator.weight" in page.sharing_text(card.list_state_tensors(toy_translator.model))
 
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
     kept = dataclasses.replace(SCORE, step=50)
-    assert texts.quality(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
-    assert texts.quality(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
-    assert texts.quality(None, (), ()) == "dev BLEU not measured yet"
+    assert texts.quality_text(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
+    assert texts.quality_text(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
+    assert texts.quality_text(None, (), ()) == "dev BLEU not measured yet"
     test, dev = (
         dataclasses.replace(kept, set=name, step=None, bleu=value) for name, value in (("other", 1.0), (kept.set, 2.0))
     )
-    assert texts.quality(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
-    assert texts.quality(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
+    assert texts.quality_text(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
+    assert texts.quality_text(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
 
 
 def small(folder: Path, name: str) -> None:
     sizes = {"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 24, "max_length": 40}
     vocabulary = {"vocab_size": toy.VOCABULARY, "target_vocab_size": toy.VOCABULARY}
-    model = Transformer(preset(name, **sizes, **vocabulary))
+    model = Transformer(make_preset_config(name, **sizes, **vocabulary))
     save_checkpoint(toy.checkpoint(model), folder)
     (folder / "recipe.json").write_text(json.dumps({"name": folder.name, "model": {"preset": name, **sizes}}))
-    write_history(HISTORY_ROWS, folder / HISTORY)
+    write_history(HISTORY_ROWS, folder / HISTORY_FILE)
 
 
 def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None:
     assert "No checkpoint of a preset" in said(opened("comparison"))
     for name in ("original", "torch_like"):
         small(checkpoints / f"preset-{name}", name)
-    keep_score(checkpoints / "preset-original", SCORE)
-    cache.preset_models.clear()
-    found, faults = cache.preset_models("en")
+    save_score(checkpoints / "preset-original", SCORE)
+    cache.load_preset_models.clear()
+    found, faults = cache.load_preset_models("en")
     assert [one.name for one in found] == ["preset-original", "preset-torch_like"]
     assert not faults
     fields = {"norm_order", "final_norm", "qkv_bias", "output_bias", "init", "equal_layers"}
-    assert set(differing_fields(found)) == fields
+    assert set(find_differing_fields(found)) == fields
     one = read_preset_model(checkpoints / "preset-original")
     assert one is not None
     assert one.parameters == sum(
@@ -297,7 +296,7 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     assert "Without a checkpoint here: pad_row, torch_like" not in said(app)
     assert "Without a checkpoint here: pad_row, annotated, shared_bpe, vaswani2017." in said(app)
     (checkpoints / "preset-torch_like" / "scores.json").write_text("[]")
-    cache.preset_models.clear()
+    cache.load_preset_models.clear()
     assert "preset-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
 
 
@@ -311,7 +310,7 @@ def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() 
     first = model()
     app.switch_page("viz/pages/training.py").run()
     lent = model()
-    assert len(snapshot_steps(lent)) > len(snapshot_steps(first))
+    assert len(list_snapshot_steps(lent)) > len(list_snapshot_steps(first))
     assert f"Training begins with {lent}, which kept snapshots" in said(app)
     app.switch_page("viz/pages/explore.py").run()
     assert model() == first
@@ -327,8 +326,8 @@ def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() 
 
 def test_the_numbers_of_the_snapshots_are_those_of_the_head_that_is_shown() -> None:
     maps = [attention("cross", ("a", "b"), ("c", "d", "e"), seed=seed) for seed in (1, 2)]
-    stops = [StopShown(name, name, "", 0.5, "") for name in ("random", "released")]
-    found = snapshots.numbers(Scrubbed(stops, maps, 0, (1, 0), Look(LIGHT), "fed", "run"))
+    stops = [SnapshotText(name, name, "", 0.5, "") for name in ("random", "released")]
+    found = curves.tabulate_snapshot_weights(SnapshotSequence(stops, maps, 0, (1, 0), Look(LIGHT), "fed", "run"))
     assert list(found.columns) == ["query", "key", "weight"]
     for name, one in zip(("random", "released"), maps, strict=True):
         assert np.allclose(found[found.index == name]["weight"].to_numpy(), one.weights[1, 0].ravel())

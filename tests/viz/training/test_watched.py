@@ -13,10 +13,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.trace import AttentionTrace
-from model.untrusted_trace import OpenError, read_run
-
-from ..fakes import LAYERS, attention
-from ..page_texts import as_read
+from model.untrusted_trace import OpenError, read_training_run
+from tests.viz.fakes import LAYERS, attention
+from tests.viz.page_texts import as_read
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 TOKENS = ("a", "b", "c")
@@ -81,15 +80,15 @@ def test_the_models_are_there_again_afterwards(folder: Path, monkeypatch: pytest
 
 
 def test_a_folder_that_is_no_run_is_refused(folder: Path, tmp_path: Path) -> None:
-    assert read_run(folder).steps == (0, 40, 1000)
+    assert read_training_run(folder).steps == (0, 40, 1000)
     with pytest.raises(OpenError, match="holds no trace of a step"):
-        read_run(tmp_path)
+        read_training_run(tmp_path)
     trace(1, ("a", "b")).save(folder / "step-0000000.safetensors")
     with pytest.raises(OpenError, match=r"step-0000000.safetensors has maps of other shapes than step-0001000"):
-        read_run(folder)
+        read_training_run(folder)
     (folder / "step-0000000.safetensors").write_bytes(b"no trace")
     with pytest.raises(OpenError, match=r"step-0000000.safetensors cannot be opened"):
-        read_run(folder)
+        read_training_run(folder)
 
 
 def test_a_trace_of_the_last_step_is_open_on_explore(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

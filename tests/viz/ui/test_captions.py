@@ -8,18 +8,17 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.checkpoint.files import folder_of
-from model.checkpoint.summary import Summary, summary
-from model.evaluation.familiarity import Familiarity, Told
+from model.checkpoint.card import CheckpointSummary, summarise_checkpoint
+from model.checkpoint.load import find_checkpoint_folder
+from model.evaluation.in_domain_score import DetectionRates, Familiarity
 from model.experiments.ablation import Comparison
-from model.interventions.changes import parse
-from model.translate import Translation
-from viz.components.tokens import line
+from model.interventions.changes import parse_changes
+from model.runnable_model import Translation
+from tests.viz.explore.live.test_page import captions
+from tests.viz.fakes import FakeTranslator
 from viz.ui import cache
-from viz.ui.controls import summary_text
-
-from ..explore.live.test_page import captions
-from ..fakes import FakeTranslator
+from viz.ui.controls import model_summary_text
+from viz.web.texts import token_line_data
 
 
 class Chinese(FakeTranslator):
@@ -30,16 +29,16 @@ def test_a_sentence_in_another_language_offers_the_model_that_reads_it(
     app: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = {one.name: one for one in (FakeTranslator(), Chinese())}
-    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "live", models.__getitem__)
-    monkeypatch.setattr(cache, "source_languages", lambda: {"fake-en-de": "en", "fake-zh-en": "zh"})
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(models))
+    monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
+    monkeypatch.setattr(cache, "load_source_languages", lambda: {"fake-en-de": "en", "fake-zh-en": "zh"})
     app.query_params["sentence"] = "我昨天在图书馆读了一本书。"
     app.run()
     assert "This looks like Chinese. The model reads English" in captions(app)
     app.button(key="use-other-model").click().run()
     assert not app.exception
     assert app.selectbox(key="model").value == "fake-zh-en"
-    monkeypatch.setattr(cache, "source_languages", lambda: {"fake-en-de": "en"})
+    monkeypatch.setattr(cache, "load_source_languages", lambda: {"fake-en-de": "en"})
     app.selectbox(key="model").set_value("fake-en-de").run()
     assert not [one for one in app.button if one.key == "use-other-model"]
 
@@ -55,13 +54,13 @@ def test_a_model_unsure_of_most_pieces_is_said_to_be_so(
             return replace(found, steps=tuple(replace(step, log_prob=math.log(one)) for step, one in steps))
 
     unsure = Unsure()
-    monkeypatch.setattr(cache, "live", lambda name: unsure)
+    monkeypatch.setattr(cache, "load_runnable_model", lambda name: unsure)
     app.query_params["sentence"] = " ".join("word" for _ in probabilities[1:])
     app.run()
     assert not app.exception
     below = sum(one < 0.6 for one in probabilities)
     assert (f"it gave {below} of {len(probabilities)} a probability below 60%" in captions(app)) == said
-    shown = line(unsure.translate(app.text_area(key="sentence").value or "").steps, None)["pieces"]
+    shown = token_line_data(unsure.translate(app.text_area(key="sentence").value or "").steps, None)["pieces"]
     assert [one["unsure"] for one in shown] == [one < 0.6 for one in probabilities]
 
 
@@ -74,9 +73,9 @@ def test_where_a_model_was_measured_its_doubt_is_said_by_what_was_measured(
             found = super().translate(text)
             return replace(found, steps=tuple(replace(step, log_prob=-0.7) for step in found.steps))
 
-    measured = Familiarity("fake", "", "a dev set", 500, threshold, Told(0.8, 0.3), Told(0.9, 0.9))
-    monkeypatch.setattr(cache, "live", lambda name: Doubtful())
-    monkeypatch.setattr(cache, "familiarity", lambda name: measured)
+    measured = Familiarity("fake", "", "a dev set", 500, threshold, DetectionRates(0.8, 0.3), DetectionRates(0.9, 0.9))
+    monkeypatch.setattr(cache, "load_runnable_model", lambda name: Doubtful())
+    monkeypatch.setattr(cache, "load_in_domain_score", lambda name: measured)
     app.query_params["sentence"] = "two words"
     app.run()
     assert not app.exception
@@ -102,12 +101,12 @@ def test_a_sentence_is_judged_by_the_unchanged_model(
     def changed(name: str, text: str, changes: str, given: str) -> Comparison:
         before = Sure().translate(text)
         other = -3.0 if own > -0.5 else -0.01
-        return Comparison(before, sure(before, other), parse(changes), (), (own,), (other,))
+        return Comparison(before, sure(before, other), parse_changes(changes), (), (own,), (other,))
 
-    monkeypatch.setattr(cache, "live", lambda name: Sure())
-    monkeypatch.setattr(cache, "with_changes", changed)
-    measured = Familiarity("fake", "", "a dev set", 500, -0.6, Told(0.8, 0.3), Told(0.9, 0.9))
-    monkeypatch.setattr(cache, "familiarity", lambda name: measured)
+    monkeypatch.setattr(cache, "load_runnable_model", lambda name: Sure())
+    monkeypatch.setattr(cache, "compute_intervention_comparison", changed)
+    measured = Familiarity("fake", "", "a dev set", 500, -0.6, DetectionRates(0.8, 0.3), DetectionRates(0.9, 0.9))
+    monkeypatch.setattr(cache, "load_in_domain_score", lambda name: measured)
     app.query_params["sentence"] = "two words"
     app.query_params["changes"] = "cross.1.1:off"
     app.run()
@@ -119,15 +118,17 @@ def test_a_sentence_is_judged_by_the_unchanged_model(
 
 
 def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = summary(folder_of("everyday-zh-en"))
+    found = summarise_checkpoint(find_checkpoint_folder("everyday-zh-en"))
     assert found.score is not None
     scored = f"{found.score.bleu:.1f} BLEU on {found.score.set}, beam {found.score.beam}."
-    assert summary_text(found) == f"{found.title}. {found.parameters / 1e6:.1f} M parameters. {scored}"
-    assert summary_text(Summary("bare", "", "", "", 1_500_000, None, preset=False)) == "1.5 M parameters."
+    assert model_summary_text(found) == f"{found.title}. {found.parameters / 1e6:.1f} M parameters. {scored}"
+    assert (
+        model_summary_text(CheckpointSummary("bare", "", "", "", 1_500_000, None, preset=False)) == "1.5 M parameters."
+    )
     models = {one.name: one for one in (FakeTranslator(), Chinese())}
-    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "live", models.__getitem__)
-    monkeypatch.setattr(cache, "summaries", lambda: [replace(found, name="fake-zh-en")])
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(models))
+    monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
+    monkeypatch.setattr(cache, "load_model_summaries", lambda: [replace(found, name="fake-zh-en")])
     app.query_params["sentence"] = "Two words"
     app.run()
     assert "Chinese → English" in "".join(one.value for one in app.markdown)
@@ -141,11 +142,11 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
 def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(model: str, how: str) -> None:
     def page(model: str) -> None:
         from model.translate import Translator
-        from viz.ui.captions import hints
+        from viz.ui.words import draw_hints
 
         translator = Translator.load(model, "cpu")
         read = translator.translate("I like 狗.")
-        hints(translator, read, read)
+        draw_hints(translator, read, read)
 
     app = AppTest.from_function(page, args=(model,), default_timeout=60).run()
     assert not app.exception
@@ -162,7 +163,7 @@ def test_a_long_time_takes_no_more_room_in_the_badge(
         def translate(self, text: str) -> Translation:
             return replace(super().translate(text), seconds=seconds)
 
-    monkeypatch.setattr(cache, "live", lambda name: Slow())
+    monkeypatch.setattr(cache, "load_runnable_model", lambda name: Slow())
     app.query_params["sentence"] = "two words"
     app.run()
     assert not app.exception

@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import viz
-from model.checkpoint.load import available
-from viz.language import KEY
-from viz.ui import widgets
+from model.checkpoint.load import list_checkpoints
+from viz.language import LANGUAGE_KEY
+from viz.ui import controls
 
 VIZ = Path(viz.__file__).parent
 DRAWN_BY_OFFER = {"selectbox", "radio", "segmented_control", "pills", "multiselect", "select_slider"}
@@ -23,7 +23,7 @@ NAMED = ("key", "slot")
 FILES = sorted(VIZ.rglob("*.py"))
 OFFERS = """
 import streamlit as st
-from model.language.say import say
+from model.language import say
 from viz.ui import widgets
 st.session_state["got"] = widgets.offer(st.{widget}, "x", ("light", "dark"), key="colour", format_func=say)
 """
@@ -54,11 +54,11 @@ def test_choices_are_drawn_by_one_function_and_no_key_is_a_word(file: Path) -> N
 @pytest.mark.parametrize("widget", ["selectbox", "radio"])
 def test_a_browser_gets_the_words_of_another_language_and_keeps_its_choice(widget: str) -> None:
     app = AppTest.from_string(OFFERS.format(widget=widget))
-    app.session_state[KEY] = "en"
+    app.session_state[LANGUAGE_KEY] = "en"
     app.run()
     getattr(app, widget)(key="colour").set_value("dark").run()
     assert app.session_state["got"] == "dark"
-    app.session_state[KEY] = "de"
+    app.session_state[LANGUAGE_KEY] = "de"
     app.run()
     assert getattr(app, widget)(key="colour").proto.set_value
     assert app.session_state["got"] == "dark"
@@ -69,19 +69,19 @@ class Recorded:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.found: dict[str, list[Any]] = {}
-        offer = widgets.offer
+        offer = controls.draw_choice
 
         def recording(draw: Any, label: str, options: Any, *rest: Any, key: str, **more: Any) -> Any:
             self.found[key] = list(options)
             return offer(draw, label, options, *rest, key=key, **more)
 
-        monkeypatch.setattr(widgets, "offer", recording)
+        monkeypatch.setattr(controls, "draw_choice", recording)
 
     def of(self, address: str, language: str) -> dict[str, list[Any]]:
         parts = urlsplit(address)
         app = AppTest.from_file(str(VIZ / "pages" / f"{parts.path.strip('/') or 'explore'}.py"), default_timeout=120)
         app.query_params.update(dict(parse_qsl(parts.query)))
-        app.session_state[KEY] = language
+        app.session_state[LANGUAGE_KEY] = language
         self.found = {}
         app.run()
         assert not app.exception
@@ -104,7 +104,7 @@ VIEWS = (
 
 @pytest.mark.walk
 @pytest.mark.timeout(300)
-@pytest.mark.skipif("everyday-en-de" not in available(), reason="the checkpoint is not here")
+@pytest.mark.skipif("everyday-en-de" not in list_checkpoints(), reason="the checkpoint is not here")
 @pytest.mark.parametrize("address", VIEWS)
 def test_the_options_of_a_page_are_the_same_in_every_language(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded(monkeypatch)

@@ -9,16 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.language.catalogue import LANGUAGES
-from model.language.current import speaking
+from model.language import LANGUAGES, use_language
 from tests.viz.page_texts import as_read
-from viz.ui.captions import plain
-from viz.ui.glossary import ENDINGS, Entry, entries, with_meanings
+from viz.ui.words import WORD_ENDINGS, GlossaryEntry, escape_markdown, load_glossary_entries, mark_glossary_terms
 
 
-def said(language: str) -> tuple[Entry, ...]:
-    with speaking(language):
-        return entries()
+def said(language: str) -> tuple[GlossaryEntry, ...]:
+    with use_language(language):
+        return load_glossary_entries()
 
 
 FORMS = [(language, form) for language in LANGUAGES for one in said(language) for form in one.forms]
@@ -27,16 +25,16 @@ ENTRIES = [pytest.param(language, one, id=f"{language} {one.term}") for language
 
 
 def marked(markdown: str) -> list[str]:
-    return re.findall(r'<span class="term"[^>]*>([^<]*)</span>', with_meanings(markdown))
+    return re.findall(r'<span class="term"[^>]*>([^<]*)</span>', mark_glossary_terms(markdown))
 
 
 @pytest.mark.parametrize(("language", "entry"), ENTRIES)
-def test_an_entry_is_two_sentences_and_marks_its_forms(language: str, entry: Entry) -> None:
+def test_an_entry_is_two_sentences_and_marks_its_forms(language: str, entry: GlossaryEntry) -> None:
     assert len(SENTENCE_END.findall(entry.text)) == 2, entry.text
-    with speaking(language):
+    with use_language(language):
         for form in entry.forms:
-            assert marked(plain(f"Here {form} stands.")) == [plain(form)]
-            meaning = re.findall('data-meaning="([^"]*)"', with_meanings(form))[0]
+            assert marked(escape_markdown(f"Here {form} stands.")) == [escape_markdown(form)]
+            meaning = re.findall('data-meaning="([^"]*)"', mark_glossary_terms(form))[0]
             assert meaning.startswith(html.escape(entry.text))
 
 
@@ -47,21 +45,21 @@ def test_no_form_has_two_meanings() -> None:
 
 def test_a_german_term_is_found_however_it_is_inflected() -> None:
     line = "Den kausalen Masken des Encoders, zwei Heads, den Wortstücken aller Schichten, Queries und Zwischenständen"
-    with speaking("de"):
-        assert marked(plain(line)) == [
+    with use_language("de"):
+        assert marked(escape_markdown(line)) == [
             *("kausalen Masken", "Encoders", "Heads", "Wortstücken", "Schichten", "Queries", "Zwischenständen")
         ]
-        assert marked(plain("Cross-Attention-Heads und Padding-Maske")) == [
-            *(plain("Cross-Attention"), "Heads", "Padding", "Maske")
+        assert marked(escape_markdown("Cross-Attention-Heads und Padding-Maske")) == [
+            *(escape_markdown("Cross-Attention"), "Heads", "Padding", "Maske")
         ]
-        assert marked(plain("„Head“, “Key”, ein Header, Keyboards, verschichtet, key_padding_mask")) == []
-    assert set(ENDINGS) < set(LANGUAGES)
+        assert marked(escape_markdown("„Head“, “Key”, ein Header, Keyboards, verschichtet, key_padding_mask")) == []
+    assert set(WORD_ENDINGS) < set(LANGUAGES)
 
 
 def test_a_chinese_term_is_found_without_borders_of_words_and_never_inside_another() -> None:
-    with speaking("zh"):
-        assert marked(plain("看第3层第4个头的因果掩码logit，头越多越好")) == ["层", "头", "因果掩码", "logit"]
-        assert marked(plain("按键在开头，箭头键是关键；“键”和“头”；mylogit 与 logit_bias 不算")) == []
+    with use_language("zh"):
+        assert marked(escape_markdown("看第3层第4个头的因果掩码logit，头越多越好")) == ["层", "头", "因果掩码", "logit"]
+        assert marked(escape_markdown("按键在开头，箭头键是关键；“键”和“头”；mylogit 与 logit_bias 不算")) == []
 
 
 def test_chinese_terms_are_in_the_order_of_their_sounds() -> None:
@@ -74,7 +72,7 @@ def test_chinese_terms_are_in_the_order_of_their_sounds() -> None:
 
 def test_the_words_of_the_field_are_there() -> None:
     asked = "piece query key head mask trace cross-attention teacher forcing log-probability perplexity"
-    terms = {one.term for one in entries()}
+    terms = {one.term for one in load_glossary_entries()}
     assert {"teacher forcing"} | set(asked.replace("teacher forcing", "").split()) <= terms
 
 
@@ -84,15 +82,15 @@ def test_a_term_is_marked_once_and_never_in_a_quotation_or_another_word() -> Non
         "self-attention",
     ]
     assert marked("The strongest link is “key” → “value”.") == []
-    assert marked(plain("Press the arrow keys; key_keep and query_keep fall below the value.")) == []
+    assert marked(escape_markdown("Press the arrow keys; key_keep and query_keep fall below the value.")) == []
 
 
 @given(st.text(max_size=60), st.sampled_from(FORMS))
 def test_what_a_person_reads_stays_and_nothing_becomes_markup(text: str, of: tuple[str, str]) -> None:
     language, form = of
-    line = plain(f"{text} {form} {text}")
-    with speaking(language):
-        marks = with_meanings(line)
+    line = escape_markdown(f"{text} {form} {text}")
+    with use_language(language):
+        marks = mark_glossary_terms(line)
     assert as_read([marks]) == as_read([line])
     without = re.sub(r'<span class="term" tabindex="0" data-meaning="[^"<>]*">|</span>', "", marks)
     assert without.replace("</span>", "") == line.replace("</span>", "")

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from viz.tour.steps import tour_steps
+from viz.tour import load_tour_steps
 from viz.ui import sentences
 from viz.ui.addresses.shared import SENTENCE
 
 ENGLISH, CHINESE = {"source_language": "en"}, {"source_language": "zh"}
 CAPTIONS = ENGLISH | {"examples": "A woman walks. | A dog runs."}
-BICYCLE, LIBRARY = (sentences.EXAMPLES[language][0] for language in ("en", "zh"))
+BICYCLE, LIBRARY = (sentences.EXAMPLE_SENTENCES[language][0] for language in ("en", "zh"))
 OWN, OWN_CHINESE = "My neighbour has a small blue car.", "我喜欢猫。"
 
 
@@ -28,7 +28,7 @@ class Visitor:
         monkeypatch.setattr(type(SENTENCE), "get", lambda _: self.state.get(SENTENCE.key, ""))
 
     def reads(self, model: str, card: dict[str, Any], *, lent: bool = False) -> str:
-        sentences.follow(model, card, lent=lent)
+        sentences.put_model_sentence(model, card, lent=lent)
         return self.state[SENTENCE.key]
 
     def types(self, text: str) -> None:
@@ -104,4 +104,4 @@ def test_an_emptied_box_stays_empty_until_another_model_comes(visitor: Visitor) 
 
 
 def test_the_tour_begins_with_the_welcome() -> None:
-    assert tour_steps()[0].address["sentence"] == BICYCLE
+    assert load_tour_steps()[0].address["sentence"] == BICYCLE

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from viz.figures.palette import DARK, LIGHT, Palette
-from viz.ui import theme
+from viz.figures.look import DARK, LIGHT, Palette
+from viz.ui import style
 
 CONFIG = Path(__file__).resolve().parents[3] / ".streamlit" / "config.toml"
 
@@ -25,7 +25,7 @@ def test_streamlits_theme_is_the_palette(name: str, palette: Palette) -> None:
 @pytest.mark.parametrize("field", ["background", "line", "accent"])
 def test_the_style_sheet_has_the_same_colours(field: str) -> None:
     pair = f"--{field}: light-dark({getattr(LIGHT, field)}, {getattr(DARK, field)});"
-    assert pair in theme.STYLE.read_text(encoding="utf-8")
+    assert pair in style.STYLE_SHEET.read_text(encoding="utf-8")
 
 
 def test_the_server_keeps_to_itself() -> None:

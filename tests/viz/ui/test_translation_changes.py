@@ -7,13 +7,12 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viz.ui.translation_changes import attention_difference, word_changes
-
-from ..fakes import attention
+from tests.viz.fakes import attention
+from viz.ui.words import attention_difference, mark_word_changes
 
 
 def test_changes_by_hand() -> None:
-    found = word_changes("Der alte Mann lebt", "Der junge Mann lebt hier")
+    found = mark_word_changes("Der alte Mann lebt", "Der junge Mann lebt hier")
     assert found == (
         *(("Der", "same"), (" alte", "gone"), (" junge", "new"), (" Mann lebt", "same"), (" hier", "new")),
     )
@@ -21,7 +20,7 @@ def test_changes_by_hand() -> None:
 
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.lists(st.sampled_from("abc"), max_size=8))
 def test_changes_hold_both_texts(one: list[str], other: list[str]) -> None:
-    found = word_changes(" ".join(one), " ".join(other))
+    found = mark_word_changes(" ".join(one), " ".join(other))
     assert "".join(text for text, mark in found if mark != "new").split() == one
     assert "".join(text for text, mark in found if mark != "gone").split() == other
 

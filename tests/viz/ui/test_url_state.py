@@ -13,12 +13,19 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 import viz
+from viz.ui.address import (
+    AddressPage,
+    ChoiceParameter,
+    NumberParameter,
+    Parameter,
+    choice_parameter,
+    number_parameter,
+    switch_parameter,
+    text_parameter,
+)
 from viz.ui.addresses import decode, explore, masks, shared
-from viz.ui.addresses import pins as pins_of
+from viz.ui.addresses import pins as addresses_pins
 from viz.ui.addresses.pages import PAGES
-from viz.ui.url_state.kinds import Choice, Number, choice, number, switch, text
-from viz.ui.url_state.page import Page
-from viz.ui.url_state.parameter import Parameter
 
 VIZ = Path(viz.__file__).parent
 OWN = ("frame.py", "streamlit_internals.py", "components/presenter/__init__.py")
@@ -48,10 +55,10 @@ NONSENSE = [
 def test_no_text_raises_and_every_value_can_be_written_again(wrong: str) -> None:
     for one in EVERY:
         value = one.value_of(wrong)
-        if isinstance(one, Number) and value is not None:
+        if isinstance(one, NumberParameter) and value is not None:
             assert math.isfinite(value)
             assert one.low <= value <= one.high
-        if isinstance(one, Choice):
+        if isinstance(one, ChoiceParameter):
             assert value in one.options
         if one.understands([wrong]) and value != one.default:
             assert one.value_of(one.write(value)) == value
@@ -65,14 +72,14 @@ def test_no_typed_text_raises(typed: str) -> None:
 
 
 def test_a_number_is_whole_where_its_bounds_are_and_stays_between_them() -> None:
-    whole, real = number("n", 5, 1, 10), number("x", 0.5, 0.0, 2.0)
+    whole, real = number_parameter("n", 5, 1, 10), number_parameter("x", 0.5, 0.0, 2.0)
     assert [whole.value_of(text) for text in ("7", "7.0", "0", "11", "x", "")] == [7, 7, 5, 5, 5, 5]
     assert [real.value_of(text) for text in ("1", "1.5", "2.1", "-0.1")] == [1.0, 1.5, 0.5, 0.5]
     assert isinstance(whole.value_of("7.0"), int)
 
 
 def test_a_choice_is_named_by_what_a_person_reads() -> None:
-    one = choice("side", ("both", "source"), labels={"source": "encoder side"})
+    one = choice_parameter("side", ("both", "source"), labels={"source": "encoder side"})
     assert [one.value_of(text) for text in ("encoder side", "source", "both")] == ["source", "both", "both"]
     assert one.default == "both"
     assert not one.understands(["source"])
@@ -80,29 +87,29 @@ def test_a_choice_is_named_by_what_a_person_reads() -> None:
 
 
 def test_text_is_limited_and_a_switch_is_true_or_false() -> None:
-    assert text("t", longest=3).value_of("four") == ""
-    assert [switch("s").value_of(text) for text in ("true", "TRUE", "1", "")] == [True, True, False, False]
+    assert text_parameter("t", longest=3).value_of("four") == ""
+    assert [switch_parameter("s").value_of(text) for text in ("true", "TRUE", "1", "")] == [True, True, False, False]
 
 
 def test_of_several_texts_the_last_counts_and_of_a_list_any() -> None:
-    assert not number("n", 1, 1, 9).understands(["2", "x"])
+    assert not number_parameter("n", 1, 1, 9).understands(["2", "x"])
     assert PAGES["positions"].parameters["dims"].understands(["0", "x"])
     assert not PAGES["positions"].parameters["dims"].understands(["x", "1e999"])
 
 
-@given(st.dictionaries(st.sampled_from(pins_of.PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
-def test_pins_and_heads_are_read_back(pins: dict[pins_of.Place, int], heads: set[int]) -> None:
-    assert pins_of.PIN.value_of(pins_of.write_pins(pins)) == pins
-    assert explore.BESIDE.value_of(explore.write_heads(tuple(sorted(heads)))) == tuple(sorted(heads))
+@given(st.dictionaries(st.sampled_from(addresses_pins.PIN_PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
+def test_pins_and_heads_are_read_back(pins: dict[addresses_pins.PinPlace, int], heads: set[int]) -> None:
+    assert addresses_pins.PIN.value_of(addresses_pins.write_pins(pins)) == pins
+    assert explore.EXPLORE_OTHER_HEADS.value_of(explore.write_head_list(tuple(sorted(heads)))) == tuple(sorted(heads))
 
 
-@given(st.frozensets(st.tuples(*[st.integers(0, 998)] * 3), max_size=masks.MOST_CELLS))
-def test_cells_are_read_back(cells: frozenset[masks.Cell]) -> None:
-    assert masks.CELLS.value_of(masks.write_cells(cells)) == cells
+@given(st.frozensets(st.tuples(*[st.integers(0, 998)] * 3), max_size=masks.MAX_MASK_CELLS))
+def test_cells_are_read_back(cells: frozenset[masks.MaskCell]) -> None:
+    assert masks.MASKS_CHANGED_CELLS.value_of(masks.write_mask_cells(cells)) == cells
 
 
 @pytest.mark.parametrize("known", PAGES.values(), ids=lambda known: known.name)
-def test_no_two_parameters_of_a_visitor_share_a_place_in_the_session(known: Page) -> None:
+def test_no_two_parameters_of_a_visitor_share_a_place_in_the_session(known: AddressPage) -> None:
     keys: dict[str, Parameter[Any]] = {}
     for one in EVERY:
         assert keys.setdefault(one.key, one) is one
@@ -149,14 +156,13 @@ def shows(script: Callable[[], None], **address: str) -> AppTest:
 
 
 def numbers() -> None:
-    from viz.ui import widgets
-    from viz.ui.url_state.kinds import number, text
-    from viz.ui.url_state.page import Page, clean_address
+    from viz.ui import controls
+    from viz.ui.address import clean_address
 
-    size = number("size", 3, 1, 9)
-    clean_address(Page.of("test", size, text("word", "a", longest=5)))
-    widgets.number_input("Size", size)
-    widgets.text_input("Word", text("word", "a", longest=5))
+    size = number_parameter("size", 3, 1, 9)
+    clean_address(AddressPage.of("test", size, text_parameter("word", "a", longest=5)))
+    controls.number_input("Size", size)
+    controls.text_input("Word", text_parameter("word", "a", longest=5))
 
 
 @pytest.mark.parametrize("wrong", ["1e999", "-1e999", "nan", "9" * 309, "0", "10", "x"])
@@ -176,11 +182,10 @@ def test_what_makes_sense_is_kept() -> None:
 def held() -> None:
     import streamlit as st
 
-    from viz.ui.url_state.kinds import number
-    from viz.ui.url_state.page import Page, clean_address
+    from viz.ui.address import clean_address
 
-    stop = number("stop", 1, 1, 9)
-    clean_address(Page.of(st.session_state.get("page", "one"), stop))
+    stop = number_parameter("stop", 1, 1, 9)
+    clean_address(AddressPage.of(st.session_state.get("page", "one"), stop))
     st.session_state["found"] = stop.hold(of=st.session_state.get("of"))
     st.button("next", key="next", on_click=lambda: stop.set(stop.get() + 1, of=st.session_state.get("of")))
 
@@ -214,9 +219,7 @@ def test_what_belongs_to_another_owner_stays_in_the_session() -> None:
     def script() -> None:
         import streamlit as st
 
-        from viz.ui.url_state.kinds import number
-
-        stop = number("stop", 1, 1, 9)
+        stop = number_parameter("stop", 1, 1, 9)
         stop.hold(of="a sentence")
         stop.set(2, of="an opened trace")
         st.session_state["found"] = stop.get(of="a sentence"), stop.get(of="an opened trace")
@@ -228,7 +231,7 @@ def test_what_belongs_to_another_owner_stays_in_the_session() -> None:
 
 def test_back_and_forward_bring_the_value_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
     app = shows(held, stop="4")
-    monkeypatch.setattr("viz.ui.url_state.parameter.went_through_history", lambda: True)
+    monkeypatch.setattr("viz.ui.address.is_history_navigation", lambda: True)
     app.query_params["stop"] = "6"
     app.run()
     assert app.session_state["found"] == 6
@@ -238,13 +241,12 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
     def pages() -> None:
         import streamlit as st
 
-        from viz.ui.url_state.kinds import number
-        from viz.ui.url_state.page import Page, clean_address
+        from viz.ui.address import clean_address
 
         here = st.session_state.get("page", "one")
-        own = number("step", 1, 1, 9, slot=f"step of {here}")
-        shared = number("shared", 1, 1, 9)
-        clean_address(Page.of(here, own, shared))
+        own = number_parameter("step", 1, 1, 9, slot=f"step of {here}")
+        shared = number_parameter("shared", 1, 1, 9)
+        clean_address(AddressPage.of(here, own, shared))
         st.session_state["found"] = own.hold(), shared.hold()
 
     app = shows(pages, step="4", shared="5")
@@ -261,7 +263,7 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
 
 def test_what_stands_where_an_address_says_nothing() -> None:
     """Links leave out what is at its default, so a default should never change."""
-    found = {one.name: one.default for one in EVERY if isinstance(one, Choice)}
+    found = {one.name: one.default for one in EVERY if isinstance(one, ChoiceParameter)}
     assert found == {
         **{"lang": "", "rows": "predicted", "scale": "sqrt", "colours": "indigo", "kind": "cross"},
         **{"view": "heatmap", "order": "layer", "pictures": "changed", "layout": "vertical", "threshold": "strongest"},
@@ -280,6 +282,6 @@ def test_what_stands_where_an_address_says_nothing() -> None:
 
 def test_pages_share_what_has_one_meaning_and_nothing_else() -> None:
     assert PAGES["explore"].parameters["changes"] is PAGES["decode"].parameters["changes"] is shared.CHANGES
-    assert explore.STEP.name == decode.STEP.name
-    assert explore.STEP.key != decode.STEP.key
-    assert Page.of("p", explore.STEP).parameters == {"step": explore.STEP}
+    assert explore.EXPLORE_PIPELINE_STEP.name == decode.DECODE_STEP.name
+    assert explore.EXPLORE_PIPELINE_STEP.key != decode.DECODE_STEP.key
+    assert AddressPage.of("p", explore.EXPLORE_PIPELINE_STEP).parameters == {"step": explore.EXPLORE_PIPELINE_STEP}

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from model.translate import Translator
 from tests.viz import page_texts
-from viz.ui import cache as shared
-from viz.why import cache
+from viz.ui import cache as ui_cache
+from viz.why import cache as why_cache
 from viz.why.cache import ReadingKey, WordKey
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "why.py"
@@ -24,20 +24,32 @@ Open = Callable[..., AppTest]
 
 @pytest.fixture(autouse=True)
 def models(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> None:
-    monkeypatch.setattr(shared, "checkpoints", lambda: [toy_translator.name])
-    monkeypatch.setattr(shared, "live", lambda name: toy_translator)
-    kept: list[Any] = [cache.value, cache._attributions, cache.deletion_curves, cache.logit_parts, cache.score_parts]
-    kept += [
-        cache.source_shares,
-        cache.contrast,
-        cache.patch_map,
-        cache.control_map,
-        cache.decoder_lens,
-        cache.effects_of,
+    monkeypatch.setattr(ui_cache, "list_checkpoint_names", lambda: [toy_translator.name])
+    monkeypatch.setattr(ui_cache, "load_runnable_model", lambda name: toy_translator)
+    kept: list[Any] = [
+        why_cache.compute_target_value,
+        why_cache._attribute_word,
+        why_cache.compute_deletion_curves,
+        why_cache.compute_logit_parts,
+        why_cache.compute_score_parts,
     ]
-    for cached in (shared.translation, shared.teacher_forced, shared.with_changes, cache.sublayer_lens, *kept):
+    kept += [
+        why_cache.compute_source_shares,
+        why_cache.compute_contrast,
+        why_cache.compute_patch_map,
+        why_cache.compute_control_map,
+        why_cache.compute_decoder_lens,
+        why_cache.compute_head_effects,
+    ]
+    for cached in (
+        ui_cache.compute_translation,
+        ui_cache.compute_teacher_forced,
+        ui_cache.compute_intervention_comparison,
+        why_cache.compute_sublayer_lens,
+        *kept,
+    ):
         cached.clear()
-    cache._recording.clear()
+    why_cache._record_reading.clear()
 
 
 @pytest.fixture
@@ -62,7 +74,7 @@ def reading(toy_translator: Translator) -> ReadingKey:
 @pytest.fixture
 def word(reading: ReadingKey) -> WordKey:
     """ "Hund": the third piece of "der alte Hund sieht ...", one piece long."""
-    tokens = shared.reading(*reading).target_tokens
+    tokens = ui_cache.compute_run_translation(*reading).target_tokens
     return WordKey(reading, tokens.index(" Hund"), 1)
 
 

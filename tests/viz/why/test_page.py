@@ -12,27 +12,23 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.attribution.methods import METHODS
+from model.attribution.methods import ATTRIBUTION_METHODS
 from model.attribution.target import AttributionError
-from model.experiments.activation_patching import minimal_pairs
-from model.experiments.head_effects import word_without_heads
+from model.experiments.ablation import read_word_without_heads
+from model.experiments.patching import read_minimal_pairs
 from model.translate import Translator
-from viz.components.presenter import COLLECTED
-from viz.export.parts import Chart, Component, leaves
-from viz.figures.labels import quoted
-from viz.figures.palette import DARK, LIGHT
+from tests.viz.why.conftest import OTHER, SAME, SENTENCE, Open, captions, infos
+from viz.export.parts import Chart, Component, flatten_parts
+from viz.figures.look import DARK, LIGHT, quote_token
 from viz.traces import session
-from viz.ui import cache as shared
-from viz.ui.addresses.why import VIEWS, Cell, read_cell, write_cell
-from viz.why import cache
+from viz.ui import cache as ui_cache
+from viz.ui.addresses.why import WHY_VIEWS, AttentionCell, read_attention_cell, write_attention_cell
+from viz.web.stage import COLLECTED_VIEWS
+from viz.why import cache as why_cache
+from viz.why import layers, texts
 from viz.why.cache import ReadingKey, WordKey
-from viz.why.controls import chosen_word
-from viz.why.texts import deletion, heads, heads_off, lens, patching, score, shares
-from viz.why.texts import word as texts
-from viz.why.views import two_sentences
-from viz.why.views.score import strongest_cell
-
-from .conftest import OTHER, SAME, SENTENCE, Open, captions, infos
+from viz.why.controls import find_word_pieces
+from viz.why.heads import find_strongest_cell
 
 PAIR = {"second": OTHER, "control": SAME}
 
@@ -40,7 +36,7 @@ PAIR = {"second": OTHER, "control": SAME}
 def saved(app: AppTest) -> Any:
     """What the view that is shown offers to save."""
     views: list[Any] = []
-    app.session_state[COLLECTED] = views
+    app.session_state[COLLECTED_VIEWS] = views
     app.run()
     assert not app.exception
     return views[-1]
@@ -48,37 +44,47 @@ def saved(app: AppTest) -> Any:
 
 def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
     """What a view says of "Hund" in SENTENCE, worked out anew."""
-    target, second = cache.target(word), ReadingKey(reading.model, OTHER)
-    every, parts = cache.attributions(word), cache.logit_parts(word)
-    trace = shared.reading(*reading).trace
+    target, second = why_cache.load_target(word), ReadingKey(reading.model, OTHER)
+    every, parts = why_cache.compute_attributions(word), why_cache.compute_logit_parts(word)
+    trace = ui_cache.compute_run_translation(*reading).trace
     cell = strongest_of(word)
-    pair, patched = cache.contrast(reading, second), cache.patch_map(reading, second, "encoder stream")
-    same = cache.control_map(reading, second, ReadingKey(reading.model, SAME), "encoder stream")
+    pair, patched = (
+        why_cache.compute_contrast(reading, second),
+        why_cache.compute_patch_map(reading, second, "encoder stream"),
+    )
+    same = why_cache.compute_control_map(reading, second, ReadingKey(reading.model, SAME), "encoder stream")
     return {
-        "source words": [texts.value(target, cache.value(word)), texts.trust(every)],
-        "deletion": [deletion.first_two(cache.deletion_curves(word), every["leave-one-out"])],
-        "heads": [heads.total(parts), heads.largest(parts), parts.exactness],
-        "score": [score.score(cache.score_parts(reading, cell), trace.maps[cell.kind], cell)],
-        "source or prefix": [shares.word(cache.source_shares(reading), target)],
-        "two sentences": [
-            patching.pair(pair),
-            patching.largest(patched, two_sentences.column_names(pair, patched)),
-            patching.control(same),
+        "source words": [
+            texts.describe_value(target, why_cache.compute_target_value(word)),
+            texts.describe_method_agreement(every),
         ],
-        "layers": [lens.encoder(cache.decoder_lens(reading), word.position)],
+        "deletion": [texts.describe_first_two_pieces(why_cache.compute_deletion_curves(word), every["leave-one-out"])],
+        "heads": [texts.describe_logit_sum(parts), texts.describe_largest_head(parts), parts.exactness],
+        "score": [texts.describe_score(why_cache.compute_score_parts(reading, cell), trace.maps[cell.kind], cell)],
+        "source or prefix": [texts.describe_word_shares(why_cache.compute_source_shares(reading), target)],
+        "two sentences": [
+            texts.describe_contrast(pair),
+            texts.describe_largest_patch(patched, layers.make_column_names(pair, patched)),
+            texts.describe_control(same),
+        ],
+        "layers": [texts.describe_encoder_lens(why_cache.compute_decoder_lens(reading), word.position)],
     }[view]
 
 
-def strongest_of(word: WordKey) -> Cell:
-    part = next(one.part for one in cache.logit_parts(word).sorted if one.part.head is not None)
+def strongest_of(word: WordKey) -> AttentionCell:
+    part = next(one.part for one in why_cache.compute_logit_parts(word).parts_by_size if one.part.head is not None)
     assert part.kind in ("decoder", "cross")
     assert part.layer is not None
     assert part.head is not None
-    row = shared.reading(*word.reading).trace.maps[part.kind].weights[part.layer, part.head, word.position]
-    return Cell(part.kind, part.layer, part.head, word.position, int(row.argmax()))
+    row = (
+        ui_cache.compute_run_translation(*word.reading)
+        .trace.maps[part.kind]
+        .weights[part.layer, part.head, word.position]
+    )
+    return AttentionCell(part.kind, part.layer, part.head, word.position, int(row.argmax()))
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", WHY_VIEWS)
 def test_every_view_is_drawn_explained_and_saved(
     open_page: Open, reading: ReadingKey, word: WordKey, view: str
 ) -> None:
@@ -89,7 +95,7 @@ def test_every_view_is_drawn_explained_and_saved(
     found = saved(app)
     assert isinstance(found.numbers(), pd.DataFrame)
     for palette in (LIGHT, DARK):
-        charts = [part for part in leaves(found.parts(palette)) if isinstance(part, Chart)]
+        charts = [part for part in flatten_parts(found.parts(palette)) if isinstance(part, Chart)]
         assert charts
         assert all(one.figure.layout.paper_bgcolor == palette.background for one in charts)
         assert all(one.alt for one in charts)
@@ -97,18 +103,18 @@ def test_every_view_is_drawn_explained_and_saved(
 
 def test_a_scene_has_the_sentence_once(open_page: Open, word: WordKey) -> None:
     app = open_page(why="source words", pin=f"target.{word.position + 1}")
-    parts = list(leaves(saved(app).parts(LIGHT)))
+    parts = list(flatten_parts(saved(app).parts(LIGHT)))
     assert not any(part.role == "sentence" for part in parts)
     assert any(isinstance(part, Component) and part.name == "signed_text" for part in parts)
-    assert any(part.role == "sentence" for part in leaves(saved(open_page(why="deletion")).parts(LIGHT)))
+    assert any(part.role == "sentence" for part in flatten_parts(saved(open_page(why="deletion")).parts(LIGHT)))
 
 
 def test_the_word_is_that_of_the_pinned_piece_or_the_longest() -> None:
     pieces = (" der", " neben", "an", " wohnt", ".", "</s>")
-    assert chosen_word(pieces, 2) == range(1, 3)
-    assert chosen_word(pieces, 5) == range(5, 6)
-    assert chosen_word(pieces, None) == chosen_word(pieces, 99) == range(1, 3)
-    assert chosen_word(("</s>",), None) == range(1)
+    assert find_word_pieces(pieces, 2) == range(1, 3)
+    assert find_word_pieces(pieces, 5) == range(5, 6)
+    assert find_word_pieces(pieces, None) == find_word_pieces(pieces, 99) == range(1, 3)
+    assert find_word_pieces(("</s>",), None) == range(1)
 
 
 def test_a_click_on_a_head_leads_to_explore(open_page: Open, word: WordKey, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +141,9 @@ def test_each_head_is_switched_off_for_the_word(
     app = open_page(why="heads", pin=f"target.{word.position + 1}", **address)
     assert not app.info
     chosen = toy_translator.tokenizer.encode(against).ids[0] if against else None
-    target = cache.target(word._replace(against=chosen))
-    found = word_without_heads(toy_translator.model, target)
-    assert heads_off.most(found.effects, target) in captions(app)
+    target = why_cache.load_target(word._replace(against=chosen))
+    found = read_word_without_heads(toy_translator.model, target)
+    assert texts.describe_largest_fall(found.effects, target) in captions(app)
     table = saved(app).numbers()
     (kind, layer, head), change = found.effects.strongest()[0]
     assert table.iloc[0].tolist() == [kind, layer + 1, head + 1, pytest.approx(-change, abs=1e-6)]
@@ -148,8 +154,8 @@ def test_a_word_is_compared_with_another(open_page: Open, toy_translator: Transl
     app = open_page(pin=pin, against="Katze")
     assert not app.info
     against = toy_translator.tokenizer.encode("Katze").ids[0]
-    target = cache.target(word._replace(against=against))
-    assert texts.value(target, cache.value(word._replace(against=against))) in captions(app)
+    target = why_cache.load_target(word._replace(against=against))
+    assert texts.describe_value(target, why_cache.compute_target_value(word._replace(against=against))) in captions(app)
     assert "logit “\u2068Hund\u2069” − logit “\u2068Katze\u2069”" in captions(app)
     app.selectbox(key="rather-than").set_value("—").run()
     assert "against" not in app.query_params
@@ -172,7 +178,7 @@ def test_another_word_forgets_what_it_was_compared_with(open_page: Open, word: W
         ({"against": "Hund"}, "the same piece"),
         ({"changes": "cross.9.9:off"}, "9"),
         ({"changes": "nonsense"}, "nonsense"),
-        ({"why": "two sentences"}, patching.NO_SECOND),
+        ({"why": "two sentences"}, texts.NO_SECOND_SENTENCE),
         ({"why": "two sentences", "second": SENTENCE}, "the same translation"),
         ({"why": "two sentences", "second": "the dog sees a cat."}, "pieces"),
         ({"why": "two sentences", "second": OTHER, "control": OTHER}, "another answer"),
@@ -193,7 +199,7 @@ def test_a_piece_that_is_not_there_gets_a_sentence(open_page: Open) -> None:
     assert "There is no piece 99" in captions(open_page(pin="target.99"))
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", WHY_VIEWS)
 @pytest.mark.parametrize("address", [{"sentence": "dog"}, {"pin": "target.1"}, {"changes": "cross.1.1:off"}])
 def test_the_smallest_questions_have_an_answer(open_page: Open, view: str, address: dict[str, str]) -> None:
     app = open_page(why=view, **address)
@@ -209,7 +215,7 @@ def test_a_probability_of_zero_gets_a_sentence(open_page: Open, monkeypatch: pyt
         return -math.inf
 
     monkeypatch.setattr("viz.why.cache.target_value", none)
-    monkeypatch.setattr("model.attribution.methods.target_value", none)
+    monkeypatch.setattr("model.attribution.methods.compute_target_value", none)
     assert "is zero in this model" in infos(open_page(why=view))
 
 
@@ -220,9 +226,9 @@ def test_a_given_translation_is_explained(open_page: Open) -> None:
 
 
 def test_an_opened_trace_is_said_to_have_no_model(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("viz.why.controls.current", lambda: object())
-    assert texts.OPENED_TRACE in captions(open_page())
-    assert session.current() is None
+    monkeypatch.setattr("viz.why.controls.get_open_trace", lambda: object())
+    assert texts.OPENED_TRACE_NOTE in captions(open_page())
+    assert session.get_open_trace() is None
 
 
 @pytest.mark.parametrize(
@@ -230,14 +236,14 @@ def test_an_opened_trace_is_said_to_have_no_model(open_page: Open, monkeypatch: 
 )
 def test_what_is_no_cell_is_no_cell(text: str) -> None:
     with pytest.raises(ValueError, match="no cell"):
-        read_cell(text)
+        read_attention_cell(text)
 
 
 def test_a_cell_is_written_as_it_is_read() -> None:
-    cell = Cell("decoder", 2, 0, 4, 1)
-    assert write_cell(cell) == "decoder.3.1.5.2"
-    assert read_cell(write_cell(cell)) == cell
-    assert write_cell(None) == ""
+    cell = AttentionCell("decoder", 2, 0, 4, 1)
+    assert write_attention_cell(cell) == "decoder.3.1.5.2"
+    assert read_attention_cell(write_attention_cell(cell)) == cell
+    assert write_attention_cell(None) == ""
 
 
 def test_a_cell_is_chosen_by_its_controls(open_page: Open) -> None:
@@ -250,7 +256,7 @@ def test_a_cell_is_chosen_by_its_controls(open_page: Open) -> None:
 
 def test_a_pair_of_the_project_fills_the_fields(open_page: Open) -> None:
     app = open_page(why="two sentences")
-    pair = minimal_pairs()[0]
+    pair = read_minimal_pairs()[0]
     app.selectbox(key="pair").set_value(0).run()
     assert not app.exception
     assert app.text_input(key="second").value == pair.second
@@ -260,19 +266,19 @@ def test_a_pair_of_the_project_fills_the_fields(open_page: Open) -> None:
 
 def explained(app: AppTest) -> tuple[int, list[int]]:
     """The piece and the word that are marked above the pictures of a saved view."""
-    data = next(part.data for part in leaves(saved(app).parts(LIGHT)) if isinstance(part, Component))
+    data = next(part.data for part in flatten_parts(saved(app).parts(LIGHT)) if isinstance(part, Component))
     assert isinstance(data, dict)
     return data["pinned"], data["word"]
 
 
 def test_two_sentences_explain_the_piece_that_they_patch(open_page: Open, reading: ReadingKey, word: WordKey) -> None:
-    target = cache.contrast(reading, ReadingKey(reading.model, OTHER)).target
+    target = why_cache.compute_contrast(reading, ReadingKey(reading.model, OTHER)).target
     other = 1 + word.position + len(target.tokens)
     assert other != target.position
     app = open_page(why="two sentences", pin=f"target.{other + 1}", **PAIR)
     assert explained(app) == (target.position, [target.position])
     assert target.against is not None
-    assert f"Why {quoted(target.word)} rather than {quoted(target.against)}" in captions(app)
+    assert f"Why {quote_token(target.word)} rather than {quote_token(target.against)}" in captions(app)
     assert not [one for one in app.selectbox if one.key == "rather-than"]
     app.segmented_control(key="why").set_value("heads").run()
     assert explained(app)[0] == other
@@ -290,14 +296,14 @@ def test_a_score_is_that_of_the_word_explained(open_page: Open) -> None:
 def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: WordKey) -> None:
     app = open_page(pin=f"target.{word.position + 1}")
     app.selectbox(key="attribution").set_value("alti").run()
-    assert texts.unit("alti", cache.target(word)) in captions(app)
+    assert texts.describe_unit("alti", why_cache.load_target(word)) in captions(app)
 
 
 def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None:
     app = open_page(pin=f"target.{word.position + 1}")
     table = saved(app).numbers()
-    every = cache.attributions(word)
-    for name in METHODS:
+    every = why_cache.compute_attributions(word)
+    for name in ATTRIBUTION_METHODS:
         assert table[name].dropna().tolist() == pytest.approx(every[name].scores.tolist())
     assert (table["of"] == "source").sum() == len(every["alti"].source)
 
@@ -305,26 +311,26 @@ def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None
 def test_the_strongest_cell_is_of_the_strongest_head(
     open_page: Open, word: WordKey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Cell] = []
-    keep: Callable[..., Cell] = strongest_cell
+    seen: list[AttentionCell] = []
+    keep: Callable[..., AttentionCell] = find_strongest_cell
 
-    def watched(question: Any) -> Cell:
+    def watched(question: Any) -> AttentionCell:
         seen.append(keep(question))
         return seen[-1]
 
-    monkeypatch.setattr("viz.why.views.score.strongest_cell", watched)
+    monkeypatch.setattr("viz.why.heads.find_strongest_cell", watched)
     open_page(why="score", pin=f"target.{word.position + 1}")
     assert seen == [strongest_of(word)]
 
 
 def test_the_changed_model_leaves_nothing_of_the_unchanged_one_behind(reading: ReadingKey) -> None:
     """What other visitors share is the unchanged model's, whichever question comes first."""
-    own = {text: shared.translation(reading.model, text)[0] for text in (SENTENCE, OTHER, SAME)}
-    shared.translation.clear()
+    own = {text: ui_cache.compute_translation(reading.model, text)[0] for text in (SENTENCE, OTHER, SAME)}
+    ui_cache.compute_translation.clear()
     off = "cross.1.1:off,cross.1.2:off"
     keys = [ReadingKey(reading.model, text, "", off) for text in (SENTENCE, OTHER, SAME)]
     with contextlib.suppress(AttributionError):
-        cache.control_map(keys[0], keys[1], keys[2], "encoder stream")
+        why_cache.compute_control_map(keys[0], keys[1], keys[2], "encoder stream")
     for text, found in own.items():
-        again = shared.translation(reading.model, text)[0]
+        again = ui_cache.compute_translation(reading.model, text)[0]
         assert [step.log_prob for step in again.steps] == [step.log_prob for step in found.steps]

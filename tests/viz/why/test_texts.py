@@ -8,23 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.attribution.logit_parts import LogitPart, LogitParts
-from model.attribution.methods import ATTENTION_X_GRADIENT, METHODS, Attribution
-from model.attribution.residual_parts import Part
-from model.attribution.score_parts import ScoreParts
-from model.attribution.source_shares import SourceShares
+from model.attribution.blocks import SourceShares
+from model.attribution.logit import LogitPart, LogitParts, ResidualPart, ScoreParts
+from model.attribution.methods import ATTENTION_X_GRADIENT_METHOD, ATTRIBUTION_METHODS, Attribution
 from model.attribution.target import Target
-from model.evaluation.attribution_scores import AttributionScores, LooseThreshold, MethodScore
-from model.evaluation.deletion_curves import DeletionCurves
-from model.experiments.activation_patching import Contrast, PatchMap
-from model.experiments.decoder_lens import DecoderLens
-from model.experiments.head_effects import HeadEffects
+from model.evaluation.attribution import AttributionScores, DeletionCurves, LooseThreshold, MethodScore
+from model.experiments.ablation import HeadEffects
+from model.experiments.lens import DecoderLens
+from model.experiments.patching import Contrast, PatchMap
 from model.trace import Kind
-from viz.ui.addresses.why import Cell
-from viz.why.texts import deletion, heads, heads_off, lens, patching, score, shares
-from viz.why.texts import word as texts
-
-from ..fakes import attention
+from tests.viz.fakes import attention
+from viz.ui.addresses.why import AttentionCell
+from viz.why import texts
 
 TARGET = Target((4, 5, 3), (" a", " b", "</s>"), (2, 7), ("<s>", " x"), (9,), (" y",))
 AGAINST = replace(TARGET, against_id=8, against="z")
@@ -42,19 +37,19 @@ def attribution(method: str, source: list[float], prefix: list[float], target: T
 
 
 def test_a_value_is_a_probability_or_a_ratio() -> None:
-    assert plain(texts.value(TARGET, math.log(0.25))) == "log p(“y”) = −1.39, a probability of 25%."
-    assert plain(texts.value(AGAINST, math.log(3))).endswith("“y” is 3.0 times as probable as “z”.")
-    assert plain(texts.value(AGAINST, -math.log(40))).endswith("“z” is 40 times as probable as “y”.")
-    assert "more than a million times" in texts.value(AGAINST, 30.0)
+    assert plain(texts.describe_value(TARGET, math.log(0.25))) == "log p(“y”) = −1.39, a probability of 25%."
+    assert plain(texts.describe_value(AGAINST, math.log(3))).endswith("“y” is 3.0 times as probable as “z”.")
+    assert plain(texts.describe_value(AGAINST, -math.log(40))).endswith("“z” is 40 times as probable as “y”.")
+    assert "more than a million times" in texts.describe_value(AGAINST, 30.0)
 
 
 def test_every_method_has_its_unit() -> None:
-    every = METHODS | ATTENTION_X_GRADIENT
-    assert texts.UNITS.keys() == every.keys()
+    every = ATTRIBUTION_METHODS | ATTENTION_X_GRADIENT_METHOD
+    assert texts.METHOD_UNITS.keys() == every.keys()
     for method in every:
-        assert texts.unit(method, TARGET).endswith(".")
-    assert "nats of log p" in texts.unit("leave-one-out", TARGET)
-    assert "logits of the difference" in texts.unit("leave-one-out", AGAINST)
+        assert texts.describe_unit(method, TARGET).endswith(".")
+    assert "nats of log p" in texts.describe_unit("leave-one-out", TARGET)
+    assert "logits of the difference" in texts.describe_unit("leave-one-out", AGAINST)
 
 
 def test_heads_switched_off_are_said_by_the_largest_change() -> None:
@@ -62,22 +57,24 @@ def test_heads_switched_off_are_said_by_the_largest_change() -> None:
         "encoder": np.array([[[-0.2], [0.01]]]),
         "cross": np.array([[[0.3], [-1.5]]]),
     }
-    said = plain(heads_off.most(HeadEffects(changes), TARGET))
+    said = plain(texts.describe_largest_fall(HeadEffects(changes), TARGET))
     assert said == (
         "Without cross 1.2 log p(“y”) falls by 1.50, more than without any other head. "
         "1 of 4 heads changes it by less than 0.05 when it is off."
     )
     changes["cross"] = -changes["cross"]
-    assert "log p(“y”) rises by 1.50" in plain(heads_off.most(HeadEffects(changes), TARGET))
-    assert "how far log p(“y”) falls without it" in plain(heads_off.explained(TARGET))
-    assert "how far logit “y” − logit “z” falls" in plain(heads_off.explained(AGAINST))
+    assert "log p(“y”) rises by 1.50" in plain(texts.describe_largest_fall(HeadEffects(changes), TARGET))
+    assert "how far log p(“y”) falls without it" in plain(texts.describe_heads_off(TARGET))
+    assert "how far logit “y” − logit “z” falls" in plain(texts.describe_heads_off(AGAINST))
 
 
 def test_the_largest_scores_are_of_either_sign() -> None:
-    assert plain(texts.strongest(attribution("leave-one-out", [0.1, -3.0, 0.2], [0.0, 2.0]))) == (
+    assert plain(texts.describe_strongest_pieces(attribution("leave-one-out", [0.1, -3.0, 0.2], [0.0, 2.0]))) == (
         "The largest: “b” (−3.00) and “x” (+2.00)."
     )
-    assert "says nothing of the prefix" in texts.strongest(attribution("attention", [0.1, 0.2, 0.7], []))
+    assert "says nothing of the prefix" in texts.describe_strongest_pieces(
+        attribution("attention", [0.1, 0.2, 0.7], [])
+    )
 
 
 def test_the_method_that_agrees_best_is_that_of_the_highest_rank_correlation() -> None:
@@ -89,24 +86,29 @@ def test_the_method_that_agrees_best_is_that_of_the_highest_rank_correlation() -
     }
     found = {name: attribution(name, *scores) for name, scores in numbers.items()}
     expected = {"alti": 1 - 6 * 2 / (5 * 24), "rollout": -1.0}  # 1 - 6 sum d² / n (n² - 1)
-    correlations = texts.correlations(found)
+    correlations = texts.compute_correlations(found)
     for name, number in expected.items():
         assert correlations[name] == pytest.approx(number)
     assert math.isnan(correlations["attention"])
-    said = texts.trust(found)
+    said = texts.describe_method_agreement(found)
     assert f"alti agrees best with leave-one-out: rank correlation {expected['alti']:.2f}" in said
     assert "rollout agrees least, −1.00" in said
     tied = found | {"rollout": found["alti"], "attention": found["leave-one-out"]}
-    said = texts.trust({name: tied[name] for name in ("leave-one-out", "alti", "rollout")})
+    said = texts.describe_method_agreement({name: tied[name] for name in ("leave-one-out", "alti", "rollout")})
     assert "highest for alti, rollout, " in said
     assert "lowest for alti, rollout, " in said
-    assert "no method agrees" in texts.trust({name: found[name] for name in ("leave-one-out", "rollout")})
-    assert "No other method" in texts.trust({name: found[name] for name in ("leave-one-out", "attention")})
+    assert "no method agrees" in texts.describe_method_agreement(
+        {name: found[name] for name in ("leave-one-out", "rollout")}
+    )
+    assert "No other method" in texts.describe_method_agreement(
+        {name: found[name] for name in ("leave-one-out", "attention")}
+    )
 
 
 def test_completeness_is_said_with_its_baseline() -> None:
-    assert "baseline zero; the scores sum to the difference from the baseline within 1.23%" in texts.completeness(
-        attribution("integrated-gradients", [1.0, 2.0, 3.0], [1.0, 1.0])
+    assert (
+        "baseline zero; the scores sum to the difference from the baseline within 1.23%"
+        in texts.describe_completeness(attribution("integrated-gradients", [1.0, 2.0, 3.0], [1.0, 1.0]))
     )
 
 
@@ -117,95 +119,99 @@ def curves(against: str | None = None) -> DeletionCurves:
 
 def test_deletion_says_what_is_left() -> None:
     found = attribution("leave-one-out", [1.0, 3.0, 2.0], [0.0, 0.0])
-    said = plain(deletion.first_two(curves(), found))
+    said = plain(texts.describe_first_two_pieces(curves(), found))
     assert said.startswith("Without “b” and “</s>”, the first by leave-one-out, 10% of the probability is left")
     assert "in random orders 30% on average" in said
     assert "band 22% to 38%" in said
-    areas = deletion.areas(curves())
+    areas = texts.compute_curve_areas(curves())
     assert areas["leave-one-out"] == pytest.approx(0.7 / 3)
-    assert areas[deletion.RANDOM] == pytest.approx(2.2 / 6)
-    assert deletion.best(curves()) == (
+    assert areas[texts.RANDOM_ORDER] == pytest.approx(2.2 / 6)
+    assert texts.describe_best_order(curves()) == (
         "For this word the order of leave-one-out leaves least. No better than a random order: alti."
     )
-    assert "is the difference left" in deletion.first_two(curves("z"), found)
+    assert "is the difference left" in texts.describe_first_two_pieces(curves("z"), found)
 
 
 def test_the_best_method_over_sentences_is_the_first() -> None:
     rows = tuple(MethodScore(name, share, 1.0, 0.1, 0.5) for name, share in (("alti", 0.91), ("rollout", 0.5)))
-    said = deletion.over_sentences(AttributionScores("set", "hash", 200, rows, 0.1, 0.4, LOOSE))
+    said = texts.describe_set_scores(AttributionScores("set", "hash", 200, rows, 0.1, 0.4, LOOSE))
     assert "in 91.0% of them taking away the first two pieces by alti" in said
 
 
 def test_the_parts_of_a_logit_are_summed() -> None:
     parts = (
-        LogitPart(Part("bias"), 0.5, 1),
-        LogitPart(Part("cross", 1, 2), -3.0, 1),
-        LogitPart(Part("cross", 0, 0), 1.0, 1),
-        LogitPart(Part("decoder", 0, 1), 2.0, 1),
-        LogitPart(Part("feed_forward", 0), -5.0, 1),
+        LogitPart(ResidualPart("bias"), 0.5, 1),
+        LogitPart(ResidualPart("cross", 1, 2), -3.0, 1),
+        LogitPart(ResidualPart("cross", 0, 0), 1.0, 1),
+        LogitPart(ResidualPart("decoder", 0, 1), 2.0, 1),
+        LogitPart(ResidualPart("feed_forward", 0), -5.0, 1),
     )
     found = LogitParts("y", "z", parts, -4.5, -4.5001)
-    assert plain(heads.total(found)) == ("logit “y” − logit “z”: the 5 parts sum to −4.500; the model computed −4.500.")
-    assert heads.largest(found) == (
+    assert plain(texts.describe_logit_sum(found)) == (
+        "logit “y” − logit “z”: the 5 parts sum to −4.500; the model computed −4.500."
+    )
+    assert texts.describe_largest_head(found) == (
         "The head with the largest part of the logit is layer 2 cross-attention head 3, −3.00; all heads of "
         "cross-attention −2.00 and self-attention +2.00. What switching a head off changes is another question, "
         "which “switched off” answers."
     )
-    assert "layer 2 cross-attention head 3 (−3.00)" in heads.link(parts[1])
+    assert "layer 2 cross-attention head 3 (−3.00)" in texts.describe_head_link(parts[1])
 
 
 def test_a_score_is_said_with_its_sum_and_its_weight() -> None:
     tokens = ("<s>", " a", " b")
     of = attention("decoder", tokens, tokens, (" a", " b", "</s>"))
-    parts = (Part("bias"), Part("cross", 0, 0), Part("cross", 0, 1))
+    parts = (ResidualPart("bias"), ResidualPart("cross", 0, 0), ResidualPart("cross", 0, 1))
     found = ScoreParts(parts, parts, np.array([[1.0, 0, 0], [0, -4.0, 2.0], [0, 0, -1.0]]), -2.0, 0.25)
-    said = plain(score.score(found, of, Cell("decoder", 0, 0, 2, 1)))
+    said = plain(texts.describe_score(found, of, AttentionCell("decoder", 0, 0, 2, 1)))
     assert (
         said
         == "“b” looks at “a”: the cells sum to −2.000, the model's score is −2.000, and the weight after softmax 0.25."
     )
-    assert "masked" in score.score(found, of, Cell("decoder", 0, 0, 0, 2))
-    assert score.largest(found) == (
+    assert "masked" in texts.describe_score(found, of, AttentionCell("decoder", 0, 0, 0, 2))
+    assert texts.describe_largest_score_part(found) == (
         "The largest cell: layer 1 cross-attention of the query with layer 1 cross-attention of the key, −3.00. Over "
         "all key parts, layer 1 cross-attention of the query adds −3.00; over all query parts, layer 1 "
         "cross-attention of the key adds −3.00."
     )
-    assert score.row_name(of, 1) == "2 · a → b"
+    assert texts.format_row_name(of, 1) == "2 · a → b"
     layers, count = of.weights.shape[:2]
-    assert f"has {layers} layers, {count} heads, 3 rows and 3 columns" in score.outside(Cell("decoder", 9, 0, 0, 0), of)
+    assert f"has {layers} layers, {count} heads, 3 rows and 3 columns" in texts.describe_missing_cell(
+        AttentionCell("decoder", 9, 0, 0, 0), of
+    )
 
 
 def test_the_alarm_goes_by_the_mean_effect() -> None:
     parts = np.array([0.75, 0.25]), np.zeros((2, 3)), np.zeros((2, 2))
     found = SourceShares((" x", " y"), *parts, np.array([2.0, 1.0]), np.array([0.1, 0.3]), "</s>")
-    assert shares.alarm(found, LOOSE).startswith("The translation holds to the source.")
-    assert "1.50 nats on average" in shares.alarm(found, LOOSE)
+    assert texts.describe_loose_alarm(found, LOOSE).startswith("The translation holds to the source.")
+    assert "1.50 nats on average" in texts.describe_loose_alarm(found, LOOSE)
     loose = replace(found, effect=np.array([0.5, -0.1]))
-    assert shares.alarm(loose, LOOSE).startswith("Alarm: the translation has come loose")
-    assert "threshold of 0.50" in shares.alarm(loose, LOOSE)
-    assert "1.0% false alarms, 2.0% misses" in shares.alarm(loose, LOOSE)
-    assert "no threshold was measured" in shares.alarm(loose, None)
-    assert plain(shares.word(found, TARGET)) == (
+    assert texts.describe_loose_alarm(loose, LOOSE).startswith("Alarm: the translation has come loose")
+    assert "threshold of 0.50" in texts.describe_loose_alarm(loose, LOOSE)
+    assert "1.0% false alarms, 2.0% misses" in texts.describe_loose_alarm(loose, LOOSE)
+    assert "no threshold was measured" in texts.describe_loose_alarm(loose, None)
+    assert plain(texts.describe_word_shares(found, TARGET)) == (
         "“y”: 25% from the source, 75% from the prefix; log p +1.00 nats with the source; 30% of attention on </s>."
     )
 
 
 def test_a_patch_is_said_as_a_share_of_the_difference() -> None:
     pair = Contrast(AGAINST, (4, 6, 3), (" a", " c", "</s>"), 4.0, -4.0)
-    assert plain(patching.pair(pair)) == (
+    assert plain(texts.describe_contrast(pair)) == (
         "The translations part after “x”: “y” for the first sentence, “z” for the second. logit “y” − logit “z” is "
         "4.00 with the first and −4.00 with the second sentence."
     )
     found = PatchMap(
         ("embedding", "layer 1"), (" a", " c"), np.array([[0.0, 6.0], [1.0, -1.0]]), np.array([8.0, 4.0]), 8.0
     )
-    assert plain(patching.largest(found, ["a", "b/c"])) == (
+    assert plain(texts.describe_largest_patch(found, ["a", "b/c"])) == (
         "One patch brings back most at embedding, “b/c”: 75%. A whole row brings back nine tenths or more at: "
         "embedding."
     )
     few = replace(found, whole=np.array([4.0, 2.0]))
-    assert "A whole row brings back 50% at most, at embedding." in patching.largest(few, ["a", "b/c"])
-    assert patching.control(replace(found, change=-found.change)) == (
+    assert "A whole row brings back 50% at most, at embedding." in texts.describe_largest_patch(few, ["a", "b/c"])
+    assert texts.describe_control(replace(found, change=-found.change)) == (
         "In the control one patch moves −75% of that difference at most."
     )
 
@@ -214,15 +220,15 @@ def test_the_lens_says_from_which_layer_on() -> None:
     places, written = ("embedding", "layer 1", "layer 2"), ("A.", "B.", "B.")
     ranks = np.array([[1, 5], [2, 1], [1, 1]])
     found = DecoderLens(places, written, ((),) * 3, (" x", " y"), ranks, np.zeros((3, 2)))
-    assert plain(lens.encoder(found, 1)) == (
+    assert plain(texts.describe_encoder_lens(found, 1)) == (
         "The translation is that of the whole model from layer 1 on; “y” is the first choice from layer 1 on."
     )
-    assert "“x” is the first choice from layer 2 on" in plain(lens.encoder(found, 0))
+    assert "“x” is the first choice from layer 2 on" in plain(texts.describe_encoder_lens(found, 0))
     never = replace(found, ranks=ranks + 1)
-    assert "from no layer on is “x” the first choice" in plain(lens.encoder(never, 0))
+    assert "from no layer on is “x” the first choice" in plain(texts.describe_encoder_lens(never, 0))
 
 
 def test_changes_are_named_or_counted() -> None:
-    assert texts.changes("cross.1.1:off") == "Of the changed model: cross.1.1:off."
-    assert texts.changes("a,b,c,d") == "Of the changed model: 4 changes."
-    assert texts.changes("") == "The changes are left out."
+    assert texts.describe_changes("cross.1.1:off") == "Of the changed model: cross.1.1:off."
+    assert texts.describe_changes("a,b,c,d") == "Of the changed model: 4 changes."
+    assert texts.describe_changes("") == "The changes are left out."

@@ -1,5 +1,5 @@
-import { leaveOutCovered } from "../../components/presenter/cut.js";
-import { pictureHeight } from "../../components/shared/stage_sizes.js";
+import { leaveOutCovered } from "../../web/src/presenter/cut.js";
+import { pictureHeight } from "../../web/src/shared/stage_sizes.js";
 import { element } from "./element.js";
 import { library } from "./inflate.js";
 

@@ -1,6 +1,6 @@
-import { relabelled } from "../../components/shared/heads.js";
-import { unpack } from "../../components/shared/packed.js";
-import { say } from "../../components/shared/say.js";
+import { relabelled } from "../../web/src/shared/heads.js";
+import { unpack } from "../../web/src/shared/packed.js";
+import { say } from "../../web/src/shared/say.js";
 import { pack } from "./pack.js";
 
 const SIDES = ["query", "key"];

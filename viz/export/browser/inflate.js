@@ -1,4 +1,4 @@
-import { unpack } from "../../components/shared/packed.js";
+import { unpack } from "../../web/src/shared/packed.js";
 import { addressed } from "./address.js";
 
 /** What stands compressed and in base64 in a script element. */

@@ -1,5 +1,5 @@
-import { openNotes } from "../../components/presenter/notes.js";
-import { say } from "../../components/shared/say.js";
+import { openNotes } from "../../web/src/presenter/notes.js";
+import { say } from "../../web/src/shared/say.js";
 import { isFramed } from "./fit.js";
 import { asked, writeScene } from "./address.js";
 import { content, prepare, takeColours } from "./inflate.js";

@@ -1,6 +1,6 @@
-import { partRules, roots } from "../../components/presenter/parts.js";
-import { ON_STAGE } from "../../components/presenter/stage.js";
-import { say } from "../../components/shared/say.js";
+import { partRules, roots } from "../../web/src/presenter/parts.js";
+import { ON_STAGE } from "../../web/src/presenter/stage.js";
+import { say } from "../../web/src/shared/say.js";
 import { element } from "./element.js";
 import { stateOf } from "./follow.js";
 import { mountAll } from "./slide.js";

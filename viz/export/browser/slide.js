@@ -1,6 +1,6 @@
-import { cover } from "../../components/presenter/parts.js";
-import { ON_STAGE } from "../../components/presenter/stage.js";
-import { say } from "../../components/shared/say.js";
+import { cover } from "../../web/src/presenter/parts.js";
+import { ON_STAGE } from "../../web/src/presenter/stage.js";
+import { say } from "../../web/src/shared/say.js";
 import { chart } from "./chart.js";
 import { element, shadowed } from "./element.js";
 import { fit } from "./fit.js";

@@ -17,7 +17,7 @@ function aligned(map) {
 
 /**
  * The cross-attention head that agrees best with the average of all, read at the token predicted, as
- * model/analysis/alignment.py ranks them; `off` are heads left out, as [kind, layer, head].
+ * model/analysis/heads.py ranks them; `off` are heads left out, as [kind, layer, head].
  */
 export function bestAligning(map, off = []) {
   const expected = aligned(map);

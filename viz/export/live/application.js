@@ -1,4 +1,4 @@
-import { say } from "../../components/shared/say.js";
+import { say } from "../../web/src/shared/say.js";
 import { connections, explanation, translation } from "./asking.js";
 import { mapOf } from "./attention_map.js";
 import { forThisDevice } from "./connection.js";

@@ -1,4 +1,4 @@
-import { listed, say, sentences } from "../../components/shared/say.js";
+import { listed, say, sentences } from "../../web/src/shared/say.js";
 import { Problem, connect } from "./connection.js";
 import { arrive, changesText } from "./state.js";
 

@@ -27,7 +27,7 @@ export const specialPlaces = ({ rows, columns }) =>
 const SHARPEST = 128;
 const POINTS = 64;
 
-/** The maps of all heads, small enough for tiles (viz/figures/pooled.py): a point is the largest weight of its block. */
+/** The maps of all heads, small enough for tiles (viz/figures/heatmap.py): a point is the largest weight of its block. */
 export function pooled(map) {
   const { layers, heads, queries, keys } = map;
   const longest = Math.max(queries, keys);

@@ -1,4 +1,4 @@
-import { listed, say } from "../../components/shared/say.js";
+import { listed, say } from "../../web/src/shared/say.js";
 
 const textOf = (id) => document.getElementById(id)?.textContent ?? "";
 

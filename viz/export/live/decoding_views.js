@@ -1,4 +1,4 @@
-import { listed, say } from "../../components/shared/say.js";
+import { listed, say } from "../../web/src/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { mapOf } from "./attention_map.js";
 import { percentOf, readable } from "./labels.js";

@@ -1,5 +1,5 @@
-import { written } from "../../components/shared/number.js";
-import { say } from "../../components/shared/say.js";
+import { written } from "../../web/src/shared/number.js";
+import { say } from "../../web/src/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { pooled, specialPlaces } from "./attention_map.js";
 import { labelText, quoted, readable, rowInWords } from "./labels.js";

@@ -1,6 +1,6 @@
-import { FINE_FULL, FINE_MASKED, FULL, MASKED } from "../../components/shared/packed.js";
+import { FINE_FULL, FINE_MASKED, FULL, MASKED } from "../../web/src/shared/packed.js";
 
-// As viz/components/packing.py, where the arithmetic is explained.
+// As viz/web/bundle.py, where the arithmetic is explained.
 const PARTS = 25400;
 
 const nearestInteger = (value) => {

@@ -1,4 +1,4 @@
-import { say } from "../../components/shared/say.js";
+import { say } from "../../web/src/shared/say.js";
 import { element } from "../browser/element.js";
 
 /** The box for a sentence: Enter, or its button, hands what is in it to `hear`. */

@@ -1,4 +1,4 @@
-import { say } from "../../components/shared/say.js";
+import { say } from "../../web/src/shared/say.js";
 import { element } from "../browser/element.js";
 import { FREELY } from "./state.js";
 

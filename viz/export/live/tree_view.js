@@ -1,11 +1,11 @@
-import { written } from "../../components/shared/number.js";
-import { say } from "../../components/shared/say.js";
+import { written } from "../../web/src/shared/number.js";
+import { say } from "../../web/src/shared/say.js";
 import { labelText, readable } from "./labels.js";
 
 const FATES = { alive: say("searched on from"), finished: say("finished"), pruned: say("pruned: given up here") };
 const LONGEST_NAME = 11;
 
-/** What beam_tree.js reads, as viz/components/beam_tree makes it; `chosen` are the ids to the node that is looked at. */
+/** What beam_tree.js reads, as viz/web/src/beam_tree makes it; `chosen` are the ids to the node that is looked at. */
 export function treeData({ best, nodes }, chosen) {
   const isBest = (ids) => ids.every((id, at) => best[0]?.ids[at] === id);
   const drawn = nodes.map(({ position, place, parent, ids, score, token, fate }) => {

@@ -1,5 +1,5 @@
-import { grouped } from "../../components/shared/number.js";
-import { say } from "../../components/shared/say.js";
+import { grouped } from "../../web/src/shared/number.js";
+import { say } from "../../web/src/shared/say.js";
 import { percentOf, quoted, readable, signed } from "./labels.js";
 import { mergedWords } from "./words.js";
 
@@ -37,7 +37,7 @@ function waiting({ maps }) {
 }
 
 /**
- * What word_card.js reads, as viz/components/word_card makes it, of the token at `position`. `open` is the text of its
+ * What word_card.js reads, as viz/web/src/word_card makes it, of the token at `position`. `open` is the text of its
  * button, if it has one.
  */
 export function wordData(run, position, open) {

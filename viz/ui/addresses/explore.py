@@ -4,78 +4,94 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from model.analysis.head_statistics import Measure
+from model.analysis.heads import Measure
 from model.trace import KINDS
-from viz.figures.explore.flow import FLOWS
-
-from ..url_state.kinds import Choice, choice, number, switch, text
-from ..url_state.page import Page, parameters_in
-from ..url_state.parameter import Parameter
-from . import shared
-from .pins import PIN, is_number
+from viz.figures.explore import FLOW_KINDS
+from viz.ui.address import (
+    AddressPage,
+    ChoiceParameter,
+    Parameter,
+    choice_parameter,
+    find_parameters,
+    number_parameter,
+    switch_parameter,
+    text_parameter,
+)
+from viz.ui.addresses import shared
+from viz.ui.addresses.pins import PIN, is_short_number
 
 SingleView = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers"]
 """A view of one run."""
-SINGLE_VIEWS: tuple[SingleView, ...] = get_args(SingleView)
-View = SingleView | Literal["compare"]
-VIEWS: tuple[View, ...] = (*SINGLE_VIEWS, "compare")
-Layout = Literal["vertical", "horizontal"]
-Second = Literal["head", "sentence", "model", "original"]
+EXPLORE_SINGLE_VIEWS: tuple[SingleView, ...] = get_args(SingleView)
+ExploreView = SingleView | Literal["compare"]
+EXPLORE_VIEWS: tuple[ExploreView, ...] = (*EXPLORE_SINGLE_VIEWS, "compare")
+LinksLayout = Literal["vertical", "horizontal"]
+SecondSideKind = Literal["head", "sentence", "model", "original"]
 """What a view is compared with."""
-Pictured = Literal["changed", "unchanged"]
-BY_LAYER = "layer"
-EFFECT = "effect"
+PicturedModel = Literal["changed", "unchanged"]
+ORDER_BY_LAYER = "layer"
+ORDER_BY_EFFECT = "effect"
 """The order of heads by what switching off each changes."""
 
 
-def read_heads(text: str) -> tuple[int, ...]:
+def read_head_list(text: str) -> tuple[int, ...]:
     """``2,5``, counted from 1 -> heads from 0; what is no head is left out."""
-    return tuple(sorted({int(part) - 1 for part in text.split(",") if is_number(part) and int(part)}))
+    return tuple(sorted({int(part) - 1 for part in text.split(",") if is_short_number(part) and int(part)}))
 
 
-def write_heads(heads: tuple[int, ...]) -> str:
+def write_head_list(heads: tuple[int, ...]) -> str:
     return ",".join(str(head + 1) for head in heads)
 
 
-VIEW: Choice[View] = choice("view", VIEWS, slot="view chosen")
-ORDER = choice("order", (BY_LAYER, *get_args(Measure), EFFECT))
-WORDS = switch("words")
-HIDE = switch("hide")
-NUMBERS = switch("numbers")
-TOUR = number("tour", 0, 0, shared.MOST)
+EXPLORE_VIEW: ChoiceParameter[ExploreView] = choice_parameter("view", EXPLORE_VIEWS, slot="view chosen")
+EXPLORE_HEAD_ORDER = choice_parameter("order", (ORDER_BY_LAYER, *get_args(Measure), ORDER_BY_EFFECT))
+EXPLORE_MERGE_WORDS = switch_parameter("words")
+EXPLORE_HIDE_SPECIAL = switch_parameter("hide")
+EXPLORE_CELL_NUMBERS = switch_parameter("numbers")
+EXPLORE_TOUR_STEP = number_parameter("tour", 0, 0, shared.MAX_PLACE)
 """The step of the tour, from 1; 0 outside it."""
-PICTURES = choice("pictures", get_args(Pictured))
+EXPLORE_PICTURED_MODEL = choice_parameter("pictures", get_args(PicturedModel))
 """Whether the pictures are of the changed model or of the model as it is."""
 
-LAYOUT = choice("layout", get_args(Layout), views=("links", "compare"))
+EXPLORE_LINKS_LAYOUT = choice_parameter("layout", get_args(LinksLayout), views=("links", "compare"))
 LineThreshold = Literal["strongest"] | float
 """The least weight that gets a line, or the strongest of each row alone."""
 LINE_THRESHOLDS: tuple[LineThreshold, ...] = ("strongest", 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
-THRESHOLD = choice("threshold", LINE_THRESHOLDS, views=("links", "compare"))
-BESIDE: Parameter[tuple[int, ...]] = Parameter("beside", (), read_heads, write=write_heads, views=("links", "compare"))
-STEP = number("step", 1, 1, shared.MOST, views=("pipeline", "compare"), slot="pipeline step", scrubbed=True)
+EXPLORE_LINE_THRESHOLD = choice_parameter("threshold", LINE_THRESHOLDS, views=("links", "compare"))
+EXPLORE_OTHER_HEADS: Parameter[tuple[int, ...]] = Parameter(
+    "beside", (), read_head_list, write=write_head_list, views=("links", "compare")
+)
+EXPLORE_PIPELINE_STEP = number_parameter(
+    "step", 1, 1, shared.MAX_PLACE, views=("pipeline", "compare"), slot="pipeline step", scrubbed=True
+)
 """Of the pipeline, from 1."""
-MEAN = switch("mean", True, views=("joint", "compare"))
-FLOW = choice("flow", FLOWS, views=("flow", "compare"))
-THROUGH = number("through", None, 1, shared.MOST, views=("flow", "compare"), slot="through chosen")
+EXPLORE_MEAN_OF_HEADS = switch_parameter("mean", True, views=("joint", "compare"))
+EXPLORE_FLOW = choice_parameter("flow", FLOW_KINDS, views=("flow", "compare"))
+EXPLORE_FLOW_LAYER = number_parameter(
+    "through", None, 1, shared.MAX_PLACE, views=("flow", "compare"), slot="through chosen"
+)
 """The last layer of a flow, from 1; the last of the map until one is chosen."""
-NORMS = switch("norms", views=("flow", "compare"))
+EXPLORE_VALUE_NORMS = switch_parameter("norms", views=("flow", "compare"))
 
-COMPARED = choice("compared", SINGLE_VIEWS, views=("compare",), slot="compared chosen")
+EXPLORE_COMPARED_VIEW = choice_parameter("compared", EXPLORE_SINGLE_VIEWS, views=("compare",), slot="compared chosen")
 """The view of which a comparison shows two."""
 
 # The second side of a comparison; until a kind, a layer or a head is chosen, it follows the first side.
-WITH = choice("with", get_args(Second), views=("compare",))
-WITH_KIND = choice("with-kind", (None, *KINDS), views=("compare",), slot="with-kind chosen")
-WITH_LAYER = number("with-layer", None, 1, shared.MOST, views=("compare",), slot="with-layer chosen")
-WITH_HEAD = number("with-head", None, 1, shared.MOST, views=("compare",), slot="with-head chosen")
-WITH_SENTENCE = text("with-sentence", longest=10_000, views=("compare",))
-WITH_MODEL = text("with-model", longest=200, views=("compare",))
+EXPLORE_COMPARE_WITH = choice_parameter("with", get_args(SecondSideKind), views=("compare",))
+EXPLORE_SECOND_KIND = choice_parameter("with-kind", (None, *KINDS), views=("compare",), slot="with-kind chosen")
+EXPLORE_SECOND_LAYER = number_parameter(
+    "with-layer", None, 1, shared.MAX_PLACE, views=("compare",), slot="with-layer chosen"
+)
+EXPLORE_SECOND_HEAD = number_parameter(
+    "with-head", None, 1, shared.MAX_PLACE, views=("compare",), slot="with-head chosen"
+)
+EXPLORE_SECOND_SENTENCE = text_parameter("with-sentence", longest=10_000, views=("compare",))
+EXPLORE_SECOND_MODEL = text_parameter("with-model", longest=200, views=("compare",))
 
-PAGE = Page.of(
+PAGE = AddressPage.of(
     "explore",
-    *shared.COMMON,
-    *(*shared.CHOSEN_HEAD, shared.GIVEN, shared.FORCED, shared.CHANGES, PIN),
-    *parameters_in(globals()),
-    view=VIEW,
+    *shared.COMMON_PARAMETERS,
+    *(*shared.HEAD_PARAMETERS, shared.GIVEN_TRANSLATION, shared.READ_GIVEN, shared.CHANGES, PIN),
+    *find_parameters(globals()),
+    view=EXPLORE_VIEW,
 )

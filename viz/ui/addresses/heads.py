@@ -4,44 +4,47 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
-from model.atlas.measures import EXPLAINED
-from model.atlas.places import NAMES
-from model.heads.question import LONGEST
+from model.atlas.forward import PLACE_NAMES
+from model.atlas.measure import MEASURE_EXPLANATIONS
+from model.atlas.projection import ProjectionSpace
+from model.atlas.query import MAX_QUESTION_LENGTH
+from viz.ui.address import (
+    AddressPage,
+    ChoiceParameter,
+    Parameter,
+    choice_parameter,
+    find_parameters,
+    number_parameter,
+    text_parameter,
+)
+from viz.ui.addresses import shared
 
-from ..url_state.kinds import Choice, choice, number, text
-from ..url_state.page import Page, parameters_in
-from ..url_state.parameter import Parameter
-from . import shared
-
-if TYPE_CHECKING:
-    from model.heads.projection import Space
-
-View = Literal["map", "head", "search", "projection", "alignment", "pruning", "over training"]
-VIEWS: tuple[View, ...] = get_args(View)
-MEASURES: tuple[str, ...] = tuple(EXPLAINED)
-MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
+HeadsView = Literal["map", "head", "search", "projection", "alignment", "pruning", "over training"]
+HEADS_VIEWS: tuple[HeadsView, ...] = get_args(HeadsView)
+HEADS_MEASURES: tuple[str, ...] = tuple(MEASURE_EXPLANATIONS)
+HEADS_MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
     {
         **{"entropy": "entropy", "distance": "distance", "top": "largest weight", "stays": "stays when shuffled"},
         **{"norm": "share of the norm", "logit": "logit contribution", "cost": "cost"},
-        **{str(place): name for place, name in NAMES.items()},
+        **{str(place): name for place, name in PLACE_NAMES.items()},
     }
 )
 """What a person reads for a measure, which the address says as well."""
-FIRST_QUESTION = "pos=NOUN -> pos=DET distance=-1"
+HEADS_FIRST_QUESTION = "pos=NOUN -> pos=DET distance=-1"
 
-LeftBy = Literal["BLEU", "log-probability"]
-LEFT_BY_NAMES: tuple[LeftBy, ...] = get_args(LeftBy)
+PruningMeasure = Literal["BLEU", "log-probability"]
+PRUNING_MEASURES: tuple[PruningMeasure, ...] = get_args(PruningMeasure)
 
-Colour = Literal["side", "part of speech", "position"]
-COLOUR_NAMES: dict[Colour, str] = {"side": "query or key"}
+ProjectionColour = Literal["side", "part of speech", "position"]
+PROJECTION_COLOUR_NAMES: dict[ProjectionColour, str] = {"side": "query or key"}
 
-Box = tuple[float, float, float, float]
+MapBox = tuple[float, float, float, float]
 """Left, right, low and high of a part of the map."""
 
 
-def read_box(text: str) -> Box | None:
+def read_map_box(text: str) -> MapBox | None:
     """Read ``left,right,low,high``. ValueError."""
     left, right, low, high = (float(part) for part in text.split(","))
     if not (math.isfinite(left + right + low + high) and left <= right and low <= high):
@@ -49,28 +52,36 @@ def read_box(text: str) -> Box | None:
     return left, right, low, high
 
 
-def write_box(box: Box | None) -> str:
-    """Write a box as :func:`read_box` reads it."""
+def write_map_box(box: MapBox | None) -> str:
+    """Write a box as :func:`read_map_box` reads it."""
     return ",".join(f"{end:.4g}" for end in box) if box else ""
 
 
-HEADS = choice("heads", VIEWS)
-BRUSH: Parameter[Box | None] = Parameter("brush", None, read_box, write=write_box, views=("map", "projection"))
+HEADS_VIEW = choice_parameter("heads", HEADS_VIEWS)
+HEADS_BRUSHED_BOX: Parameter[MapBox | None] = Parameter(
+    "brush", None, read_map_box, write=write_map_box, views=("map", "projection")
+)
 """The box whose heads or sentences are listed below the picture; it belongs to what its two axes are."""
-ACROSS = choice("across", MEASURES, "distance", labels=MEASURE_NAMES, views=("map",))
-UP = choice("up", MEASURES, "entropy", labels=MEASURE_NAMES, views=("map",))
-BESIDE = text("second_model", longest=200, views=("map",))
+HEADS_X_MEASURE = choice_parameter("across", HEADS_MEASURES, "distance", labels=HEADS_MEASURE_NAMES, views=("map",))
+HEADS_Y_MEASURE = choice_parameter("up", HEADS_MEASURES, "entropy", labels=HEADS_MEASURE_NAMES, views=("map",))
+HEADS_SECOND_MODEL = text_parameter("second_model", longest=200, views=("map",))
 """The model that stands beside on the map; none for \"\"."""
-ASKED = text("ask", FIRST_QUESTION, longest=LONGEST, views=("search",))
-LEFT_BY = choice("left", LEFT_BY_NAMES, views=("pruning",))
-AWAY = number("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
+HEADS_QUESTION = text_parameter("ask", HEADS_FIRST_QUESTION, longest=MAX_QUESTION_LENGTH, views=("search",))
+HEADS_PRUNING_MEASURE = choice_parameter("left", PRUNING_MEASURES, views=("pruning",))
+HEADS_PRUNED_COUNT = number_parameter("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)
 """How many heads are taken away; what a model has is found out by the page."""
-TRACKED = choice("tracked", MEASURES, "punctuation", labels=MEASURE_NAMES, views=("over training",))
+HEADS_TRACKED_MEASURE = choice_parameter(
+    "tracked", HEADS_MEASURES, "punctuation", labels=HEADS_MEASURE_NAMES, views=("over training",)
+)
 
-SPACES: tuple[Space, ...] = ("queries and keys", "encoder outputs", "token embeddings")
-SPACE = choice("plane", SPACES, views=("projection",))
-COLOURED: Choice[Colour] = choice("coloured", get_args(Colour), labels=COLOUR_NAMES, views=("projection",))
-MARKED = text("marked", longest=60, views=("projection",))
+PROJECTION_SPACES: tuple[ProjectionSpace, ...] = ("queries and keys", "encoder outputs", "token embeddings")
+HEADS_PROJECTION_SPACE = choice_parameter("plane", PROJECTION_SPACES, views=("projection",))
+HEADS_PROJECTION_COLOUR: ChoiceParameter[ProjectionColour] = choice_parameter(
+    "coloured", get_args(ProjectionColour), labels=PROJECTION_COLOUR_NAMES, views=("projection",)
+)
+HEADS_MARKED_WORD = text_parameter("marked", longest=60, views=("projection",))
 """The word whose tokens stand out."""
 
-PAGE = Page.of("heads", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=HEADS)
+PAGE = AddressPage.of(
+    "heads", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=HEADS_VIEW
+)

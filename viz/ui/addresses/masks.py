@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, get_args
 
-from model.experiments.mask_trial import NAMES, MaskName
-from model.masking.convention_table import CONVENTIONS
-from model.masking.padding import PaddingSide
-from model.masking.rule import MAX_SIZE
-from model.masking.toy_attention import FORMATS, READER_NAMES, READERS, WRITING_NAMES, WRITINGS
+from model.experiments.mask_trial import MASK_NAMES, MaskName
+from model.masks.conventions import CONVENTIONS
+from model.masks.rule import MAX_MASK_SIZE
+from model.masks.softmax import PaddingSide
+from model.masks.toy_attention import MASK_READER_NAMES, MASK_READERS, NUMBER_FORMATS, TOY_WRITING_NAMES, TOY_WRITINGS
+from viz.ui.address import AddressPage, Parameter, choice_parameter, find_parameters, number_parameter, text_parameter
+from viz.ui.addresses import shared
 
-from ..url_state.kinds import choice, number, text
-from ..url_state.page import Page, parameters_in
-from ..url_state.parameter import Parameter
-from . import shared
-
-Part = Literal["judge", "try on the model", "backends", "gallery", "convert"]
-Source = Literal["paste", "upload", "build", "opened trace"]
-SIDES: tuple[PaddingSide, ...] = ("right", "left")
-Effect = Literal["attention", "one token", "tests"]
-Cell = tuple[int, int, int]
+MasksPart = Literal["judge", "try on the model", "backends", "gallery", "convert"]
+MaskSource = Literal["paste", "upload", "build", "opened trace"]
+PADDING_SIDES: tuple[PaddingSide, ...] = ("right", "left")
+TrialEffect = Literal["attention", "one token", "tests"]
+MaskCell = tuple[int, int, int]
 """Sample, query and key, from 0."""
-MOST_CELLS = 200
-MASK_LABELS: dict[MaskName, str] = {
+MAX_MASK_CELLS = 200
+TRIAL_MASK_LABELS: dict[MaskName, str] = {
     "no mask": "No mask at all",
     "no padding mask": "Padding not masked",
     "no causal mask": "No causal mask",
@@ -35,66 +32,74 @@ MASK_LABELS: dict[MaskName, str] = {
     "added, not filled": "0/1 added to the scores",
     "rule": "A rule",
 }
-RATES = (0.0, 0.1, 0.2, 0.5)
-JUDGE, TRY, BACKENDS, GALLERY, CONVERT = ((part,) for part in get_args(Part))
+DROPOUT_RATES = (0.0, 0.1, 0.2, 0.5)
+JUDGE_VIEWS, TRIAL_VIEWS, BACKENDS_VIEWS, GALLERY_VIEWS, CONVERT_VIEWS = ((part,) for part in get_args(MasksPart))
 
 
-def read_cells(text: str) -> frozenset[Cell]:
+def read_mask_cells(text: str) -> frozenset[MaskCell]:
     """``1.3.5,1.4.5``, counted from 1 -> cells from 0; what is no cell is left out."""
-    parts = (part.split(".") for part in text.split(",")[:MOST_CELLS])
-    good = (part for part in parts if len(part) == 3 and all(map(_counts, part)))
+    parts = (part.split(".") for part in text.split(",")[:MAX_MASK_CELLS])
+    good = (part for part in parts if len(part) == 3 and all(map(_is_positive_number, part)))
     return frozenset((int(sample) - 1, int(query) - 1, int(key) - 1) for sample, query, key in good)
 
 
-def write_cells(cells: Collection[Cell]) -> str:
-    return ",".join(".".join(str(part + 1) for part in cell) for cell in sorted(cells)[:MOST_CELLS])
+def write_mask_cells(cells: Collection[MaskCell]) -> str:
+    return ",".join(".".join(str(part + 1) for part in cell) for cell in sorted(cells)[:MAX_MASK_CELLS])
 
 
-def _counts(text: str) -> bool:
+def _is_positive_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 4 and int(text) > 0
 
 
-PART = choice("part", get_args(Part))
+MASKS_PART = choice_parameter("part", get_args(MasksPart))
 
-FROM = choice("from", get_args(Source), views=JUDGE)
-RULE = text("rule", "causal and padding")
+MASKS_SOURCE = choice_parameter("from", get_args(MaskSource), views=JUDGE_VIEWS)
+MASKS_RULE = text_parameter("rule", "causal and padding")
 """Of the mask that is built; the other parts of the page begin with it."""
-QUERIES = number("queries", 6, 1, MAX_SIZE, views=JUDGE)
-KEYS = number("keys", None, 1, MAX_SIZE, views=JUDGE)
-HEADS = number("n_heads", 1, 1, MAX_SIZE, views=JUDGE)
-LENGTHS = text("lengths", views=JUDGE)
-PAD_SIDE = choice("pad_side", SIDES, views=JUDGE)
-WRITTEN = choice("written", WRITINGS, labels=WRITING_NAMES, views=JUDGE)
-READER = choice("reader", READERS, labels=READER_NAMES, views=JUDGE)
-FORMAT = choice("mask_format", FORMATS, views=JUDGE)
-CELLS: Parameter[frozenset[Cell]] = Parameter("cells", frozenset(), read_cells, write=write_cells, views=JUDGE)
+MASKS_QUERY_COUNT = number_parameter("queries", 6, 1, MAX_MASK_SIZE, views=JUDGE_VIEWS)
+MASKS_KEY_COUNT = number_parameter("keys", None, 1, MAX_MASK_SIZE, views=JUDGE_VIEWS)
+MASKS_HEAD_COUNT = number_parameter("n_heads", 1, 1, MAX_MASK_SIZE, views=JUDGE_VIEWS)
+MASKS_LENGTHS = text_parameter("lengths", views=JUDGE_VIEWS)
+MASKS_PADDING_SIDE = choice_parameter("pad_side", PADDING_SIDES, views=JUDGE_VIEWS)
+MASKS_WRITING = choice_parameter("written", TOY_WRITINGS, labels=TOY_WRITING_NAMES, views=JUDGE_VIEWS)
+MASKS_READER = choice_parameter("reader", MASK_READERS, labels=MASK_READER_NAMES, views=JUDGE_VIEWS)
+MASKS_FORMAT = choice_parameter("mask_format", NUMBER_FORMATS, views=JUDGE_VIEWS)
+MASKS_CHANGED_CELLS: Parameter[frozenset[MaskCell]] = Parameter(
+    "cells", frozenset(), read_mask_cells, write=write_mask_cells, views=JUDGE_VIEWS
+)
 """The cells of a built mask that were turned over."""
-SAMPLE = number("mask_sample", None, 1, 9999, views=JUDGE)
-LAYER = number("mask_layer", None, 1, 9999, views=JUDGE)
-HEAD = number("mask_head", None, 1, 9999, views=JUDGE)
-DEPTH = choice("mask_depth", (1, 2, 3), views=JUDGE)
-DROPOUT = choice("mask_dropout", RATES, 0.1, labels={rate: f"{rate:.0%}" for rate in RATES}, views=JUDGE)
+MASKS_SAMPLE = number_parameter("mask_sample", None, 1, 9999, views=JUDGE_VIEWS)
+MASKS_LAYER = number_parameter("mask_layer", None, 1, 9999, views=JUDGE_VIEWS)
+MASKS_HEAD = number_parameter("mask_head", None, 1, 9999, views=JUDGE_VIEWS)
+MASKS_DEPTH = choice_parameter("mask_depth", (1, 2, 3), views=JUDGE_VIEWS)
+MASKS_DROPOUT = choice_parameter(
+    "mask_dropout", DROPOUT_RATES, 0.1, labels={rate: f"{rate:.0%}" for rate in DROPOUT_RATES}, views=JUDGE_VIEWS
+)
 
-MASK = choice("tried_mask", NAMES, labels=MASK_LABELS, views=TRY)
-WINDOW = number("tried_width", 3, 1, 99, views=TRY)
-WORD = number("tried_word", None, 1, 9999, views=TRY, slot="hidden word")
+MASKS_TRIAL_MASK = choice_parameter("tried_mask", MASK_NAMES, labels=TRIAL_MASK_LABELS, views=TRIAL_VIEWS)
+MASKS_TRIAL_WINDOW = number_parameter("tried_width", 3, 1, 99, views=TRIAL_VIEWS)
+MASKS_HIDDEN_WORD = number_parameter("tried_word", None, 1, 9999, views=TRIAL_VIEWS, slot="hidden word")
 """The word that is hidden, from 1."""
-TRIED_RULE = text("tried_rule", views=TRY)
-PADDING = number("pads", 3, 0, 16, views=TRY)
-EFFECT = choice("tried", get_args(Effect), views=TRY)
-BACKEND_LAYER = number("backend_layer", None, 1, 9999, views=BACKENDS)
-TOKEN = number("poked", None, 1, 9999, views=TRY, slot="exchanged token")
+MASKS_TRIAL_RULE = text_parameter("tried_rule", views=TRIAL_VIEWS)
+MASKS_TRIAL_PADDING = number_parameter("pads", 3, 0, 16, views=TRIAL_VIEWS)
+MASKS_TRIAL_EFFECT = choice_parameter("tried", get_args(TrialEffect), views=TRIAL_VIEWS)
+MASKS_BACKEND_LAYER = number_parameter("backend_layer", None, 1, 9999, views=BACKENDS_VIEWS)
+MASKS_EXCHANGED_TOKEN = number_parameter("poked", None, 1, 9999, views=TRIAL_VIEWS, slot="exchanged token")
 """The token that is exchanged for another, from 1: those of the source, then those of the target."""
 
-SYMPTOM = text("symptom", longest=200, views=GALLERY)
-FAULT = text("fault", longest=60, views=GALLERY)
+MASKS_SYMPTOM = text_parameter("symptom", longest=200, views=GALLERY_VIEWS)
+MASKS_FAULT = text_parameter("fault", longest=60, views=GALLERY_VIEWS)
 
 CONVENTION_LABELS = {name: convention.name for name, convention in CONVENTIONS.items()}
-CONVERT_FROM = choice("convert_from", tuple(CONVENTIONS), "torch_attn_mask", CONVENTION_LABELS, views=CONVERT)
-CONVERT_TO = choice("convert_to", tuple(CONVENTIONS), "sdpa", CONVENTION_LABELS, views=CONVERT)
-CONVERT_RULE = text("convert_rule", views=CONVERT)
-CONVERT_LENGTHS = text("convert_lengths", views=CONVERT)
-CONVERT_SIDE = choice("convert_side", SIDES, views=CONVERT)
-CONVERT_HEADS = number("convert_heads", 1, 1, 4, views=CONVERT)
+MASKS_CONVERT_FROM = choice_parameter(
+    "convert_from", tuple(CONVENTIONS), "torch_attn_mask", CONVENTION_LABELS, views=CONVERT_VIEWS
+)
+MASKS_CONVERT_TO = choice_parameter("convert_to", tuple(CONVENTIONS), "sdpa", CONVENTION_LABELS, views=CONVERT_VIEWS)
+MASKS_CONVERT_RULE = text_parameter("convert_rule", views=CONVERT_VIEWS)
+MASKS_CONVERT_LENGTHS = text_parameter("convert_lengths", views=CONVERT_VIEWS)
+MASKS_CONVERT_SIDE = choice_parameter("convert_side", PADDING_SIDES, views=CONVERT_VIEWS)
+MASKS_CONVERT_HEADS = number_parameter("convert_heads", 1, 1, 4, views=CONVERT_VIEWS)
 
-PAGE = Page.of("masks", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=PART)
+PAGE = AddressPage.of(
+    "masks", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=MASKS_PART
+)

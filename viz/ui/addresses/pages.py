@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from model.language.say import to_say
+from model.language import to_say
+from viz.ui.address import AddressPage
+from viz.ui.addresses import decode, explore, heads, masks, positions, training, why
 
-from ..url_state.page import Page
-from . import decode, explore, heads, masks, positions, training, why
-
-PAGES: dict[str, Page] = {one.PAGE.name: one.PAGE for one in (explore, decode, why, heads, positions, training, masks)}
-TITLES = {
+PAGES: dict[str, AddressPage] = {
+    one.PAGE.name: one.PAGE for one in (explore, decode, why, heads, positions, training, masks)
+}
+PAGE_TITLES = {
     "explore": to_say("Explore"),
     "decode": to_say("Decode"),
     "why": to_say("Why"),

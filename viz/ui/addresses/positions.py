@@ -4,58 +4,81 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from model.positions.experiments import MOVES, Sides
-from model.positions.forms import FORMS
-from model.positions.table import BASE, ORDERS
+from model.positions.experiments import POSITION_MOVES, ExperimentSides
+from model.positions.table import DIMENSION_ORDERS, SINUSOID_BASE, TABLE_FORMS
+from viz.ui.address import (
+    AddressPage,
+    ListParameter,
+    choice_parameter,
+    find_parameters,
+    number_parameter,
+    text_parameter,
+)
+from viz.ui.addresses import shared
 
-from ..url_state.kinds import Several, choice, number, text
-from ..url_state.page import Page, parameters_in
-from . import shared
-
-View = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]
-VIEWS: tuple[View, ...] = get_args(View)
-OF_TABLES: tuple[View, ...] = VIEWS[:5]
-WITHOUT_PICTURES: tuple[View, ...] = ("sentence", "experiments")
+PositionsView = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]
+POSITIONS_VIEWS: tuple[PositionsView, ...] = get_args(PositionsView)
+POSITIONS_TABLE_VIEWS: tuple[PositionsView, ...] = POSITIONS_VIEWS[:5]
+POSITIONS_RUN_VIEWS: tuple[PositionsView, ...] = ("sentence", "experiments")
 """The views of a model whose table is read and moved, and no more."""
-Table = Literal["own", "own_target", "sinusoidal", "sinusoidal_pad_row"]
-TABLE_LABELS: dict[Table, str] = {
+PositionsTable = Literal["own", "own_target", "sinusoidal", "sinusoidal_pad_row"]
+POSITIONS_TABLE_LABELS: dict[PositionsTable, str] = {
     "own": "of this model",
     "own_target": "of this model, decoder side",
     "sinusoidal": "sinusoidal",
     "sinusoidal_pad_row": "sinusoidal with PAD row",
 }
-Measure = Literal["cosine", "dot product"]
-SIDE_LABELS: dict[Sides, str] = {"both": "both sides", "source": "encoder side", "target": "decoder side"}
-Text = Literal["source", "target"]
-TEXT_LABELS: dict[Text, str] = {"source": "the sentence", "target": "the translation, as it is fed"}
-MOST = 1024
+SimilarityMeasure = Literal["cosine", "dot product"]
+MOVED_SIDE_LABELS: dict[ExperimentSides, str] = {
+    "both": "both sides",
+    "source": "encoder side",
+    "target": "decoder side",
+}
+PositionsText = Literal["source", "target"]
+POSITIONS_TEXT_LABELS: dict[PositionsText, str] = {"source": "the sentence", "target": "the translation, as it is fed"}
+MAX_TABLE_SIZE = 1024
 """Positions and dimensions of the largest table that is drawn."""
 
-PLOT = choice("plot", VIEWS)
-TABLE = choice("table", tuple(TABLE_LABELS), labels=TABLE_LABELS, views=OF_TABLES)
-POSITIONS = number("positions", None, 2, MOST, views=OF_TABLES)
-D_MODEL = number("d_model", 512, 1, MOST, views=OF_TABLES)
-TABLE_BASE = number("base", BASE, 2.0, 1e6, views=OF_TABLES)
-FORM = choice("form", tuple(FORMS), labels={name: form.title for name, form in FORMS.items()}, views=OF_TABLES)
-ARRANGED = choice("arranged", ORDERS, "interleaved", views=("table",))
+POSITIONS_VIEW = choice_parameter("plot", POSITIONS_VIEWS)
+POSITIONS_TABLE = choice_parameter(
+    "table", tuple(POSITIONS_TABLE_LABELS), labels=POSITIONS_TABLE_LABELS, views=POSITIONS_TABLE_VIEWS
+)
+POSITIONS_COUNT = number_parameter("positions", None, 2, MAX_TABLE_SIZE, views=POSITIONS_TABLE_VIEWS)
+POSITIONS_D_MODEL = number_parameter("d_model", 512, 1, MAX_TABLE_SIZE, views=POSITIONS_TABLE_VIEWS)
+POSITIONS_BASE = number_parameter("base", SINUSOID_BASE, 2.0, 1e6, views=POSITIONS_TABLE_VIEWS)
+POSITIONS_FORM = choice_parameter(
+    "form",
+    tuple(TABLE_FORMS),
+    labels={name: form.title for name, form in TABLE_FORMS.items()},
+    views=POSITIONS_TABLE_VIEWS,
+)
+POSITIONS_DIMENSION_ORDER = choice_parameter("arranged", DIMENSION_ORDERS, "interleaved", views=("table",))
 """The order in which the dimensions stand."""
-POS = number("pos", None, 0, MOST, views=OF_TABLES)
-DIM = number("dim", None, 0, MOST, views=OF_TABLES)
+POSITIONS_POSITION = number_parameter("pos", None, 0, MAX_TABLE_SIZE, views=POSITIONS_TABLE_VIEWS)
+POSITIONS_DIMENSION = number_parameter("dim", None, 0, MAX_TABLE_SIZE, views=POSITIONS_TABLE_VIEWS)
 """The position and the dimension that are looked at closely."""
-DIMS: Several[int] = Several("dims", [], number("dims", None, 0, MOST).read, views=("waves",))
-MEASURE = choice("measure", get_args(Measure), views=("similarity",))
-SHIFT = number("shift", None, -MOST, MOST, views=("similarity", "rotation"))
-SIDE = choice("side", tuple(TEXT_LABELS), labels=TEXT_LABELS, views=("sentence",))
-PIECE = number("piece", None, 1, 99_999, views=("sentence",))
+POSITIONS_DIMENSIONS: ListParameter[int] = ListParameter(
+    "dims", [], number_parameter("dims", None, 0, MAX_TABLE_SIZE).read, views=("waves",)
+)
+POSITIONS_MEASURE = choice_parameter("measure", get_args(SimilarityMeasure), views=("similarity",))
+POSITIONS_SHIFT = number_parameter("shift", None, -MAX_TABLE_SIZE, MAX_TABLE_SIZE, views=("similarity", "rotation"))
+POSITIONS_SIDE = choice_parameter(
+    "side", tuple(POSITIONS_TEXT_LABELS), labels=POSITIONS_TEXT_LABELS, views=("sentence",)
+)
+POSITIONS_PIECE = number_parameter("piece", None, 1, 99_999, views=("sentence",))
 
-MOVE = choice("move", MOVES, views=("experiments",))
-SIDES_MOVED = choice("sides", tuple(SIDE_LABELS), labels=SIDE_LABELS, views=("experiments",))
-BY = number("by", 5, -64, 512, views=("experiments",))
-FACTOR = number("factor", 2.0, 0.0, 16.0, views=("experiments",))
-START = number("start", None, 0, 10_000, views=("experiments",))
-DRAW = number("draw", 1, 1, 999, views=("experiments",))
-ONE = text("one", views=("experiments",))
-OTHER = text("other", views=("experiments",))
+POSITIONS_MOVE = choice_parameter("move", POSITION_MOVES, views=("experiments",))
+POSITIONS_MOVED_SIDES = choice_parameter(
+    "sides", tuple(MOVED_SIDE_LABELS), labels=MOVED_SIDE_LABELS, views=("experiments",)
+)
+POSITIONS_MOVED_BY = number_parameter("by", 5, -64, 512, views=("experiments",))
+POSITIONS_FACTOR = number_parameter("factor", 2.0, 0.0, 16.0, views=("experiments",))
+POSITIONS_START = number_parameter("start", None, 0, 10_000, views=("experiments",))
+POSITIONS_RANDOM_DRAW = number_parameter("draw", 1, 1, 999, views=("experiments",))
+POSITIONS_FIRST_PIECE = text_parameter("one", views=("experiments",))
+POSITIONS_SECOND_PIECE = text_parameter("other", views=("experiments",))
 """The two pieces that change places, as their lists show them: ``2 dog``."""
 
-PAGE = Page.of("positions", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=PLOT)
+PAGE = AddressPage.of(
+    "positions", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=POSITIONS_VIEW
+)

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from model.language.catalogue import LANGUAGES, PSEUDO
+from model.language import LANGUAGES, PSEUDO_LANGUAGE
 from model.trace import KINDS
-from viz.figures.heatmap import ROWS as ROW_LABELS
-from viz.figures.palette import RAMPS, SCALES
+from viz.figures.heatmap import ROW_LABELS
+from viz.figures.look import RAMPS, SCALES
+from viz.ui.address import choice_parameter, number_parameter, switch_parameter, text_parameter
 
-from ..url_state.kinds import choice, number, switch, text
-
-MOST = 999
+MAX_PLACE = 999
 """The last layer, head or position that an address can name; what a model has is found out by the page."""
 
-LANGUAGE = choice("lang", ("", *LANGUAGES, PSEUDO))
+LANGUAGE = choice_parameter("lang", ("", *LANGUAGES, PSEUDO_LANGUAGE))
 """The language of the interface; "" for that of the browser."""
-MODEL = text("model", longest=200)
-SENTENCE = text("sentence", longest=10_000)
-GIVEN = text("given", longest=10_000)
-FORCED = switch("forced")
+MODEL = text_parameter("model", longest=200)
+SENTENCE = text_parameter("sentence", longest=10_000)
+GIVEN_TRANSLATION = text_parameter("given", longest=10_000)
+READ_GIVEN = switch_parameter("forced")
 """Whether the given translation is read instead of the model's own."""
-CHANGES = text("changes", slot="changes in address")
+CHANGES = text_parameter("changes", slot="changes in address")
 """Changes to the model, as :mod:`model.interventions.changes` writes them."""
 
-KIND = choice("kind", KINDS, "cross")
-LAYER = number("layer", 1, 1, MOST)
-HEAD = number("head", 1, 1, MOST)
-CHOSEN_HEAD = (KIND, LAYER, HEAD)
+KIND = choice_parameter("kind", KINDS, "cross")
+LAYER = number_parameter("layer", 1, 1, MAX_PLACE)
+HEAD = number_parameter("head", 1, 1, MAX_PLACE)
+HEAD_PARAMETERS = (KIND, LAYER, HEAD)
 
-ROWS = choice("rows", ROW_LABELS)
-SCALE = choice("scale", SCALES)
-COLOURS = choice("colours", RAMPS)
-LOOK = (ROWS, SCALE, COLOURS)
+ROWS = choice_parameter("rows", ROW_LABELS)
+SCALE = choice_parameter("scale", SCALES)
+COLOURS = choice_parameter("colours", RAMPS)
+LOOK_PARAMETERS = (ROWS, SCALE, COLOURS)
 
-COMMON = (LANGUAGE, MODEL, SENTENCE, *LOOK)
+COMMON_PARAMETERS = (LANGUAGE, MODEL, SENTENCE, *LOOK_PARAMETERS)
 """Of every page with a sentence and pictures of attention."""

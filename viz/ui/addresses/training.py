@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from ..url_state.kinds import choice, switch, text
-from ..url_state.page import Page, parameters_in
-from . import shared
+from viz.ui.address import AddressPage, choice_parameter, find_parameters, switch_parameter, text_parameter
+from viz.ui.addresses import shared
 
-View = Literal["snapshots", "curves", "architecture", "parameters", "card", "comparison"]
-VIEWS: tuple[View, ...] = get_args(View)
+TrainingView = Literal["snapshots", "curves", "architecture", "parameters", "card", "comparison"]
+TRAINING_VIEWS: tuple[TrainingView, ...] = get_args(TrainingView)
 
-TRAINING = choice("training", VIEWS)
-LOGSTEPS = switch("logsteps", views=("curves", "comparison"))
-AT = text("at", longest=20, views=("snapshots",), scrubbed=True)
+TRAINING_VIEW = choice_parameter("training", TRAINING_VIEWS)
+TRAINING_LOG_STEPS = switch_parameter("logsteps", views=("curves", "comparison"))
+TRAINING_STOP = text_parameter("at", longest=20, views=("snapshots",), scrubbed=True)
 """The stop that is shown, by its step: ``366``, or ``released``; "" until somebody has chosen one."""
 
-PAGE = Page.of("training", *shared.COMMON, *shared.CHOSEN_HEAD, *parameters_in(globals()), view=TRAINING)
+PAGE = AddressPage.of(
+    "training", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=TRAINING_VIEW
+)

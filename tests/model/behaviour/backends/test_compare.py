@@ -9,13 +9,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.behaviour.backends.compare import WAYS, compare_backends
-from model.testing import (
+from model.mask_tests.backends import (
+    WAYS,
     assert_backends_agree,
     assert_cache_agrees,
     assert_packing_agrees,
     assert_padding_sides_agree,
     assert_static_cache_agrees,
+    compare_backends,
 )
 
 transformers = pytest.importorskip("transformers")

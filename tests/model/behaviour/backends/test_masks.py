@@ -11,10 +11,9 @@ import torch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from model.behaviour.backends.compare import compare_backends
-from model.behaviour.backends.kernels import PlainKernel
-from model.behaviour.backends.live import PAGE_WAYS, compare_live
-from model.live.translation import InputError
+from model.mask_tests.backend_runs import PlainKernel
+from model.mask_tests.backends import PAGE_WAYS, compare_backends, compare_text_backends
+from model.runnable_model import InputError
 from tests import folders
 from tests.model.behaviour.backends.test_compare import GROUPED, INPUTS
 
@@ -67,11 +66,11 @@ def test_every_way_shows_the_mask_that_it_applied() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "marian"])
 def test_a_folder_is_compared_on_a_sentence(name: str, tmp_path: Path) -> None:
-    from model.user_model import load
+    from model.user_model import load_user_model
 
     folders.FOLDERS[name](tmp_path / name)
-    model: Any = load(f"hf:{tmp_path / name}")
-    found = compare_live(model, folders.SENTENCE)
+    model: Any = load_user_model(f"hf:{tmp_path / name}")
+    found = compare_text_backends(model, folders.SENTENCE)
     assert [one.name for one in found.results] == list(PAGE_WAYS)
     assert found.parting == ()
     assert set(found.masks) == ({"decoder"} if name == "gpt2" else {"encoder", "decoder", "cross"})
@@ -79,4 +78,4 @@ def test_a_folder_is_compared_on_a_sentence(name: str, tmp_path: Path) -> None:
     assert len(ran) >= 6
     assert all(one.masks for one in ran)
     with pytest.raises(InputError):
-        compare_live(model, "")
+        compare_text_backends(model, "")

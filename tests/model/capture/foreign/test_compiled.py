@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from model.capture.attention import capture_attention
-from model.pytorch.torch_internals import eagerly
+from model.torch_internals import run_eagerly
 from tests.model.capture.foreign.test_hugging_face import SOURCE, built
 
 graphs: list[str] = []
@@ -65,12 +65,12 @@ def test_blocks_of_several_threads_end_together() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def block() -> None:
-        with eagerly():
+        with run_eagerly():
             inside.set()
             leave.wait()
 
     thread = threading.Thread(target=block)
-    with eagerly():
+    with run_eagerly():
         thread.start()
         inside.wait()
     double(torch.ones(1, 2))

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right
 
+from model.capture.any_model.modules import REMARK_MESSAGES
 from model.capture.attention import capture_attention
-from model.capture.foreign.observed import SENTENCES
 from model.trace import TraceError
 from tests.model.capture.foreign.models import (
     AttentionSeq2Seq,
@@ -38,7 +38,7 @@ def test_an_encoder_with_its_fast_path(grad: bool) -> None:
             watched = model(X, src_key_padding_mask=PAD)
     assert state(model) == before
     torch.testing.assert_close(watched[~PAD], alone[~PAD], atol=1e-6, rtol=0)
-    assert (SENTENCES["fast-path"] in capture.observer_effect) == (not grad)
+    assert (REMARK_MESSAGES["fast-path"] in capture.observer_effect) == (not grad)
     one = capture.sample(1).encoder
     assert one is not None
     assert one.weights.shape == (3, 4, 5, 5)
@@ -176,7 +176,7 @@ def test_a_model_by_hand_tells_its_three_kinds_and_leaves_other_softmaxes_out() 
     assert isinstance(kept, Tensor)
     np.testing.assert_array_equal(trace.cross.weights[1], kept[0].detach())
     np.testing.assert_array_equal(trace.cross.mask, [[True, True, True, False]] * 3)
-    assert capture.observer_effect == SENTENCES["unchanged"]
+    assert capture.observer_effect == REMARK_MESSAGES["unchanged"]
 
 
 def test_layers_that_are_looped_over_in_other_methods_than_forward() -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from model.capture.any_model.modules import REMARK_MESSAGES
 from model.capture.attention import capture_attention
-from model.capture.foreign.observed import SENTENCES
-from model.diagnosis import diagnose
+from model.masks.diagnose import diagnose
 from model.trace import AttentionMap, TraceError
 
 transformers = pytest.importorskip("transformers")
@@ -66,7 +66,7 @@ def test_the_weights_are_those_the_model_tells_of_itself(name: str, kernel: str)
     with capture_attention(model) as capture:
         watched = model(**inputs(model))[0]
     assert torch.equal(alone, watched)
-    assert (capture.observer_effect == SENTENCES["unchanged"]) == (kernel == "eager")
+    assert (capture.observer_effect == REMARK_MESSAGES["unchanged"]) == (kernel == "eager")
     trace, explicit = capture.sample(1), built(name, "eager")
     alone_kind = {"BertModel": "encoder", "AlbertModel": "encoder", "GPT2LMHeadModel": "decoder"}
     alone_kind["LlamaForCausalLM"] = "decoder"

@@ -10,16 +10,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.analysis.difference import single_head
-from model.analysis.head_statistics import entropy
+from model.analysis.heads import attention_entropy
+from model.analysis.steps import select_head
 from model.capture.attention import capture_attention
-from model.diagnosis import diagnose
-from model.text.words import hide_special, merge_words
+from model.masks.diagnose import diagnose
+from model.text.words import hide_special_tokens, merge_words
 from model.trace import AttentionMap, AttentionTrace
 from tests.model.capture.foreign.test_hugging_face import SIZES
-from viz.figures.heatmap import head_grid, heatmap
+from viz.figures.heatmap import heatmap, make_head_grid
 from viz.figures.words import overview_in_words
-from viz.traces.verdict import verdict
+from viz.traces.verdict import diagnose_map
 
 GROUPED = {**SIZES, "num_key_value_heads": 2, "head_dim": 8}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -58,7 +58,7 @@ def test_each_layer_has_its_mask_and_none_is_a_fault(name: str) -> None:
     np.testing.assert_array_equal(one.masks, (weights > 0).any(1, keepdims=True))
     np.testing.assert_array_equal(one.mask, (weights > 0).any((0, 1)))
     assert diagnose(**capture.arrays(kind), map=kind).sound
-    assert not verdict(capture.trace, kind).faulty
+    assert not diagnose_map(capture.trace, kind).is_faulty
 
 
 class HeadWindows(nn.Module):
@@ -107,11 +107,11 @@ def test_heads_with_masks_of_their_own(windows: AttentionMap) -> None:
     assert windows.masks.shape == (2, 2, 6, 6)
     for (layer, head), width in zip(np.ndindex(2, 2), (1, 2, 2, 4), strict=True):
         np.testing.assert_array_equal(windows.mask_of(layer, head), band(width))
-        np.testing.assert_array_equal(head_grid(windows, layer, head, "fed").mask, band(width))
-        alone = single_head(windows, layer, head)
+        np.testing.assert_array_equal(make_head_grid(windows, layer, head, "fed").mask, band(width))
+        alone = select_head(windows, layer, head)
         assert alone.layer_masks is None
         np.testing.assert_array_equal(alone.mask, band(width))
-        assert entropy(alone).item() == pytest.approx(entropy(windows)[layer, head])
+        assert attention_entropy(alone).item() == pytest.approx(attention_entropy(windows)[layer, head])
     np.testing.assert_array_equal(windows.mask, band(4))
 
 
@@ -121,7 +121,7 @@ def test_masks_of_layers_are_saved_merged_and_cut(windows: AttentionMap, tmp_pat
     assert again is not None
     assert again.layer_masks is not None
     np.testing.assert_array_equal(again.layer_masks, windows.layer_masks)
-    cut = hide_special(windows).attention
+    cut = hide_special_tokens(windows).attention
     np.testing.assert_array_equal(cut.masks, windows.masks[:, :, 1:5, 1:5])
     merged = merge_words(cut)
     assert merged.query_tokens == (" ab", " c", " d")
@@ -164,8 +164,8 @@ def test_layers_keep_their_paths_and_the_numbers_of_the_model(tmp_path: Path) ->
     assert one.layer_paths == ("layers.1", "layers.3")
     assert one.layer_numbers == (1, 3)
     assert "They are layers 2, 4 of the model." in overview_in_words(one)
-    assert head_grid(one, 1, 0, "fed").title.endswith("layer 2, head 1 · layers.3")
-    assert single_head(one, 1, 0).layer_paths == ("layers.3",)
+    assert make_head_grid(one, 1, 0, "fed").title.endswith("layer 2, head 1 · layers.3")
+    assert select_head(one, 1, 0).layer_paths == ("layers.3",)
     assert merge_words(one).layer_paths == one.layer_paths
 
 

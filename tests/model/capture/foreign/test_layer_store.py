@@ -13,13 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from model.capture.any_model import modules
+from model.capture.any_model.axes import AxisLayout
+from model.capture.any_model.kernels import read_softmax_attention
+from model.capture.any_model.modules import MIN_STORED_BYTES, LayerStore, is_causal_mask, stack_as_view
+from model.capture.any_model.recording import AnyModelRecording
 from model.capture.attention import capture_attention
-from model.capture.foreign import layer_store
-from model.capture.foreign.calls.axes import Layout
-from model.capture.foreign.calls.fused_weights import from_scores
-from model.capture.foreign.kinds import is_causal
-from model.capture.foreign.layer_store import LARGE, LayerStore, as_view
-from model.capture.foreign.recording import ForeignRecording
 
 LENGTH, HEADS, LAYERS = 300, 3, 4  # 1.03 MiB of weights a layer
 
@@ -75,7 +74,7 @@ def test_a_trace_of_large_weights_is_a_view_and_right() -> None:
             assert again.encoder is not None
             assert np.shares_memory(trace.encoder.weights, again.encoder.weights)
         recording = capture.recording
-        assert isinstance(recording, ForeignRecording)
+        assert isinstance(recording, AnyModelRecording)
         assert len({one.attention.weights.untyped_storage().data_ptr() for one in recording.calls}) == 1
 
 
@@ -101,7 +100,7 @@ def test_modes_of_autograd_may_change_between_the_layers() -> None:
     kept += [store.kept(given[1].requires_grad_(), 3)]
     with torch.inference_mode():
         kept += [store.kept(given[2].clone(), 3)]
-    view = as_view([one[0] for one in kept])
+    view = stack_as_view([one[0] for one in kept])
     assert view is not None
     assert np.array_equal(view, torch.stack([one.detach() for one in given])[:, 0].numpy())
 
@@ -111,39 +110,39 @@ def test_what_is_small_half_or_out_of_order_is_not_taken_for_a_view() -> None:
     assert torch.equal(store.kept(small, 4), small)
     assert store.kept(small, 4).data_ptr() != small.data_ptr()
     half = torch.rand(1, HEADS, LENGTH, LENGTH * 2).half()
-    assert half.numel() * 2 > LARGE
+    assert half.numel() * 2 > MIN_STORED_BYTES
     assert torch.equal(store.kept(half, 4), half)
     rows = [store.kept(torch.rand(1, HEADS, LENGTH, LENGTH), 4)[0] for _ in range(4)]
-    crossed = as_view(rows[1::2])  # as where two kinds of attention take turns
+    crossed = stack_as_view(rows[1::2])  # as where two kinds of attention take turns
     assert crossed is not None
     assert np.array_equal(crossed, torch.stack(rows[1::2]).numpy())
-    assert as_view([rows[0], rows[1], rows[3]]) is None
-    assert as_view(rows[::-1]) is None
-    assert as_view([rows[0], torch.rand(HEADS, LENGTH, LENGTH)]) is None
-    assert as_view([one.half() for one in rows]) is None
+    assert stack_as_view([rows[0], rows[1], rows[3]]) is None
+    assert stack_as_view(rows[::-1]) is None
+    assert stack_as_view([rows[0], torch.rand(HEADS, LENGTH, LENGTH)]) is None
+    assert stack_as_view([one.half() for one in rows]) is None
     assert len({store.kept(rows[0][None], 4).data_ptr() for _ in range(5)}) == 5  # a full block is followed by another
 
 
 def test_a_block_is_no_larger_than_it_may_be() -> None:
-    assert layer_store.MOST // (HEADS * LENGTH * LENGTH * 4) < 10_000
+    assert modules.MAX_BLOCK_BYTES // (HEADS * LENGTH * LENGTH * 4) < 10_000
     store = LayerStore()
     store.kept(torch.rand(1, HEADS, LENGTH, LENGTH), 10_000)
     (block, _, taken) = next(iter(store._open.values()))
-    assert block.nbytes <= layer_store.MOST
+    assert block.nbytes <= modules.MAX_BLOCK_BYTES
     assert taken == 1
 
 
 def test_masks_that_are_one_number_say_what_they_would_in_full() -> None:
     scores = torch.randn(2, HEADS, 5, 5)
-    nothing_blocked = from_scores(scores, scores.softmax(-1), Layout())
+    nothing_blocked = read_softmax_attention(scores, scores.softmax(-1), AxisLayout())
     assert nothing_blocked.allowed.shape == scores.shape
     assert nothing_blocked.allowed.all()
-    assert is_causal(nothing_blocked.allowed) is is_causal(nothing_blocked.allowed.clone()) is False
+    assert is_causal_mask(nothing_blocked.allowed) is is_causal_mask(nothing_blocked.allowed.clone()) is False
     one = torch.ones((), dtype=torch.bool).expand(1, HEADS, 1, 5)
-    assert is_causal(one) is is_causal(one.clone()) is None
+    assert is_causal_mask(one) is is_causal_mask(one.clone()) is None
     odd = scores.clone()
     odd[0, 0, 0, 0], odd[0, 0, 0, 1] = torch.nan, -torch.inf
-    found = from_scores(odd, odd.softmax(-1), Layout()).allowed
+    found = read_softmax_attention(odd, odd.softmax(-1), AxisLayout()).allowed
     assert not found[0, 0, 0, 1]
     assert found.sum() == found.numel() - 1
 
@@ -184,13 +183,13 @@ def block(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """A map of two layers as a view into a block, and what stands in it."""
     given = torch.rand(2, 1, HEADS, LENGTH, LENGTH, generator=torch.Generator().manual_seed(seed))
     store = LayerStore()
-    view = as_view([store.kept(one, 2)[0] for one in given])
+    view = stack_as_view([store.kept(one, 2)[0] for one in given])
     assert view is not None
     return view, given[:, 0].numpy()
 
 
 def test_the_memory_of_a_block_is_used_again_when_nobody_reads_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layer_store, "_spare", deque[np.ndarray](maxlen=1))
+    monkeypatch.setattr(modules, "_spare_blocks", deque[np.ndarray](maxlen=1))
     view, expected = block(0)
     corner, place = view[1:, :2], view.ctypes.data
     del view

@@ -9,28 +9,27 @@ import pytest
 import torch
 from torch import nn
 
-from model.capture import capture_attention
-from model.capture.foreign.observed import NOTES, SENTENCES, in_words, of_settings
-from model.language.catalogue import PSEUDO, catalogue
-from model.language.current import speaking
-from model.masking.attention_call import AttentionCall
+from model.capture.any_model.modules import REMARK_MESSAGES, REMARKS_SETTING, read_saved_remarks, remarks_text
+from model.capture.attention import capture_attention
+from model.language import PSEUDO_LANGUAGE, load_catalogue, use_language
+from model.masks.attention_call import AttentionCall
 from model.trace import AttentionTrace
 
 
 def test_a_trace_is_read_in_another_language_than_it_was_written_in(tmp_path: Path) -> None:
     model = nn.MultiheadAttention(16, 4, batch_first=True).eval()
     x, mask = torch.randn(1, 5, 16), torch.ones(5, 5, dtype=torch.bool).triu(1)
-    with speaking(PSEUDO), capture_attention(model) as capture:
+    with use_language(PSEUDO_LANGUAGE), capture_attention(model) as capture:
         model(x, x, x, attn_mask=mask)
         capture.sample(0).save(tmp_path / "t.safetensors")
     trace = AttentionTrace.load(tmp_path / "t.safetensors")
-    assert trace.settings["observer_effect"] == of_settings(trace.settings)
+    assert trace.settings["observer_effect"] == read_saved_remarks(trace.settings)
     (one,) = trace.maps.values()
     call = AttentionCall.from_json(one.layer_calls[0])
     assert call.passed == call.passed_in_words == "attn_mask, added to the scores"
-    accents = catalogue(PSEUDO).gettext
-    with speaking(PSEUDO):
-        assert of_settings(trace.settings) == accents(SENTENCES["unchanged"])
+    accents = load_catalogue(PSEUDO_LANGUAGE).gettext
+    with use_language(PSEUDO_LANGUAGE):
+        assert read_saved_remarks(trace.settings) == accents(REMARK_MESSAGES["unchanged"])
         assert call.passed_in_words == accents("{name}, added to the scores").format(name="attn_mask")
 
 
@@ -49,14 +48,14 @@ def test_a_trace_is_read_in_another_language_than_it_was_written_in(tmp_path: Pa
     ],
 )
 def test_remarks_of_a_strangers_file_do_no_harm(remarks: Any) -> None:
-    assert of_settings({NOTES: remarks, "observer_effect": "As it was."}) == "As it was."
+    assert read_saved_remarks({REMARKS_SETTING: remarks, "observer_effect": "As it was."}) == "As it was."
     call = AttentionCall("a", "B", "softmax", "c", 1, {}, passed="mask", readings=remarks)
     assert call.passed_in_words == "mask"
 
 
 def test_modules_that_were_left_out_stand_with_their_reasons() -> None:
     modules = [["a.b", "axis", {"axis": -1, "shape": "(2, 3)"}], ["", "no-product", {}]]
-    assert in_words([("not-laid-out", {"modules": modules})]).endswith(
+    assert remarks_text([("not-laid-out", {"modules": modules})]).endswith(
         "softmax of a.b (axis -1 of (2, 3)), the model itself (of one projection alone, as in linear attention: "
         "no product of queries and keys)."
     )

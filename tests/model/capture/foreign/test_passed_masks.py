@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.capture import capture_attention
-from model.diagnosis.readers.passed_masks import passed_in_words
-from model.masking.attention_call import AttentionCall
+from model.capture.attention import capture_attention
+from model.masks.attention_call import AttentionCall
+from model.masks.read_files import passed_mask_text
 from model.trace import AttentionMap, AttentionTrace
 
 CAUSAL = torch.ones(5, 5).tril().bool()
@@ -164,4 +164,4 @@ def call(passed: str = "attn_mask, True = may attend", cells: bool = True) -> At
     ],
 )
 def test_what_differs_is_said(one: AttentionCall, passed: Tensor, in_force: Tensor, words: str) -> None:
-    assert words in passed_in_words(one, passed.numpy()[None], in_force.numpy()[None])
+    assert words in passed_mask_text(one, passed.numpy()[None], in_force.numpy()[None])

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from model.capture.any_model.recording import AnyModelRecording
 from model.capture.attention import capture_attention
-from model.capture.foreign.recording import ForeignRecording
-from model.diagnosis import diagnose
+from model.masks.diagnose import diagnose
 from model.trace import AttentionTrace, TraceError
 from tests.model.capture.foreign.models import encoder, state
 
@@ -143,7 +143,7 @@ def test_weights_in_half_precision_are_off_by_a_rounding() -> None:
         model(X[:1])
     with torch.no_grad(), capture_attention(model, half=True) as half:
         model(X[:1])
-    assert isinstance(half.recording, ForeignRecording)
+    assert isinstance(half.recording, AnyModelRecording)
     assert {call.attention.weights.dtype for call in half.recording.calls} == {torch.float16}
     assert whole.trace.encoder is not None
     assert half.trace.encoder is not None
@@ -158,7 +158,7 @@ def test_a_mask_of_all_heads_is_stored_once(masked: bool) -> None:
     mask = torch.ones(64, 64).tril() if masked else torch.ones(64, 64)
     with torch.no_grad(), capture_attention(model) as capture:
         model(torch.randn(1, 64, 16), mask)
-    assert isinstance(capture.recording, ForeignRecording)
+    assert isinstance(capture.recording, AnyModelRecording)
     allowed = capture.recording.calls[0].attention.allowed
     assert allowed.shape == (1, 4, 64, 64)
     assert allowed.untyped_storage().nbytes() == (64 * 64 if masked else 1)

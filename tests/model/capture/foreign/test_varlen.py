@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import varlen
 
-from model.capture import capture_attention
-from model.diagnosis import diagnose
-from model.masking.attention_call import AttentionCall
+from model.capture.attention import capture_attention
+from model.masks.attention_call import AttentionCall
+from model.masks.diagnose import diagnose
 from model.trace import TraceError
 
 STARTS, H, D = torch.tensor([0, 3, 7, 8], dtype=torch.int32), 4, 8

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.diagnosis.readers.files import UnreadableError, read
+from model.masks.read_files import UnreadableError, read_array_file
 
 MB = 2**20
 
@@ -51,7 +51,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path, n
     start = time.process_time()
     try:
         with pytest.raises(UnreadableError, match=r"are read|would be larger than"):
-            read(path, cells=2**22)
+            read_array_file(path, cells=2**22)
         took, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -62,18 +62,18 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path, n
 def test_what_is_left_of_the_room_is_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "mask.npz"
     path.write_bytes(npz(mask=np.zeros((1024, 1024), np.int8), weights=np.ones((1024, 1024), np.float32)))
-    assert len(read(path, size=8 * MB)[0].arrays) == 2
+    assert len(read_array_file(path, size=8 * MB)[0].arrays) == 2
     with pytest.raises(UnreadableError, match="unpacked it would be larger than 4 MB"):
-        read(path, size=4 * MB)
+        read_array_file(path, size=4 * MB)
 
 
 def test_a_mask_expanded_to_all_heads_is_still_read(tmp_path: Path) -> None:
     path = tmp_path / "mask.pt"
     path.write_bytes(pt({"mask": torch.ones(1, 1, 64, 64).tril().bool().expand(2, 8, 64, 64)}))
-    assert read(path)[0].arrays["mask"].shape == (2, 8, 64, 64)
+    assert read_array_file(path)[0].arrays["mask"].shape == (2, 8, 64, 64)
 
 
 def test_a_json_of_many_numbers_is_read(tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
     path.write_text(json.dumps(np.full((4, 64, 64), 1 / 64).tolist()))
-    assert read(path)[0].arrays["weights"].shape == (4, 64, 64)
+    assert read_array_file(path)[0].arrays["weights"].shape == (4, 64, 64)

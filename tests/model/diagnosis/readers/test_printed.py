@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.diagnosis import DiagnosisError
-from model.diagnosis.readers.printed import read_printed
+from model.masks.arrays import DiagnosisError
+from model.masks.read_text import read_printed_tensors
 
 TRIANGLE = np.tri(4, 5)
 
@@ -32,21 +32,21 @@ TRIANGLE = np.tri(4, 5)
     ],
 )
 def test_every_way_to_print_a_mask_gives_it_back(text: str) -> None:
-    (found,) = read_printed(text).values()
+    (found,) = read_printed_tensors(text).values()
     np.testing.assert_array_equal(found.astype(float), TRIANGLE)
 
 
 def test_the_kind_of_number_is_kept() -> None:
-    assert read_printed("[[True, False]]")[""].dtype == bool
-    assert read_printed("[[1, 0]]")[""].dtype == np.int64
-    assert read_printed("tensor([[1., 0.]], dtype=torch.float16)")[""].dtype == np.float16
-    found = read_printed("[[0., -inf], [nan, 1e-3]]")[""]
+    assert read_printed_tensors("[[True, False]]")[""].dtype == bool
+    assert read_printed_tensors("[[1, 0]]")[""].dtype == np.int64
+    assert read_printed_tensors("tensor([[1., 0.]], dtype=torch.float16)")[""].dtype == np.float16
+    found = read_printed_tensors("[[0., -inf], [nan, 1e-3]]")[""]
     np.testing.assert_array_equal(found, [[0, -np.inf], [np.nan, 1e-3]])
 
 
 def test_names_tell_several_arrays_apart() -> None:
     weights = torch.rand(2, 3, 3, generator=torch.Generator().manual_seed(0)).softmax(-1)
-    found = read_printed(f"weights = {weights!r}\n\nkey_keep: [True, True, False]\n")
+    found = read_printed_tensors(f"weights = {weights!r}\n\nkey_keep: [True, True, False]\n")
     assert list(found) == ["weights", "key_keep"]
     np.testing.assert_allclose(found["weights"], weights, atol=1e-4)
     assert found["key_keep"].tolist() == [True, True, False]
@@ -72,7 +72,7 @@ def test_names_tell_several_arrays_apart() -> None:
 )
 def test_what_is_no_whole_print_is_refused_in_a_sentence(text: str, said: str) -> None:
     with pytest.raises(DiagnosisError, match=said):
-        read_printed(text)
+        read_printed_tensors(text)
 
 
 def test_any_cut_or_changed_print_is_read_or_refused() -> None:
@@ -85,7 +85,7 @@ def test_any_cut_or_changed_print_is_read_or_refused() -> None:
         for at in random.integers(0, len(text) + 1, int(random.integers(4))):
             text.insert(int(at), str(random.choice(signs)))
         try:
-            assert all(isinstance(found, np.ndarray) for found in read_printed("".join(text)).values())
+            assert all(isinstance(found, np.ndarray) for found in read_printed_tensors("".join(text)).values())
         except DiagnosisError:
             refused += 1
     assert 0 < refused < 1000

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from model.cli.diagnose import diagnose_file
-from model.diagnosis import DiagnosisError, diagnose
-from model.diagnosis.readers.printed import read_printed
+from model.masks.arrays import DiagnosisError
+from model.masks.diagnose import diagnose
+from model.masks.read_text import read_printed_tensors
 
 MASK = torch.ones(3, 3, dtype=torch.bool).tril()
 
@@ -27,13 +28,13 @@ MASK = torch.ones(3, 3, dtype=torch.bool).tril()
     ],
 )
 def test_what_stands_around_a_print_is_taken_away(text: str) -> None:
-    (found,) = read_printed(text.format(MASK)).items()
+    (found,) = read_printed_tensors(text.format(MASK)).items()
     assert found[0] == "attn_mask"
     assert np.array_equal(found[1], MASK.numpy())
 
 
 def test_two_named_prints_of_a_log() -> None:
-    found = read_printed(f"src_padding_mask {MASK[:1]}\ntgt_mask {MASK}")
+    found = read_printed_tensors(f"src_padding_mask {MASK[:1]}\ntgt_mask {MASK}")
     assert list(found) == ["src_padding_mask", "tgt_mask"]
 
 
@@ -42,7 +43,7 @@ def test_two_named_prints_of_a_log() -> None:
 )
 def test_code_is_told_to_be_code(text: str) -> None:
     with pytest.raises(DiagnosisError, match="This is code"):
-        read_printed(text)
+        read_printed_tensors(text)
 
 
 def test_a_print_in_a_file_is_read_as_if_pasted(tmp_path: Path) -> None:

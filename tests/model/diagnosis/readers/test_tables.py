@@ -12,9 +12,8 @@ import pytest
 import torch
 
 from model.cli.diagnose import diagnose_file
-from model.diagnosis import DiagnosisError
-from model.diagnosis.readers.naming import name_array
-from model.diagnosis.readers.text import read_table
+from model.masks.arrays import DiagnosisError
+from model.masks.read_text import name_array, read_table
 
 WORDS = ["In", "#", ";", "1998", "a,b", "\n"]
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.diagnosis.readers.files import UnreadableError, read
-
-from .hostile_files import Bomb
+from model.masks.read_files import UnreadableError, read_array_file
+from tests.model.diagnosis.readers.hostile_files import Bomb
 
 WEIGHTS = torch.full((2, 3, 3), 1 / 3)
 
@@ -37,10 +36,10 @@ def changed(data: bytes, name: str, new: bytes) -> bytes:
 def test_a_tensor_and_a_dictionary_of_tensors_are_read(tmp_path: Path) -> None:
     path = tmp_path / "weights.pt"
     path.write_bytes(saved(WEIGHTS.bfloat16().requires_grad_()))
-    (one,) = read(path)
+    (one,) = read_array_file(path)
     np.testing.assert_allclose(one.arrays["weights"], WEIGHTS, atol=2e-3)
     path.write_bytes(saved({"cross.weights": WEIGHTS, "cross.key_keep": torch.ones(3).bool(), "epoch": 3}))
-    (one,) = read(path)
+    (one,) = read_array_file(path)
     assert one.map == "cross"
     assert set(one.arrays) == {"weights", "key_keep"}
 
@@ -50,7 +49,7 @@ def test_a_list_of_one_tensor_a_layer_is_stacked(tmp_path: Path) -> None:
     layers = tuple(torch.rand(5, 2, 3, 3).softmax(-1).requires_grad_() for _ in range(4))
     for value in (layers, list(layers), {"weights": layers, "mask": None}):
         path.write_bytes(saved(value))
-        (one,) = read(path)
+        (one,) = read_array_file(path)
         np.testing.assert_array_equal(one.arrays["weights"], torch.stack(layers, 1).detach())
 
 
@@ -71,7 +70,7 @@ def test_what_else_a_file_of_torch_may_hold_is_named(tmp_path: Path, value: Any,
     path = tmp_path / "attentions.pt"
     path.write_bytes(saved(value))
     with pytest.raises(UnreadableError, match=says) as refused:
-        read(path)
+        read_array_file(path)
     assert len(str(refused.value)) < 300
 
 
@@ -105,6 +104,6 @@ def test_a_hostile_file_gets_a_sentence_and_runs_nothing(tmp_path: Path) -> None
         path = tmp_path / "weights.pt"
         path.write_bytes(data)
         with pytest.raises(UnreadableError) as refused:
-            read(path)
+            read_array_file(path)
         assert len(str(refused.value)) < 300, name
         assert not mark.exists(), name

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from model.analysis.alignment import mean_alignment
-from model.language.catalogue import LANGUAGES
-from model.language.current import speaking
-from model.translate import Translation, Translator
-from viz.explore.live.examples import MOST, Example, examples, place_of, what_to_see
+from model.analysis.heads import compute_mean_alignment
+from model.language import LANGUAGES, use_language
+from model.runnable_model import Translation
+from model.translate import Translator
+from viz.explore.examples import MIN_LINK_WEIGHT, Example, example_hint_text, find_example_place, load_examples
 
 MODEL = "everyday-en-de"
 FURTHER = {
@@ -29,48 +29,50 @@ def translator() -> Translator:
 
 
 def test_there_are_many_phenomena() -> None:
-    assert len({example.phenomenon for example in examples()}) == len(examples()) >= 16
-    assert len({example.sentence for example in examples()}) == len(examples())
+    assert len({example.phenomenon for example in load_examples()}) == len(load_examples()) >= 16
+    assert len({example.sentence for example in load_examples()}) == len(load_examples())
 
 
-@pytest.mark.parametrize(("at", "example"), list(enumerate(examples())), ids=[one.phenomenon for one in examples()])
+@pytest.mark.parametrize(
+    ("at", "example"), list(enumerate(load_examples())), ids=[one.phenomenon for one in load_examples()]
+)
 def test_an_example_is_seen_in_the_released_model(translator: Translator, at: int, example: Example) -> None:
     result = translator.translate(example.sentence)
     assert example.written in result.text
     cross = result.trace.cross
     assert cross is not None
-    place = place_of(example, cross)
+    place = find_example_place(example, cross)
     assert place is not None
     weights = cross.weights[place.layer, place.head, place.row]
     assert weights.argmax() == place.column
-    assert weights[place.column] > MOST
+    assert weights[place.column] > MIN_LINK_WEIGHT
     assert cross.weights[:, :, place.row, place.column].max() == weights[place.column]
     assert cross.rows("predicted")[place.row].strip() == example.query
     assert cross.key_tokens[place.column].strip() == example.key
     if example.jumps:
-        assert mean_alignment(cross)[place.row - 1].argmax() > place.column
+        assert compute_mean_alignment(cross)[place.row - 1].argmax() > place.column
     if example.phenomenon in FURTHER:  # A translation quotes the same: tests/model/language/test_texts.py
         query, key = FURTHER[example.phenomenon]
         assert f"“{query}”" in example.see
-        assert place_of(replace(example, query=query, key=key), cross) is not None
+        assert find_example_place(replace(example, query=query, key=key), cross) is not None
     for language in LANGUAGES:
-        with speaking(language):
-            shown = what_to_see(example.sentence, result.text, cross, place.layer, place.head, place.row)
-            assert shown == examples()[at].see
+        with use_language(language):
+            shown = example_hint_text(example.sentence, result.text, cross, place.layer, place.head, place.row)
+            assert shown == load_examples()[at].see
 
 
 def test_nothing_is_said_of_another_head_row_translation_or_link(translator: Translator) -> None:
-    example = examples()[0]
+    example = load_examples()[0]
     result: Translation = translator.translate(example.sentence)
     cross = result.trace.cross
     assert cross is not None
-    place = place_of(example, cross)
+    place = find_example_place(example, cross)
     assert place is not None
     here = place.layer, place.head, place.row
-    assert what_to_see(example.sentence, "Etwas anderes.", cross, *here) == ""
-    assert what_to_see("Another one.", result.text, cross, *here) == ""
-    assert what_to_see(example.sentence, result.text, cross, place.layer, place.head, place.row - 1) == ""
-    assert what_to_see(example.sentence, result.text, cross, place.layer, place.head, None) == ""
+    assert example_hint_text(example.sentence, "Etwas anderes.", cross, *here) == ""
+    assert example_hint_text("Another one.", result.text, cross, *here) == ""
+    assert example_hint_text(example.sentence, result.text, cross, place.layer, place.head, place.row - 1) == ""
+    assert example_hint_text(example.sentence, result.text, cross, place.layer, place.head, None) == ""
     even = replace(cross, weights=cross.weights * 0 + 1 / len(cross.key_tokens))
-    assert place_of(example, even) is None
-    assert what_to_see(example.sentence, result.text, even, *here) == ""
+    assert find_example_place(example, even) is None
+    assert example_hint_text(example.sentence, result.text, even, *here) == ""

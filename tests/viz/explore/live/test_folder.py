@@ -9,20 +9,19 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.atlas.build import build
-from model.atlas.corpus import Corpus
-from model.hugging_face.abilities import NO_STREAMS
-from model.live.live_model import LiveModel
-from model.positions.experiments import MOVES
-from model.user_model import load
+from model.atlas.build import Corpus, build_atlas
+from model.hugging_face.folder import NO_STREAMS_LACKS
+from model.positions.experiments import POSITION_MOVES
+from model.runnable_model import RunnableModel
+from model.user_model import load_user_model
 from tests import folders
 from tests.viz.page_texts import captions
-from viz.talk.checks import check
-from viz.talk.talk_file import Scene, Talk
-from viz.ui import cache
-from viz.ui.addresses.heads import VIEWS as VIEWS_OF_HEADS
-from viz.ui.addresses.why import VIEWS as VIEWS_OF_WHY
-from viz.why import cache as why
+from viz.talk.checks import check_talk
+from viz.talk.scenes import Scene, Talk
+from viz.ui import cache as ui_cache
+from viz.ui.addresses.heads import HEADS_VIEWS as VIEWS_OF_HEADS
+from viz.ui.addresses.why import WHY_VIEWS as VIEWS_OF_WHY
+from viz.why import cache as why_cache
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -46,7 +45,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     monkeypatch.setattr(sys, "argv", ["app.py", "--models", str(directory)])
-    cache._folders.clear()
+    ui_cache._find_named_folders.clear()
 
     def begin(model: str, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=150)
@@ -58,14 +57,14 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
     yield begin
     for one in (
-        cache._folders,
-        cache._local,
-        cache._named,
-        cache.local_trace,
-        cache._loaded,
-        cache.translation,
-        cache.word_facts,
-        why.decoder_lens,
+        ui_cache._find_named_folders,
+        ui_cache._load_spec_or_error,
+        ui_cache._load_model_spec,
+        ui_cache.compute_encoder_only_trace,
+        ui_cache._load_model_on_device,
+        ui_cache.compute_translation,
+        ui_cache.compute_word_facts,
+        why_cache.compute_decoder_lens,
     ):
         one.clear()
 
@@ -147,7 +146,7 @@ def test_a_folder_that_cannot_be_run_is_said_and_another_can_be_chosen(start: St
 
 def test_a_directory_that_is_not_there_leaves_our_own_models(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "--models", "/nowhere"])
-    cache._folders.clear()
+    ui_cache._find_named_folders.clear()
     app = start("everyday-en-de")
     assert "There is no folder /nowhere" in app.error[0].value.replace("\\", "")
     assert not app.info
@@ -156,11 +155,14 @@ def test_a_directory_that_is_not_there_leaves_our_own_models(start: Start, monke
 def test_a_talk_shows_a_folder(start: Start) -> None:
     start("gpt2")
     scene = Scene("A prompt", "explore", view={"model": "gpt2", "layer": "3", "head": "4"})
-    checked = check(Talk("Ours and theirs", scenes=(scene,)), cache.configurations())
+    checked = check_talk(Talk("Ours and theirs", scenes=(scene,)), ui_cache.load_model_configs())
     assert checked.shown == (scene,)
     assert not checked.mistakes
     nobody = Scene("Nobody", "explore", view={"model": "nobody"})
-    assert "There is no model 'nobody'" in check(Talk("x", scenes=(nobody,)), cache.configurations()).mistakes[0].text
+    assert (
+        "There is no model 'nobody'"
+        in check_talk(Talk("x", scenes=(nobody,)), ui_cache.load_model_configs()).mistakes[0].text
+    )
 
 
 @pytest.mark.slow
@@ -211,7 +213,7 @@ def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
 @pytest.mark.slow
 def test_a_folder_whose_layers_hand_on_more_than_a_stream_has_no_lens(start: Start) -> None:
     start("marian")
-    cache.live("marian").lacks = {**cache.live("marian").lacks, **NO_STREAMS}
+    ui_cache.load_runnable_model("marian").lacks = {**ui_cache.load_runnable_model("marian").lacks, **NO_STREAMS_LACKS}
     for app in (start("marian", view="layers"), page(start("marian", why="layers"), "why")):
         assert "hand on more than one stream" in " ".join(said(app))
 
@@ -236,9 +238,9 @@ def test_heads_of_a_folder_are_those_of_its_atlas(start: Start, directory: Path)
     assert f"--model hf:{directory / 'marian'} --source FILE --output {beside}" in sentence
     text = directory / "text"
     text.write_text("\n".join(folders.TEXT[:4]) + "\n", encoding="utf-8")
-    model = load(f"hf:{directory / 'marian'}")
-    assert isinstance(model, LiveModel)
-    build(model, Corpus.read(text, None, 100), beside)
+    model = load_user_model(f"hf:{directory / 'marian'}")
+    assert isinstance(model, RunnableModel)
+    build_atlas(model, Corpus.read(text, None, 100), beside)
     app = page(start("marian", heads="map", across="entropy", up="cost"), "heads")
     assert any("Measured on 4 sentences" in one for one in captions(app))
     for view in VIEWS_OF_HEADS:
@@ -262,7 +264,7 @@ def test_positions_of_a_folder_are_read_and_moved(start: Start) -> None:
         assert app.segmented_control(key="plot").options == ["sentence", "experiments"]
         assert any("the first layer reads the third." in one for one in captions(app))
         app.segmented_control(key="plot").set_value("experiments").run()
-        for move in MOVES:
+        for move in POSITION_MOVES:
             app.segmented_control(key="move").set_value(move).run()
             assert not app.exception, move
             assert any(f"Fed its old {written}, the model gave" in one for one in captions(app)) or (

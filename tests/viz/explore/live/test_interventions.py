@@ -6,24 +6,23 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from model.experiments.ablation import Comparison
-from model.interventions.changes import parse, text_of
-from model.text.word_difference import WordChange
-from viz.explore.intervention_texts import changes_in_words, difference_html
-from viz.explore.live.interventions import with_heads_off
+from model.interventions.changes import format_changes, parse_changes
+from model.text.words import WordChange
+from tests.viz.explore.live.test_page import captions
+from tests.viz.fakes import FakeTranslator
+from viz.explore.interventions import replace_heads_off
+from viz.explore.texts import describe_changes, difference_html
 from viz.ui import cache
-
-from ...fakes import FakeTranslator
-from .test_page import captions
 
 
 def again(name: str, text: str, changes: str, given: str) -> Comparison:
     found = FakeTranslator().translate(text)
-    return Comparison(found, found, parse(changes), (WordChange("same", found.text),), (-1.0,), (-1.5,))
+    return Comparison(found, found, parse_changes(changes), (WordChange("same", found.text),), (-1.0,), (-1.5,))
 
 
 @pytest.fixture
 def switched(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    monkeypatch.setattr(cache, "with_changes", again)
+    monkeypatch.setattr(cache, "compute_intervention_comparison", again)
     return app
 
 
@@ -62,7 +61,7 @@ def test_the_address_brings_changes(switched: AppTest) -> None:
     ],
 )
 def test_many_changes_are_told_in_few_words(changes: str, words: list[str]) -> None:
-    assert changes_in_words(parse(changes)) == words
+    assert describe_changes(parse_changes(changes)) == words
 
 
 def test_nonsense_in_the_address_is_told(switched: AppTest) -> None:
@@ -80,7 +79,7 @@ def test_words_of_a_difference_are_data() -> None:
 
 
 def test_the_board_turns_off_what_it_is_told_and_keeps_other_changes() -> None:
-    made = parse("cross.1.1:off, encoder.2.1:uniform, decoder.1.2:head.1, mask.cross.*.*.4:block")
-    found = with_heads_off(made, [("encoder", 1, 0), ("decoder", 0, 0)])
-    assert text_of(found) == "decoder.1.2:head.1,mask.cross.*.*.4:block,encoder.2.1:off,decoder.1.1:off"
-    assert text_of(with_heads_off(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"
+    made = parse_changes("cross.1.1:off, encoder.2.1:uniform, decoder.1.2:head.1, mask.cross.*.*.4:block")
+    found = replace_heads_off(made, [("encoder", 1, 0), ("decoder", 0, 0)])
+    assert format_changes(found) == "decoder.1.2:head.1,mask.cross.*.*.4:block,encoder.2.1:off,decoder.1.1:off"
+    assert format_changes(replace_heads_off(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.alignment import rank_alignment
+from model.analysis.heads import rank_heads_by_alignment
+from model.runnable_model import Translation
 from model.trace import AttentionMap, AttentionTrace
-from model.translate import Translation
 from tests.viz import page_texts
-from viz.explore.live import start
+from tests.viz.components.test_packing import unpack
+from tests.viz.fakes import FakeTranslator
+from viz.explore import live
 from viz.ui import cache
-
-from ...components.test_packing import unpack
-from ...fakes import FakeTranslator
 
 
 def title(app: AppTest) -> str:
@@ -37,7 +36,7 @@ def begins_at(app: AppTest) -> str:
     """The title of the head that an address without a word begins with."""
     cross = FakeTranslator().translate(app.text_area(key="sentence").value or "").trace.cross
     assert cross is not None
-    ranking = rank_alignment(cross)
+    ranking = rank_heads_by_alignment(cross)
     best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
     return f"Cross-attention · layer {best.layer + 1}, head {best.head + 1}"
 
@@ -57,8 +56,8 @@ def test_the_pinned_word_is_the_longest_that_mostly_looks_at_one_token() -> None
     words = ("<s>", "A", "longer", "longest")
     mask, predicted = np.ones((4, 2), bool), ("A", "longer", "longest", "</s>")
     cross = AttentionMap("cross", weights, words, ("x", "</s>"), mask, predicted)
-    assert start.telling_row(cross, 0, 0) == 1
-    assert start.telling_row(replace(cross, key_tokens=("<s>", "</s>")), 0, 0) is None
+    assert live.find_aligned_row(cross, 0, 0) == 1
+    assert live.find_aligned_row(replace(cross, key_tokens=("<s>", "</s>")), 0, 0) is None
 
 
 def test_the_address_restores_sentence_kind_layer_and_head(app: AppTest) -> None:
@@ -125,8 +124,8 @@ def test_a_model_with_fewer_heads_starts_at_one_it_has(app: AppTest, monkeypatch
             return replace(whole, captured=AttentionTrace(**cut))  # type: ignore[arg-type]
 
     models = {one.name: one for one in (FakeTranslator(), Small())}
-    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "live", models.__getitem__)
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(models))
+    monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
     app.query_params.update({"layer": "3", "head": "4"})
     app.run()
     assert "layer 3, head 4" in title(app)
@@ -173,7 +172,7 @@ def test_hints_for_another_language_and_unknown_pieces(app: AppTest) -> None:
 
 
 def test_without_a_checkpoint_the_page_says_what_to_do(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "checkpoints", list)
+    monkeypatch.setattr(cache, "list_checkpoint_names", list)
     app.run()
     assert not app.exception
     assert "python -m model train" in app.info[0].value
@@ -182,7 +181,7 @@ def test_without_a_checkpoint_the_page_says_what_to_do(app: AppTest, monkeypatch
 def test_a_model_that_names_its_own_sentences_offers_them(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeTranslator()
     monkeypatch.setattr(fake, "card", {**fake.card, "examples": "Two dogs run. | A man sleeps."}, raising=False)
-    monkeypatch.setattr(cache, "live", lambda name: fake)
+    monkeypatch.setattr(cache, "load_runnable_model", lambda name: fake)
     app.run()
     assert app.text_area(key="sentence").value == "Two dogs run."
     app.button(key="example-A man sleeps.").click().run()

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.head_claims import head_claim
-from model.language.catalogue import LANGUAGES
-from model.language.current import speaking
+from model.analysis.heads import make_head_claim
+from model.language import LANGUAGES, use_language
+from model.runnable_model import Translation
 from model.trace import AttentionMap
-from model.translate import Translation, Translator
-from viz.tour.steps import MODEL, TourStep, steps_in_file, tour_steps
+from model.translate import Translator
+from viz.tour import TOUR_MODEL, TourStep, list_live_file_steps, load_tour_steps
 from viz.ui.addresses.explore import PAGE
 from viz.ui.addresses.pins import read_pins
 
 
 @pytest.fixture(scope="module")
 def result() -> Translation:
-    return Translator.load("everyday-en-de").translate(tour_steps()[0].address["sentence"])
+    return Translator.load("everyday-en-de").translate(load_tour_steps()[0].address["sentence"])
 
 
 def head(result: Translation, step: TourStep, *, attempt: bool) -> tuple[AttentionMap, int, int, int | None]:
@@ -38,13 +38,13 @@ def link(result: Translation, step: TourStep, *, attempt: bool) -> tuple[str, st
 
 def habit(result: Translation, step: TourStep, *, attempt: bool) -> str:
     attention, layer, number, _ = head(result, step, attempt=attempt)
-    claim = head_claim(attention, layer, number, "predicted")
+    claim = make_head_claim(attention, layer, number, "predicted")
     assert claim.value > 0.5
     return claim.habit
 
 
 def test_every_address_of_the_tour_is_one_that_the_page_reads() -> None:
-    for step in tour_steps():
+    for step in load_tour_steps():
         for name, text in {**step.address, **step.attempt}.items():
             assert PAGE.parameters[name].understands([text])
             if name not in ("sentence", "pin"):
@@ -52,7 +52,7 @@ def test_every_address_of_the_tour_is_one_that_the_page_reads() -> None:
 
 
 def test_the_steps_say_what_the_released_model_shows(result: Translation) -> None:
-    rows, tiles, encoder, decoder, *_ = tour_steps()
+    rows, tiles, encoder, decoder, *_ = load_tour_steps()
     assert link(result, rows, attempt=False) == ("Fahrrad", "bicycle")
     assert link(result, rows, attempt=True) == ("gekauft", "buy")
     assert habit(result, tiles, attempt=False) == "alignment fed in"
@@ -69,7 +69,7 @@ def test_the_steps_say_what_the_released_model_shows(result: Translation) -> Non
 def test_the_tour_is_walked_and_left(app: AppTest) -> None:
     app.run()
     app.button(key="tour-begins").click().run()
-    for at, step in enumerate(tour_steps(), start=1):
+    for at, step in enumerate(load_tour_steps(), start=1):
         assert not app.exception
         assert app.query_params["tour"] == str(at)
         assert app.session_state["kind"] == step.address["kind"]
@@ -79,30 +79,30 @@ def test_the_tour_is_walked_and_left(app: AppTest) -> None:
             app.button(key="tour-try").click().run()
             for name in step.attempt.keys() & {"view", "order"}:
                 assert app.session_state[name] == step.attempt[name]
-        if at < len(tour_steps()):
+        if at < len(load_tour_steps()):
             app.button(key="tour-next").click().run()
     assert not [one for one in app.button if one.key == "tour-next"]
     app.button(key="tour-back").click().run()
-    assert app.query_params["tour"] == str(len(tour_steps()) - 1)
+    assert app.query_params["tour"] == str(len(load_tour_steps()) - 1)
     app.button(key="tour-leave").click().run()
     assert "tour" not in app.query_params
     assert not [one for one in app.button if one.key == "tour-try"]
 
 
 def test_the_tour_of_page_and_file_is_the_same_in_every_language() -> None:
-    english = [(one.address, one.attempt) for one in tour_steps()]
+    english = [(one.address, one.attempt) for one in load_tour_steps()]
     titles = set()
     for language in LANGUAGES:
-        with speaking(language):
-            assert [(one.address, one.attempt) for one in tour_steps()] == english
-            titles |= {one["title"] for one in steps_in_file(MODEL)}
-    assert len(titles) == len(LANGUAGES) * len(steps_in_file(MODEL))
+        with use_language(language):
+            assert [(one.address, one.attempt) for one in load_tour_steps()] == english
+            titles |= {one["title"] for one in list_live_file_steps(TOUR_MODEL)}
+    assert len(titles) == len(LANGUAGES) * len(list_live_file_steps(TOUR_MODEL))
 
 
 def test_an_address_takes_the_tour_up_and_nonsense_does_not(app: AppTest) -> None:
     app.query_params["tour"] = "3"
     app.run()
-    assert app.button(key="tour-try").label == tour_steps()[2].button
+    assert app.button(key="tour-try").label == load_tour_steps()[2].button
     app.query_params["tour"] = "99"
     other = AppTest.from_file(app._script_path, default_timeout=30)
     other.query_params["tour"] = "99"

@@ -8,10 +8,9 @@ from streamlit.testing.v1 import AppTest
 
 from model.trace import AttentionTrace
 from model.untrusted_trace import open_trace
+from tests.viz.fakes import attention, foreign_trace
 from tests.viz.page_texts import ISOLATES, as_read
-from viz.ui.addresses.explore import VIEWS
-
-from ...fakes import attention, foreign_trace
+from viz.ui.addresses.explore import EXPLORE_VIEWS
 
 
 def captions(app: AppTest) -> str:
@@ -28,7 +27,7 @@ def test_every_view_of_an_opened_trace(app: AppTest) -> None:
     assert "Masks: encoder no contradiction" in captions(app)
     assert "It was observed." in captions(app)
     assert "named by the token fed in" in captions(app)
-    for view in VIEWS:
+    for view in EXPLORE_VIEWS:
         app.segmented_control(key="view").set_value(view).run()
         assert not app.exception, view
     app.segmented_control(key="view").set_value("layers").run()

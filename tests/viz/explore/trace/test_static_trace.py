@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from viz.explore.trace.static_trace import pool
-
-from ...fakes import attention
+from tests.viz.fakes import attention
+from viz.explore.opened import pool_attention
 
 
 def test_a_large_map_has_smaller_tiles_that_keep_the_largest_weight() -> None:
     one = attention("decoder", tuple("abcdefgh"), tuple("abcdefgh"))
-    small = pool(one, one.weights.size // 4)
+    small = pool_attention(one, one.weights.size // 4)
     assert small.weights.shape == (*one.weights.shape[:2], 4, 4)
     np.testing.assert_array_equal(small.mask, np.tri(4, dtype=bool))
     assert small.weights[1, 2, 3, 0] == one.weights[1, 2, 6:, :2].max()
-    assert pool(one, one.weights.size) is one
+    assert pool_attention(one, one.weights.size) is one

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.attribution.foreign import NOT_COMPUTED
+from model.attribution.any_model import NOT_COMPUTED_MESSAGE
+from model.runnable_model import LocalError, LocalModel
 from model.translate import Translator
-from model.user_model import LocalError, LocalModel, load, option
+from model.user_model import load_user_model, read_option
 from tests.viz.page_texts import captions
-from viz.ui import cache
-from viz.why import cache as why
-from viz.why.texts import deletion
+from viz.ui import cache as ui_cache
+from viz.why import cache as why_cache
+from viz.why import texts
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -61,9 +62,9 @@ def factories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_the_option_is_read_in_both_ways() -> None:
-    assert option(["--other", "--model", "a.b:c"]) == option(["--model=a.b:c"]) == "a.b:c"
-    assert option(["--model"]) == ""
-    assert option(["--models=x"]) is None
+    assert read_option(["--other", "--model", "a.b:c"]) == read_option(["--model=a.b:c"]) == "a.b:c"
+    assert read_option(["--model"]) == ""
+    assert read_option(["--models=x"]) is None
 
 
 @pytest.mark.parametrize(
@@ -79,11 +80,11 @@ def test_the_option_is_read_in_both_ways() -> None:
 )
 def test_a_factory_that_gives_no_model_is_told_what_is_wrong(factories: str, spec: str, said: str) -> None:
     with pytest.raises(LocalError, match=said):
-        load(spec)
+        load_user_model(spec)
 
 
 def test_a_module_and_its_run_give_traces_with_tokens(factories: str) -> None:
-    found = load(f"{factories}:marian")
+    found = load_user_model(f"{factories}:marian")
     assert isinstance(found, LocalModel)
     trace = found.trace("abc")
     assert set(trace.maps) == {"encoder", "decoder", "cross"}
@@ -92,7 +93,7 @@ def test_a_module_and_its_run_give_traces_with_tokens(factories: str) -> None:
     assert trace.cross.key_tokens == ("a", "b", "c", "</s>")
     assert trace.cross.query_tokens[1:] == trace.cross.predicted_tokens[:-1]
     assert {"q", "k", "v", "scores", "masked_scores"} == set(trace.cross.tensors)
-    broken = load(f"{factories}:wrong_tokens")
+    broken = load_user_model(f"{factories}:wrong_tokens")
     assert isinstance(broken, LocalModel)
     with pytest.raises(LocalError, match="could not read this sentence: TraceError: Nothing was captured"):
         broken.trace("abc")
@@ -100,13 +101,13 @@ def test_a_module_and_its_run_give_traces_with_tokens(factories: str) -> None:
 
 @pytest.fixture
 def app(factories: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setattr(cache, "checkpoints", list)
+    monkeypatch.setattr(ui_cache, "list_checkpoint_names", list)
     yield AppTest.from_file(str(APP), default_timeout=150)
-    cache._local.clear()
-    cache._named.clear()
-    cache.local_trace.clear()
-    cache.translation.clear()
-    cache._loaded.clear()
+    ui_cache._load_spec_or_error.clear()
+    ui_cache._load_model_spec.clear()
+    ui_cache.compute_encoder_only_trace.clear()
+    ui_cache.compute_translation.clear()
+    ui_cache._load_model_on_device.clear()
 
 
 def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,15 +123,15 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     app.switch_page("viz/pages/why.py").run()
     assert not app.exception
     assert not app.info
-    assert any(NOT_COMPUTED in one for one in captions(app))
+    assert any(NOT_COMPUTED_MESSAGE in one for one in captions(app))
     app.selectbox(key="own-piece").set_value(2).run()
     assert not app.exception
     app.segmented_control(key="why").set_value("deletion").run()
     assert not app.exception
-    assert any(deletion.explained(deletion.BY_EMBEDDINGS) in one for one in captions(app))
-    curves = why.user_deletion_curves("stranger:marian", "dog", 2)
-    every = why.user_attributions("stranger:marian", "dog", 2)
-    assert any(deletion.first_two(curves, every["leave-one-out"]) in one for one in captions(app))
+    assert any(texts.describe_deletion(texts.DELETION_BY_EMBEDDINGS) in one for one in captions(app))
+    curves = why_cache.compute_user_deletion_curves("stranger:marian", "dog", 2)
+    every = why_cache.compute_user_attributions("stranger:marian", "dog", 2)
+    assert any(texts.describe_first_two_pieces(curves, every["leave-one-out"]) in one for one in captions(app))
     app.switch_page("viz/pages/decode.py").run()
     assert not app.exception
     assert "look at it on Explore" in app.info[0].value.replace("\\", "")
@@ -138,7 +139,7 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
 
 def test_a_translator_stands_among_the_checkpoints(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "--model=stranger:ours"])
-    assert isinstance(cache.local(), Translator)
+    assert isinstance(ui_cache.command_line_single_model(), Translator)
     app.query_params["sentence"] = "the old dog sees a tree."
     app.run()
     assert not app.exception

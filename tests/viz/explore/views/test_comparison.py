@@ -10,23 +10,28 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.difference import difference, shared_axes, single_head
-from model.experiments.logit_lens import logit_lens
+from model.analysis.steps import compare_maps, find_shared_axes, select_head
+from model.experiments.lens import run_logit_lens
 from model.trace import AttentionMap
-from viz.components.presenter import COLLECTED
+from tests.viz.explore.live.test_page import captions
+from tests.viz.fakes import FakeTranslator, attention
+from viz.explore.comparison import HeadComparison, SecondScene, SecondSide, comparison_table, describe_comparison
+from viz.explore.many_heads import lens_table
+from viz.explore.scene import DisplayOptions, display_tokens
 from viz.explore.scene import Scene as RealScene
-from viz.explore.token_display import Display, display_tokens
-from viz.explore.views.comparison import HeadComparison, in_words, table
-from viz.explore.views.multi_head_views import lens_table
-from viz.explore.views.second_side import SecondSide
-from viz.explore.views.two_sides import SecondScene
-from viz.export.parts import Columns, Words, leaves
-from viz.figures.explore.comparison import CHANGE, OFFSET, SECOND, Side, clicked, comparison, comparison_in_words
-from viz.figures.palette import DARK, LIGHT, Look
+from viz.export.parts import Columns, Words, flatten_parts
+from viz.figures.explore import (
+    CHANGE_PANEL,
+    PANEL_OFFSET,
+    SECOND_PANEL,
+    ComparedMap,
+    comparison_in_words,
+    locate_click,
+    plot_comparison,
+)
+from viz.figures.look import DARK, LIGHT, Look
 from viz.ui import cache
-
-from ...fakes import FakeTranslator, attention
-from ..live.test_page import captions
+from viz.web.stage import COLLECTED_VIEWS
 
 TOKENS = (" the", " the", "<b>", "</s>")
 
@@ -41,14 +46,14 @@ def drawn(figure: Any, name: str) -> list[Any]:
 
 
 def test_repeated_tokens_keep_their_rows_and_masks_their_look(decoder: AttentionMap) -> None:
-    one, two = single_head(decoder, 0, 0), single_head(decoder, 1, 2)
-    found = difference(one, two, "predicted")
-    figure = comparison(Side(one, '<i>first</i> & "quoted"'), Side(two, "second"), found)
+    one, two = select_head(decoder, 0, 0), select_head(decoder, 1, 2)
+    found = compare_maps(one, two, "predicted")
+    figure = plot_comparison(ComparedMap(one, '<i>first</i> & "quoted"'), ComparedMap(two, "second"), found)
     first, second = drawn(figure, "weights")
     np.testing.assert_allclose(first.z[decoder.mask], decoder.weights[0, 0][decoder.mask])
     np.testing.assert_allclose(second.z[decoder.mask], decoder.weights[1, 2][decoder.mask])
     assert np.isnan(second.z[~decoder.mask]).all()
-    assert second.y0 == SECOND * OFFSET
+    assert second.y0 == SECOND_PANEL * PANEL_OFFSET
     assert len(drawn(figure, "masked")) == 3
     texts = [one.text for one in figure.layout.annotations]
     assert any('&lt;i&gt;first&lt;/i&gt; &amp; "quoted"' in text for text in texts)  # Plotly knows no &quot;
@@ -57,9 +62,11 @@ def test_repeated_tokens_keep_their_rows_and_masks_their_look(decoder: Attention
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_the_difference_is_on_a_scale_with_zero_in_its_middle(decoder: AttentionMap, palette: Any) -> None:
-    one, two = single_head(decoder, 0, 0), single_head(decoder, 2, 1)
-    found = difference(one, two, "predicted")
-    (change,) = drawn(comparison(Side(one, "a"), Side(two, "b"), found, look=Look(palette)), "difference")
+    one, two = select_head(decoder, 0, 0), select_head(decoder, 2, 1)
+    found = compare_maps(one, two, "predicted")
+    (change,) = drawn(
+        plot_comparison(ComparedMap(one, "a"), ComparedMap(two, "b"), found, look=Look(palette)), "difference"
+    )
     assert change.zmin == -change.zmax
     assert np.nanmax(np.abs(change.z)) <= change.zmax
     assert dict(change.colorscale)[0.5] == palette.background
@@ -68,8 +75,8 @@ def test_the_difference_is_on_a_scale_with_zero_in_its_middle(decoder: Attention
 def test_128_tokens_have_all_cells_and_some_names() -> None:
     names = tuple(f" w{number}" for number in range(128))
     whole = attention("encoder", names, names)
-    one, two = single_head(whole, 0, 0), single_head(whole, 0, 1)
-    figure = comparison(Side(one, "a"), Side(two, "b"), difference(one, two))
+    one, two = select_head(whole, 0, 0), select_head(whole, 0, 1)
+    figure = plot_comparison(ComparedMap(one, "a"), ComparedMap(two, "b"), compare_maps(one, two))
     assert drawn(figure, "weights")[0].z.shape == (128, 128)
     assert len(figure.layout.xaxis.ticktext) == 19  # every seventh
     assert figure.layout.yaxis4.tickvals[1] - figure.layout.yaxis4.tickvals[0] == 7
@@ -77,9 +84,11 @@ def test_128_tokens_have_all_cells_and_some_names() -> None:
 
 
 def test_one_token_against_itself() -> None:
-    one = single_head(attention("encoder", ("</s>",), ("</s>",)), 0, 0)
-    found = difference(one, one)
-    assert comparison(Side(one, "a", (0, 0)), Side(one, "b", (0, 0)), found, (0, 0)).layout.height < 500
+    one = select_head(attention("encoder", ("</s>",), ("</s>",)), 0, 0)
+    found = compare_maps(one, one)
+    assert (
+        plot_comparison(ComparedMap(one, "a", (0, 0)), ComparedMap(one, "b", (0, 0)), found, (0, 0)).layout.height < 500
+    )
     assert comparison_in_words(found, (None, None), "fed") == "No weight differs between the two."
 
 
@@ -87,7 +96,7 @@ def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
     weights = np.array([[[[0.75, 0.25], [0.5, 0.5]]]], dtype=np.float32)
     first = AttentionMap("encoder", weights, (" a", " b"), (" a", " b"), np.ones((2, 2), bool))
     second = dataclasses.replace(first, weights=weights[..., ::-1].copy())
-    found = difference(first, second)
+    found = compare_maps(first, second)
     assert found.mass_moved == pytest.approx(0.25)
     says = comparison_in_words(found, (None, None), "fed")
     assert says.startswith("On average 25% of a row's attention lies elsewhere in the second.")
@@ -98,7 +107,7 @@ def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
 def compared(first: AttentionMap, second: AttentionMap) -> HeadComparison:
     scene: Any = Scene()
     tokens = display_tokens(second, "fed", merge=False, hide=False)
-    return HeadComparison(scene, tokens, first, second, *shared_axes(first, second), difference(first, second))
+    return HeadComparison(scene, tokens, first, second, *find_shared_axes(first, second), compare_maps(first, second))
 
 
 class Scene:
@@ -115,23 +124,23 @@ class Scene:
 
 
 def test_a_click_in_any_panel_pins_the_pair_of_the_first() -> None:
-    first = single_head(attention("encoder", (" a", " x", " b"), (" a", " x", " b")), 0, 0)
-    second = single_head(attention("encoder", (" a", " b"), (" a", " b")), 0, 1)
+    first = select_head(attention("encoder", (" a", " x", " b"), (" a", " x", " b")), 0, 0)
+    second = select_head(attention("encoder", (" a", " b"), (" a", " b")), 0, 1)
     found = compared(first, second)
     heard = vars(found.scene)["heard"]
     assert found.pinned == ((2, 0), (1, 0), (1, 0))
     for row, column, place in (
         (1, 2, {"query": 1, "key": 2}),
-        (SECOND * OFFSET + 1, 1, {"query": 2, "key": 2}),
-        (CHANGE * OFFSET + 0, 1, {"query": 0, "key": 2}),
-        (3 * OFFSET + 1, 0, {"query": None, "key": 2}),
+        (SECOND_PANEL * PANEL_OFFSET + 1, 1, {"query": 2, "key": 2}),
+        (CHANGE_PANEL * PANEL_OFFSET + 0, 1, {"query": 0, "key": 2}),
+        (3 * PANEL_OFFSET + 1, 0, {"query": None, "key": 2}),
     ):
         found.pin(row, column)
         assert heard[-1] == place
-    assert clicked(SECOND * OFFSET + 7, 3) == (SECOND, 7, 3)
-    assert "Both share 2 of 3 and 2 rows and 2 of 3 and 2 columns" in " ".join(in_words(found, (None, None)))
+    assert locate_click(SECOND_PANEL * PANEL_OFFSET + 7, 3) == (SECOND_PANEL, 7, 3)
+    assert "Both share 2 of 3 and 2 rows and 2 of 3 and 2 columns" in " ".join(describe_comparison(found, (None, None)))
     assert found.difference is not None
-    assert len(table(found.difference, found.scene)) == 4
+    assert len(comparison_table(found.difference, found.scene)) == 4
 
 
 def test_the_page_compares_heads_kinds_and_sentences(app: AppTest) -> None:
@@ -176,8 +185,8 @@ def test_models_that_cut_words_differently_are_compared_in_words(app: AppTest, m
             return dataclasses.replace(whole, source_tokens=source, captured=trace)
 
     models = {one.name: one for one in (FakeTranslator(), Letters())}
-    monkeypatch.setattr(cache, "checkpoints", lambda: list(models))
-    monkeypatch.setattr(cache, "live", models.__getitem__)
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(models))
+    monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
     app.query_params.update({"view": "compare", "with": "model", "sentence": "Two small words"})
     app.run()
     assert not app.exception
@@ -192,7 +201,7 @@ def test_one_model_alone_is_told(app: AppTest) -> None:
 
 
 def test_the_lens_as_a_table(toy_translator: Any) -> None:
-    lens = logit_lens(toy_translator, toy_translator.translate("the dog sees a cat."))
+    lens = run_logit_lens(toy_translator, toy_translator.translate("the dog sees a cat."))
     found = lens_table(lens)
     assert len(found) == lens.ranks.size
     assert found["rank"].iloc[-1] == lens.ranks[-1, -1]
@@ -240,7 +249,7 @@ def test_pins_are_marked_on_the_tokens_that_both_sides_have() -> None:
     ]
     trace: Any = dataclasses.make_dataclass("Trace", ["maps"])({"encoder": maps[1]})
     source: Any = dataclasses.make_dataclass("Source", ["trace"])(trace)
-    display = Display(Look(), "fed", False, False, False)
+    display = DisplayOptions(Look(), "fed", False, False, False)
     first = PinnedScene(source, display_tokens(maps[0], "fed", merge=False, hide=False), 0, 0, display)
     side = SecondScene.of(first, SecondSide(source, "encoder", 1, 0, "one", "two"))
     assert (side.query, side.key) == (2, None)  # "sees" stands third there, "old" not at all.
@@ -252,14 +261,14 @@ def test_pins_are_marked_on_the_tokens_that_both_sides_have() -> None:
 
 @pytest.mark.parametrize(("view", "beside"), [("links", True), ("text", True), ("flow", False)])
 def test_on_a_stage_the_sides_of_one_head_stand_beside_each_other(app: AppTest, view: str, beside: bool) -> None:
-    app.session_state[COLLECTED] = []
+    app.session_state[COLLECTED_VIEWS] = []
     with_what = {"with": "sentence", "with-sentence": "Two birds"} if view == "flow" else {"with-head": "3"}
     app.query_params.update({"view": "compare", "compared": view, "layer": "2", "head": "1"} | with_what)
     app.run()
     assert not app.exception
-    parts = app.session_state[COLLECTED][-1].parts(LIGHT)
+    parts = app.session_state[COLLECTED_VIEWS][-1].parts(LIGHT)
     rows = [part for part in parts if isinstance(part, Columns)]
     assert [len(row.columns) for row in rows] == ([2] if beside else [])
-    names = [part for part in leaves(parts) if isinstance(part, Words) and part.size == "heading"]
+    names = [part for part in flatten_parts(parts) if isinstance(part, Words) and part.size == "heading"]
     assert len(names) >= 2
     assert all(name.role == "picture" for name in names), "a scene leaves remarks out, not the names of its sides"

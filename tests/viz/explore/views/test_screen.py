@@ -11,21 +11,20 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.rollout import rollout
-from model.analysis.value_norm import VALUES_ALONE, WITH_PROJECTION
-from model.text.words import SPECIAL_TOKENS, words
+from model.analysis.flow import compute_rollout
+from model.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
+from model.text.words import SPECIAL_TOKENS, group_words
 from model.trace import AttentionTrace
 from model.translate import Translator
-from model.untrusted_trace import OpenedTrace, open_trace, read_trace
+from model.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
+from tests.viz.components.test_packing import unpack
+from tests.viz.fakes import FakeTranslator, attention
 from tests.viz.page_texts import captions as captions_of
-from viz.components.presenter import COLLECTED
 from viz.export.parts import Columns, Component, Words
-from viz.figures.palette import LIGHT
+from viz.figures.look import LIGHT
 from viz.ui import cache
-from viz.ui.addresses.explore import View
-
-from ...components.test_packing import unpack
-from ...fakes import FakeTranslator, attention
+from viz.ui.addresses.explore import ExploreView
+from viz.web.stage import COLLECTED_VIEWS
 
 SENTENCE = "the old dog sees a tree today."
 ABOVE = ("Underlined: ", "Click a piece", "The model was unsure", "Press a head to turn it off", "Masks: ")
@@ -36,10 +35,10 @@ PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1"}
 @pytest.fixture
 def translator(app: AppTest, monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Translator:
     """A model that really runs, in place of the fake one."""
-    monkeypatch.setattr(cache, "checkpoints", lambda: [toy_translator.name])
-    monkeypatch.setattr(cache, "live", lambda name: toy_translator)
-    cache.whole_trace.clear()
-    cache.lens.clear()
+    monkeypatch.setattr(cache, "list_checkpoint_names", lambda: [toy_translator.name])
+    monkeypatch.setattr(cache, "load_runnable_model", lambda name: toy_translator)
+    cache.compute_full_trace.clear()
+    cache.compute_logit_lens.clear()
     return toy_translator
 
 
@@ -62,7 +61,7 @@ def screen(app: AppTest) -> tuple[dict[str, bytes], list[Any], list[str]]:
 def reopened(trace: AttentionTrace, folder: Path) -> OpenedTrace:
     """The trace as somebody opens it who was sent the file."""
     trace.save(folder / "trace.safetensors")
-    return read_trace("trace.safetensors", (folder / "trace.safetensors").read_bytes())
+    return read_uploaded_trace("trace.safetensors", (folder / "trace.safetensors").read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -77,11 +76,11 @@ def reopened(trace: AttentionTrace, folder: Path) -> OpenedTrace:
     ],
 )
 def test_a_run_and_its_saved_trace_give_the_same_screen(
-    app: AppTest, translator: Translator, tmp_path: Path, view: View, kind: str
+    app: AppTest, translator: Translator, tmp_path: Path, view: ExploreView, kind: str
 ) -> None:
     app.query_params.update({"sentence": SENTENCE, "view": view, "kind": kind, **PLACE})
     live = screen(app.run())
-    app.session_state["opened"] = reopened(cache.reading(translator.name, SENTENCE).trace, tmp_path)
+    app.session_state["opened"] = reopened(cache.compute_run_translation(translator.name, SENTENCE).trace, tmp_path)
     static = screen(app.run())
     assert "overview" in live[0]
     assert static == live
@@ -90,7 +89,7 @@ def test_a_run_and_its_saved_trace_give_the_same_screen(
 def test_the_pipeline_of_a_saved_trace_is_that_of_the_run(app: AppTest, translator: Translator, tmp_path: Path) -> None:
     app.query_params.update({"sentence": SENTENCE, "view": "pipeline", **PLACE})
     live = screen(app.run())[0]["pipeline"]
-    app.session_state["opened"] = reopened(cache.whole_trace(translator.name, SENTENCE), tmp_path)
+    app.session_state["opened"] = reopened(cache.compute_full_trace(translator.name, SENTENCE), tmp_path)
     assert screen(app.run())[0]["pipeline"] == live
 
 
@@ -99,12 +98,12 @@ def test_value_norms_say_whether_the_output_projection_is_in_them(
 ) -> None:
     app.query_params.update({"sentence": SENTENCE, "view": "flow", "flow": "mean of all", "norms": "true", **PLACE})
     live = screen(app.run())
-    assert any(WITH_PROJECTION in caption for caption in live[2])
-    app.session_state["opened"] = reopened(cache.whole_trace(translator.name, SENTENCE), tmp_path)
+    assert any(PROJECTION_NORM_EXPLANATION in caption for caption in live[2])
+    app.session_state["opened"] = reopened(cache.compute_full_trace(translator.name, SENTENCE), tmp_path)
     static = screen(app.run())
-    assert any(VALUES_ALONE in caption for caption in static[2])
+    assert any(VALUE_NORM_EXPLANATION in caption for caption in static[2])
     assert static[1] != live[1]
-    app.session_state["opened"] = reopened(cache.reading(translator.name, SENTENCE).trace, tmp_path)
+    app.session_state["opened"] = reopened(cache.compute_run_translation(translator.name, SENTENCE).trace, tmp_path)
     app.run()
     assert "without the value vectors" in app.info[0].value
 
@@ -112,7 +111,7 @@ def test_value_norms_say_whether_the_output_projection_is_in_them(
 def test_the_lens_needs_the_model(app: AppTest, translator: Translator, tmp_path: Path) -> None:
     app.query_params.update({"sentence": SENTENCE, "view": "layers"})
     assert len(screen(app.run())[1]) == 2
-    app.session_state["opened"] = reopened(cache.reading(translator.name, SENTENCE).trace, tmp_path)
+    app.session_state["opened"] = reopened(cache.compute_run_translation(translator.name, SENTENCE).trace, tmp_path)
     assert screen(app.run())[1] == []
     assert "needs a running model" in app.info[0].value
 
@@ -133,12 +132,12 @@ def test_the_kind_falls_back_to_one_that_the_trace_has(app: AppTest) -> None:
 def test_changes_to_the_model_are_not_marked_on_a_saved_trace(app: AppTest) -> None:
     trace = dataclasses.replace(FakeTranslator().translate("Two words").trace, target="ZWEI")
     app.session_state["opened"] = open_trace("x", trace)
-    app.session_state[COLLECTED] = []
+    app.session_state[COLLECTED_VIEWS] = []
     app.query_params["changes"] = "cross.1.1:off"
     app.run()
     assert not app.exception
     assert unpack(components(app)["overview"])[0]["changed"] == []
-    sentence, translation, columns = app.session_state[COLLECTED][0].parts(LIGHT)[:3]
+    sentence, translation, columns = app.session_state[COLLECTED_VIEWS][0].parts(LIGHT)[:3]
     assert (sentence, translation) == (Words("Two words", "sentence", "large"), Words("ZWEI", "translation", "large"))
     assert isinstance(columns, Columns)
     (tiles,) = columns.columns[0]
@@ -169,12 +168,12 @@ def test_only_what_a_view_did_to_its_own_maps_is_said(
     assert ("Renormalised: " in said) == ("Pieces are merged into words" in said) == bool(named)
     trace = translator.translate(SENTENCE).trace
     for name in named:
-        attention = rollout(trace).cross if name == "rollout" else trace.maps[name]  # type: ignore[index]
+        attention = compute_rollout(trace).cross if name == "rollout" else trace.maps[name]  # type: ignore[index]
         assert attention is not None
         end = [key for key, token in enumerate(attention.key_tokens) if token in SPECIAL_TOKENS]
         rows = [row for row, token in enumerate(attention.rows("predicted")) if token not in SPECIAL_TOKENS]
         assert end
-        spans = words([attention.rows("predicted")[row] for row in rows])
+        spans = group_words([attention.rows("predicted")[row] for row in rows])
         merged = np.stack([attention.weights[:, :, [rows[at] for at in span]].mean(2) for span in spans], 2)
         share = merged[..., end].sum() / merged.sum()
         label = f" ({name})" if len(named) > 1 else ""

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from model.capture.any_model.axes import AxisEvidence, infer_layout
 from model.capture.attention import capture_attention
-from model.capture.foreign.calls.axes import Evidence, layout_of
 from model.trace import TraceError
 
 Scores = Callable[[Tensor, Tensor], Tensor]
@@ -108,7 +108,7 @@ def test_a_part_of_a_module_that_is_refused_is_no_picture() -> None:
         capture.sample(0)
 
 
-IMAGE = Evidence(2, sides=frozenset({(1, 64), (8, 8)}), partitions=frozenset({64}))
+IMAGE = AxisEvidence(2, sides=frozenset({(1, 64), (8, 8)}), partitions=frozenset({64}))
 
 
 @pytest.mark.parametrize(
@@ -116,22 +116,22 @@ IMAGE = Evidence(2, sides=frozenset({(1, 64), (8, 8)}), partitions=frozenset({64
     [
         ((4, 2, 16, 16), IMAGE, (4, 2, 16, 16)),  # windows of an image are samples
         ((3, 2, 16, 16), IMAGE, None),
-        ((2, 2, 3, 7, 9), Evidence(6, sides=frozenset({(2, 7)})), (2, 6, 7, 9)),  # grouped heads
-        ((2, 2, 3, 7, 9), Evidence(4, sides=frozenset({(2, 7)})), None),
-        ((1, 1, 9, 4, 4), Evidence(None, sides=frozenset({(1, 36)})), None),
-        ((6, 7, 9), Evidence(3, sides=frozenset({(2, 7)})), (2, 3, 7, 9)),
-        ((6, 7, 9), Evidence(3, sides=frozenset({(6, 7)})), (6, 1, 7, 9)),
-        ((2, 4, 9), Evidence(4, sides=frozenset({(2, 9)})), (2, 4, 1, 9)),  # one query of each head
-        ((6, 7, 9), Evidence(None, sides=frozenset({(2, 7)})), (2, 3, 7, 9)),
-        ((5, 7, 9), Evidence(None, sides=frozenset({(2, 7)})), None),
-        ((2, 6, 7, 7), Evidence(3, sides=frozenset({(2, 7)})), (2, 6, 7, 7)),  # twice the heads that are said
-        ((2, 7, 5, 4), Evidence(None, sides=frozenset({(2, 7)})), None),
+        ((2, 2, 3, 7, 9), AxisEvidence(6, sides=frozenset({(2, 7)})), (2, 6, 7, 9)),  # grouped heads
+        ((2, 2, 3, 7, 9), AxisEvidence(4, sides=frozenset({(2, 7)})), None),
+        ((1, 1, 9, 4, 4), AxisEvidence(None, sides=frozenset({(1, 36)})), None),
+        ((6, 7, 9), AxisEvidence(3, sides=frozenset({(2, 7)})), (2, 3, 7, 9)),
+        ((6, 7, 9), AxisEvidence(3, sides=frozenset({(6, 7)})), (6, 1, 7, 9)),
+        ((2, 4, 9), AxisEvidence(4, sides=frozenset({(2, 9)})), (2, 4, 1, 9)),  # one query of each head
+        ((6, 7, 9), AxisEvidence(None, sides=frozenset({(2, 7)})), (2, 3, 7, 9)),
+        ((5, 7, 9), AxisEvidence(None, sides=frozenset({(2, 7)})), None),
+        ((2, 6, 7, 7), AxisEvidence(3, sides=frozenset({(2, 7)})), (2, 6, 7, 7)),  # twice the heads that are said
+        ((2, 7, 5, 4), AxisEvidence(None, sides=frozenset({(2, 7)})), None),
     ],
 )
 def test_a_layout_fits_heads_and_samples(
-    shape: tuple[int, ...], evidence: Evidence, found: tuple[int, ...] | None
+    shape: tuple[int, ...], evidence: AxisEvidence, found: tuple[int, ...] | None
 ) -> None:
-    layout = layout_of(shape, -1, evidence)
+    layout = infer_layout(shape, -1, evidence)
     assert (layout and tuple(layout(torch.empty(shape)).shape)) == found
 
 

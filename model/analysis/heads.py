@@ -1,0 +1,383 @@
+"""What each attention head does: statistics, claims in a sentence, and ranking by alignment. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from ..language import say, to_say
+from ..text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
+from ..trace import AttentionMap, TraceError
+from .steps import select_head
+
+# What each head does, in numbers: how spread its attention is, how far it looks, on which token its mass lies.
+#
+# Every measure is a mean over the rows (queries) that have a choice and for which it is defined: a row that may attend
+# to one key only, such as the decoder's first, says nothing of the head, and the first row has no previous token.
+# Where no row has a choice, those with one key count. No torch.
+
+
+Measure = Literal["entropy", "distance", "previous", "same", "next", "first", "end", "alignment"]
+Habit = Literal["previous", "same", "next", "first", "end", "alignment", "alignment fed in"]
+"""A fixed place that a head may look at in every row."""
+HeadPlace = tuple[int, int]
+"""A head: (layer, head), from 0."""
+
+MEASURE_EXPLANATIONS: MappingProxyType[Measure, str] = MappingProxyType(
+    {
+        "entropy": to_say(
+            "How evenly a row is spread over the keys it may attend to: 0 is one key, 1 is all the same."
+        ),
+        "distance": to_say(
+            "Mean distance in tokens between query and key, weighted by the weights; "
+            "in cross-attention from the diagonal that runs from corner to corner."
+        ),
+        "previous": to_say("Weight on the token before the query."),
+        "same": to_say("Weight on the query's own token."),
+        "next": to_say("Weight on the token after the query."),
+        "first": to_say("Weight on the first token."),
+        "end": to_say("Weight on the end-of-sentence token, where heads with nothing to do often rest."),
+        "alignment": to_say(
+            "Weight on the source token that the average of all cross-attention heads points to in the same "
+            "row or, if that is more, in the row before (a head that aligns the token just fed in)."
+        ),
+    }
+)
+FOCUS_MEASURES: tuple[Measure, ...] = ("previous", "same", "next", "first", "end", "alignment")
+"""The measures that are a share of the mass, 0 to 1, on one token of every row."""
+
+
+def compute_head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray]:
+    """Every measure that means something for this map, each (L, H)."""
+    measures: dict[Measure, np.ndarray] = {
+        "entropy": attention_entropy(attention),
+        "distance": attention_distance(attention),
+    }
+    for habit, cells in find_habit_cells(attention).items():
+        share = _mean_over_rows((attention.weights * cells).sum(-1), cells.sum(-1) > 0)
+        name: Measure = "alignment" if habit == "alignment fed in" else habit
+        measures[name] = np.maximum(measures[name], share) if name in measures else share
+    return measures
+
+
+def find_habit_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
+    """For each habit that this map allows, (Q, K) bool: the cells whose weights are its share of the mass.
+
+    Only rows with a choice hold such cells, and the habit is a mean over the rows that hold one.
+    """
+    mask = attention.mask & rows_with_choice(attention.mask)[:, None]
+    rows, columns = np.indices(mask.shape)
+    cells: dict[Habit, np.ndarray] = {}
+    if attention.kind != "cross":  # across two sentences there is no "previous"
+        cells |= {"previous": columns == rows - 1, "same": columns == rows, "next": columns == rows + 1}
+    ends = np.array([token in END_TOKENS for token in attention.key_tokens], dtype=bool)
+    cells |= {"first": columns == 0, "end": np.broadcast_to(ends, mask.shape)}
+    if attention.kind == "cross":
+        cells |= {"alignment": find_alignment_cells(attention, "predicted")}
+        cells |= {"alignment fed in": find_alignment_cells(attention, "fed")}
+    allowed = {habit: mask & chosen for habit, chosen in cells.items()}
+    return {habit: chosen for habit, chosen in allowed.items() if chosen.any()}
+
+
+def rows_with_choice(mask: np.ndarray) -> np.ndarray:
+    """(Q,) bool: the rows with two allowed keys or more; where there is none, those with one."""
+    allowed = mask.sum(-1)
+    return allowed > 1 if (allowed > 1).any() else allowed > 0
+
+
+def attention_entropy(attention: AttentionMap) -> np.ndarray:
+    """-sum w ln w of a row over ln of its number of allowed keys, mean over rows with two or more -> (L, H), 0 to 1."""
+    weights, allowed = attention.weights, attention.masks.sum(-1)
+    surprise = -np.log(weights, out=np.zeros_like(weights), where=weights > 0)
+    return _mean_over_rows((weights * surprise).sum(-1) / np.log(np.maximum(allowed, 2)), allowed > 1)
+
+
+def attention_distance(attention: AttentionMap) -> np.ndarray:
+    """Weighted mean of |query - key| in tokens -> (L, H).
+
+    In cross-attention the query's place is scaled to the length of the source, so that 0 is the diagonal.
+    """
+    queries, keys = attention.mask.shape
+    rows, columns = np.arange(queries)[:, None], np.arange(keys)[None, :]
+    if attention.kind == "cross":
+        apart = np.abs((rows + 0.5) * keys / queries - (columns + 0.5))
+    else:
+        apart = np.abs(rows - columns)
+    return _mean_over_rows((attention.weights * apart).sum(-1), rows_with_choice(attention.mask))
+
+
+def rank_heads(values: np.ndarray, largest_first: bool = True) -> tuple[HeadPlace, ...]:
+    """values (L, H) -> all heads in order; equal ones by layer, then head."""
+    order = np.argsort(-values if largest_first else values, axis=None, kind="stable")
+    layers, heads = np.unravel_index(order, values.shape)
+    return tuple(zip(layers.tolist(), heads.tolist(), strict=True))
+
+
+def heads_in_range(values: np.ndarray, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
+    """values (L, H) -> (L, H) bool: the heads whose value lies in [low, high]."""
+    return (values >= low) & (values <= high)
+
+
+def _mean_over_rows(values: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """values (L, H, Q), counted (Q,) or (L, 1 or H, Q) bool -> (L, H); 0 where no row counts."""
+    counted = np.broadcast_to(counted, values.shape)
+    return np.where(counted, values, 0).sum(-1, dtype=np.float64) / np.maximum(counted.sum(-1), 1)
+
+
+# What a head does, in one sentence together with the data that the sentence is about. No torch.
+#
+# A claim names a habit, the rows it counts and the number that it prints, so that anybody can work it out again from
+# the map. Its words go by how the rows are named: by the token fed in, or by the token predicted.
+
+
+MOSTLY_SHARE, MORE_SHARE, EVEN_ENTROPY = 0.5, 0.2, 0.9
+"""The least share of the mass for "mostly" and for "more than at any other", the least entropy for "evenly"."""
+
+_HABIT_PLACES: dict[Habit, str] = {
+    "previous": to_say("the previous token"),
+    "same": to_say("the token itself"),
+    "next": to_say("the next token"),
+    "first": to_say("the first token"),
+    "end": to_say("the end-of-sentence token"),
+    "alignment": to_say("the token that all heads together point to"),
+    "alignment fed in": to_say(
+        "the token that all heads together pointed to one row earlier (it aligns the token fed in)"
+    ),
+}
+_HABIT_PLACES_BY_PREDICTION: dict[Habit, str] = {
+    "previous": to_say("the token fed in one step earlier (two before the one that names the row)"),
+    "same": to_say("the token just fed in (the one before the one that names the row)"),
+    "next": to_say("the token that names the row (which is not fed in yet)"),
+}
+"""In the decoder's self-attention: its keys are tokens fed in, and its rows may be named by the tokens predicted."""
+
+
+@dataclass(frozen=True)
+class HeadClaim:
+    """A sentence about one head, and the data that it is about."""
+
+    text: str
+    habit: Habit | Literal["even", "mixed", "none"]
+    """Where the head looks: at one of the places counted, everywhere alike, at no one of them, or it has no choice."""
+    value: float
+    """The number in the sentence: the mean share of the mass at a fixed place, 0 to 1; for "even" the entropy, 0 to 1;
+    for "mixed" the mean distance in tokens; for "none" 0."""
+    rows: tuple[int, ...]
+    """The queries that the number is a mean over, from 0."""
+
+
+def make_head_claim(attention: AttentionMap, layer: int, head: int, label: RowLabel = "fed") -> HeadClaim:
+    """Return what the map shows of a head, counted from 0, in words for rows that are named by `label`."""
+    place = {"head": head + 1, "layer": layer + 1}
+    mask = attention.mask_of(layer, head)
+    if mask.sum(-1).max(initial=0) < 2:
+        text = say("Head {head} of layer {layer} has no choice: there is at most one token to look at.", **place)
+        return HeadClaim(text, "none", 0.0, ())
+    alone = select_head(attention, layer, head)
+    # The cells are those of the whole map: one head alone would always align with itself.
+    cells = find_habit_cells(attention)
+    shares = {habit: _mean_habit_share(alone.weights[0, 0], at) for habit, at in cells.items()}
+    best = max(shares, key=shares.__getitem__, default=None)
+    choosing = _row_numbers(rows_with_choice(mask))
+    spread, far = attention_entropy(alone).item(), attention_distance(alone).item()
+    if best and shares[best] >= MOSTLY_SHARE:
+        text = say(
+            "Head {head} of layer {layer} mostly looks at {token}: {share:.0%} of its mass.",
+            **place,
+            token=_habit_token_text(attention, best, label),
+            share=shares[best],
+        )
+        return HeadClaim(text, best, shares[best], _row_numbers(cells[best].sum(-1) > 0))
+    if spread >= EVEN_ENTROPY:
+        text = say(
+            "Head {head} of layer {layer} spreads its attention almost evenly: its entropy is {entropy:.2f}, where 1 "
+            "is all the same.",
+            **place,
+            entropy=spread,
+        )
+        return HeadClaim(text, "even", spread, choosing)
+    if best and shares[best] >= MORE_SHARE:
+        text = say(
+            "Head {head} of layer {layer} looks at {token} more than at any other place that is counted: {share:.0%} "
+            "of its mass.",
+            **place,
+            token=_habit_token_text(attention, best, label),
+            share=shares[best],
+        )
+        return HeadClaim(text, best, shares[best], _row_numbers(cells[best].sum(-1) > 0))
+    if best is None:
+        text = say("Head {head} of layer {layer} looks {distance:.1f} tokens away on average.", **place, distance=far)
+        return HeadClaim(text, "mixed", far, choosing)
+    # One map does not tell whether such a head goes by the words or by another place, such as two tokens back.
+    text = say(
+        "Head {head} of layer {layer} looks at no one place: {token} gets most, {share:.0%}; on average {distance:.1f} "
+        "tokens away.",
+        **place,
+        token=_habit_token_text(attention, best, label),
+        share=shares[best],
+        distance=far,
+    )
+    return HeadClaim(text, "mixed", far, choosing)
+
+
+def _mean_habit_share(weights: np.ndarray, cells: np.ndarray) -> float:
+    """The mass of weights (Q, K) on cells (Q, K), mean over the rows that hold one."""
+    rows = cells.sum(-1) > 0
+    return float((weights * cells)[rows].sum(-1).mean(dtype=np.float64))
+
+
+def _row_numbers(rows: np.ndarray) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(rows).tolist())
+
+
+def _habit_token_text(attention: AttentionMap, habit: Habit, label: RowLabel) -> str:
+    """The token that a habit looks at, in words for rows that are named by `label`."""
+    if attention.kind == "decoder" and label == "predicted" and attention.predicted_tokens:
+        return say(_HABIT_PLACES_BY_PREDICTION.get(habit, _HABIT_PLACES[habit]))
+    return say(_HABIT_PLACES[habit])
+
+
+# Which cross-attention head aligns? Every head held against the average of all heads, at two readings. No torch.
+#
+# The average over heads as a soft alignment goes back to Garg et al. (2019), "Jointly Learning to Align and Translate
+# with Transformer Models", section 4.1; that single heads can align better than the average is known, so the ranking
+# says who agrees with the average, not who is right. A row can be read in two ways: as the alignment of the token that
+# it predicts, or of the token that was just fed in (Chen et al. 2020, "Accurate Word Alignment Induction from Neural
+# Machine Translation", arXiv 2004.14837, who find the second the better one in many models).
+
+
+AlignmentReading = Literal["predicted", "fed"]
+ALIGNMENT_READINGS: tuple[AlignmentReading, ...] = ("predicted", "fed")
+"""The token of a row that an alignment is of."""
+
+ALIGNMENT_EXPLANATION = to_say(
+    "The weights of all cross-attention heads of all layers are averaged, the end-of-sentence token left out, and the "
+    "strongest source token of each row is taken as the alignment of the token that the row predicts. A head's score "
+    "is the weight it puts on these tokens, averaged over the rows: on that of the same row (it aligns the token "
+    "predicted) or on that of the row before (it aligns the token just fed in), whichever is more. It says which head "
+    "agrees with the others, not which is right."
+)
+_ALIGNMENT_TEXTS = {
+    "predicted": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together point to; its "
+        "own strongest token is that one in {agreeing} of {rows} rows."
+    ),
+    "fed": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together pointed to one "
+        "row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
+        "rows."
+    ),
+}
+_ALIGNMENT_TEXTS_WITH_SPECIAL = {
+    "predicted": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together point to; its "
+        "own strongest token is that one in {agreeing} of {rows} rows, and at a special token such as </s> in "
+        "{elsewhere}."
+    ),
+    "fed": to_say(
+        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together pointed to one "
+        "row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
+        "rows, and at a special token such as </s> in {elsewhere}."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class HeadAlignment:
+    """How well one cross-attention head agrees with the averaged alignment."""
+
+    layer: int
+    head: int
+    reading: AlignmentReading
+    """The token of a row that the head aligns: the one predicted, or the one just fed in."""
+    mass: float
+    """Mean weight on the expected source token, 0 to 1."""
+    agreeing: int
+    """Rows in which the head's own strongest token is the expected one."""
+    elsewhere: int
+    """Rows in which the head's own strongest token is a special one, such as ``</s>``."""
+    rows: int
+
+    @property
+    def sentence(self) -> str:
+        return say(
+            (_ALIGNMENT_TEXTS_WITH_SPECIAL if self.elsewhere else _ALIGNMENT_TEXTS)[self.reading],
+            head=self.head + 1,
+            layer=self.layer + 1,
+            mass=self.mass,
+            agreeing=self.agreeing,
+            rows=self.rows,
+            elsewhere=self.elsewhere,
+        )
+
+
+def compute_mean_alignment(cross: AttentionMap) -> np.ndarray:
+    """The mean over layers and heads, special source tokens set to 0 and each row rescaled -> (Q, K)."""
+    if cross.kind != "cross":
+        raise TraceError(say("An alignment is read from cross-attention; this is the {kind} map.", kind=cross.kind))
+    mean = cross.weights.mean((0, 1), dtype=np.float64)
+    special = _is_special_key(cross)
+    if not special.all():
+        mean[:, special] = 0
+    total = mean.sum(-1, keepdims=True)
+    return np.divide(mean, total, out=np.zeros_like(mean), where=total > 0)
+
+
+def find_alignment_cells(cross: AttentionMap, reading: AlignmentReading) -> np.ndarray:
+    """(Q, K) bool: in each row that counts, the key to which the average of all heads aligns its token.
+
+    A token predicted at one row is fed in at the next: read at the token fed in, a row has the key of the row before.
+    """
+    rows = _find_text_rows(cross)
+    keys = compute_mean_alignment(cross).argmax(-1)[rows]
+    if reading == "fed":
+        inside = rows + 1 < len(cross.query_tokens)
+        rows, keys = rows[inside] + 1, keys[inside]
+    cells = np.zeros(cross.mask.shape, dtype=bool)
+    cells[rows, keys] = True
+    return cells
+
+
+def rank_heads_by_alignment(
+    cross: AttentionMap, readings: tuple[AlignmentReading, ...] = ALIGNMENT_READINGS
+) -> tuple[HeadAlignment, ...]:
+    """All cross-attention heads, the best aligned first, each at the reading at which it aligns better."""
+    cells = {reading: find_alignment_cells(cross, reading) for reading in readings}
+    ranking = [
+        max(
+            (_score_head_alignment(cross, layer, head, reading, cells[reading]) for reading in readings),
+            key=_alignment_merit,
+        )
+        for layer, head in np.ndindex(cross.weights.shape[:2])
+    ]
+    return tuple(sorted(ranking, key=_alignment_merit, reverse=True))
+
+
+def _score_head_alignment(
+    cross: AttentionMap, layer: int, head: int, reading: AlignmentReading, cells: np.ndarray
+) -> HeadAlignment:
+    """One head against the cells (Q, K) that it is expected to look at."""
+    rows = np.flatnonzero(cells.any(-1))
+    weights = cross.weights[layer, head, rows]
+    own, special = weights.argmax(-1), _is_special_key(cross)
+    mass = float((weights * cells[rows]).sum(-1).mean(dtype=np.float64)) if rows.size else 0.0
+    elsewhere = 0 if special.all() else int(special[own].sum())
+    return HeadAlignment(layer, head, reading, mass, int(cells[rows, own].sum()), elsewhere, len(rows))
+
+
+def _alignment_merit(alignment: HeadAlignment) -> tuple[float, int]:
+    return alignment.mass, alignment.agreeing
+
+
+def _is_special_key(cross: AttentionMap) -> np.ndarray:
+    """(K,) bool: the source tokens that stand for no text."""
+    return np.array([token in SPECIAL_TOKENS for token in cross.key_tokens])
+
+
+def _find_text_rows(cross: AttentionMap) -> np.ndarray:
+    """The rows that predict text and may attend to something; every row if there is none."""
+    rows = [row for row, token in enumerate(cross.rows("predicted")) if token not in SPECIAL_TOKENS]
+    return np.array(rows or range(len(cross.query_tokens)))

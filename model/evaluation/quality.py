@@ -1,0 +1,380 @@
+"""Evaluate translation quality: BLEU and chrF, sentences by phenomenon, sentence tables and card quotes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sacrebleu
+
+from ..atomic_write import write_file
+from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
+from ..decoding.beam import BeamStop
+from ..language import say, to_say
+from ..translate import Translator
+
+# How good a checkpoint is: sacreBLEU and chrF with their signatures, by sentence length, and speed.
+
+
+LENGTH_RANGES = ((1, 5), (6, 10), (11, 15), (16, 25), (26, 10_000))
+"""Words of the source sentence, both ends included."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of one checkpoint on one test set; :meth:`as_json` is what `--json` prints."""
+
+    checkpoint: str
+    beam: int
+    protocol: ScoringProtocol
+    sentences: int
+    bleu: float
+    bleu_signature: str
+    chrf: float
+    chrf_signature: str
+    by_length: tuple[tuple[str, int, float], ...]
+    """(words of the source, sentences, BLEU)"""
+    seconds: float
+    target_tokens_per_second: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "by_length": [dict(zip(("words", "sentences", "bleu"), row, strict=True)) for row in self.by_length],
+        }
+
+    def score(self, name: str, step: int | None = None) -> Score:
+        """Return the part that is kept beside the checkpoint; `name` is that of the set, `step` that of a snapshot."""
+        shared = {field.name for field in dataclasses.fields(Score)} & set(self.__dict__)
+        return Score(set=name, step=step, **{field: self.__dict__[field] for field in shared})
+
+
+def evaluate_translator(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    beam: int = 1,
+    protocol: ScoringProtocol = "raw",
+    stop: BeamStop = "early",
+) -> tuple[Evaluation, list[str]]:
+    """Translate and score; returns the translations as well.
+
+    ``raw``: cased sacreBLEU with its own tokenisation (13a, or zh for Chinese). ``tokenized``: both sides lower-cased,
+    punctuation-normalised and Moses-tokenised, scored as they are, as published Multi30k tables do.
+    """
+    if len(sources) != len(references) or not sources:
+        raise ValueError(
+            say(
+                "There are {sources} source lines and {references} reference lines; there must be as many of both, and "
+                "one at least.",
+                sources=len(sources),
+                references=len(references),
+            )
+        )
+    started = time.perf_counter()
+    written = translator.translate_batch(sources, beam, stop)
+    seconds = time.perf_counter() - started
+    tokens = sum(len(ids) for ids in translator.tokenizer.encode_ids(written))
+    language, moses = str(translator.card.get("target_language", "en")), protocol == "tokenized"
+    if moses:
+        scored, against = _moses_tokenise(written, language), _moses_tokenise(references, language)
+    else:
+        scored, against = written, list(references)
+    # `force`: text that is tokenized on purpose needs no warning about it.
+    metric = sacrebleu.BLEU(tokenize="none" if moses else "zh" if language == "zh" else "13a", force=moses)
+    chrf = sacrebleu.CHRF()
+    result = Evaluation(
+        checkpoint=translator.name,
+        beam=beam,
+        protocol=protocol,
+        sentences=len(sources),
+        bleu=round(metric.corpus_score(scored, [against]).score, 2),
+        bleu_signature=str(metric.get_signature()),
+        chrf=round(chrf.corpus_score(scored, [against]).score, 2),
+        chrf_signature=str(chrf.get_signature()),
+        by_length=_score_by_length(metric, sources, scored, against),
+        seconds=round(seconds, 1),
+        target_tokens_per_second=round(tokens / seconds, 1),
+    )
+    return result, written
+
+
+def _score_by_length(
+    metric: sacrebleu.BLEU, sources: Sequence[str], scored: Sequence[str], against: Sequence[str]
+) -> tuple[tuple[str, int, float], ...]:
+    words = [len(source.split()) for source in sources]
+    rows = []
+    for low, high in LENGTH_RANGES:
+        chosen = [i for i, count in enumerate(words) if low <= count <= high]
+        if chosen:
+            score = metric.corpus_score([scored[i] for i in chosen], [[against[i] for i in chosen]]).score
+            rows.append((f"{low} to {high}" if high < 10_000 else f"{low} or more", len(chosen), round(score, 2)))
+    return tuple(rows)
+
+
+def _moses_tokenise(lines: Sequence[str], language: str) -> list[str]:
+    """Lower-case, normalise punctuation, tokenise without escaping: the preparation of Multi30k's published tables."""
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+    normalizer, tokenizer = MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
+    return [tokenizer.tokenize(normalizer.normalize(line.lower()), return_str=True, escape=False) for line in lines]
+
+
+def describe_evaluation(result: Evaluation) -> str:
+    """The same for people."""
+    lines = [
+        say(
+            "{model} · {sentences} sentences · beam {beam} · {protocol}",
+            model=result.checkpoint,
+            sentences=result.sentences,
+            beam=result.beam,
+            protocol=result.protocol,
+        ),
+        f"BLEU {result.bleu}   {result.bleu_signature}",
+        f"chrF {result.chrf}   {result.chrf_signature}",
+        say(
+            "{tokens} target tokens a second ({seconds} s)",
+            tokens=result.target_tokens_per_second,
+            seconds=result.seconds,
+        ),
+    ]
+    by_length = to_say("{words} words: BLEU {bleu} ({count} sentences)")
+    lines += [f"  {say(by_length, words=words, bleu=bleu, count=count)}" for words, count, bleu in result.by_length]
+    return "\n".join(lines)
+
+
+# Sentences by phenomenon, with references: what a model can be trusted with, and how a person has read it.
+#
+# `checkpoints/phenomena.SOURCE-TARGET.tsv` holds a phenomenon, a sentence and a reference a line; none of the
+# sentences is training text. What a person thinks of a translation is kept beside the model, in readings.json, with
+# the translation that was read: once the model writes another, the reading no longer counts.
+
+
+READINGS_FILE = "readings.json"
+PHENOMENA_SECTION = CardSection("phenomena", "python -m model quality")
+
+
+class PhenomenaError(ValueError):
+    """A file of sentences or readings that cannot be used; the message says which line and why."""
+
+
+class PhenomenonItem(NamedTuple):
+    """One sentence of a kind."""
+
+    phenomenon: str
+    source: str
+    reference: str
+
+
+class Reading(NamedTuple):
+    """What a person thought of a translation at two readings."""
+
+    translation: str
+    right: tuple[bool, bool]
+    """Whether a teacher would accept it: what it says, and its grammar."""
+
+
+class TranslatedItem(NamedTuple):
+    """A sentence, what a model wrote, and what was thought of it."""
+
+    item: PhenomenonItem
+    translation: str
+    reading: Reading | None
+
+    @property
+    def verdict(self) -> str:
+        """``right`` or ``wrong`` where both readings say so, ``unsure`` where they part; "" where it was not read."""
+        if self.reading is None:
+            return ""
+        first, second = self.reading.right
+        return "unsure" if first != second else "right" if first else "wrong"
+
+
+def read_phenomenon_items(path: Path) -> list[PhenomenonItem]:
+    """The sentences of a file. PhenomenaError for a line without three columns."""
+    items = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        cells = line.split("\t")
+        if len(cells) != 3 or not all(cell.strip() for cell in cells):
+            raise PhenomenaError(
+                say(
+                    "{file}, line {line}: write a phenomenon, a sentence and a reference, tabs between.",
+                    file=path,
+                    line=number,
+                )
+            )
+        items.append(PhenomenonItem(*cells))
+    return items
+
+
+def read_readings(path: Path) -> dict[str, Reading]:
+    """Readings by sentence; none where there is no file. PhenomenaError for a file that holds no readings."""
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            source: Reading(str(one["translation"]), (one["right"][0] is True, one["right"][1] is True))
+            for source, one in found.items()
+        }
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise PhenomenaError(
+            say("{path} holds no readings ({error}): restore it from its source.", path=path, error=repr(error))
+        ) from error
+
+
+def write_readings(path: Path, readings: Mapping[str, Reading]) -> None:
+    """Write what :func:`read_readings` reads, a sentence a line."""
+    lines = [
+        f"  {json.dumps(source, ensure_ascii=False)}: {json.dumps(one._asdict(), ensure_ascii=False)}"
+        for source, one in readings.items()
+    ]
+    write_file(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def attach_readings(
+    items: Sequence[PhenomenonItem], translations: Sequence[str], readings: Mapping[str, Reading]
+) -> list[TranslatedItem]:
+    """Each sentence with its translation, and its reading where that very translation was read."""
+    found = []
+    for item, translation in zip(items, translations, strict=True):
+        reading = readings.get(item.source)
+        found.append(
+            TranslatedItem(item, translation, reading if reading and reading.translation == translation else None)
+        )
+    return found
+
+
+def format_phenomena_table(found: Sequence[TranslatedItem], beam: int) -> str:
+    """Markdown: a row a phenomenon with its chrF and how many were read as right, then every sentence."""
+    lines = ["| phenomenon | sentences | chrF | read as right |", "|---|---:|---:|---:|"]
+    names = dict.fromkeys(one.item.phenomenon for one in found)
+    lines += [_phenomenon_row(name, [one for one in found if one.item.phenomenon == name]) for name in names]
+    lines += [_phenomenon_row("all", found), "", f"Translated with beam {beam}.", ""]
+    lines += ["| sentence | translation | reference | read as |", "|---|---|---|---|"]
+    for one in found:
+        cells = one.item.source, one.translation, one.item.reference, one.verdict
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def replace_phenomena_table(card: str, found: Sequence[TranslatedItem], beam: int) -> str:
+    """A card with the table between its marks; one without them stays as it is."""
+    return (
+        PHENOMENA_SECTION.replace_section(card, format_phenomena_table(found, beam))
+        if PHENOMENA_SECTION.begin in card
+        else card
+    )
+
+
+def _phenomenon_row(name: str, found: Sequence[TranslatedItem]) -> str:
+    score = sacrebleu.CHRF().corpus_score([one.translation for one in found], [[one.item.reference for one in found]])
+    read = [one for one in found if one.reading]
+    right = sum(one.verdict == "right" for one in read)
+    said = f"{right} of {len(read)}" if read else ""
+    return f"| {name} | {len(found)} | {score.score:.1f} | {said} |"
+
+
+# Fixed everyday sentences through a checkpoint, as a table to be read: a regression shows before a score does.
+
+
+def format_quality_table(translator: Translator, sentences: Sequence[str], checkpoint: str, beam: int = 4) -> str:
+    """Markdown: each sentence with the greedy translation, and the beam's where it differs.
+
+    `checkpoint` is the name or the folder that the translator was loaded by.
+    """
+    greedy, best = translator.translate_batch(sentences), translator.translate_batch(sentences, beam=beam)
+    lines = [
+        f"# {translator.name} on {len(sentences)} everyday sentences",
+        "",
+        f"Made by `python -m model quality --checkpoint {checkpoint}`.",
+        "",
+        f"| source | greedy | beam {beam}, where it differs |",
+        "|---|---|---|",
+    ]
+    for source, one, other in zip(sentences, greedy, best, strict=True):
+        lines.append(
+            f"| {_escape_pipes(source)} | {_escape_pipes(one)} | {_escape_pipes(other) if other != one else ''} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _escape_pipes(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# Translations that a model card quotes, written into it by the model that the card is of.
+#
+# They stand in a table between two marks. A person writes its first column, the sentences, and its last, what is to be
+# seen; `python -m model quality` fills in the translations between them, so that a card quotes what its model writes.
+
+
+QUOTES_SECTION = CardSection("quotes", "python -m model quality")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+
+
+def read_quotes(card: str) -> tuple[tuple[str, str], ...]:
+    """The sentences of a card's table and their translations as they stand there; none where there is no table."""
+    return tuple((cells[0], cells[1]) for cells in map(_split_cells, _quote_rows(card)))
+
+
+def retranslate_quotes(card: str, translate: Callable[[str], str]) -> str:
+    """A card with every translation of its table made again; one without the two marks stays as it is."""
+    for row in _quote_rows(card):
+        sentence, _, *remarks = _split_cells(row)
+        card = card.replace(row, f"| {' | '.join(map(_escape_cell, (sentence, translate(sentence), *remarks)))} |")
+    return card
+
+
+def _quote_rows(card: str) -> list[str]:
+    """The lines of the table below its heading."""
+    return [line for line in QUOTES_SECTION.text(card).splitlines() if line.startswith("|")][2:]
+
+
+def _split_cells(row: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(row)[1:-1]]
+
+
+def _escape_cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# Training text between what a model writes and a reference: sequence-level interpolation, Kim and Rush (2016), arXiv
+# 1606.07947, section 3.3.
+
+
+LEAST_CHRF = 60.0
+"""chrF++ below which a hypothesis says something else than the reference more often than the same in other words."""
+
+
+def choose_closest(hypotheses: Sequence[str], reference: str, source: str) -> str:
+    """Return the hypothesis with the highest chrF++ (Popović 2017) against the reference, of equals the first.
+
+    A hypothesis that lost one of :func:`find_copied_words` words does not count: a name is a small part of a score, and a model
+    that learns from its own slips of names slips more often. The reference stays where no hypothesis is left with at
+    least :data:`LEAST_CHRF`.
+    """
+    kept = find_copied_words(source, reference)
+    left = [one for one in hypotheses if kept <= _count_words(one)]
+    chrf = sacrebleu.CHRF(word_order=2)
+    scores = [100.0 if one == reference else chrf.sentence_score(one, [reference]).score for one in left]
+    best = max(scores, default=0.0)
+    return left[scores.index(best)] if best >= LEAST_CHRF else reference
+
+
+def find_copied_words(source: str, reference: str) -> Counter[str]:
+    """Return the words with a capital or a digit that stand on both sides, as often as they stand on both: names and
+    numbers."""
+    shared = _count_words(source) & _count_words(reference)
+    return Counter({word: count for word, count in shared.items() if re.search(r"\d", word) or word != word.lower()})
+
+
+def _count_words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text))

@@ -1,5 +1,0 @@
-"""Every fault of the catalogue made on purpose: a few lines of attention, broken beside fixed, on random batches."""
-
-from .cases import Case, codes, generate
-
-__all__ = ["Case", "codes", "generate"]

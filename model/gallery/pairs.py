@@ -1,0 +1,326 @@
+"""Broken and fixed pairs of one attention call: masks that allow wrong cells, and faults of the softmax."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .batch import Batch, fused_weights, masked_softmax
+
+# Masks that allow the wrong cells, broken beside fixed.
+#
+# Each function takes a :class:`~.batch.Batch` and returns the weights (B, H, Q, K), or the arrays by name where the
+# fault is not in the weights alone. Functions come in pairs, ``x_broken`` and ``x_fixed``, of a few lines as they
+# stand in real models.
+
+
+# inverted: a keep-mask handed to an API in which True blocks
+def inverted_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(x.allowed, -1e9).softmax(-1)
+
+
+def inverted_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.allowed)
+
+
+def inverted_padding_broken(x: Batch) -> Tensor:
+    return fused_weights(x.scores, ~x.keep)  # this API keeps where True
+
+
+def inverted_padding_fixed(x: Batch) -> Tensor:
+    return fused_weights(x.scores, x.keep)
+
+
+# future-visible: trg_mask = trg != 0 alone
+def future_visible_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
+
+
+def future_visible_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep & x.causal)
+
+
+# diagonal-blocked: triu with offset 0
+def diagonal_blocked_broken(x: Batch) -> Tensor:
+    blocked = torch.ones(x.queries, x.keys).triu(0).bool()
+    return x.scores.masked_fill(blocked | ~x.keep, -torch.inf).softmax(-1)
+
+
+def diagonal_blocked_fixed(x: Batch) -> Tensor:
+    blocked = torch.ones(x.queries, x.keys).triu(1).bool()
+    return x.scores.masked_fill(blocked | ~x.keep, -torch.inf).softmax(-1)
+
+
+# causal-on-cross: the decoder's flag used for cross-attention as well
+def causal_on_cross_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, torch.ones(x.queries, x.keys, dtype=torch.bool).tril() & x.keep)
+
+
+def causal_on_cross_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
+
+
+# padding-visible: memory_key_padding_mask forgotten
+def padding_visible_broken(x: Batch) -> Tensor:
+    return x.scores.softmax(-1)
+
+
+def padding_visible_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
+
+
+# padding-swapped: the target's lengths for the source's columns
+def padding_swapped_broken(x: Batch) -> Tensor:
+    lengths = x.query_keep.sum(-1)
+    return masked_softmax(x.scores, (torch.arange(x.keys) < lengths[:, None])[:, None, None, :])
+
+
+def padding_swapped_fixed(x: Batch) -> Tensor:
+    lengths = x.key_keep.sum(-1)
+    return masked_softmax(x.scores, (torch.arange(x.keys) < lengths[:, None])[:, None, None, :])
+
+
+# wrong-axis: (N, S) read as (L, S), silent when N = L
+def wrong_axis_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.key_keep)
+
+
+def wrong_axis_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.key_keep[:, None, None, :])
+
+
+def wrong_axis_rows_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.key_keep[:, None, :, None].expand(x.scores.shape))
+
+
+# head-order: repeat for repeat_interleave
+def head_order_broken(x: Batch) -> Tensor:
+    heads = x.scores.shape[1]
+    mask = x.keep[:, 0].repeat(heads, 1, 1)
+    return masked_softmax(x.scores.flatten(0, 1), mask.expand(-1, x.queries, -1)).view_as(x.scores)
+
+
+def head_order_fixed(x: Batch) -> Tensor:
+    heads = x.scores.shape[1]
+    mask = x.keep[:, 0].repeat_interleave(heads, 0)
+    return masked_softmax(x.scores.flatten(0, 1), mask.expand(-1, x.queries, -1)).view_as(x.scores)
+
+
+# top-left-causal: fewer queries than keys, as with a cache
+def top_left_causal_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, torch.ones(x.queries, x.keys, dtype=torch.bool).tril())
+
+
+def top_left_causal_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, torch.ones(x.queries, x.keys, dtype=torch.bool).tril(x.keys - x.queries))
+
+
+WINDOW = 3
+
+
+# window-off-by-one: an inclusive end taken for an exclusive one
+def window_off_by_one_broken(x: Batch) -> Tensor:
+    age = torch.arange(x.queries)[:, None] - torch.arange(x.keys)
+    return masked_softmax(x.scores, (age >= 0) & (age <= WINDOW))
+
+
+def window_off_by_one_fixed(x: Batch) -> Tensor:
+    age = torch.arange(x.queries)[:, None] - torch.arange(x.keys)
+    return masked_softmax(x.scores, (age >= 0) & (age < WINDOW))
+
+
+# document-leak: two documents in one row, positions start again and the mask does not
+def document_leak_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.causal)
+
+
+def document_leak_fixed(x: Batch) -> Tensor:
+    document = torch.arange(x.keys) >= x.keys // 2
+    return masked_softmax(x.scores, x.causal & (document[:, None] == document))
+
+
+# hole-inside: a real token has the padding id
+def hole_inside_broken(x: Batch) -> Tensor:
+    ids = torch.where(x.key_keep, 5, 0)
+    ids[:, 1] = 0  # a real token whose id is that of padding
+    return masked_softmax(x.scores, (ids != 0)[:, None, None, :])
+
+
+def hole_inside_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
+
+
+# leak: one cell open by accident
+def leak_broken(x: Batch) -> Tensor:
+    allowed = x.allowed.clone()
+    allowed[0, ..., 0, 2] = True
+    return masked_softmax(x.scores, allowed)
+
+
+def leak_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.allowed)
+
+
+# over-blocked: a causal mask on an encoder
+def over_blocked_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep & x.causal)
+
+
+def over_blocked_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
+
+
+# window-missing: a sliding window that one path of the code forgets
+def window_missing_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.causal)
+
+
+# mask-shifted: the lengths count a token that the ids do not have
+def mask_shifted_broken(x: Batch) -> Tensor:
+    lengths = x.key_keep.sum(-1) + 1
+    return masked_softmax(x.scores, (torch.arange(x.keys) < lengths[:, None])[:, None, None, :])
+
+
+# sample-order: the batch is sorted by length, the mask is not
+def sample_order_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep.roll(1, 0))
+
+
+# stale-cache: a static cache, the last slots of which are not filled yet
+def filled_slots_mask(x: Batch) -> Tensor:
+    """Return (Q, K) bool, causal up to the newest of the filled slots, three in four."""
+    filled = x.keys - x.keys // 4
+    position = torch.arange(x.queries)[:, None] + filled - x.queries
+    return torch.arange(x.keys) <= position
+
+
+def stale_cache_broken(x: Batch) -> Tensor:
+    unfilled = torch.arange(x.keys) >= x.keys - x.keys // 4
+    return masked_softmax(x.scores, filled_slots_mask(x) | unfilled)
+
+
+def stale_cache_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, filled_slots_mask(x))
+
+
+# Masks applied in the wrong way, and faults of the softmax and after it, broken beside fixed.
+#
+# Each function takes a :class:`~.batch.Batch` and returns the weights (B, H, Q, K), or the arrays by name where the
+# fault is not in the weights alone. Functions come in pairs, ``x_broken`` and ``x_fixed``, of a few lines as they
+# stand in real models.
+
+
+# soft-mask: zeros and ones added to the scores
+def soft_mask_broken(x: Batch) -> Tensor:
+    return fused_weights(x.scores, x.allowed.float().expand(x.scores.shape))
+
+
+def soft_mask_fixed(x: Batch) -> Tensor:
+    return fused_weights(x.scores, x.allowed.expand(x.scores.shape))
+
+
+# weak-fill: a finite fill that extreme scores reach
+def weak_fill_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.allowed, -100.0).softmax(-1)
+
+
+def weak_fill_fixed(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.allowed, -torch.inf).softmax(-1)
+
+
+# fill-overflow: -1e9 cast to float16
+def fill_overflow_broken(x: Batch) -> dict[str, Tensor]:
+    bias = torch.zeros(x.allowed.shape).masked_fill(~x.allowed, -1e9)
+    masked = x.scores.half() + bias.half()
+    return {"weights": masked.softmax(-1), "scores": x.scores.half(), "masked_scores": masked, "mask": bias}
+
+
+def fill_overflow_fixed(x: Batch) -> dict[str, Tensor]:
+    bias = torch.zeros(x.allowed.shape).masked_fill(~x.allowed, torch.finfo(torch.float16).min)
+    masked = x.scores.half() + bias.half()
+    weights = masked.softmax(-1).masked_fill(~x.allowed.any(-1, keepdim=True), 0)
+    return {"weights": weights, "scores": x.scores.half(), "masked_scores": masked, "mask": bias}
+
+
+# double-fill: the padding is filled, then the causal mask is added
+def double_fill_broken(x: Batch) -> dict[str, Tensor]:
+    future = torch.full((x.queries, x.keys), -1e9).triu(1)
+    masked = x.scores.masked_fill(~x.keep, -1e9) + future
+    return {"weights": masked.softmax(-1), "masked_scores": masked}
+
+
+def double_fill_fixed(x: Batch) -> dict[str, Tensor]:
+    return {
+        "weights": masked_softmax(x.scores, x.allowed),
+        "masked_scores": x.scores.masked_fill(~x.allowed, -torch.inf),
+    }
+
+
+# empty-row: left padding and causal together
+def empty_row_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.allowed, -torch.inf).softmax(-1)  # NaN
+
+
+def empty_row_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.allowed)
+
+
+# empty-row: a source sentence without any token, and a finite fill
+def empty_row_uniform_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.keep, -1e9).softmax(-1)  # uniform over the padding
+
+
+def empty_row_uniform_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.keep)
+
+
+# softmax-axis: softmax(dim=2) on four dimensions
+def softmax_axis_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~x.allowed, -1e9).softmax(2)
+
+
+def softmax_axis_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.allowed)
+
+
+# transposed: the picture has its axes exchanged
+def transposed_broken(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.allowed).transpose(-2, -1)
+
+
+def transposed_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.allowed)
+
+
+# dropout-on: weights kept after dropout, in training mode
+def dropout_on_broken(x: Batch) -> Tensor:
+    return F.dropout(masked_softmax(x.scores, x.allowed), 0.2, training=True)
+
+
+def dropout_on_fixed(x: Batch) -> Tensor:
+    return F.dropout(masked_softmax(x.scores, x.allowed), 0.2, training=False)
+
+
+# applied-late: multiplied into the weights
+def applied_late_broken(x: Batch) -> Tensor:
+    return x.scores.softmax(-1) * x.causal
+
+
+def applied_late_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, x.causal)
+
+
+# extra-mass: a learned logit in the denominator that belongs to no key
+def attend_with_extra_mass(x: Batch) -> Tensor:
+    scores = x.scores.masked_fill(~x.causal, -torch.inf)
+    return torch.cat([scores, torch.zeros_like(scores[..., :1])], -1).softmax(-1)[..., :-1]
+
+
+# mask-ignored: accepted as an argument, never used
+def mask_ignored_broken(x: Batch) -> dict[str, Tensor]:
+    return {"weights": x.scores.softmax(-1), "scores": x.scores, "mask": x.allowed}
+
+
+def mask_ignored_fixed(x: Batch) -> dict[str, Tensor]:
+    return {"weights": masked_softmax(x.scores, x.allowed), "scores": x.scores, "mask": x.allowed}

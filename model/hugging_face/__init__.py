@@ -1,1 +1,0 @@
-"""Models in folders of Hugging Face transformers, run by our own decoding, capture and interventions."""

@@ -1,1 +1,0 @@
-"""A model as pages, command line and scripts run it."""

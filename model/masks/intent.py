@@ -1,0 +1,404 @@
+"""The mask that was meant: stated by name, given as an array, or proposed from the mask and the weights."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from ..language import join_items, say
+from .arrays import Arrays, expand_to_columns
+from .evidence import Evidence
+from .structure import CAUSAL, FULL, Structure, parse_structure, recognise_structure
+
+# The mask that was meant: stated, named, given, or proposed from the weights.
+
+
+@dataclass(frozen=True, eq=False)
+class IntendedMask:
+    """One reading of what was meant: a structure, and which keys are real."""
+
+    base: np.ndarray
+    """(B, L, H, Q, K) bool without padding; axes but the last two may be 1."""
+    keep: np.ndarray
+    """(B, K) bool, True = a key that may be attended to at all."""
+    structures: tuple[Structure, ...]
+    """One for each sample, or () when ``base`` belongs to no known family."""
+    words: str
+    sure: float
+    binding: bool
+    """Whether disagreement is a fault by itself: it was stated, or is the mask that was given."""
+    keyless_queries: np.ndarray
+    """(B, Q) bool: queries that were meant to have no key although the structure would give them some: padding."""
+
+    @property
+    def columns(self) -> np.ndarray:
+        """(B, 1, 1, 1, K) bool: ``keep``, able to broadcast to the weights."""
+        return expand_to_columns(self.keep)
+
+    @property
+    def allowed(self) -> np.ndarray:
+        """(B, L, H, Q, K) bool, axes may be 1: the whole mask, True = may attend."""
+        return self.base & self.columns
+
+    @property
+    def causal(self) -> bool:
+        """Whether it hides the future of any sample."""
+        return any(one.causal for one in self.structures)
+
+    @property
+    def padded(self) -> bool:
+        """Whether any key is padding."""
+        return not self.keep.all()
+
+    def parts(self, units: np.ndarray) -> int:
+        """Return how many kinds of cells it blocks in ``units`` (B, L, H): padding, future, far ones, documents."""
+        kinds = [any(getattr(one, name) is not None for one in self.structures) for name in ("lo", "hi")]
+        if not self.structures:
+            later = ~CAUSAL.allowed(*self.base.shape[-2:])
+            closed = ~self.allowed & self.columns & units[..., None, None]
+            kinds = [bool((closed & side).any()) for side in (~later, later)]
+        return sum(kinds) + self.padded + any(one.starts for one in self.structures)
+
+
+def stack_structures(structures: Sequence[Structure], queries: int, keys: int, shift: int | None = None) -> np.ndarray:
+    """Return (B, 1, 1, Q, K) bool, True = may attend, of one structure for each sample."""
+    return np.stack([one.allowed(queries, keys, shift) for one in structures])[:, None, None]
+
+
+def fill_between_ends(keep: np.ndarray) -> np.ndarray:
+    """Return (B, K): True from the first to the last True of each sample."""
+    before = np.maximum.accumulate(keep, -1)
+    after = np.maximum.accumulate(keep[:, ::-1], -1)[:, ::-1]
+    return before & after
+
+
+def build_intent_from_structures(
+    structures: tuple[Structure, ...], keep: np.ndarray, queries: int, sure: float, binding: bool
+) -> IntendedMask:
+    """Return an intent from one structure for each sample, or one for all."""
+    samples, keys = keep.shape
+    each = structures * samples if len(structures) == 1 else structures
+    base = stack_structures(each, queries, keys)
+    words = " / ".join(dict.fromkeys(one.words() for one in each))
+    words = words if keep.all() else say("{mask}, without padding", mask=words)
+    return IntendedMask(base, keep, each, words, sure, binding, np.zeros((samples, queries), bool))
+
+
+def build_intent_from_array(arrays: Arrays, allowed: np.ndarray, sure: float) -> IntendedMask:
+    """Return an intent from (B, L, H, Q, K) booleans, axes possibly 1, with its structure where it has one."""
+    b, _, _, queries, keys = arrays.sizes
+    keep = _find_allowed_keys(allowed, b, keys)
+    keep = keep if arrays.key_keep is None else keep & arrays.key_keep
+    allowed = np.broadcast_to(allowed, (b, *allowed.shape[1:3], queries, keys))
+    structures = _recognise_samples(allowed, keep)
+    if structures:
+        intent = build_intent_from_structures(structures, keep, queries, sure, True)
+        keyless = intent.allowed.any((1, 2, 4)) & ~np.asarray(allowed.any((1, 2, 4)))
+        return dataclasses.replace(intent, keyless_queries=np.asarray(keyless))
+    base = allowed | ~expand_to_columns(keep)
+    return IntendedMask(base, keep, (), say("a mask of its own kind"), sure, True, np.zeros((b, queries), bool))
+
+
+def find_known_keys(arrays: Arrays, self_or_cross: str = "") -> np.ndarray:
+    """Return (B, K): the keys that are real as far as the arrays say; all of them when they say nothing.
+
+    ``self_or_cross`` is the kind of attention where what was meant says more of it than the arrays.
+    """
+    b, _, _, _, keys = arrays.sizes
+    if arrays.key_keep is not None:
+        return arrays.key_keep
+    if arrays.meant is not None:
+        return _find_allowed_keys(arrays.meant, b, keys)
+    if arrays.mask is not None and not is_top_left_causal(arrays.mask, self_or_cross or arrays.self_or_cross):
+        return _find_allowed_keys(arrays.mask, b, keys)
+    return np.ones((b, keys), bool)
+
+
+def contradicts_padding(arrays: Arrays, mask: np.ndarray) -> bool:
+    """Whether a mask (B, L, H, Q, K; axes may be 1) leaves some real query nothing but padding, by ``key_keep``."""
+    if arrays.key_keep is None:
+        return False
+    columns = expand_to_columns(arrays.key_keep)
+    emptied = mask.any(-1) & ~(mask & columns).any(-1) & columns.any(-1)
+    return bool((emptied & arrays.real_queries[:, None, None]).any())
+
+
+def is_top_left_causal(mask: np.ndarray, self_or_cross: str) -> bool:
+    """Whether a mask of fewer queries than keys is causal from the top left: its closed end is no padding then.
+
+    Cross-attention of one query onto one real key looks the same, so the kind must be known for a single query.
+    """
+    queries, keys = mask.shape[-2:]
+    if queries >= keys or self_or_cross == "cross" or (queries == 1 and self_or_cross != "self"):
+        return False
+    return bool((mask == CAUSAL.allowed(queries, keys, 0)).all())
+
+
+def find_used_keys(evidence: Evidence) -> np.ndarray:
+    """Return (B, K): keys between the first and the last that any informative row of any head attends to."""
+    nonzero = evidence.nonzero & ~evidence.uniform_nonzero[..., None]
+    keys = fill_between_ends(nonzero.any((1, 2, 3)))
+    return keys | ~keys.any(-1, keepdims=True)
+
+
+def _find_allowed_keys(allowed: np.ndarray, samples: int, keys: int) -> np.ndarray:
+    """Return (B, K): columns that some row of some head may attend to; all of a sample without any."""
+    columns = allowed.any((1, 2, 3))
+    columns = columns | ~columns.any(-1, keepdims=True)
+    return np.broadcast_to(columns, (samples, keys))
+
+
+def _recognise_samples(allowed: np.ndarray, keep: np.ndarray) -> tuple[Structure, ...]:
+    """Return the structures of the samples where all heads and layers share them, else ()."""
+    if not (allowed == allowed[:, :1, :1]).all():
+        return ()
+    grids = allowed[:, 0, 0]
+    columns = np.broadcast_to(keep[:, None, :], grids.shape)
+    used = np.asarray(grids.any(-1))
+    for where in (columns, columns & used[:, :, None]):
+        if structures := recognise_structures(grids, where):
+            return structures
+    return ()
+
+
+def recognise_structures(grids: np.ndarray, where: np.ndarray) -> tuple[Structure, ...]:
+    """Return one structure for each of (B, Q, K) grids, or one for all, that agrees with them where ``where`` is True.
+
+    () where a sample follows none. A sample without an allowed cell follows any.
+    """
+    found = [recognise_structure(grid, cells) for grid, cells in zip(grids, where, strict=True)]
+    for structure in dict.fromkeys(one for one in found if one is not None):
+        same = structure.allowed(*grids.shape[1:])
+        if ((same & where) == (grids & where)).all():
+            return (structure,)
+    empty = ~(grids & where).any((1, 2))
+    each = [FULL if nothing else structure for structure, nothing in zip(found, empty, strict=True)]
+    known = tuple(structure for structure in each if structure is not None)
+    return known if len(known) == len(each) else ()
+
+
+# Where an intent comes from: a name, an array, the kind of the map, or else the mask and the weights themselves.
+
+
+def find_stated_intent(arrays: Arrays, name: str | None) -> IntendedMask | None:
+    """Return what was stated: by name, as an array, or by the kind of the map together with its mask; else None."""
+    _, _, _, queries, _ = arrays.sizes
+    if name is not None:
+        structure = parse_structure(name)
+        keep = find_known_keys(arrays, "self" if structure.causal else "")
+        return build_intent_from_structures((_align_to_newest_key(structure, keep, queries),), keep, queries, 1.0, True)
+    if arrays.meant is not None:
+        return build_intent_from_array(arrays, arrays.meant, 1.0)
+    if arrays.map:
+        return _find_intent_of_kind(arrays)
+    return None
+
+
+def find_padded_intent(arrays: Arrays, evidence: Evidence, name: str | None) -> IntendedMask | None:
+    """Return what a name states, for the keys that have weight: those at the ends that have none may be padding.
+
+    None where the padding is known, where every key has weight, where ``full`` says that all are meant, and where a
+    query newer than all keys with weight could not see itself.
+    """
+    known = arrays.key_keep is not None or arrays.mask is not None
+    if name is None or known or "full" in name.lower().replace(" ", "").split("+"):
+        return None
+    keep = find_used_keys(evidence)
+    _, _, _, queries, keys = arrays.sizes
+    structure = parse_structure(name)
+    if keep.all() or (structure.causal and queries < keys and not keep[:, -1].all()):
+        return None
+    return build_intent_from_structures((structure,), keep, queries, 1.0, True)
+
+
+def _find_intent_of_kind(arrays: Arrays) -> IntendedMask:
+    """Return what is usual on a map of this kind, or its own mask where that is a case of the usual."""
+    _, _, _, queries, keys = arrays.sizes
+    usual = CAUSAL if arrays.map == "decoder" else FULL
+    if arrays.mask is not None and not _is_mask_refuted(arrays, arrays.mask):
+        own = build_intent_from_array(arrays, arrays.mask, 0.9)
+        narrower = (own.base <= usual.allowed(queries, keys)).all()
+        if all(
+            _is_usual_structure(arrays.map, one) and (narrower or opens_future(one, keys)) for one in own.structures
+        ):
+            return own
+    keep = find_known_keys(arrays)
+    return build_intent_from_structures((_align_to_newest_key(usual, keep, queries),), keep, queries, 0.8, True)
+
+
+def _align_to_newest_key(structure: Structure, keep: np.ndarray, queries: int) -> Structure:
+    """Return a causal structure with the newest query at the newest key (B, K) that is filled, as in a static cache."""
+    unfilled = np.argmax(keep[:, ::-1], -1)
+    slots = int(unfilled[0])
+    if structure.hi != 0 or queries >= keep.shape[1] or not slots or (unfilled != slots).any():
+        return structure
+    return dataclasses.replace(structure, hi=-slots, lo=None if structure.lo is None else structure.lo - slots)
+
+
+def _is_mask_refuted(arrays: Arrays, mask: np.ndarray) -> bool:
+    """Whether a mask cannot be what was meant: it contradicts the padding given, or hides a query's own key."""
+    return contradicts_padding(arrays, mask) or is_top_left_causal(mask, arrays.self_or_cross)
+
+
+def opens_future(structure: Structure, keys: int) -> bool:
+    """Whether a causal mask opens the future on purpose: inside spans, or inside a prefix of no more than half."""
+    return structure.hi == 0 and (bool(structure.spans) or 0 < 2 * structure.prefix <= keys)
+
+
+def _is_usual_structure(kind: str, structure: Structure) -> bool:
+    """Whether such a mask is common on such a map: none causal on an encoder, none at all on cross-attention."""
+    if kind == "cross":
+        return structure == FULL
+    return structure.plausible and (kind == "decoder" or structure.hi != 0)
+
+
+def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
+    """Return the intents to try when none is stated, the most likely first."""
+    _, _, _, queries, _ = arrays.sizes
+    if arrays.mask is not None:
+        return _propose_from_mask(arrays, arrays.mask)
+    keep = find_known_keys(arrays) if arrays.key_keep is not None else find_used_keys(evidence)
+    nonzero = np.asarray(evidence.nonzero.any((1, 2)))
+    informative = np.asarray(evidence.informative_rows.any((1, 2)))
+    structures = recognise_structures(nonzero, keep[:, None, :] & informative[:, :, None])
+    may_be_causal = _can_be_causal(arrays)
+    usual = _propose_usual_intents(arrays, keep)
+    if structures and all(one.plausible and (may_be_causal or not one.causal) for one in structures):
+        return [build_intent_from_structures(structures, keep, queries, 0.7, False), *usual]
+    return usual
+
+
+def _propose_from_mask(arrays: Arrays, mask: np.ndarray) -> list[IntendedMask]:
+    """Return the mask given first where it is plausible; one of no known family comes after the usual ones."""
+    b, _, _, _, keys = arrays.sizes
+    own = build_intent_from_array(arrays, mask, 0.8)
+    real = arrays.key_keep if arrays.key_keep is not None else np.ones((b, keys), bool)
+    if _is_mask_refuted(arrays, mask):
+        return _propose_usual_intents(arrays, real)
+    if not own.structures:
+        return [*_propose_usual_intents(arrays, real), own]
+    if all(one.plausible for one in own.structures) and (_can_be_causal(arrays) or not own.causal):
+        return [own, *_propose_usual_intents(arrays, find_known_keys(arrays))]
+    return _propose_usual_intents(arrays, real)
+
+
+def _propose_usual_intents(arrays: Arrays, keep: np.ndarray) -> list[IntendedMask]:
+    """Return causal (where it can be) and full."""
+    _, _, _, queries, _ = arrays.sizes
+    kinds = (CAUSAL, FULL) if _can_be_causal(arrays) else (FULL,)
+    return [build_intent_from_structures((structure,), keep, queries, 0.4, False) for structure in kinds]
+
+
+def _can_be_causal(arrays: Arrays) -> bool:
+    """Whether there is a diagonal at all: cross-attention has none."""
+    return arrays.self_or_cross != "cross"
+
+
+# Sound masks that the weights themselves follow, and that somebody may mean although they are not the usual ones.
+#
+# They are read for the whole map first, then layer by layer, then head by head: layers alternate between local and
+# global attention (Gemma 2), and heads between forward and backward.
+
+
+_MAX_ODD_PART = 1 / 3
+"""Layers or heads that differ from all others are odd where they are no more than this part."""
+
+
+@dataclass(frozen=True, eq=False)
+class AlternativeMask:
+    """One reading of the weights as a sound mask."""
+
+    intent: IntendedMask
+    odd: np.ndarray | None = None
+    """(1, L, H) bool: the few layers or heads that see more, or less, than all the others; None for none."""
+    hides_future: bool = False
+    """Whether every layer and head hides all that comes after the query."""
+
+
+def find_alternatives(arrays: Arrays, evidence: Evidence, keep: np.ndarray | None) -> Iterator[AlternativeMask]:
+    """Yield readings of the weights, for the keys ``keep`` (B, K) or else those that have weight."""
+    keep = find_used_keys(evidence) if keep is None else keep
+    samples, layers, heads, queries, keys = arrays.sizes
+    for shape in dict.fromkeys(((1, 1), (layers, 1), (layers, heads))):
+        units = _recognise_units(evidence, keep, shape)
+        if units is None or not _are_plausible(arrays, units):
+            continue
+        forward = all(one.hi == 0 and not one.spans and not one.prefix for one in units)
+        if len(set(units)) == 1:
+            yield AlternativeMask(build_intent_from_structures((units[0],), keep, queries, 0.7, False), None, forward)
+            continue
+        base = np.stack([one.allowed(queries, keys) for one in units]).reshape(1, *shape, queries, keys)
+        keyless = np.zeros((samples, queries), bool)
+        few = _find_odd_units(units)
+        if few is None:
+            yield AlternativeMask(
+                IntendedMask(base, keep, (), _units_text(units, shape), 0.6, False, keyless), None, forward
+            )
+        else:
+            usual = Counter(units).most_common(1)[0][0]
+            intent = build_intent_from_structures((usual,), keep, queries, 0.6, False)
+            yield AlternativeMask(intent, np.array(few).reshape(1, *shape))
+
+
+def _recognise_units(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int]) -> list[Structure] | None:
+    """Return one structure for each unit of layers x heads (axes of 1 are joined), or None where one has none."""
+    axes = tuple(axis for axis, size in zip((1, 2), shape, strict=True) if size == 1)
+    nonzero = np.asarray(evidence.nonzero.any(axes, keepdims=True))
+    rows = np.asarray(evidence.informative_rows.any(axes, keepdims=True))
+    units = []
+    for layer in range(shape[0]):
+        for head in range(shape[1]):
+            where = keep[:, None, :] & rows[:, layer, head, :, None]
+            found = set(recognise_structures(nonzero[:, layer, head], where))
+            if len(found) != 1:
+                return None
+            units.append(found.pop())
+    return units
+
+
+def _are_plausible(arrays: Arrays, units: list[Structure]) -> bool:
+    """Whether masks of these structures are in use on such a map."""
+    if not all(one.plausible and not one.one_key_ahead for one in units):
+        return False
+    both_ways = {_find_direction(one) for one in units} == {"forward", "backward"}
+    if arrays.self_or_cross == "cross":
+        return all(one == FULL for one in units)
+    if arrays.map == "decoder":
+        return all(one.hi == 0 and 2 * one.prefix <= arrays.sizes[4] for one in units)
+    if arrays.map == "encoder":
+        return both_ways or all(one.hi != 0 and not one.anti_causal for one in units)
+    return both_ways or not any(one.anti_causal for one in units)
+
+
+def _find_direction(structure: Structure) -> str:
+    if structure.anti_causal or (structure.lo == 0 and structure.hi is not None):
+        return "backward"
+    return "forward" if structure.hi == 0 else "both"
+
+
+def _find_odd_units(units: list[Structure]) -> list[bool] | None:
+    """Return which units are the few that look in another direction than the others; None where none does."""
+    directions = Counter(map(_find_direction, units))
+    if "backward" in directions or len(directions) == 1:
+        return None
+    (usual, _), (_, few) = directions.most_common(2)
+    return [_find_direction(one) != usual for one in units] if few <= _MAX_ODD_PART * len(units) else None
+
+
+def _units_text(units: list[Structure], shape: tuple[int, int]) -> str:
+    """Return each structure with the layers or heads that follow it."""
+    places: dict[str, list[str]] = {}
+    for at, one in enumerate(units):
+        layer, head = divmod(at, shape[1])
+        place = f"{layer + 1}" if shape[1] == 1 else f"{layer + 1}.{head + 1}" if shape[0] > 1 else f"{head + 1}"
+        places.setdefault(one.words(), []).append(place)
+    if shape[1] == 1:
+        each = (say("{mask} in layer {numbers}", mask=words, numbers=join_items(at)) for words, at in places.items())
+    else:
+        each = (say("{mask} in head {numbers}", mask=words, numbers=join_items(at)) for words, at in places.items())
+    return reduce(lambda one, other: say("{one}; {other}", one=one, other=other), each)

@@ -1,0 +1,347 @@
+"""The order of a diagnosis: row sums, then scores, then the mask in force against the mask that was meant."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from ..language import say, to_say
+from .arrays import Arrays, expand_to_columns
+from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_depth
+from .explain import (
+    MAX_CHANCE,
+    TRIANGLE_FIX,
+    contradicts_given_mask,
+    find_explanations,
+    matches_intent,
+    report_explanation,
+    report_residual,
+)
+from .findings import Diagnosis, DiagnosisCase, Finding, find_undecided_faults, make_finding
+from .hypotheses import find_counted_padding
+from .intent import (
+    AlternativeMask,
+    IntendedMask,
+    fill_between_ends,
+    find_alternatives,
+    find_known_keys,
+    find_padded_intent,
+    find_stated_intent,
+    propose_intents,
+)
+from .rows import check_sums, find_fill_rows, report_empty_rows, report_keyless_samples, report_uniform_samples
+from .rule import build_layer_masks, parse_meaning
+from .scores import (
+    find_bias_effects,
+    find_overflow_cells,
+    find_positive_fill_cells,
+    find_reversed_slopes,
+    find_soft_mask_cells,
+    find_underflow_cells,
+    find_weak_fill_cells,
+)
+from .shapes import is_zeros_and_ones
+from .structure import CAUSAL, name_structure
+
+# The order of a diagnosis: sums, then what the scores show, then which mask was in force against which was meant.
+
+
+_MIN_TOKENS = 4
+"""Queries and keys from which the weights alone show a mask that is rarely meant."""
+_SINK_TEXT = to_say("the last column is a sink that every query attends to, and no key; it was left out")
+_EXTRA_KEYS_TEXT = to_say(
+    "columns that are no tokens, {count} at the end, such as a sink or a learned bias, were left out"
+)
+_REVERSED_BIAS_TEXT = to_say(
+    "keys are looked for the more the farther away they are: the sign of a distance bias is turned around"
+)
+_REVERSED_BIAS_FIX = "bias = -slopes[:, None, None] * (i - j).abs()  # a penalty that grows with the distance"
+_POSITIVE_FILL_TEXT = to_say("the mask holds +inf: added to the scores it makes every row NaN, where -inf would block")
+_ZERO_ONE_TEXT = to_say(
+    "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
+)
+_POSITIVE_FILL_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
+
+
+@np.errstate(all="ignore")
+def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
+    """Return the diagnosis of one map.
+
+    ``meant_name`` is a meaning for :func:`..masking.meaning.parse_meaning`; ValueError where it is none.
+    """
+    extra = arrays.extra_keys or int(has_sink_column(arrays))
+    if meant_name is not None and not arrays.over_batch and parse_meaning(meant_name) is None:
+        _, layers, _, queries, keys = arrays.sizes
+        cells = np.pad(
+            build_layer_masks(meant_name, layers, queries, keys - extra),
+            [(0, 0)] * 2 + [(0, extra)],
+            constant_values=True,
+        )
+        arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, :, None]), None
+    said = meant_name is not None or arrays.meant is not None
+    if arrays.over_batch:
+        findings = [make_finding("batch-axis", np.ones(arrays.sizes, bool), arrays.map)]
+        return Diagnosis(tuple(findings), (), say("cannot be told"), 0.0, stated=said)
+    arrays, findings, stop = _judge_sums(arrays, find_stated_intent(arrays, meant_name))
+    extra = extra or int(has_sink_column(arrays))
+    if extra:
+        looks = say(_EXTRA_KEYS_TEXT, count=extra) if arrays.extra_keys else say(_SINK_TEXT)
+        findings.append(make_finding("extra-mass", _select_last_columns(arrays, extra), arrays.map, looks=looks))
+        arrays = drop_last_keys(arrays, extra)
+    stated = find_stated_intent(arrays, meant_name)
+    case = DiagnosisCase(arrays, gather_evidence(arrays.weights), findings, stated=said)
+    intent = stated if stop else _judge_masks(case, stated, meant_name)
+    ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
+    unknown = find_undecided_faults(arrays.given | ({"meant"} if stated is not None else set()), ranked)
+    if intent is None:
+        return Diagnosis(ranked, unknown, say("cannot be told"), 0.0, stated=said)
+    meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
+    if extra:
+        meant = np.concatenate([meant, np.ones((*meant.shape[:-1], extra), bool)], -1)
+    return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _find_intent_name(intent))
+
+
+def _select_last_columns(arrays: Arrays, count: int) -> np.ndarray:
+    """Return (B, L, H, Q, K) bool, True at the last keys."""
+    return np.broadcast_to(np.arange(arrays.sizes[4]) >= arrays.sizes[4] - count, arrays.sizes)
+
+
+def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: str | None) -> IntendedMask:
+    """Add what the scores and the mask in force show; return what was meant, stated or the best guess."""
+    _refine_evidence(case)
+    report_uniform_samples(case)
+    _report_given_holes(case)
+    _report_positions(case)
+    _report_score_faults(case)
+    padded = find_padded_intent(case.arrays, case.evidence, meant_name)
+    if padded is not None and matches_intent(case, padded):
+        stated = padded
+    intent = find_alternative_intent(case, meant_name)
+    if intent is None:
+        intent = _report_best_explanation(
+            case, [stated] if stated is not None else propose_intents(case.arrays, case.evidence)
+        )
+    if stated is None:
+        _report_unlikely_mask(case, intent)
+    report_keyless_samples(case)
+    report_empty_rows(case, intent)
+    return intent
+
+
+def _find_intent_name(intent: IntendedMask) -> str:
+    """Return the name of the mask of an intent where all samples share one that has a name."""
+    structures = set(intent.structures)
+    return name_structure(structures.pop(), intent.base.shape[-1]) if len(structures) == 1 else ""
+
+
+def _judge_sums(arrays: Arrays, stated: IntendedMask | None) -> tuple[Arrays, list[Finding], bool]:
+    """Return the arrays, transposed back where they were, the faults of the sums, and whether to stop at that."""
+    known = stated.allowed if stated is not None else arrays.mask
+    if known is None and arrays.key_keep is not None:
+        known = expand_to_columns(arrays.key_keep)
+    fault = check_sums(arrays, known)
+    if fault is None:
+        return arrays, [], False
+    where = np.broadcast_to(fault.rows[..., None], arrays.weights.shape)
+    code, *twins = fault.codes
+    findings = [make_finding(code, where, arrays.map, None, fault.detail, level=fault.level)]
+    caveat = say("the weights alone cannot rule this out")
+    findings += [make_finding(twin, where, arrays.map, "warning", caveat, level="likely") for twin in twins]
+    if code == "transposed" and not arrays.transposed:
+        arrays = dataclasses.replace(arrays, weights=np.swapaxes(arrays.weights, -1, -2))
+    return arrays, findings, "softmax-axis" in fault.codes
+
+
+def _refine_evidence(case: DiagnosisCase) -> None:
+    """Correct the evidence by what is known besides the weights.
+
+    After dropout a zero says nothing; scores tell which zeros are rounding, and a mask alone is never rounded; a row
+    of fills is no ordinary row.
+    """
+    evidence = case.evidence
+    if case.has("dropout-on"):
+        rows = np.zeros_like(evidence.all_zero)
+        case.evidence = dataclasses.replace(evidence, maybe_underflow=np.ones_like(rows)[..., None], all_zero=rows)
+        return
+    exact = not case.arrays.given & {"weights", "scores", "masked_scores"}
+    underflow = np.zeros_like(evidence.maybe_underflow) if exact else find_underflow_cells(case.arrays, evidence)
+    if underflow is not None:
+        evidence = dataclasses.replace(evidence, maybe_underflow=underflow, from_scores=True)
+    uniform = evidence.uniform_nonzero | find_fill_rows(case.arrays)
+    case.evidence = dataclasses.replace(evidence, uniform_nonzero=uniform)
+
+
+def _report_unlikely_mask(case: DiagnosisCase, intent: IntendedMask) -> None:
+    """Add a mask that agrees with the weights, but that hardly anybody means."""
+    few = min(case.arrays.sizes[3:]) < _MIN_TOKENS and case.arrays.mask is None
+    if few or not intent.structures or case.has():
+        return
+    looks, where = say("the mask is one that is rarely intended"), intent.allowed
+    if all(structure.one_key_ahead for structure in intent.structures):
+        detail = say("every query sees one key ahead, as with tril(1) in place of tril(0)")
+        case.add("future-visible", where, "warning", detail, looks=looks)
+    if all(structure.anti_causal for structure in intent.structures):
+        detail = say("every query sees itself and what comes after it, as with triu in place of tril")
+        case.add("inverted", where, "warning", detail, TRIANGLE_FIX, looks)
+
+
+def _report_given_holes(case: DiagnosisCase) -> None:
+    """Add a padding mask with a hole in it, unless what was meant has the same hole."""
+    keep = case.arrays.key_keep
+    if keep is None:
+        return
+    holes = fill_between_ends(keep) & ~keep
+    if case.arrays.meant is not None:
+        holes &= case.arrays.meant.any((1, 2, 3))
+    case.add("hole-inside", expand_to_columns(holes), detail=say("key_keep itself has the hole"))
+
+
+def _report_score_faults(case: DiagnosisCase) -> None:
+    """Add what the scores and the fill show without any idea of what was meant."""
+    overflow = find_overflow_cells(case.arrays, case.evidence)
+    if overflow is not None:
+        beyond = say("beyond 65504, the largest number of float16")
+        case.add("fill-overflow", overflow, detail=beyond, level="certain")
+        case.exclude(np.asarray(case.evidence.nan.any(-1)))
+    positive = find_positive_fill_cells(case.arrays)
+    if positive is not None:
+        case.add("fill-overflow", positive, looks=say(_POSITIVE_FILL_TEXT), fix=_POSITIVE_FILL_FIX, level="certain")
+        case.exclude(np.asarray(np.broadcast_to(positive, case.evidence.nonzero.shape).any((-1, -2))))
+    bias = case.arrays.bias
+    if bias is not None and not case.arrays.given & {"weights", "scores", "masked_scores"}:
+        if is_zeros_and_ones(bias):
+            case.add("soft-mask", bias == 0, looks=say(_ZERO_ONE_TEXT), level="likely")
+        return
+    biased = _report_biases(case)
+    lowered = find_soft_mask_cells(case.arrays, case.evidence)
+    lowered = None if lowered is None else lowered & ~biased[..., None, None]
+    if lowered is not None and lowered.any():
+        measured = case.arrays.given & {"weights", "masked_scores"}
+        case.add("soft-mask", lowered, level="certain" if measured else None)
+        case.exclude(np.asarray(lowered.any((-1, -2))))
+
+
+def _report_biases(case: DiagnosisCase) -> np.ndarray:
+    """Add biases that did not take effect as given; return (B, L, H), units in which one was told."""
+    told, effects = find_bias_effects(case.arrays, case.evidence)
+    for units, what in effects:
+        case.add("bias-wrong", units[..., None, None], looks=what, level="certain")
+        told = told | units
+    reversed_ = find_reversed_slopes(case.arrays, case.evidence)
+    if reversed_ is not None:
+        case.add(
+            "bias-wrong",
+            reversed_[..., None, None],
+            looks=say(_REVERSED_BIAS_TEXT),
+            fix=_REVERSED_BIAS_FIX,
+            level="likely",
+        )
+        told = told | reversed_
+    return told
+
+
+def _report_positions(case: DiagnosisCase) -> None:
+    """Add positions that count the padding at the left."""
+    counted = find_counted_padding(case.arrays)
+    if counted is not None:
+        case.add("positions-wrong", expand_to_columns(counted), level="likely")
+
+
+def _report_best_explanation(case: DiagnosisCase, intents: list[IntendedMask]) -> IntendedMask:
+    """Return the intent that holds, or after reporting it the one that the best explanation starts from."""
+    _report_weak_fill(case, intents)
+    refuted = any(intent.binding and contradicts_given_mask(case, intent) for intent in intents)
+    for with_padding in (True, False) if not intents[0].binding else (False,):
+        tried = [intent for intent in intents if not (with_padding and intent.binding)]
+        for intent in tried:
+            possible = intent.binding or not refuted
+            if possible and matches_intent(case, intent, with_padding) and not find_explanations(case, intent):
+                return intent
+        found = [one for intent in tried for one in find_explanations(case, intent)]
+        found = [one for one in found if not with_padding or one.rank.unexplained_with_padding == 0]
+        if found:
+            return report_explanation(case, found)
+    last = next((intent for intent in intents if intent.binding), intents[0])
+    report_residual(case, last)
+    return last
+
+
+def _report_weak_fill(case: DiagnosisCase, intents: list[IntendedMask]) -> None:
+    """Add a weak fill, and take the cells it left with weight for zeros from here on."""
+    for intent in [one for one in intents if one.binding] or intents:
+        cells = find_weak_fill_cells(case.arrays, case.evidence, intent.allowed)
+        if cells is not None and (intent.binding or _is_unlikely_by_chance(case, intent, cells)):
+            most = float(np.nanmax(case.arrays.weights[cells]))
+            case.add("weak-fill", cells, detail=say("up to {weight:.2g}", weight=most))
+            case.evidence = case.without(cells).evidence
+            return
+
+
+def _is_unlikely_by_chance(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> bool:
+    """Whether an unstated mask fits but for ``cells``, whose weights are too small to have come about without it."""
+    if not matches_intent(case.without(cells), intent):
+        return False
+    return measure_depth(case.evidence, case.arrays.weights, intent.allowed, cells).log_chance < np.log(MAX_CHANCE)
+
+
+# Whether the weights follow a sound mask that nobody stated, so that the usual one would be a false alarm.
+
+
+_ODD_UNITS_TEXT = to_say("the other layers or heads follow another mask")
+_WINDOW_TEXT = to_say("the future is hidden as was said, and keys beyond a window as well")
+_WINDOW_FIX = 'diagnose(..., meant="causal+window:W")  # to have the width checked too'
+
+
+def find_alternative_intent(case: DiagnosisCase, meant_name: str | None) -> IntendedMask | None:
+    """Return the mask that the weights follow, after reporting the few layers or heads that do not; else None.
+
+    Nothing is proposed against what is stated, save where ``causal`` is stated by name alone: a window hides the future
+    as well.
+    """
+    arrays = case.arrays
+    named = meant_name is not None and parse_meaning(meant_name) == CAUSAL and arrays.meant is None
+    if (case.stated and not named) or "weights" not in arrays.given or case.has():
+        return None
+    padding_known = arrays.key_keep is not None or arrays.mask is not None
+    for one in find_alternatives(arrays, case.evidence, find_known_keys(arrays) if padding_known else None):
+        if named and not (one.odd is None and one.hides_future and set(one.intent.structures) != {CAUSAL}):
+            continue
+        if _matches_alternative(case, one):
+            _report_odd_units(case, one)
+            if not named:
+                return one.intent
+            closed = ~one.intent.allowed & CAUSAL.allowed(*arrays.sizes[3:]) & one.intent.columns
+            case.add("over-blocked", closed, "info", looks=say(_WINDOW_TEXT), fix=_WINDOW_FIX)
+            return dataclasses.replace(one.intent, sure=1.0)
+    return None
+
+
+def _matches_alternative(case: DiagnosisCase, one: AlternativeMask) -> bool:
+    mask = case.arrays.mask
+    if mask is not None and (one.odd is not None or (one.intent.allowed & ~mask).any()):
+        return False
+    rest = case if one.odd is None else case.copy_excluding(one.odd)
+    with_padding = matches_intent(
+        rest, one.intent, with_padding=True
+    )  # A window is told without the rows of padding queries.
+    if contradicts_given_mask(case, one.intent) or not (
+        with_padding or (one.hides_future and matches_intent(rest, one.intent))
+    ):
+        return False
+    return not find_explanations(rest, one.intent)
+
+
+def _report_odd_units(case: DiagnosisCase, one: AlternativeMask) -> None:
+    """Add the few layers or heads that see what all the others do not, or do not see what they do."""
+    if one.odd is None:
+        return
+    units = one.odd[..., None, None] & case.rows(one.intent)[..., None]
+    ahead = case.evidence.nonzero & ~one.intent.allowed & units
+    behind = one.intent.allowed & ~case.evidence.nonzero & units
+    case.add(
+        "future-visible" if ahead.any() else "over-blocked",
+        ahead if ahead.any() else behind,
+        detail=say(_ODD_UNITS_TEXT),
+        intent=one.intent,
+    )

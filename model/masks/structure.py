@@ -1,0 +1,363 @@
+"""The structures of masks without padding (band, prefix, packed documents) and their names."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+
+from ..language import join_items, say, say_many
+
+# The masks in use, without their padding: a band along the diagonal, a prefix, packed documents.
+#
+# :class:`Structure` builds one, :func:`recognise` finds the one that a mask follows.
+#
+# Every family used in practice is a band ``lo <= j - i - shift <= hi`` (full and causal are bands without a lower
+# end), joined with a prefix that everyone sees and cut into documents. ``shift = K - Q`` puts the newest query at the
+# newest key, as cached decoding needs (FlashAttention 2.1 and later; ``torch.nn.attention.bias.causal_lower_right``).
+
+
+@dataclass(frozen=True)
+class Structure:
+    """One mask without its padding."""
+
+    lo: int | None = None
+    """Smallest allowed offset of a key from the diagonal, ``None`` for no limit; a causal window of W has 1 - W."""
+    hi: int | None = None
+    """Largest allowed offset of a key; causal is 0."""
+    prefix: int = 0
+    """How many first keys every query may attend to."""
+    starts: tuple[int, ...] = ()
+    """First positions of packed documents, without the first 0."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """First and one past the last key of each span whose tokens see each other in both directions: image blocks."""
+    sinks: int = 0
+    """How many first keys stay visible beyond a window (Xiao et al. 2023, attention sinks)."""
+    chunk: int = 0
+    """The size of chunks outside of which nothing is seen (Llama 4); 0 for none."""
+
+    def allowed(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
+        """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
+        offset = _compute_offsets(queries, keys, shift)
+        grid = np.ones((queries, keys), bool)
+        if self.lo is not None:
+            grid &= offset >= self.lo
+        if self.hi is not None:
+            grid &= offset <= self.hi
+        if self.sinks:
+            grid[:, : self.sinks] |= True if self.hi is None else offset[:, : self.sinks] <= self.hi
+        if self.prefix:
+            grid[:, : self.prefix] = True
+        for first, end in self.spans:
+            past = keys - queries if shift is None else shift
+            grid[max(first - past, 0) : max(end - past, 0), first:end] = True
+        if self.starts:
+            edges = np.asarray(self.starts)
+            document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")
+            grid &= document[:queries, None] == document[None, :keys]
+        if self.chunk:
+            past = keys - queries if shift is None else shift
+            grid &= ((np.arange(queries) + past) // self.chunk)[:, None] == np.arange(keys) // self.chunk
+        return grid
+
+    @property
+    def plausible(self) -> bool:
+        """Whether somebody could mean it: a query may see itself."""
+        return (self.lo is None or self.lo <= 0) and (self.hi is None or self.hi >= 0)
+
+    @property
+    def one_key_ahead(self) -> bool:
+        """Whether it is causal but for one key ahead: ``tril(1)``."""
+        return self.lo is None and self.hi == 1 and not self.prefix
+
+    @property
+    def anti_causal(self) -> bool:
+        """Whether a query sees itself and the keys after it: ``triu``."""
+        return self.lo == 0 and self.hi is None
+
+    @property
+    def causal(self) -> bool:
+        """Whether it hides keys after the query, all of them or those beyond a window."""
+        return self.hi is not None
+
+    def without_causal(self) -> tuple[Structure, ...]:
+        """Return what is left without the causal part: unbounded, mirrored, or one or two keys ahead."""
+        free = dataclasses.replace(self, hi=None, prefix=0)
+        ahead = tuple(dataclasses.replace(self, hi=(self.hi or 0) + step) for step in (1, 2))
+        mirrored = (dataclasses.replace(free, hi=-self.lo),) if self.lo is not None else ()
+        return (free, *mirrored, *ahead)
+
+    def shifted_ends(self) -> tuple[Structure, ...]:
+        """Return the same window one wider or narrower, at one end or at both."""
+        if self.lo is None:
+            return ()
+        # The right end of a causal window is the diagonal, and moving it is another fault.
+        his = (0,) if self.hi == 0 else _list_neighbours(self.hi)
+        ends = product(_list_neighbours(self.lo), his)
+        return tuple(dataclasses.replace(self, lo=lo, hi=hi) for lo, hi in ends if (lo, hi) != (self.lo, self.hi))
+
+    def words(self) -> str:
+        """Return a few words for people, such as ``a causal window of 4``."""
+        text = self._band_in_words()
+        if self.spans:
+            text = say_many(
+                "{mask}, with {count} span read in both directions",
+                "{mask}, with {count} spans read in both directions",
+                len(self.spans),
+                mask=text,
+            )
+        if self.sinks:
+            first = say("{mask}, beside the first key", mask=text)
+            text = (
+                say("{mask}, beside the first {count} keys", mask=text, count=self.sinks) if self.sinks > 1 else first
+            )
+        if self.chunk:
+            text = say("{mask}, in chunks of {size}", mask=text, size=self.chunk)
+        if self.starts:
+            text = say("{mask}, in {count} packed documents", mask=text, count=len(self.starts) + 1)
+        return text
+
+    def _band_in_words(self) -> str:
+        """The band and the prefix, in a few words."""
+        if self.prefix:
+            return say("a prefix of {keys}, then causal", keys=self.prefix)
+        if self.lo is None:
+            if self.hi is None:
+                return say("every key")
+            if self.hi < 0:
+                return say("causal, {count} slots before the end", count=-self.hi)
+            return say("causal, {count} ahead", count=self.hi) if self.hi else say("causal")
+        if self.hi == 0:
+            return say("a causal window of {keys}", keys=1 - self.lo)
+        if self.hi is None:
+            return say("a window from {first} to the end", first=self.lo)
+        return say("a window from {first} to {last}", first=self.lo, last=self.hi)
+
+
+MAX_SINKS = 4
+"""First keys beside a window that are recognised as sinks; more can be said."""
+_SHORTEST_SPAN = 3
+"""Two tokens that see each other are more likely one cell open by accident."""
+FULL, CAUSAL = Structure(), Structure(hi=0)
+
+
+def _list_neighbours(end: int | None) -> tuple[int | None, ...]:
+    return (None,) if end is None else (end - 1, end, end + 1)
+
+
+def _compute_offsets(queries: int, keys: int, shift: int | None = None) -> np.ndarray:
+    """Return (Q, K): how far each key is after its query."""
+    shift = keys - queries if shift is None else shift
+    return np.arange(keys)[None, :] - np.arange(queries)[:, None] - shift
+
+
+def recognise_structure(allowed: np.ndarray, where: np.ndarray) -> Structure | None:
+    """Return the simplest structure that agrees with ``allowed`` (Q, K) wherever ``where`` (Q, K) is True, or None."""
+    seen = allowed & where
+    if not seen.any():
+        return None
+    for structure in _propose_structures(seen):
+        if np.array_equal(structure.allowed(*allowed.shape) & where, seen):
+            return structure
+    return None
+
+
+def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:
+    """Structures that may fit, the simplest first."""
+    offset = _compute_offsets(*seen.shape)
+    lo, hi = int(offset[seen].min()), int(offset[seen].max())
+    ahead = np.flatnonzero((seen & (offset > 0)).any(0))
+    bands = [FULL, CAUSAL, Structure(hi=hi), Structure(lo=lo), Structure(lo, 0), Structure(lo, hi)]
+    yield from bands
+    if ahead.size:
+        yield Structure(hi=0, prefix=int(ahead[-1]) + 1)
+        if spans := _find_spans(seen & (offset > 0)):
+            yield Structure(hi=0, spans=spans)
+    if hi == 0:
+        yield from _propose_sink_windows(seen, offset)
+    starts = _find_document_starts(seen)
+    if starts:
+        for band in bands:
+            yield dataclasses.replace(band, starts=starts)
+
+
+def _propose_sink_windows(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
+    """Windows beside first keys that every query sees, where some rows show keys hidden between the two."""
+    for sinks in range(1, MAX_SINKS + 1):
+        rest = seen[:, sinks:]
+        if not rest.any():
+            return
+        lo = int(offset[:, sinks:][rest].min())
+        apart = seen[:, :sinks].any(1) & (~seen[:, sinks:] & (offset[:, sinks:] < lo)).any(1)
+        if lo < 0 and apart.sum() > 1:
+            yield Structure(lo, 0, sinks=sinks)
+
+
+def _find_spans(later: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Return the spans outside of which no query sees a later key, if most tokens lie outside; ``later`` is (Q, K)."""
+    shift, keys = later.shape[1] - later.shape[0], later.shape[1]
+    spans: list[tuple[int, int]] = []
+    for query in np.flatnonzero(later.any(1)):
+        first, end = int(query) + shift, int(np.flatnonzero(later[query])[-1]) + 1
+        if spans and first < spans[-1][1]:
+            if end != spans[-1][1]:
+                return ()
+        else:
+            spans.append((first, end))
+    short = any(end - first < _SHORTEST_SPAN for first, end in spans)
+    return () if short or 2 * sum(end - first for first, end in spans) > keys else tuple(spans)
+
+
+def _find_document_starts(seen: np.ndarray) -> tuple[int, ...]:
+    """Return positions across which no query attends, in either direction; padding opens no document."""
+    queries, keys = seen.shape
+    if queries != keys:
+        return ()
+    used = np.flatnonzero(seen.any(0) & seen.any(1))
+    cuts = (t for t in used[1:] if not seen[t:, :t].any() and not seen[:t, t:].any())
+    return tuple(int(t) for t in cuts)
+
+
+# Names of structures, the short form of a meaning (:mod:`.meaning`): ``causal+window:4``, ``causal and window 4``.
+#
+# Words are :data:`WORDS`, joined by ``+`` or ``and``. Documents that are packed into one row are said by their sizes,
+# by cumulative lengths or by position ids that begin anew; a span, by its first and last token, counted from 1.
+
+
+STRUCTURE_WORDS = (
+    *("causal", "padding", "full", "window:W", "sinks:N", "prefix:N", "span:A-B", "chunked:N"),
+    *("packed:N,N,...", "cu_seqlens:0,N,...", "position_ids:0,1,0,..."),
+)
+
+MAX_STRUCTURE_PARTS = 64
+"""Words of one structure."""
+
+
+def parse_structure(name: str) -> Structure:
+    """Return the structure that ``name`` stands for.
+
+    ``padding``, ``encoder`` and ``cross`` mean every real key; ``decoder`` is causal. ``window:W`` keeps keys nearer
+    than W positions, so that ``causal+window:4`` is four keys wide, the query's own included; ``sinks:N`` keeps the
+    first N keys beside it.
+
+    Raises:
+        ValueError: for a name of another form; the message lists the words.
+    """
+    structure = FULL
+    parts = _split_parts(name)
+    if len(parts) > MAX_STRUCTURE_PARTS:
+        raise ValueError(say("A kind of mask has at most {most} parts.", most=MAX_STRUCTURE_PARTS))
+    for part in parts:
+        word, _, number = part.partition(":")
+        structure = _add_part(structure, word, number, name)
+    return structure
+
+
+def _split_parts(name: str) -> list[str]:
+    """Return ``word:sizes`` of each part."""
+    joined = re.sub(r"\band\b|&", "+", " ".join(name.lower().split()))
+    return re.sub(r"([a-z]) (?=\d)", r"\1:", joined).replace(" ", "").split("+")
+
+
+def name_structure(structure: Structure, keys: int) -> str:
+    """Return the name of a structure of so many keys, which :func:`parse_structure` reads; empty where it has none."""
+    if structure.prefix:
+        band = f"prefix:{structure.prefix}" if (structure.lo, structure.hi) == (None, 0) else ""
+    elif structure.lo is None:
+        band = {None: "padding", 0: "causal"}.get(structure.hi, "")
+    elif structure.hi == 0:
+        band = f"causal+window:{1 - structure.lo}"
+    else:
+        band = f"window:{1 - structure.lo}" if structure.hi == -structure.lo else ""
+    sizes = np.diff([0, *structure.starts, keys])
+    if not band or (structure.spans and structure.prefix) or (structure.starts and (sizes <= 0).any()):
+        return ""
+    parts = [
+        band,
+        *([f"sinks:{structure.sinks}"] if structure.sinks else []),
+        *(f"span:{first + 1}-{end}" for first, end in structure.spans),
+        *([f"chunked:{structure.chunk}"] if structure.chunk else []),
+        *([f"packed:{','.join(map(str, sizes))}"] if structure.starts else []),
+    ]
+    return "+".join(parts)
+
+
+def _add_part(structure: Structure, word: str, number: str, name: str) -> Structure:
+    if word in ("full", "padding", "encoder", "cross") and not number:
+        return structure
+    if word in ("causal", "decoder") and not number:
+        return dataclasses.replace(structure, hi=0)
+    try:
+        sizes = [int(size) for size in re.split("-" if word == "span" else ",", number)]
+    except ValueError:
+        sizes = []
+    found = _SIZE_SETTERS[word](structure, sizes) if sizes and word in _SIZE_SETTERS and max(sizes) < 10**6 else None
+    if found is None:
+        raise ValueError(
+            say(
+                "{name} is not a kind of mask: say {words}, joined by +.",
+                name=repr(name),
+                words=join_items(STRUCTURE_WORDS),
+            )
+        )
+    return found
+
+
+def _set_window(structure: Structure, sizes: list[int]) -> Structure | None:
+    if len(sizes) != 1 or sizes[0] < 1:
+        return None
+    return dataclasses.replace(structure, lo=1 - sizes[0], hi=0 if structure.hi == 0 else sizes[0] - 1)
+
+
+def _set_sinks(structure: Structure, sizes: list[int]) -> Structure | None:
+    return dataclasses.replace(structure, sinks=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
+
+
+def _set_prefix(structure: Structure, sizes: list[int]) -> Structure | None:
+    return dataclasses.replace(structure, hi=0, prefix=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
+
+
+def _set_chunk(structure: Structure, sizes: list[int]) -> Structure | None:
+    return dataclasses.replace(structure, chunk=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
+
+
+def _add_span(structure: Structure, ends: list[int]) -> Structure | None:
+    if len(ends) != 2 or not 1 <= ends[0] < ends[1]:
+        return None
+    return dataclasses.replace(structure, spans=tuple(sorted({*structure.spans, (ends[0] - 1, ends[1])})))
+
+
+def _set_documents(structure: Structure, sizes: list[int]) -> Structure | None:
+    if min(sizes) < 1:
+        return None
+    return dataclasses.replace(structure, starts=tuple(int(end) for end in np.cumsum(sizes)[:-1]))
+
+
+def _set_cumulative_lengths(structure: Structure, ends: list[int]) -> Structure | None:
+    """The documents between cumulative lengths, 0 first."""
+    return _set_documents(structure, [b - a for a, b in pairwise(ends)]) if ends[0] == 0 and len(ends) > 1 else None
+
+
+def _set_position_ids(structure: Structure, positions: list[int]) -> Structure | None:
+    """The documents of position ids, each of which counts on or begins anew at 0."""
+    if positions[0] != 0 or any(b not in (0, a + 1) for a, b in pairwise(positions)):
+        return None
+    starts = tuple(at for at, position in enumerate(positions) if position == 0)[1:]
+    return dataclasses.replace(structure, starts=starts)
+
+
+_SIZE_SETTERS: dict[str, Callable[[Structure, list[int]], Structure | None]] = {
+    "window": _set_window,
+    "sinks": _set_sinks,
+    "prefix": _set_prefix,
+    "chunked": _set_chunk,
+    "span": _add_span,
+    "packed": _set_documents,
+    "cu_seqlens": _set_cumulative_lengths,
+    "position_ids": _set_position_ids,
+}
+"""The words that have sizes: what they make of a structure, None for sizes that they cannot have."""

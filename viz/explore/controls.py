@@ -1,0 +1,269 @@
+"""The controls of Explore's pictures. Each returns a plain value, which lives in the address."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from model.analysis.heads import MEASURE_EXPLANATIONS, Measure, heads_in_range, rank_heads, rank_heads_by_alignment
+from model.language import format_number, join_sentences, say
+from model.trace import AttentionMap, Kind
+from viz.explore.scene import DisplayOptions, Scene, TraceSource
+from viz.figures.explore import FlowKind
+from viz.figures.look import format_signed, readable_token
+from viz.ui import controls
+from viz.ui.addresses.explore import (
+    EXPLORE_CELL_NUMBERS,
+    EXPLORE_COMPARED_VIEW,
+    EXPLORE_FLOW,
+    EXPLORE_FLOW_LAYER,
+    EXPLORE_HEAD_ORDER,
+    EXPLORE_HIDE_SPECIAL,
+    EXPLORE_LINE_THRESHOLD,
+    EXPLORE_LINKS_LAYOUT,
+    EXPLORE_MEAN_OF_HEADS,
+    EXPLORE_MERGE_WORDS,
+    EXPLORE_OTHER_HEADS,
+    EXPLORE_PIPELINE_STEP,
+    EXPLORE_SINGLE_VIEWS,
+    EXPLORE_VALUE_NORMS,
+    EXPLORE_VIEW,
+    ORDER_BY_EFFECT,
+    ORDER_BY_LAYER,
+    LineThreshold,
+    LinksLayout,
+    SingleView,
+)
+from viz.ui.addresses.shared import HEAD, KIND, LAYER
+from viz.web.maps import RankedHead
+
+ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
+"""Views of all heads of a layer, or of all layers; the others show the chosen head."""
+HEAD_PATTERN = re.compile(r"\D*(\d{1,3})\D+(\d{1,3})\s*")
+"""A layer and a head: ``2.5``, ``2 5``, ``L2 H5``."""
+LAYER_MEANS: tuple[FlowKind, ...] = ("mean of layers", "mean of all")
+"""Means that no layer is chosen for."""
+SMALLEST_FIRST_MEASURES: tuple[Measure, ...] = ("entropy", "distance")
+"""Measures by which the heads with the smallest values come first."""
+
+
+@dataclass(frozen=True)
+class HeadOrder:
+    """An order of the heads of a map, and what it is by; without heads it is that of the layers."""
+
+    heads: tuple[RankedHead, ...] = ()
+    text: str = ""
+    measure: Measure | None = None
+
+
+def draw_view_choice() -> tuple[SingleView, bool]:
+    """Return the chosen view, and whether two sides of it are compared."""
+    chosen = EXPLORE_VIEW.hold()
+    st.session_state["comparing"] = chosen == "compare"
+    st.session_state["view"] = EXPLORE_COMPARED_VIEW.hold() if chosen == "compare" else chosen
+
+    def choose() -> None:
+        picked, comparing = st.session_state["view"], st.session_state["comparing"]
+        EXPLORE_VIEW.set("compare" if comparing else picked)
+        EXPLORE_COMPARED_VIEW.set(picked if comparing else EXPLORE_COMPARED_VIEW.default)
+
+    shown = controls.draw_choice(
+        st.segmented_control,
+        say("View"),
+        EXPLORE_SINGLE_VIEWS,
+        key="view",
+        format_func=EXPLORE_COMPARED_VIEW.label,
+        required=True,
+        on_change=choose,
+        label_visibility="collapsed",
+    )
+    comparing = st.toggle(say("Compare"), key="comparing", on_change=choose)
+    return shown or EXPLORE_COMPARED_VIEW.default, comparing
+
+
+def draw_display_menu() -> DisplayOptions:
+    """Return how maps are shown; the controls are folded away, as they are rarely changed."""
+    with controls.open_display_menu():
+        merge = controls.toggle(say("Merge pieces into words"), EXPLORE_MERGE_WORDS)
+        hide = controls.toggle(say("Hide special tokens"), EXPLORE_HIDE_SPECIAL)
+        numbers = controls.toggle(say("Write the weights into the cells"), EXPLORE_CELL_NUMBERS)
+        return DisplayOptions(*controls.draw_look_choices(), merge, hide, numbers)
+
+
+def draw_head_field(attention: AttentionMap) -> tuple[int, int]:
+    """Return the chosen layer and head, from 0: a tile chooses them, or a person types them, from 1."""
+    layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
+    layer, head = LAYER.hold(layers), HEAD.hold(heads)
+    st.session_state["typed"] = f"{layer}.{head}"
+
+    def choose() -> None:
+        found = HEAD_PATTERN.fullmatch(st.session_state["typed"])
+        place = tuple(map(int, found.groups())) if found else (0, 0)
+        if 1 <= place[0] <= attention.layers and 1 <= place[1] <= attention.heads:
+            controls.set_layer_and_head(place[0] - 1, place[1] - 1)
+        else:
+            st.toast(
+                say(
+                    "Type a layer up to {layers} and a head up to {heads}, such as 2.5.",
+                    layers=attention.layers,
+                    heads=attention.heads,
+                )
+            )
+
+    st.text_input(say("Head"), key="typed", width=120, max_chars=12, on_change=choose)
+    return layer - 1, head - 1
+
+
+def draw_order_menu(kind: Kind, source: TraceSource) -> HeadOrder:
+    """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
+    statistics = source.statistics(kind)
+    measures = (ORDER_BY_LAYER, *statistics, *((ORDER_BY_EFFECT,) if source.run else ()))
+    EXPLORE_HEAD_ORDER.hold(measures)  # There are measures that only another kind of attention has.
+    with st.popover(say("Sort heads"), type="tertiary", key="sort"):
+        measure = controls.draw_choice(
+            st.radio,
+            say("Order of the heads"),
+            measures,
+            format_func=EXPLORE_HEAD_ORDER.label,
+            **EXPLORE_HEAD_ORDER.storage,
+        )
+        if measure in statistics:
+            return _order_by_measure(measure, statistics[measure], f"range-{kind}-{measure}")
+    effects = source.effects(kind) if measure == ORDER_BY_EFFECT else None
+    return _order_by_effect(*effects) if effects else HeadOrder()
+
+
+def _order_by_measure(measure: Measure, values: np.ndarray, key: str) -> HeadOrder:
+    """Draw the range of the measure whose heads are shown, and return the order by it; values (L, H)."""
+    top = max(1.0, float(np.ceil(values.max())))
+    low, high = st.slider(say("Show heads between"), 0.0, top, (0.0, top), 0.05, key=key)
+    inside = heads_in_range(values, low, high)
+    smallest = measure in SMALLEST_FIRST_MEASURES
+    heads = rank_heads(values, largest_first=not smallest)
+    by = EXPLORE_HEAD_ORDER.label(measure)
+    ordered = (
+        say("Ordered by {measure}, the smallest first.", measure=by)
+        if smallest
+        else say("Ordered by {measure}, the largest first.", measure=by)
+    )
+    ranked = tuple(
+        RankedHead(*place, format_number(float(values[place]), ".2f"), bool(inside[place])) for place in heads
+    )
+    return HeadOrder(ranked, join_sentences(ordered, say(MEASURE_EXPLANATIONS[measure])), measure)
+
+
+def _order_by_effect(values: np.ndarray, of: str) -> HeadOrder:
+    """The order by what switching off each head changes (L, H), the largest change in either direction first."""
+    heads = rank_heads(np.abs(values), largest_first=True)
+    text = say(
+        "Ordered by effect: how the log-probability of {what} changes, in nats, when that head alone is switched off; "
+        "the largest change first. Below 0, the head speaks for it.",
+        what=of,
+    )
+    return HeadOrder(tuple(RankedHead(*place, format_signed(values[place], plus=True), True) for place in heads), text)
+
+
+def draw_aligning_head_button(attention: AttentionMap) -> None:
+    """Draw a button that opens the cross-attention head that aligns best, and orders all heads by how well they do."""
+
+    def open_best() -> None:
+        best = rank_heads_by_alignment(attention)[0]
+        st.session_state[KIND.key], st.session_state[EXPLORE_HEAD_ORDER.key] = "cross", "alignment"
+        controls.set_layer_and_head(best.layer, best.head)
+
+    st.button(say("Which head aligns?"), type="tertiary", key="aligns", on_click=open_best)
+
+
+def _line_threshold_text(least: LineThreshold) -> str:
+    return say("the strongest of each row") if least == "strongest" else say("from a weight of {least}", least=least)
+
+
+def draw_links_controls(scene: Scene) -> tuple[LinksLayout, LineThreshold]:
+    """Return how the two sides of the lines are laid out, and the least weight that gets one."""
+    if not scene.is_first_side:
+        return EXPLORE_LINKS_LAYOUT.get(), EXPLORE_LINE_THRESHOLD.get()
+    with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
+        layout = controls.segmented_control(say("Layout"), EXPLORE_LINKS_LAYOUT)
+        EXPLORE_LINE_THRESHOLD.hold()
+        return layout, controls.draw_choice(
+            st.selectbox,
+            say("Lines"),
+            EXPLORE_LINE_THRESHOLD.options,
+            width=270,
+            format_func=_line_threshold_text,
+            **EXPLORE_LINE_THRESHOLD.storage,
+        )
+
+
+def draw_flow_controls(scene: Scene) -> tuple[FlowKind, int, bool]:
+    """Return what is shown of many heads, its last layer, from 0, and whether value norms weigh in.
+
+    Means over the layers have no layer to choose.
+    """
+    layers = scene.trace.maps[scene.kind].layers
+    if not scene.is_first_side:
+        return EXPLORE_FLOW.get(), min(EXPLORE_FLOW_LAYER.get() or layers, layers) - 1, EXPLORE_VALUE_NORMS.get()
+    with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
+        which = controls.segmented_control(say("Flow"), EXPLORE_FLOW)
+        layer = layers
+        if which not in LAYER_MEANS:
+            name = say("Layer") if which == "mean of heads" else say("Through layer")
+            layer = controls.selectbox_with_default(name, EXPLORE_FLOW_LAYER, range(1, layers + 1), layers, width=175)
+        return which, layer - 1, controls.toggle(say("Times value norms"), EXPLORE_VALUE_NORMS)
+
+
+def draw_mean_toggle(scene: Scene) -> bool:
+    """Return whether all heads of the layer are shown as their mean."""
+    return (
+        controls.toggle(say("Mean of all heads"), EXPLORE_MEAN_OF_HEADS)
+        if scene.is_first_side
+        else EXPLORE_MEAN_OF_HEADS.get()
+    )
+
+
+def draw_query_choice(scene: Scene) -> int:
+    """Return the row whose steps are shown: the pinned one, as captured, or the first; choosing a row pins it."""
+    if not scene.is_first_side:
+        return scene.captured_query or 0
+    names = [readable_token(token) for token in scene.tokens.original.rows(scene.rows)]
+    st.session_state["query"] = scene.captured_query or 0
+
+    def pin() -> None:
+        scene.pin_captured(st.session_state["query"])
+
+    return controls.draw_choice(
+        st.selectbox,
+        say("Query"),
+        range(len(names)),
+        format_func=lambda at: f"{at + 1} {names[at]}",
+        key="query",
+        width=230,
+        on_change=pin,
+    )
+
+
+def get_pipeline_step(count: int) -> int:
+    """Return the current step of the pipeline, from 0; kept in the address from 1."""
+    current = min(EXPLORE_PIPELINE_STEP.hold(), count)
+    EXPLORE_PIPELINE_STEP.show_in_address(current)
+    return current - 1
+
+
+def set_pipeline_step(to: int) -> None:
+    """Go to a step of the pipeline, from 0; for callbacks."""
+    EXPLORE_PIPELINE_STEP.set(to + 1)
+
+
+def get_other_heads(heads: int, head: int) -> tuple[int, ...]:
+    """Return the other heads drawn beside the chosen one, from 0; kept in the address from 1: ``beside=2,5``."""
+    others = tuple(other for other in EXPLORE_OTHER_HEADS.hold() if other < heads and other != head)
+    EXPLORE_OTHER_HEADS.show_in_address(others)
+    return others
+
+
+def set_other_heads(heads: list[int]) -> None:
+    """Draw these heads, from 0, beside the chosen one; for callbacks."""
+    EXPLORE_OTHER_HEADS.set(tuple(heads))

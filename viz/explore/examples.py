@@ -1,0 +1,175 @@
+"""Example sentences that each show one phenomenon of attention, and the guided tour of Explore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache as once
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from model.language import current_language, join_sentences, load_texts, say
+from model.runnable_model import RunnableModel
+from model.trace import AttentionMap
+from viz.tour import TourStep, load_tour_steps
+from viz.ui import cache
+from viz.ui.addresses.explore import EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
+from viz.ui.addresses.pins import PIN, add_pins
+from viz.ui.addresses.shared import KIND, SENTENCE
+from viz.ui.controls import set_layer_and_head
+from viz.ui.links import open_in_decode
+from viz.ui.words import escape_markdown
+
+# Sentences that each show one phenomenon, with the head and the row at which it is seen.
+
+
+EXAMPLES_FILE = Path(__file__).parent / "examples.toml"
+EXAMPLE_LANGUAGES = ("en", "de")
+"""What a model reads and writes that the examples are for."""
+MIN_LINK_WEIGHT = 0.5
+"""The weight above which a row looks at one token more than at all others together."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence, what it shows, and the row and the column of cross-attention at which it is seen."""
+
+    phenomenon: str
+    sentence: str
+    query: str
+    """The piece of the translation whose row shows it."""
+    key: str
+    """The piece of the sentence that this row looks at."""
+    written: str
+    """What stands in the translation."""
+    see: str
+    """What to see, in one sentence."""
+    jumps: bool = False
+    """Whether the row looks left of where the row before it looks."""
+
+
+@dataclass(frozen=True)
+class ExamplePlace:
+    """Where an example is seen in a map, all from 0."""
+
+    layer: int
+    head: int
+    row: int
+    column: int
+
+
+def load_examples() -> tuple[Example, ...]:
+    """Return the examples that ship with the project, in the current language."""
+    return _load_examples_in(current_language())
+
+
+@once
+def _load_examples_in(language: str) -> tuple[Example, ...]:
+    return tuple(Example(**one) for one in load_texts(EXAMPLES_FILE, language)["example"])
+
+
+def find_example_place(example: Example, cross: AttentionMap) -> ExamplePlace | None:
+    """Return the head that links the example's row most to its column; None where no head links them by `MIN_LINK_WEIGHT`."""
+    rows = [token.strip() for token in cross.rows("predicted")]
+    columns = [token.strip() for token in cross.key_tokens]
+    if example.query not in rows or example.key not in columns:
+        return None
+    row, column = len(rows) - 1 - rows[::-1].index(example.query), columns.index(example.key)
+    weights = cross.weights[:, :, row, column]
+    layer, head = np.unravel_index(weights.argmax(), weights.shape)
+    return ExamplePlace(int(layer), int(head), row, column) if weights[layer, head] > MIN_LINK_WEIGHT else None
+
+
+def get_model_languages(model: RunnableModel) -> tuple[str, str]:
+    """Return the codes of the languages that a model reads and writes, "" where its card does not say them."""
+    return model.card.get("source_language", ""), model.card.get("target_language", "")
+
+
+def draw_examples_menu(model: RunnableModel) -> None:
+    """Draw the list of examples, folded away; nothing for a model of other languages."""
+    if not model.can("examples") or get_model_languages(model) != EXAMPLE_LANGUAGES:
+        return
+
+    def open_example(example: Example) -> None:
+        st.session_state[SENTENCE.key] = example.sentence
+        st.session_state[KIND.key], st.session_state[EXPLORE_VIEW.key] = "cross", "heatmap"
+        cross = cache.compute_translation(model.name, example.sentence)[0].trace.cross
+        place = find_example_place(example, cross) if cross else None
+        if place:
+            set_layer_and_head(place.layer, place.head)
+            add_pins(example.sentence, {"target": place.row})
+
+    # Keyed by the sentence, so that the list closes once one is chosen.
+    key = f"examples beside {SENTENCE.get()}"
+    with st.popover(say("Examples"), type="tertiary", key=key), st.container(key="example-list"):
+        for at, example in enumerate(load_examples()):
+            text = f"**{escape_markdown(example.phenomenon)}** {escape_markdown(example.sentence)}"
+            st.button(text, key=f"phenomenon-{at}", type="tertiary", on_click=open_example, args=(example,))
+
+
+def example_hint_text(text: str, written: str, cross: AttentionMap, layer: int, head: int, row: int | None) -> str:
+    """Return the sentence of the example that is looked at: `text`, its translation `written`, and a row of a head.
+
+    "" where the example's row, its head, its link or its words are not what is shown.
+    """
+    for example in load_examples():
+        if example.sentence == text and example.written in written:
+            place = find_example_place(example, cross)
+            if place and (place.layer, place.head, place.row) == (layer, head, row):
+                return example.see
+    return ""
+
+
+# The tour of Explore: a few steps on the live page, each with something to look at and something to try.
+
+
+def draw_tour_button(model: RunnableModel, *, first_look: bool) -> None:
+    """Draw the button that begins the tour, once in the accent colour; nothing for a model of other languages."""
+    if model.can("examples") and get_model_languages(model) == EXAMPLE_LANGUAGES:
+        kind = "primary" if first_look else "tertiary"
+        st.button(say("Start here"), type=kind, key="tour-begins", on_click=_go_to_tour_step, args=(1,))  # type: ignore[arg-type]
+
+
+def draw_tour_step(model: RunnableModel) -> None:
+    """Draw the step that the visitor is at, in place of the examples; nothing outside the tour."""
+    steps, at = load_tour_steps(), EXPLORE_TOUR_STEP.hold()
+    if not 1 <= at <= len(steps):
+        return
+    step = steps[at - 1]
+    with st.container(key="tour", horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"{at}/{len(steps)} {join_sentences(f'**{escape_markdown(step.title)}**', escape_markdown(step.text))}"
+        )
+        with st.container(key="tour-buttons", horizontal=True, vertical_alignment="center", width="content"):
+            st.button(step.button, key="tour-try", on_click=_try_tour_step, args=(model, step))
+            if at > 1:
+                st.button(say("Back"), key="tour-back", type="tertiary", on_click=_go_to_tour_step, args=(at - 1,))
+            if at < len(steps):
+                st.button(say("Next"), key="tour-next", type="primary", on_click=_go_to_tour_step, args=(at + 1,))
+            st.button(say("Leave"), key="tour-leave", type="tertiary", on_click=EXPLORE_TOUR_STEP.reset)
+
+
+def _try_tour_step(model: RunnableModel, step: TourStep) -> None:
+    if step.attempt:
+        apply_address(step.attempt)
+    else:
+        open_in_decode(model.name, SENTENCE.get(), 0)
+
+
+def _go_to_tour_step(at: int) -> None:
+    """Begin a step, from 1."""
+    EXPLORE_TOUR_STEP.set(at)
+    first, step = load_tour_steps()[0], load_tour_steps()[at - 1]
+    apply_address({"sentence": first.address["sentence"], **step.address})
+
+
+def apply_address(address: Mapping[str, str]) -> None:
+    """Show what an address of this page says, where it says anything; for callbacks."""
+    for name, text in address.items():
+        parameter = PAGE.parameters[name]
+        if parameter is PIN:
+            PIN.set(PIN.value_of(text), of=address.get("sentence", SENTENCE.get()))
+        else:
+            st.session_state[parameter.key] = parameter.value_of(text)

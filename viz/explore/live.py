@@ -1,0 +1,260 @@
+"""The page Explore for a model that translates a sentence: its run, its first view and its word card."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import streamlit as st
+
+from model.analysis.heads import HeadPlace, Measure, compute_head_statistics, rank_heads_by_alignment
+from model.analysis.steps import weight_trace_by_value_norms
+from model.experiments.lens import LogitLens
+from model.language import join_sentences, say
+from model.runnable_model import RunnableModel, Translation
+from model.text.words import SPECIAL_TOKENS
+from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
+from viz.explore import examples, interventions
+from viz.explore.examples import MIN_LINK_WEIGHT, example_hint_text
+from viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
+from viz.explore.screen import draw_screen
+from viz.explore.texts import build_effect_parts
+from viz.export.parts import Component, Part, Words
+from viz.figures.look import quote_token
+from viz.traces.session import draw_open_menu
+from viz.ui import cache, controls
+from viz.ui.address import Parameter, is_in_address
+from viz.ui.addresses.pins import PIN, add_pins, get_pin, toggle_pins
+from viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION, HEAD, HEAD_PARAMETERS, KIND, LAYER, READ_GIVEN, SENTENCE
+from viz.ui.controls import draw_given_toggle, draw_given_translation
+from viz.ui.links import draw_token_card, head_effects, open_in_decode, open_why, set_explore_head
+from viz.ui.words import draw_badge, draw_caption, draw_hints
+from viz.web.texts import SURE_FROM, CardActions, draw_tokens, is_unsure, token_line_data
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# The page Explore for the models of this project: a sentence is translated, and the run is shown.
+
+
+def draw_model_page() -> None:
+    """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
+    starting = is_first_look()
+    model, text = controls.draw_sentence_box(partial(_draw_start_menus, first_look=starting))
+    examples.draw_tour_step(model)
+    translation, check = controls.require_translation(model, text)
+    draw_badge(model, translation, check)
+    if starting and translation.trace.cross:
+        choose_first_head(text, translation.trace.cross)
+    _draw_pictures(model, text)
+
+
+def _draw_start_menus(model: RunnableModel, *, first_look: bool) -> None:
+    """What stands beside the choice of the model."""
+    examples.draw_tour_button(model, first_look=first_look)
+    examples.draw_examples_menu(model)
+    draw_open_menu()
+
+
+@st.fragment
+def _draw_pictures(model: RunnableModel, text: str) -> None:
+    """Draw the run. A fragment: a click here leaves the sentence's controls alone."""
+    PIN.hold(of=text)
+    draw_screen(draw_explore_run(model, text))
+
+
+# A live run of a model: its own translation or a given one, as it is or with changes made.
+
+
+@dataclass(frozen=True, eq=False)
+class ExploreRun:
+    """A run whose model is loaded, so that it can be asked for more. Implements `TraceSource`."""
+
+    run: RunKey
+    translation: Translation
+    view_errors: ClassVar[tuple[type[Exception], ...]] = ()
+
+    @property
+    def trace(self) -> AttentionTrace:
+        return self.translation.trace
+
+    @property
+    def first_row(self) -> int:
+        return self.translation.first_row
+
+    @property
+    def whole_trace(self) -> AttentionTrace:
+        return cache.compute_full_trace(*self.run)
+
+    def value_weighted(self) -> AttentionTrace:
+        return weight_trace_by_value_norms(self.whole_trace, cache.load_runnable_model(self.run.model).model)
+
+    @property
+    def model(self) -> str:
+        return self.run.model
+
+    @property
+    def identity(self) -> str:
+        return self.run.sentence
+
+    def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
+        return compute_head_statistics(self.trace.maps[kind])
+
+    def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
+        return display_tokens(self.trace.maps[kind], display.rows, merge=display.merge, hide=display.hide)
+
+    def tiles(self, attention: AttentionMap) -> AttentionMap:
+        return attention
+
+    def lens(self) -> LogitLens:
+        model = cache.load_runnable_model(self.run.model)
+        if not model.can("lens"):
+            raise TraceError(model.cannot("lens"))
+        return cache.compute_logit_lens(*self.run)
+
+    def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
+        return cache.compute_attention_flow(tuple(self.run), kind, layer, weighted, trace)
+
+    def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
+        return interventions.list_changed_heads(kind)
+
+    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
+        interventions.draw_head_switch(attention, layer, head)
+
+    @property
+    def pinned(self) -> int | None:
+        """The step of the pinned token of the translation."""
+        return self.translation.step_of(get_pin(self.identity, "target"))
+
+    def effects(self, kind: Kind) -> tuple[np.ndarray, str]:
+        effects = head_effects(self.run.model, self.translation, self.run.changes)
+        of = say("the translation") if self.pinned is None else quote_token(self.translation.target_tokens[self.pinned])
+        return effects.total(kind, self.pinned), of
+
+    def of_run(self, run: RunKey) -> ExploreRun:
+        return ExploreRun(run, cache.compute_run_translation(*run))
+
+    def word_card(self) -> None:
+        if self.pinned is not None and cache.load_runnable_model(self.run.model).can("word facts"):
+            actions = build_card_actions(self.run, self.translation, self.pinned)
+            draw_token_card(self.run.model, self.translation, self.pinned, actions, self.run.changes)
+
+    def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
+        cross, text = self.trace.cross, self.translation.text
+        if cross is None or kind != "cross":
+            return ""
+        return example_hint_text(self.run.sentence, text, cross, layer, head, self.pinned)
+
+    def saved_texts(self) -> list[Part]:
+        data = token_line_data(self.translation.steps, self.pinned)
+        effect = build_effect_parts(self.run) if self.run.changes else []
+        return [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation"), *effect]
+
+
+def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
+    """Draw the translation in large type with the controls that change the run under it, and return the run."""
+    above = st.container()
+    with st.container(key="underline", horizontal=True, vertical_alignment="center"):
+        key_of_line = st.empty()
+        own = cache.compute_translation(model.name, text)[0]
+        interventions.draw_switchboard_menu(own.trace.maps)
+        forced = draw_given_toggle(text, model.writes)
+    given = draw_given_translation(model.name, text, own.text) if forced else ""
+    key = RunKey(model.name, text, given, interventions.draw_effect(model, text, given))
+    run = ExploreRun(key, cache.compute_run_translation(*key))
+    first = run.translation.first_row
+    with key_of_line:
+        _draw_line_caption(model, run.translation)
+    with above:
+        pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
+        draw_tokens(run.translation.steps, run.pinned, key="translation", on_pin=pin)
+    if first:
+        draw_caption(
+            say(
+                "The first {count} rows and columns are the prompt; what was written after it follows.", count=first + 1
+            )
+        )
+    draw_hints(model, run.translation, own)
+    return run
+
+
+def _draw_line_caption(model: RunnableModel, shown: Translation) -> None:
+    """What the marks of the translation mean, of those that there are, and what a click on it does."""
+    marks = (
+        say("Underlined: a probability below {sure:.0%}.", sure=SURE_FROM) if any(map(is_unsure, shown.steps)) else ""
+    )
+    click = (
+        say("Click a piece to pin its row and open its card.")
+        if model.can("word facts")
+        else say("Click a piece to pin its row.")
+    )
+    draw_caption(join_sentences(marks, click))
+
+
+# What Explore begins with where the address shows nothing: the head that aligns best, with one word pinned.
+
+
+SENTENCE_PARAMETERS: tuple[Parameter[Any], ...] = (
+    SENTENCE,
+    GIVEN_TRANSLATION,
+    READ_GIVEN,
+    CHANGES,
+    *HEAD_PARAMETERS,
+    PIN,
+)
+"""What an address that shows something says: a sentence, or what is looked at in it."""
+
+
+def is_first_look() -> bool:
+    """Return whether this is a visitor's first look at Explore, by an address that shows no sentence and no head."""
+    return LAYER.key not in st.session_state and not any(is_in_address(one) for one in SENTENCE_PARAMETERS)
+
+
+def choose_first_head(text: str, cross: AttentionMap) -> None:
+    """Begin with the cross-attention head that aligns best, and pin a long word that it aligns.
+
+    A head that aligns the token just fed in is left for later: its rows are named by the token predicted.
+    """
+    ranking = rank_heads_by_alignment(cross)
+    best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
+    st.session_state[KIND.key] = "cross"
+    LAYER.put(best.layer + 1)
+    HEAD.put(best.head + 1)
+    row = find_aligned_row(cross, best.layer, best.head)
+    if row is not None:
+        add_pins(text, {"target": row})
+
+
+def find_aligned_row(cross: AttentionMap, layer: int, head: int) -> int | None:
+    """Return the row of the longest word that puts most of its weight on one token of the text; None for none."""
+    keys = [at for at, token in enumerate(cross.key_tokens) if token not in SPECIAL_TOKENS]
+    if not keys:
+        return None
+    links = cross.weights[layer, head][:, keys].max(axis=1)
+    rows = [
+        at
+        for at, token in enumerate(cross.rows("predicted"))
+        if token not in SPECIAL_TOKENS and links[at] > MIN_LINK_WEIGHT
+    ]
+    return max(rows, key=lambda at: len(cross.rows("predicted")[at]), default=None)
+
+
+# What the card of a word does on Explore.
+
+
+def build_card_actions(run: RunKey, result: Translation, position: int) -> CardActions:
+    """Go on from another candidate on Decode, show a head that matters here, or open the step on Decode."""
+
+    def candidate(token_id: int) -> None:
+        prefix = (*result.target_ids[:position], token_id)
+        open_in_decode(run.model, run.sentence, position, prefix=prefix)
+
+    return CardActions(
+        close=lambda: toggle_pins(run.sentence, {"target": position}),
+        candidate=candidate,
+        head=set_explore_head,
+        why=open_why,
+        open=lambda: open_in_decode(run.model, run.sentence, position, given=bool(run.given)),
+    )

@@ -1,0 +1,234 @@
+"""The views of several heads: all attentions joined, rollout, flow and means, and the logit lens."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from model.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
+from model.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
+from model.analysis.flow import ROLLOUT_EXTENSION, JointAttention, compute_rollout, mean_map
+from model.analysis.flow import join_attentions as join
+from model.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
+from model.experiments.lens import LogitLens
+from model.language import join_sentences, say
+from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
+from viz.explore import controls
+from viz.explore.saving import DrawnView, build_chart_view, weights_table
+from viz.explore.scene import Scene, TokenDisplay, display_tokens
+from viz.explore.texts import VIEW_TEXTS
+from viz.export.parts import Chart, Part, Words
+from viz.figures.explore import FlowKind, flow_in_words, joint_in_words, plot_flow, plot_joint, select_flow_weights
+from viz.figures.lens import plot_lens_grid, plot_lens_ranks
+from viz.figures.look import Look
+from viz.figures.words import lens_in_words
+from viz.ui.addresses.explore import EXPLORE_FLOW
+from viz.ui.addresses.pins import PinPlace
+from viz.ui.addresses.shared import KIND
+from viz.ui.words import draw_caption, escape_markdown
+from viz.web.charts import draw_chart, draw_plot
+
+# The view Joint: all three attentions of a layer as one matrix.
+
+
+def draw_joint_view(scene: Scene) -> DrawnView | None:
+    """Draw all three attentions of the chosen layer as one matrix."""
+    head = None if controls.draw_mean_toggle(scene) else scene.head
+    blocks = _JointMaps.of(scene)
+    try:
+        matrix = blocks.join(scene, head)
+    except TraceError as error:
+        st.info(escape_markdown(str(error)))
+        return None
+    draw = partial(
+        plot_joint,
+        matrix,
+        scene.layer,
+        head,
+        model=scene.source.model,
+        rows=scene.rows,
+        pinned=blocks.pinned(scene, matrix.source_length),
+    )
+    text = joint_in_words(matrix, scene.rows)
+    key = scene.element_key("joint")
+    pin = lambda row, column: blocks.pin(scene, row, column)  # noqa: E731
+    draw_chart(draw(look=scene.look), text, key=key, on_cell=pin)
+    draw_caption(join_sentences(say(VIEW_TEXTS["joint"].line), text))
+    displays = {KIND.label(kind): tokens for kind, tokens in blocks.maps.items()}
+    names = matrix.predicted_tokens if scene.rows == "predicted" else matrix.row_tokens
+    return build_chart_view(
+        draw, text, lambda: weights_table(matrix.weights, matrix.mask, names, matrix.column_tokens), displays
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _JointMaps:
+    """The maps of a joint picture, each as it is displayed, and the way from its cells to tokens."""
+
+    maps: dict[Kind, TokenDisplay]
+
+    @classmethod
+    def of(cls, scene: Scene) -> _JointMaps:
+        maps = {kind: scene.display_tokens(one) for kind, one in scene.trace.maps.items()}
+        if not _can_join({kind: one.attention.mask.shape for kind, one in maps.items()}):  # nothing but special tokens
+            maps = {
+                kind: display_tokens(one, scene.rows, merge=False, hide=False) for kind, one in scene.trace.maps.items()
+            }
+        return cls(maps)
+
+    def join(self, scene: Scene, head: int | None) -> JointAttention:
+        maps: dict[str, Any] = {kind: one.attention for kind, one in self.maps.items()}
+        return join(dataclasses.replace(scene.trace, **maps), scene.layer, head)
+
+    def pinned(self, scene: Scene, source: int) -> tuple[int | None, int | None]:
+        """Row and column of the matrix that are pinned in the chosen kind of attention."""
+        own = self.maps[scene.kind]
+        row = own.row(scene.captured_query)
+        column = own.column(scene.captured_key)
+        if row is not None and scene.kind != "encoder":
+            row += source
+        if column is not None and scene.kind == "decoder":
+            column += source
+        return row, column
+
+    def pin(self, scene: Scene, row: int, column: int) -> None:
+        """Pin the two tokens of a cell of the matrix; for callbacks."""
+        encoder, decoder = self.maps["encoder"], self.maps["decoder"]
+        rows, columns = len(encoder.queries), len(encoder.keys)
+        cell: dict[PinPlace, int] = {}
+        if row < rows:
+            cell["source"] = encoder.queries[row][0]
+        else:
+            cell["target"] = decoder.queries[row - rows][0]
+        if column >= columns:
+            cell["target_key"] = decoder.keys[column - columns][0]
+        else:
+            cell["source_key" if row < rows else "source"] = encoder.keys[column][0]
+        scene.pin_places(cell)
+
+
+def _can_join(shapes: dict[Kind, tuple[int, ...]]) -> bool:
+    """Whether the three maps can stand beside each other: the same columns of the source, rows of the target."""
+    return len(shapes) < 3 or shapes["cross"] == (shapes["decoder"][0], shapes["encoder"][1])
+
+
+# The views of more than one head: rollout, flow and means of many heads, and the predictions after each layer.
+
+
+def draw_flow_view(scene: Scene) -> DrawnView | None:
+    """Draw attention rolled out, attention flow, or the mean over heads, layers or both."""
+    which, layer, weighted = controls.draw_flow_controls(scene)
+    explained = describe_flow(which, scene)
+    try:
+        trace = scene.source.value_weighted() if weighted else scene.trace
+        if which == "attention flow":
+            scene = scene.as_captured()
+            flows = scene.source.attention_flow(trace, scene.kind, layer, weighted=weighted)
+        else:
+            flows = compute_flow_map(trace, scene.kind, which)
+    except TraceError as error:
+        st.info(escape_markdown(str(error)))
+        return None
+    tokens = scene.display_tokens(flows)
+    attention = tokens.attention
+    draw = partial(
+        plot_flow,
+        attention,
+        which,
+        layer,
+        scene.head,
+        weighted=weighted,
+        model=scene.source.model,
+        rows=scene.rows,
+        pinned=(scene.query, scene.key),
+    )
+    text = flow_in_words(attention, layer, scene.head, scene.rows)
+    if weighted:
+        text = join_sentences(
+            text, say(VALUE_NORM_EXPLANATION if scene.source.run is None else PROJECTION_NORM_EXPLANATION)
+        )
+    name = scene.element_key("flow-map")
+    draw_chart(draw(look=scene.look), text, key=name, on_cell=lambda query, key: scene.pin(query=query, key=key))
+    draw_caption(join_sentences(explained, text))
+    weights = select_flow_weights(attention, layer, scene.head)
+    names = attention.rows(scene.rows), attention.key_tokens
+    return build_chart_view(
+        draw, text, lambda: weights_table(weights, attention.mask, *names), {EXPLORE_FLOW.label(which): tokens}
+    )
+
+
+def draw_layers_view(scene: Scene) -> DrawnView | None:
+    """Draw the logit lens, and the ranks of one position across the layers."""
+    try:
+        lens = scene.source.lens()
+    except TraceError as error:
+        st.info(escape_markdown(str(error)))
+        return None
+    position = scene.position(len(lens.target_tokens))
+    column, line = position or 0, say(VIEW_TEXTS["layers"].line)
+    text = lens_in_words(lens, column)
+
+    def pin(row: int, column: int) -> None:
+        scene.pin_places({"target": column + scene.source.first_row})
+
+    draw_chart(
+        plot_lens_grid(lens, look=scene.look, pinned=position),
+        join_sentences(line, text),
+        key=scene.element_key("lens"),
+        on_cell=pin,
+    )
+    draw_caption(line)
+    ranks = plot_lens_ranks(lens, column, look=scene.look)
+    draw_plot(ranks, text, key=scene.element_key("ranks"))
+    draw_caption(join_sentences(text, "" if position is not None else say("Click a column to follow another.")))
+
+    def parts(look: Look) -> list[Part]:
+        grid, ranks = plot_lens_grid(lens, look=look, pinned=position), plot_lens_ranks(lens, column, look=look)
+        return [Chart(grid, join_sentences(line, text)), Words(line), Chart(ranks, text), Words(text)]
+
+    return DrawnView(parts, lambda: lens_table(lens))
+
+
+def lens_table(lens: LogitLens) -> pd.DataFrame:
+    """Every place along the stream and every position: the best token there, and how the written one stood."""
+    places, positions = lens.ranks.shape
+    return pd.DataFrame(
+        [
+            {
+                "place": lens.places[place],
+                "position": position + 1,
+                "written": lens.target_tokens[position],
+                "rank": lens.ranks[place, position],
+                "log-probability": lens.target_log_probs[place, position],
+                "best": lens.tokens[place][position][0],
+                "its log-probability": lens.log_probs[place, position, 0],
+            }
+            for place in range(places)
+            for position in range(positions)
+        ]
+    ).set_index("place")
+
+
+def describe_flow(which: FlowKind, scene: Scene) -> str:
+    """What the picture is, and where it is more than its paper defines or less than the menu Display asks for."""
+    if which not in ("rollout", "attention flow"):
+        return say(VIEW_TEXTS["flow"].line)
+    said = [say(ROLLOUT if which == "rollout" else ATTENTION_FLOW)]
+    if scene.kind != "encoder" and scene.trace.cross is not None:
+        said.append(say(ROLLOUT_EXTENSION))
+    if which == "attention flow" and (scene.display.merge or scene.display.hide):
+        said.append(say("Pieces and special tokens stay as they are, since flows cannot be added up."))
+    return join_sentences(*said)
+
+
+def compute_flow_map(trace: AttentionTrace, kind: Kind, which: FlowKind) -> AttentionMap:
+    """Return the map of `kind` that a flow is of. Raises TraceError where a rollout is not defined."""
+    if which == "rollout":
+        return compute_rollout(trace).maps[kind]
+    over = {"mean of heads": "heads", "mean of layers": "layers", "mean of all": "all"}[which]
+    return mean_map(trace.maps[kind], over)  # type: ignore[arg-type]

@@ -1,0 +1,205 @@
+"""The page Explore for a trace without a model to run: an opened file, or a model that only encodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NoReturn
+
+import numpy as np
+import streamlit as st
+
+from model.analysis.flow import compute_attention_flow
+from model.analysis.heads import HeadPlace, Measure, compute_head_statistics
+from model.analysis.steps import weight_trace_by_value_norms
+from model.capture.any_model.modules import read_saved_remarks
+from model.experiments.lens import LogitLens
+from model.language import say
+from model.runnable_model import LocalError, LocalModel
+from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
+from model.untrusted_trace import OpenedTrace, clean_text
+from viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
+from viz.explore.screen import draw_screen
+from viz.export.parts import Part, Words
+from viz.traces import verdict
+from viz.traces.session import close_trace, draw_open_menu, remember_result
+from viz.ui import cache, controls
+from viz.ui.words import draw_caption, escape_markdown
+
+# The page Explore for a trace that a visitor has opened.
+
+
+TRACE_STYLE = Path(__file__).parent / "trace.css"
+MAX_NOTE_LENGTH = 1000
+"""Characters of what a trace says of its own making."""
+
+
+def draw_opened_page(opened: OpenedTrace) -> None:
+    """Draw the page of an opened trace."""
+    with st.container(key="openedbar", horizontal=True, vertical_alignment="center"):
+        opened_trace = say(
+            "**{name}** · an opened trace of {model}",
+            name=escape_markdown(opened.name),
+            model=escape_markdown(opened.model),
+        )
+        st.markdown(opened_trace, width="content")
+        st.button(say("Back to the model"), key="close", on_click=close_trace)
+        draw_open_menu()
+    draw_trace(opened)
+
+
+def draw_trace(opened: OpenedTrace) -> None:
+    """Draw the texts of a trace, the verdict on its masks, and its pictures."""
+    st.html(TRACE_STYLE)
+    _draw_texts(opened)
+    for note in (*opened.notes, *_observer_effect_notes(opened)):
+        draw_caption(note)
+    with st.container(key="verdict"):
+        place = st.empty()
+    st.fragment(draw_screen)(StaticTrace(opened))
+    with place.container():  # Drawn last: a verdict on large masks takes a moment.
+        verdict.draw_verdicts(opened)
+
+
+def _draw_texts(opened: OpenedTrace) -> None:
+    """Draw the sentence and the translation, where the trace has them."""
+    for side, text in (("source", opened.drawable.source), ("target", opened.drawable.target)):
+        if text:
+            with st.container(key=f"opened-{side}"):
+                st.markdown(escape_markdown(text))
+
+
+def _observer_effect_notes(opened: OpenedTrace) -> list[str]:
+    """Whether the capture changed which kernel ran, as the trace says."""
+    effect = read_saved_remarks(opened.trace.settings)
+    return [clean_text(effect, MAX_NOTE_LENGTH)] if effect else []
+
+
+# A trace without a model to run: one that a visitor has opened, or that of a user's own model.
+
+
+MAX_TILE_CELLS = 2**22
+"""Cells that all tiles of the overview have together at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class StaticTrace:
+    """An opened trace as the screen of Explore shows it. Implements `TraceSource`.
+
+    It belongs to one visitor, so what is computed of it is kept in that visitor's session.
+    """
+
+    opened: OpenedTrace
+    run: ClassVar[None] = None
+    first_row: ClassVar[int] = 0
+    view_errors: ClassVar[tuple[type[Exception], ...]] = (ValueError, IndexError, KeyError)
+
+    @property
+    def trace(self) -> AttentionTrace:
+        return self.opened.drawable
+
+    @property
+    def whole_trace(self) -> AttentionTrace:
+        return self.opened.drawable
+
+    def value_weighted(self) -> AttentionTrace:
+        return weight_trace_by_value_norms(self.trace)
+
+    @property
+    def model(self) -> str:
+        return self.opened.model
+
+    @property
+    def identity(self) -> str:
+        return self.opened.identity
+
+    def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
+        attention = self.trace.maps[kind]
+        return remember_result(self.opened, f"statistics-{kind}", None, lambda: compute_head_statistics(attention))
+
+    def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
+        attention, choices = self.trace.maps[kind], {"merge": display.merge, "hide": display.hide}
+        arguments = kind, display.rows, *choices.values()
+        return remember_result(
+            self.opened, "tokens", arguments, lambda: display_tokens(attention, display.rows, **choices)
+        )
+
+    def tiles(self, attention: AttentionMap) -> AttentionMap:
+        return remember_result(self.opened, "tiles", id(attention), lambda: pool_attention(attention, MAX_TILE_CELLS))
+
+    def lens(self) -> LogitLens:
+        raise TraceError(
+            say("What each layer would write needs a running model of this project: a trace holds attention only.")
+        )
+
+    def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
+        arguments = kind, layer, weighted
+        return remember_result(
+            self.opened, "attention flow", arguments, lambda: compute_attention_flow(trace, kind, layer)
+        )
+
+    def of_run(self, run: RunKey) -> NoReturn:
+        raise TraceError(say("This trace has no model that could run another sentence."))
+
+    def effects(self, kind: Kind) -> None:
+        return None
+
+    def word_card(self) -> None:
+        pass
+
+    def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
+        return ()
+
+    def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
+        return ""
+
+    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
+        """Draw nothing: there is no model to change."""
+
+    def saved_texts(self) -> list[Part]:
+        sides = (("sentence", self.trace.source), ("translation", self.trace.target))
+        return [Words(text, role, "large") for role, text in sides if text]
+
+
+def pool_attention(attention: AttentionMap, cells: int) -> AttentionMap:
+    """A map of at most `cells` cells: each stands for a square block of tokens and has its largest weight."""
+    step = int(np.ceil(np.sqrt(attention.weights.size / cells)))
+    if step < 2:
+        return attention
+    weights = _block_maximum(_block_maximum(np.where(attention.masks, attention.weights, 0), step, 2), step, 3)
+    masks = attention.layer_masks
+    return dataclasses.replace(
+        attention,
+        weights=weights,
+        query_tokens=attention.query_tokens[::step],
+        key_tokens=attention.key_tokens[::step],
+        predicted_tokens=attention.predicted_tokens[::step],
+        mask=_block_maximum(_block_maximum(attention.mask, step, 0), step, 1),
+        layer_masks=None if masks is None else _block_maximum(_block_maximum(masks, step, 2), step, 3),
+        passed_masks=None,
+        tensors={},
+    )
+
+
+def _block_maximum(array: np.ndarray, step: int, axis: int) -> np.ndarray:
+    """The maximum of every `step` entries along an axis."""
+    return np.maximum.reduceat(array, np.arange(0, array.shape[axis], step), axis)
+
+
+# The page Explore for a user's own model: it reads a sentence, and its trace is shown.
+
+
+def draw_encoder_only_page(local: LocalModel) -> None:
+    """Draw the page: the sentence, and what the model attends to."""
+    text = controls.draw_encoder_sentence_box(draw_open_menu)
+    if not text.strip():
+        st.info(say("Type a sentence for the model to read."))
+        return
+    try:
+        trace = cache.compute_encoder_only_trace(local.name, text)
+    except LocalError as error:
+        st.info(escape_markdown(str(error)))
+        return
+    draw_trace(trace)

@@ -1,0 +1,82 @@
+"""The screen of Explore: all heads of a trace, and the chosen one large."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from model.language import say
+from model.trace import AttentionTrace, Kind
+from viz.explore import comparison, views
+from viz.explore import controls as explore_controls
+from viz.explore.saving import COLUMN_SHARES
+from viz.explore.scene import DisplayOptions, Scene, TraceSource
+from viz.explore.texts import draw_head_claim, draw_order_captions
+from viz.ui import controls as ui_controls
+from viz.ui.words import draw_caption
+from viz.web.maps import draw_overview
+
+EXPLORE_STYLE = Path(__file__).parent / "explore.css"
+"""The style of this page beyond that of all pages."""
+
+
+def draw_screen(source: TraceSource) -> None:
+    """Draw the overview of all heads and the chosen view of the chosen head, with their controls."""
+    with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
+        kind = ui_controls.draw_trace_kind_choice(tuple(source.trace.maps))
+        view, comparing = explore_controls.draw_view_choice()
+        with st.container(key="menus", horizontal=True, vertical_alignment="center", width="content"):
+            views.draw_view_help(view, comparing=comparing)
+            display = _choose_known_rows(explore_controls.draw_display_menu(), source.trace)
+            menu = st.container(width="content")
+    left, right = st.columns(COLUMN_SHARES, gap="large")
+    with left:
+        scene = _draw_heads(source, kind, display, depends=view not in explore_controls.ALL_HEADS_VIEWS)
+        card = st.container()
+    with right, st.container(key="head-picture"):
+        if view not in explore_controls.ALL_HEADS_VIEWS:
+            draw_head_claim(scene)
+        try:
+            draw = comparison.draw_comparison_view if comparing else views.draw_view
+            draw(view, scene, menu)
+        except source.view_errors as error:
+            draw_caption(say("This view cannot be drawn of this trace: {error}.", error=error))
+    with card:  # after the pictures: it may have to run the model
+        source.word_card()
+
+
+def _draw_heads(source: TraceSource, kind: Kind, display: DisplayOptions, *, depends: bool) -> Scene:
+    """Draw the overview with the controls that choose a head, and return the scene of that head.
+
+    The tiles are faint where what is shown beside them does not depend on the head.
+    """
+    maps = source.trace.maps
+    with st.container(key="orderbar", horizontal=True, vertical_alignment="center"):
+        layer, head = explore_controls.draw_head_field(maps[kind])
+        order = explore_controls.draw_order_menu(kind, source)
+        if "cross" in maps:
+            explore_controls.draw_aligning_head_button(maps["cross"])
+    tiles = st.container(key="tiles" if depends else "tiles-of-another-view")
+    scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
+    with tiles:
+        draw_overview(
+            source.tiles(scene.attention),
+            layer,
+            head,
+            display.look,
+            order.heads,
+            source.changed_heads(kind),
+            key="overview",
+            on_pick=ui_controls.set_layer_and_head,
+        )
+    source.head_controls(maps[kind], layer, head)
+    draw_order_captions(scene, order)
+    return scene
+
+
+def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> DisplayOptions:
+    """Name the decoder's rows by the tokens fed in where the trace does not have the tokens predicted."""
+    known = all(one.predicted_tokens for kind, one in trace.maps.items() if kind != "encoder")
+    return display if known else replace(display, rows="fed")

@@ -1,0 +1,334 @@
+"""The texts of Explore: explanations of its views, captions of the chosen head, changes in words."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import streamlit as st
+
+from model.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
+from model.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
+from model.analysis.flow import ROLLOUT_EXTENSION
+from model.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
+from model.analysis.heads import rank_heads_by_alignment
+from model.experiments.ablation import Comparison
+from model.interventions.changes import HeadChange, ModelChange, parse_changes
+from model.language import format_number, join_items, join_sentences, say, to_say
+from model.text.words import WordChange
+from model.trace import Kind
+from viz.explore.controls import HeadOrder
+from viz.explore.scene import RunKey, Scene, TokenDisplay
+from viz.export.parts import Part, Words
+from viz.figures.words import head_in_words, overview_in_words, row_in_words
+from viz.ui import cache
+from viz.ui.addresses.explore import ExploreView
+from viz.ui.addresses.shared import KIND
+from viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
+
+# What each view shows, in one line and in detail, with its equation.
+
+
+class ViewText(NamedTuple):
+    """The explanation of a view."""
+
+    line: str
+    paragraphs: tuple[str | tuple[str, ...], ...]
+    """What stands behind the question mark: each a message in Markdown, or several in a row."""
+
+    @property
+    def details(self) -> str:
+        """The paragraphs in the reader's language, in Markdown."""
+        rows = ((one,) if isinstance(one, str) else one for one in self.paragraphs)
+        return "\n\n".join(join_sentences(*(say(message, **EQUATIONS) for message in row)) for row in rows)
+
+
+EQUATIONS = {
+    "weights": r"$$A = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d}} + M\right), \qquad \sum_k A_{qk} = 1$$",
+    "passed": r"$\sum_k A_{qk} v_k$",
+    "rollout": r"$\tilde A_l = \left(\tfrac12 \bar A_l + \tfrac12 I\right) \tilde A_{l-1}$",
+    "mean": r"$\bar A_l$",
+    "with_norm": r"$A_{qk} \lVert v_k W_O \rVert$",
+    "with_value": r"$A_{qk} \lVert v_k \rVert$",
+    "prediction": r"$p_l = \mathrm{softmax}(W\, \mathrm{norm}(x_l))$",
+    "difference": r"$A^{(2)}_{qk} - A^{(1)}_{qk}$",
+    "variation": r"$\tfrac12 \sum_k |A^{(2)}_{qk} - A^{(1)}_{qk}|$",
+}
+"""What stands in the fields of the messages."""
+_WEIGHTS_TEXT = (
+    "{weights}",
+    to_say(
+        "$Q$ and $K$ hold a query and a key vector of $d$ numbers for each token; $M$ is $-\\infty$ where a query may "
+        "not attend to a key, which makes that weight exactly 0 (Vaswani et al. 2017, equation 1)."
+    ),
+)
+
+VIEW_TEXTS: dict[ExploreView, ViewText] = {
+    "heatmap": ViewText(
+        to_say("One head: each row is a query, each column a key, each cell the weight between them."),
+        (
+            to_say(
+                "Read a row from left to right: these are the shares of its attention that one token gives to all "
+                "others. Click a cell to pin its pair of tokens in every view; click it again to let go."
+            ),
+            *_WEIGHTS_TEXT,
+        ),
+    ),
+    "links": ViewText(
+        to_say(
+            "A line from each query to the keys it attends to: the larger the weight, the stronger and thicker the "
+            "line."
+        ),
+        (
+            to_say(
+                "Hover over a token to see only its own lines, and the weight of each. Click to pin it; pin a token on "
+                "both sides to see the one line between them. Until a least weight is chosen, each row has the line "
+                "of its strongest key alone; masked pairs never have one. Add heads of the same layer to compare them "
+                "by colour."
+            ),
+            *_WEIGHTS_TEXT,
+        ),
+    ),
+    "text": ViewText(
+        to_say(
+            "Both texts as one reads them: hover over a token, and the other side is shaded by the weights between "
+            "them."
+        ),
+        (
+            to_say(
+                "Hovering over a token on the attending side shades a **row** of the matrix, which sums to 1: what the "
+                "token attends to. Hovering on the other side shades a **column**, which may have any sum: which "
+                "tokens attend to it."
+            ),
+            *_WEIGHTS_TEXT,
+        ),
+    ),
+    "pipeline": ViewText(
+        to_say("How one row of this head is computed, a step at a time, with the model's own numbers."),
+        (
+            to_say(
+                "The row is that of the pinned token. Go on with the buttons or the arrow keys; hover over a key to "
+                "read its numbers. Colour of a cell is sign and size of one number, within its column. Every step is "
+                "computed again from the one before and held against what the model really did."
+            ),
+            *_WEIGHTS_TEXT,
+            to_say("The head passes on {passed}, which the output projection then mixes with the other heads."),
+        ),
+    ),
+    "joint": ViewText(
+        to_say(
+            "All three attentions of a layer in one matrix: the sentence attends to itself, the translation to both."
+        ),
+        (
+            to_say(
+                "Upper left: the encoder. Lower left: cross-attention, from the translation to the sentence. Lower "
+                "right: the decoder's own. Upper right is empty, since the encoder never sees the translation. A row "
+                "of the translation sums to 2, for it is two attentions beside each other. The picture is that of "
+                "Tensor2Tensor."
+            ),
+        ),
+    ),
+    "flow": ViewText(
+        to_say("Many heads as one picture: their mean, attention rolled out through the layers, or attention flow."),
+        (
+            to_say(
+                "Rollout: {rollout}, where {mean} is the mean over the heads of layer $l$ and the identity is the "
+                "residual connection (Abnar and Zuidema 2020)."
+            ),
+            ROLLOUT,
+            (ATTENTION_FLOW, to_say("(Section 3 of the same paper.)"), ROLLOUT_EXTENSION),
+            to_say(
+                "With value norms, a weight is multiplied by the length of the vector that it adds to the residual "
+                "stream, {with_norm}, where $W_O$ are the head's rows of the output projection, and each row of the "
+                "map is divided by its sum: a large weight on a value of almost nothing passes almost nothing on "
+                "(Kobayashi et al. 2020). A saved trace does not hold $W_O$: there it is {with_value}."
+            ),
+        ),
+    ),
+    "layers": ViewText(
+        to_say(
+            "What the decoder would write if it stopped after each layer (logit lens); colour is how sure it would be."
+        ),
+        (
+            to_say(
+                "The residual stream after each layer is sent through the last norm and the generator as if it were "
+                "the end: {prediction} (nostalgebraist 2020). Early layers were never trained to be read in this way: "
+                "a token far down the list does not mean that the model does not know it yet. Click a column to "
+                "follow one position."
+            ),
+        ),
+    ),
+    "compare": ViewText(
+        to_say(
+            "Two heads, sentences or models side by side; below, what the second has more (indigo) or less (orange)."
+        ),
+        (
+            to_say(
+                "The difference is {difference} on the rows and columns that both have, in a scale with zero in its "
+                "middle. Nothing is rescaled. Two sentences share the tokens that stand in both in the same order; two "
+                "models that cut words into other pieces are compared word by word. How much of a row lies elsewhere "
+                "is the total variation distance {variation}, averaged over the rows; where some columns are not "
+                "shared, it is at least that much. Click a cell in any of the pictures, and its pair is marked in all "
+                "of them."
+            ),
+            *_WEIGHTS_TEXT,
+        ),
+    ),
+}
+
+# What Explore says about the chosen head and about how its tokens are displayed.
+
+
+def draw_head_claim(scene: Scene) -> None:
+    """Draw what to see, what the chosen head does, and where its pinned row looks: above its picture."""
+    with st.container(key="headclaim"):  # Of one height for most heads, so that the picture does not move.
+        if lesson := scene.source.what_to_see(scene.kind, scene.layer, scene.head):
+            st.markdown(escape_markdown(lesson))
+        draw_caption(head_alt_text(scene))
+
+
+def draw_order_captions(scene: Scene, order: HeadOrder) -> None:
+    """Draw what the order of the tiles is, and what is known of the chosen head beyond this sentence."""
+    draw_caption(order.text or overview_in_words(scene.attention))
+    run = scene.source.run
+    if run and (remark := head_remark_text(run, scene.kind, scene.layer, scene.head)):
+        draw_caption(remark)
+    if order.measure == "alignment":
+        _draw_alignment(scene)
+
+
+def head_alt_text(scene: Scene) -> str:
+    """The text alternative of a picture of the chosen head."""
+    return join_sentences(scene.summary, _strongest_link_text(scene))
+
+
+def _strongest_link_text(scene: Scene) -> str:
+    """Where the pinned row looks, or else the head's strongest link."""
+    place = scene.attention, scene.layer, scene.head
+    return head_in_words(*place, scene.rows) if scene.query is None else row_in_words(*place, scene.query, scene.rows)
+
+
+def _draw_alignment(scene: Scene) -> None:
+    """Draw how well the chosen head aligns, and how that is measured."""
+    ranking = rank_heads_by_alignment(scene.tokens.original)
+    places = [(one.layer, one.head) for one in ranking]
+    place = places.index((scene.layer, scene.head))
+    draw_caption(
+        join_sentences(ranking[place].sentence, say("Place {place} of {count}.", place=place + 1, count=len(ranking)))
+    )
+    draw_caption(say(ALIGNMENT_EXPLAINED))
+
+
+def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:
+    """Draw what was done to the maps of a view before they were drawn."""
+    shares = [(name, tokens.hidden_mass) for name, tokens in displays.items() if tokens.hidden]
+    if shares:
+        held = [(format_number(share, ".0%"), name) for name, share in shares]
+        of = [share if len(held) == 1 else say("{share} ({map})", share=share, map=name) for share, name in held]
+        draw_caption(
+            say(
+                "Renormalised: special tokens are hidden and each row is divided by what is left of it. Of the weight "
+                "of the rows shown they held {shares}, over all layers and heads.",
+                shares=join_items(of),
+            )
+        )
+    if any(tokens.merged for tokens in displays.values()):
+        draw_caption(
+            say("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")
+        )
+
+
+# Changes made to a model, and what they do to its translation, in words.
+
+
+CHANGE_REMARKS = {
+    "off": to_say("This head is off: it still computes these weights, but nothing it reads is passed on."),
+    "uniform": to_say("This head is made uniform: every key that it may attend to has the same weight."),
+    "copy": to_say("This head has the weights of another head; the values it reads are its own."),
+}
+CHANGE_NAMES = {"off": to_say("off"), "uniform": to_say("uniform")}
+CHANGE_PHRASES = {
+    "off": to_say("{kind} layer {layer} {heads} off"),
+    "uniform": to_say("{kind} layer {layer} {heads} uniform"),
+    "copy": to_say("{kind} layer {layer} {heads} as head {source}"),
+}
+CHANGE_TAGS = {"same": "span", "removed": "del", "added": "ins"}
+
+
+def describe_effect(comparison: Comparison) -> str:
+    """The changes, and how the translation and its probability change with them."""
+    changes = say("With {changes}.", changes=join_items(describe_changes(comparison.changes)))
+    return join_sentences(changes, comparison.sentence)
+
+
+def build_effect_parts(run: RunKey) -> list[Part]:
+    """The effect of a run's changes for a saved file: the new translation with its marks, and the sentence."""
+    comparison = cache.compute_intervention_comparison(run.model, run.sentence, run.changes, run.given)
+    marked = [(one.text, CHANGE_MARKS[one.change]) for one in comparison.words]
+    text = "".join(one.text for one in comparison.words)
+    translation: list[Part] = [] if run.given else [Words(text, "translation", marked=marked)]
+    return [*translation, Words(describe_effect(comparison), "translation")]
+
+
+def head_remark_text(run: RunKey, kind: Kind, layer: int, head: int) -> str:
+    """What to know of a picture of a head, counted from 0, that the run has changed; "" for an unchanged one."""
+    for one in parse_changes(run.changes):
+        if isinstance(one, HeadChange) and (one.kind, one.layer, one.head) == (kind, layer, head):
+            return say(CHANGE_REMARKS[one.change])
+    return ""
+
+
+def difference_html(words: Sequence[WordChange]) -> str:
+    """Words as HTML, what is gone struck through and what is new underlined."""
+    return "".join(f"<{CHANGE_TAGS[one.change]}>{html.escape(one.text)}</{CHANGE_TAGS[one.change]}>" for one in words)
+
+
+def change_name(change: HeadChange) -> str:
+    """A change of one head, as its control names it."""
+    return (
+        say("as head {head}", head=change.source + 1) if change.source is not None else say(CHANGE_NAMES[change.change])
+    )
+
+
+def describe_changes(changes: Sequence[ModelChange]) -> list[str]:
+    """A phrase for the changed heads of each layer; a change that no control makes is given in its text form."""
+    heads: dict[HeadChange, list[int]] = {}
+    others = []
+    for one in changes:
+        if isinstance(one, HeadChange):
+            heads.setdefault(replace(one, head=0), []).append(one.head + 1)
+        else:
+            others.append(str(one))
+    phrases = (
+        say(
+            CHANGE_PHRASES[one.change],
+            kind=KIND.label(one.kind),
+            layer=one.layer + 1,
+            heads=_heads_text(numbers),
+            source=(one.source or 0) + 1,
+        )
+        for one, numbers in heads.items()
+    )
+    return [*phrases, *others]
+
+
+def _heads_text(numbers: Sequence[int]) -> str:
+    """Heads of a layer, such as "head 3" or "heads 1 to 4 and 6"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    if len(numbers) == 1:
+        return say("head {head}", head=numbers[0])
+    *several, last = [
+        name
+        for run in runs
+        for name in ([say("{first} to {last}", first=run[0], last=run[-1])] if len(run) > 2 else map(str, run))
+    ]
+    if not several:
+        return say("heads {heads}", heads=last)
+    return say("heads {heads} and {last}", heads=join_items(several), last=last)

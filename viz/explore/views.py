@@ -1,0 +1,203 @@
+"""The views of the chosen head: one function each, which draws a scene on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from model.analysis.steps import compute_pipeline, select_head
+from model.language import join_sentences, say, to_say
+from model.trace import TraceError
+from viz.explore import controls, many_heads
+from viz.explore.saving import DrawnView, draw_save_menu
+from viz.explore.scene import Scene, find_special_tokens
+from viz.explore.texts import VIEW_TEXTS, draw_token_captions, head_alt_text
+from viz.export.parts import Component, Part, Words
+from viz.figures.heatmap import has_room_for_numbers, make_head_grid
+from viz.figures.look import KIND_NAMES, Look
+from viz.figures.words import heatmap_in_words, weight_row_in_words
+from viz.ui import cache
+from viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS, SingleView
+from viz.ui.addresses.shared import KIND
+from viz.ui.addresses.why import AttentionCell
+from viz.ui.links import follow_link, open_why_score
+from viz.ui.style import add_fragment_style
+from viz.ui.words import draw_caption, escape_markdown
+from viz.web.charts import PIPELINE_STEPS, draw_pipeline
+from viz.web.charts import encode_pipeline as packed_pipeline
+from viz.web.maps import LinkOptions, draw_links, heatmap
+from viz.web.maps import encode_heatmap as packed_heatmap
+from viz.web.maps import encode_links as packed_links
+from viz.web.texts import draw_shaded_text
+from viz.web.texts import encode_shaded_text as packed_text
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+PRELOADED_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "text")
+"""Views that are sent to the page together, one of them visible: changing between them needs no rerun."""
+MAX_PRELOADED_CELLS = 128 * 128
+"""Cells of a head: of larger ones only the chosen view is sent."""
+NO_TENSORS_TEXT = to_say(
+    "This trace holds no queries, keys, values and scores. Capture it with "
+    "capture_attention(model, tensors=['q', 'k', 'v', 'scores', 'masked_scores'])."
+)
+
+
+def draw_view(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
+    """Draw a view, say in a line what it is and how its tokens are displayed, and put what can be saved into `menu`."""
+    ready = PRELOADED_VIEWS if view in PRELOADED_VIEWS and scene.attention.mask.size <= MAX_PRELOADED_CELLS else (view,)
+    if len(ready) > 1:
+        add_fragment_style("visible-view", _visible_view_css(view, ready))
+    for name in ready:
+        with st.container(key=f"view-{name}"):
+            drawn = VIEW_DRAWERS[name](scene)
+        if drawn and name == view:
+            draw_token_captions(drawn.displays)
+            with menu:
+                draw_save_menu(drawn, scene, name)
+
+
+def _visible_view_css(view: SingleView, ready: Sequence[SingleView]) -> str:
+    """CSS that shows the chosen view of those on the page from the click on; until a click, `view`."""
+    rules = []
+    for name in ready:
+        switch = f".st-key-view button:nth-of-type({EXPLORE_SINGLE_VIEWS.index(name) + 1})[data-selected]"
+        page = f'[data-testid="stMainBlockContainer"]:has({switch})'
+        own, *others = (f":has(> .st-key-view-{one})" for one in (name, *(one for one in ready if one != name)))
+        hidden = f'[data-testid="stLayoutWrapper"]:is({", ".join(others)}) {{ display: none; }}'
+        rules += [hidden] if name == view else []
+        rules += [f"{page} {hidden}", f'{page} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
+    return " ".join(rules)
+
+
+def draw_view_help(view: SingleView, *, comparing: bool) -> None:
+    """Draw the longer explanation of a view, folded away."""
+    with st.popover("?", type="tertiary", key="about"):
+        st.markdown(VIEW_TEXTS[view].details)
+        if comparing:
+            st.markdown(VIEW_TEXTS["compare"].details)
+
+
+def _draw_heatmap(scene: Scene) -> DrawnView | None:
+    grid = make_head_grid(scene.attention, scene.layer, scene.head, scene.rows)
+    alternative = head_alt_text(scene)
+    options: dict[str, Any] = {
+        "model": scene.source.model,
+        "pinned": (scene.query, scene.key),
+        "numbers": scene.display.numbers,
+        "follows": say(KIND_NAMES[scene.kind]),
+        "special": find_special_tokens(scene.attention, scene.rows),
+    }
+
+    def pin(query: int | None, key: int | None) -> None:
+        scene.pin(query=query, key=key)
+
+    heatmap(grid, scene.look, alternative, **options, key="heatmap", on_cell=pin)
+    line = heatmap_in_words(select_head(scene.attention, scene.layer, scene.head), scene.rows, scene.look.scale)
+    draw_caption(line)
+    if scene.display.numbers and not has_room_for_numbers(scene.attention.weights):
+        draw_caption(say("There is no room for numbers in so many cells: hover over one to read it."))
+
+    _draw_why_button(scene)
+
+    def parts(look: Look) -> list[Part]:
+        data = packed_heatmap(grid, look, alternative, **options, pins=True)
+        return [Component("heatmap", data, follows=True), Words(line)]
+
+    return DrawnView(parts, follows=True, displays={KIND.label(scene.kind): scene.tokens})
+
+
+def _draw_why_button(scene: Scene) -> None:
+    """Draw the way from a pinned cell of a run to the parts of its score."""
+    follow_link()
+    query, key, run = scene.captured_query, scene.captured_key, scene.source.run
+    if run and query is not None and key is not None and cache.load_runnable_model(run.model).can("parts"):
+        cell = AttentionCell(scene.kind, scene.layer, scene.head, query, key)
+        go = lambda: open_why_score(scene.source.identity, cell)  # noqa: E731
+        st.button(say("Why here?"), key="why-here", type="tertiary", on_click=go)
+
+
+def _draw_links(scene: Scene) -> DrawnView | None:
+    layout, least = controls.draw_links_controls(scene)
+    beside = controls.get_other_heads(scene.attention.heads, scene.head)
+    lines = LinkOptions(scene.layer, scene.head, beside, least, layout == "horizontal", not scene.is_first_side)
+    options = scene.rows, (scene.query, scene.key), head_alt_text(scene)
+    heard: dict[str, Any] = {"on_pin": _pin_callback(scene), "on_beside": controls.set_other_heads}
+    draw_links(scene.attention, lines, scene.look, *options, key=scene.element_key("links"), **heard)
+    draw_caption(say(VIEW_TEXTS["links"].line))
+    return _build_component_view("links", lambda look: packed_links(scene.attention, lines, look, *options), scene)
+
+
+def _draw_text(scene: Scene) -> DrawnView | None:
+    head, options = (
+        (scene.attention, scene.layer, scene.head),
+        (scene.rows, (scene.query, scene.key), head_alt_text(scene)),
+    )
+    draw_shaded_text(
+        *head,
+        scene.look,
+        *options,
+        key=scene.element_key("text"),
+        on_pin=_pin_callback(scene),
+        fixed=not scene.is_first_side,
+    )
+    draw_caption(say(VIEW_TEXTS["text"].line))
+    return _build_component_view("text", lambda look: packed_text(*head, look, *options), scene)
+
+
+def _draw_pipeline(scene: Scene) -> DrawnView | None:
+    attention = scene.source.whole_trace.maps[scene.kind]
+    if "q" not in attention.tensors:
+        st.info(escape_markdown(say(NO_TENSORS_TEXT)))
+        return None
+    query = controls.draw_query_choice(scene)
+    try:
+        steps = compute_pipeline(attention, scene.layer, scene.head, query)
+    except TraceError as error:
+        st.info(escape_markdown(str(error)))
+        return None
+    token = attention.rows(scene.rows)[query]
+    step = controls.get_pipeline_step(PIPELINE_STEPS)
+    alternative = join_sentences(
+        say("{title}.", title=scene.title), weight_row_in_words(token, steps.key_tokens, steps.weights)
+    )
+    draw_pipeline(
+        steps,
+        token,
+        scene.look,
+        step,
+        alternative,
+        key=scene.element_key("pipeline"),
+        on_step=controls.set_pipeline_step,
+    )
+    differ = say("Computed again here, they differ by at most {difference:.1g}.", difference=float(steps.difference))
+    draw_caption(join_sentences(say(VIEW_TEXTS["pipeline"].line), differ))
+    return _build_component_view("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative))
+
+
+def _build_component_view(name: SingleView, packed: Callable[[Look], bytes], scene: Scene | None = None) -> DrawnView:
+    """A view that is one component; one of the displayed tokens of `scene` follows the heads of an overview."""
+    follows = scene is not None
+
+    def parts(look: Look) -> list[Part]:
+        return [Component(name, packed(look), follows=follows), Words(say(VIEW_TEXTS[name].line))]
+
+    return DrawnView(parts, follows=follows, displays={KIND.label(scene.kind): scene.tokens} if scene else {})
+
+
+def _pin_callback(scene: Scene) -> Callable[[str, int], None]:
+    return lambda side, index: scene.pin(query=index) if side == "query" else scene.pin(key=index)
+
+
+VIEW_DRAWERS: dict[SingleView, Callable[[Scene], DrawnView | None]] = {
+    "heatmap": _draw_heatmap,
+    "links": _draw_links,
+    "text": _draw_text,
+    "pipeline": _draw_pipeline,
+    "joint": many_heads.draw_joint_view,
+    "flow": many_heads.draw_flow_view,
+    "layers": many_heads.draw_layers_view,
+}

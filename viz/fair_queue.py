@@ -1,0 +1,126 @@
+"""Whose turn it is to compute: a few computations at a time, short ones first, so that one visitor freezes no other."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from model.language import say, to_say
+
+TURN_TIMEOUT = 60.0
+"""Seconds that a visitor waits for a turn before they are told that the server is busy."""
+
+BUSY_TEXT = to_say(
+    "So many compute here at the moment that your turn has not come in {seconds:.0f} seconds. Please try again."
+)
+
+
+class BusyError(RuntimeError):
+    """A turn that did not come in time; the message is the sentence to show."""
+
+
+@dataclass(order=True)
+class Ticket:
+    """The place of one computation: short ones come first, then those that came first."""
+
+    is_long: bool
+    number: int
+
+
+class FairQueue:
+    """Lets at most `places` threads compute at once. A thread that has its turn may ask for one again and keeps it."""
+
+    def __init__(self, places: int) -> None:
+        self._places = self._free = places
+        self._count = 0
+        self._queue: list[Ticket] = []
+        self._changed = threading.Condition()
+        self._own = threading.local()
+
+    def ticket(self, is_long: bool = False) -> Ticket:
+        """Return the place of a computation that comes now."""
+        with self._changed:
+            self._count += 1
+            return Ticket(is_long, self._count)
+
+    @contextmanager
+    def turn(self, ticket: Ticket, patience: float = TURN_TIMEOUT) -> Iterator[None]:
+        """Wait for the ticket's turn, and have it for one block of code. Raises BusyError after `patience` seconds."""
+        if self._ticket is not None:
+            yield
+            return
+        self._begin(ticket, patience)
+        try:
+            yield
+        finally:
+            self._end()
+
+    def pause(self) -> None:
+        """Between two steps of a long computation: let those go first that are shorter, or came before."""
+        ticket = self._ticket
+        if ticket is None:
+            return
+        with self._changed:
+            goes_on = not self._queue or ticket < self._queue[0]
+        if not goes_on:
+            self._end()
+            self._begin(ticket, patience=float("inf"))
+
+    @contextmanager
+    def release_turn(self) -> Iterator[None]:
+        """Give the thread's turn up for one block, in which it waits for what another thread may be computing."""
+        ticket = self._ticket
+        if ticket is None:
+            yield
+            return
+        self._end()
+        try:
+            yield
+        finally:
+            self._begin(ticket, patience=float("inf"))
+
+    def before(self, ticket: Ticket) -> int:
+        """Return how many are before a ticket that does not compute: 0 where its turn can come at once."""
+        with self._changed:
+            running = self._places - self._free
+            return 0 if self._free else running + sum(one < ticket for one in self._queue)
+
+    @property
+    def _ticket(self) -> Ticket | None:
+        return getattr(self._own, "ticket", None)
+
+    def _begin(self, ticket: Ticket, patience: float) -> None:
+        end = time.monotonic() + patience
+        with self._changed:
+            heapq.heappush(self._queue, ticket)
+            while not (self._free and self._queue[0] is ticket):
+                left = end - time.monotonic()
+                if left <= 0:
+                    self._queue.remove(ticket)
+                    heapq.heapify(self._queue)
+                    self._changed.notify_all()
+                    raise BusyError(say(BUSY_TEXT, seconds=patience))
+                self._changed.wait(min(left, threading.TIMEOUT_MAX))
+            heapq.heappop(self._queue)
+            self._free -= 1
+            self._changed.notify_all()
+        self._own.ticket = ticket
+
+    def _end(self) -> None:
+        self._own.ticket = None
+        with self._changed:
+            self._free += 1
+            self._changed.notify_all()
+
+
+COMPUTE_QUEUE = FairQueue(max(1, (os.cpu_count() or 1) - 1))
+"""Those of this process: one core is left to the server itself."""
+
+READING_QUEUE = FairQueue(1)
+"""Of what visitors upload and paste: one text or file is read at a time, whoever brought it, so that neither the
+memory that reading takes nor its hold on the interpreter grows with the number of visitors."""

@@ -1,1 +1,0 @@
-"""The parts of the page Masks, one module each, and what they share. Every part is shown by its ``show()``."""

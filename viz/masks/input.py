@@ -1,0 +1,409 @@
+"""The four ways to enter a mask: pasted text, uploaded files, a rule, or the opened trace."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from model.gallery.gallery import PRINTED_EXAMPLES
+from model.language import join_items, say, to_say
+from model.masks.arrays import ARRAY_NAMES, DiagnosisError, is_known_argument
+from model.masks.read_files import (
+    FILE_ENDINGS,
+    MAX_BINARY_BYTES,
+    MapContents,
+    TooLargeError,
+    UnreadableError,
+    extract_trace_maps,
+    read_array_file,
+)
+from model.masks.read_text import read_printed_tensors
+from model.masks.rule import MASK_KINDS, MaskSizes, RuleError, build_mask, read_lengths
+from model.masks.softmax import PaddingSide
+from model.masks.toy_attention import MaskRunError, draw_random_scores, interpret_mask, run_attention, write_mask
+from model.trace import AttentionMap, Kind
+from model.untrusted_trace import OpenError
+from viz.fair_queue import READING_QUEUE, BusyError
+from viz.masks.mask_input import MaskInput, interpret_contents, list_flipped_cells
+from viz.traces.session import (
+    MOST_ARRAY_CELLS,
+    PASTED_MASK_KEY,
+    UPLOADED_MASKS_KEY,
+    get_open_arrays,
+    get_open_trace,
+    get_session_owner,
+    open_uploaded_trace,
+)
+from viz.traces.upload_store import UploadStoreError, get_array_bytes_counter
+from viz.traces.verdict import compute_verdicts
+from viz.ui import controls
+from viz.ui.address import NumberParameter
+from viz.ui.addresses.masks import (
+    MASKS_FORMAT,
+    MASKS_HEAD_COUNT,
+    MASKS_KEY_COUNT,
+    MASKS_LENGTHS,
+    MASKS_PADDING_SIDE,
+    MASKS_PART,
+    MASKS_QUERY_COUNT,
+    MASKS_READER,
+    MASKS_RULE,
+    MASKS_SOURCE,
+    MASKS_WRITING,
+)
+from viz.ui.words import draw_caption, escape_markdown
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+# Masks and weights that a person pastes.
+
+
+SHORT_TEXT_LENGTH = 2**14
+"""Characters of a text that is read before longer ones that came earlier."""
+PASTE_PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
+
+
+def draw_paste_input() -> MaskInput | None:
+    """Draw the box for a printed tensor, with what its arrays were read as; None where there is nothing to judge."""
+    text = st.text_area(
+        say("Printed tensor"),
+        key=PASTED_MASK_KEY,
+        height=190,
+        placeholder=PASTE_PLACEHOLDER,
+        label_visibility="collapsed",
+    )
+    if not (text or "").strip():
+        draw_caption(
+            say(
+                "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, "
+                "mask = …, key_keep = …; known names are {names} and torch's key_padding_mask.",
+                names=join_items(ARRAY_NAMES),
+            )
+        )
+        if st.button(say("Only a picture? Find the fault by what you see"), key="by-sight", on_click=_open_gallery):
+            st.rerun()
+        return None
+    try:
+        contents = _read_pasted_arrays(text or "")
+    except (DiagnosisError, BusyError) as error:
+        st.error(escape_markdown(str(error)))
+        return None
+    return interpret_contents(contents, hashlib.sha1((text or "").encode("utf-8", "replace")).hexdigest())
+
+
+def _read_pasted_arrays(text: str) -> MapContents:
+    """The arrays of a text; what was read is kept for this visitor until they paste another. DiagnosisError."""
+    kept = st.session_state.get("mask_pasted", ("", ""))
+    if kept[0] != text:
+        st.session_state.pop("mask_pasted", None)
+        try:
+            with READING_QUEUE.turn(READING_QUEUE.ticket(is_long=len(text) > SHORT_TEXT_LENGTH)):
+                found: MapContents | str = MapContents("", read_printed_tensors(text))
+        except DiagnosisError as error:
+            found = str(error)
+        kept = st.session_state["mask_pasted"] = (text, found)
+    if isinstance(kept[1], str):
+        raise DiagnosisError(kept[1])
+    return kept[1]
+
+
+def _open_gallery() -> None:
+    st.session_state[MASKS_PART.key] = "gallery"
+
+
+def load_broken_example(name: str) -> None:
+    """Load a broken case into the box; for callbacks."""
+    st.session_state[PASTED_MASK_KEY] = PRINTED_EXAMPLES[name]()
+    st.session_state[MASKS_SOURCE.key] = "paste"
+
+
+# Files that a person uploads: a sentence for each that cannot be read, and the map chosen of those that can.
+
+
+MAX_FILES, MAX_FILE_MEGABYTES = 32, 64
+SHORT_FILE_BYTES = 2**16
+"""Bytes of a file that is read before longer ones that came earlier."""
+
+
+def draw_upload_input() -> MaskInput | None:
+    """Draw the place to drop files, a sentence for each that cannot be read, and the choice among all maps."""
+    if handed := get_open_arrays():
+        files = [handed]
+    else:
+        files = controls.file_uploader(
+            say("Files"),
+            MAX_FILE_MEGABYTES,
+            accept_multiple_files=True,
+            key=UPLOADED_MASKS_KEY,
+            label_visibility="collapsed",
+        )
+    most = min(MAX_FILE_MEGABYTES, controls.max_upload_megabytes())
+    draw_caption(
+        say(
+            "Read are {endings} and saved traces, up to {most} MB. Nothing in a file is ever executed.",
+            endings=join_items(FILE_ENDINGS),
+            most=most,
+        )
+    )
+    _forget_removed_files(files[:MAX_FILES])
+    found, refused = _read_all_files(files[:MAX_FILES])
+    if len(files) > MAX_FILES:
+        refused.append(say("{count} files were given; the first {most} are read.", count=len(files), most=MAX_FILES))
+    if refused:
+        st.error("  \n".join(escape_markdown(one) for one in refused))
+    if not found:
+        return None
+    chosen = next(iter(found))
+    if len(found) > 1:
+        _choose_newest_map(files, found)
+        chosen = controls.draw_choice(st.selectbox, say("File"), list(found), key="mask_file", width=420) or chosen
+    contents = found[chosen]
+    for note in contents.notes:
+        draw_caption(escape_markdown(note))
+    if contents.tokens[1]:
+        draw_caption(say("This is a saved trace: Explore shows it as well."))
+    return interpret_contents(contents, f"file {chosen} {[one.file_id for one in files]}")
+
+
+def _choose_newest_map(files: list[UploadedFile], found: dict[str, MapContents]) -> None:
+    """Choose the first map of a file that was not there before, and leave a choice that is still there alone."""
+    seen = st.session_state.get("mask_files_seen", frozenset())
+    st.session_state["mask_files_seen"] = frozenset(file.file_id for file in files)
+    new = [file.name for file in files if file.file_id not in seen]
+    names = [name for name in found if new and name.startswith(new[-1])]
+    if names or st.session_state.get("mask_file") not in found:
+        st.session_state["mask_file"] = names[0] if names else next(iter(found))
+
+
+def _read_all_files(files: list[UploadedFile]) -> tuple[dict[str, MapContents], list[str]]:
+    """The maps of all files by a name for each, and a sentence for every file that cannot be read."""
+    found: dict[str, MapContents] = {}
+    refused = []
+    for file in files:
+        try:
+            maps = _read_file_once(file, len(files) == 1)
+        except UnreadableError as error:
+            refused.append(say("{file}: {error}", file=file.name, error=error))
+            continue
+        for one in maps:
+            name = f"{file.name} · {one.map}" if one.map else file.name
+            found[name if name not in found else f"{name} ({len(found) + 1})"] = one
+    return found, refused
+
+
+def _read_file_once(file: UploadedFile, alone: bool) -> list[MapContents]:
+    """The maps of an uploaded file; what was read is kept for this visitor as long as the file is.
+
+    Of a file that is refused its sentence alone is kept: an error would keep everything that was read until then.
+    """
+    kept = st.session_state["mask_read"]
+    if file.file_id not in kept:
+        try:
+            kept[file.file_id] = _read_temporary_copy(file, alone)
+        except (UploadStoreError, BusyError) as error:  # Another time there may be place.
+            raise UnreadableError(str(error)) from None
+        except UnreadableError as error:
+            kept[file.file_id] = str(error)
+    found = kept[file.file_id]
+    if isinstance(found, str):
+        raise UnreadableError(found)
+    return found
+
+
+def _forget_removed_files(files: list[UploadedFile]) -> None:
+    """Let go of what was read of files that are no longer there; at once: a new value would leave the old one in the
+    session until the run ends."""
+    kept = st.session_state.setdefault("mask_read", {})
+    for name in kept.keys() - {file.file_id for file in files}:
+        del kept[name]
+
+
+def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
+    """Through a file of our own naming: the visitor's name is never a path. UnreadableError, KeptError, BusyError."""
+    given = Path(file.name)
+    ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
+    stem = given.stem if is_known_argument(given.stem) else "array"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        READING_QUEUE.turn(READING_QUEUE.ticket(is_long=len(file.getbuffer()) > SHORT_FILE_BYTES)),
+    ):
+        path = Path(folder) / f"{stem}{ending}"
+        path.write_bytes(file.getbuffer())
+        left = get_array_bytes_counter().left(get_session_owner())
+        try:
+            maps = read_array_file(path, left, MOST_ARRAY_CELLS)
+        except UnreadableError as error:
+            if isinstance(error.__cause__, TooLargeError) and left < MAX_BINARY_BYTES:
+                raise get_array_bytes_counter().refusal(get_session_owner()) from None
+            raise
+        for one in maps:
+            for name, array in one.arrays.items():
+                if array.dtype.kind not in "biuf" or not array.size:
+                    raise UnreadableError(say("{name} holds no numbers.", name=name))
+            get_array_bytes_counter().count(
+                get_session_owner(), one, sum(array.nbytes for array in one.arrays.values())
+            )
+    if maps[0].tokens[1]:
+        share_trace_with_explore(file.name, file.getbuffer(), alone=alone)
+    return maps
+
+
+# A mask from a rule, written and read as real interfaces do, with an attention call run on it.
+
+
+RULE_HINT = to_say(
+    "A rule is made of {kinds}, joined by and, or, not and brackets. More keys than queries is a cache; "
+    "without a causal part it is cross-attention. Scores are random and stand in for a model's."
+)
+
+
+def draw_rule_input() -> MaskInput | None:
+    """Draw the controls of a mask and run an attention call on it; None where the rule or the call fails."""
+    rule = controls.text_input(say("A query may attend where"), MASKS_RULE)
+    with st.container(key="pieces", horizontal=True, vertical_alignment="center", gap="small"):
+        for kind in MASK_KINDS:
+            st.button(kind, key=f"piece-{kind}", on_click=_add_rule_piece, args=(kind,))
+    queries, keys, heads = _choose_sizes()
+    lengths, side = _choose_sample_lengths(keys)
+    with st.container(key="mask-writing"):
+        writing = controls.selectbox(say("Written as"), MASKS_WRITING, width=400)
+        reader = controls.selectbox(say("Read by"), MASKS_READER, width=400)
+        form = controls.selectbox(say("Scores in"), MASKS_FORMAT, width=400)
+    try:
+        sizes = MaskSizes(queries, keys, read_lengths(lengths, keys), side)
+        meant = build_mask(rule, sizes)
+        allowed, identity = _build_edited_mask(meant, heads)
+        mask = write_mask(allowed, writing)
+        call = run_attention(draw_random_scores(len(meant), heads, queries, keys), mask, reader, form)
+    except (RuleError, MaskRunError) as error:
+        st.error(escape_markdown(str(error)))
+        return None
+    read_mask = interpret_mask(mask, reader)
+    arrays = {"weights": call.weights, "scores": call.scores, "masked_scores": call.masked_scores, "mask": read_mask}
+    arrays |= {"meant": meant} | (_build_padding_arrays(sizes) if "padding" in rule else {})
+    draw_caption(say(RULE_HINT, kinds=join_items(MASK_KINDS)))
+    editable = frozenset({"given"})
+    return MaskInput(identity, arrays, rule=rule.strip(), editable=editable, raw_mask=mask, reader=reader)
+
+
+def _choose_sizes() -> tuple[int, int, int]:
+    """Queries, keys and heads."""
+    with st.container(key="mask-sizes", horizontal=True, vertical_alignment="center"):
+        queries = _draw_number_input(say("Queries"), MASKS_QUERY_COUNT)
+        return (
+            queries,
+            _draw_number_input(say("Keys"), MASKS_KEY_COUNT, queries),
+            _draw_number_input(say("Heads"), MASKS_HEAD_COUNT),
+        )
+
+
+def _choose_sample_lengths(keys: int) -> tuple[str, PaddingSide]:
+    """The lengths of the samples as they were typed, and the side on which they are padded."""
+    with st.container(key="mask-samples", horizontal=True, vertical_alignment="center"):
+        lengths = controls.text_input(say("Real keys a sample"), MASKS_LENGTHS, f"{keys}, {max(1, keys - 2)}")
+        return lengths, controls.selectbox(say("padded at the"), MASKS_PADDING_SIDE, width=190)
+
+
+def _build_edited_mask(meant: np.ndarray, heads: int) -> tuple[np.ndarray, str]:
+    """The meant mask (B, 1, Q, K) for all heads (B, H, Q, K), with the cells that were turned over; its identity."""
+    allowed = np.repeat(meant, heads, 1)
+    identity = f"build {allowed.shape}"
+    for sample, query, key in list_flipped_cells(identity, "given", meant.shape):
+        allowed[sample, :, query, key] ^= True
+    return allowed, identity
+
+
+def _build_padding_arrays(sizes: MaskSizes) -> dict[str, np.ndarray]:
+    """Which keys are no padding, and in self-attention which queries."""
+    keep = sizes.keep()
+    return {"key_keep": keep} | ({"query_keep": keep} if sizes.queries == sizes.keys else {})
+
+
+def _draw_number_input(label: str, of: NumberParameter[int], default: int | None = None) -> int:
+    return int(controls.number_input(label, of, default, width=150))
+
+
+def _add_rule_piece(kind: str) -> None:
+    before = (st.session_state.get(MASKS_RULE.key) or "").strip()
+    st.session_state[MASKS_RULE.key] = f"{before} and {kind}" if before else kind
+
+
+# The trace that this visitor opened, on Explore or here: one trace, looked at on both pages.
+
+
+TRACE_SOURCE = "opened trace"
+_SEEN_TRACE_KEY = "mask-trace-seen"
+
+
+def is_trace_open() -> bool:
+    """Whether a trace is open. One that was opened since the last look is what the page begins with."""
+    opened = get_open_trace()
+    if opened is None:
+        if st.session_state.get(MASKS_SOURCE.key) == TRACE_SOURCE:
+            del st.session_state[MASKS_SOURCE.key]
+        return False
+    if st.session_state.get(_SEEN_TRACE_KEY) != opened.identity:
+        st.session_state[_SEEN_TRACE_KEY] = opened.identity
+        st.session_state[MASKS_SOURCE.key] = TRACE_SOURCE
+    return True
+
+
+def share_trace_with_explore(name: str, data: bytes | memoryview, *, alone: bool) -> None:
+    """Let Explore show a trace that was uploaded here, where it can; uploaded ``alone`` it is that trace here too."""
+    try:
+        identity = open_uploaded_trace(name, data).identity
+    except (OpenError, UploadStoreError, BusyError):
+        return
+    if alone:
+        st.rerun(scope="fragment")
+    st.session_state[_SEEN_TRACE_KEY] = identity
+
+
+def draw_trace_input() -> MaskInput | None:
+    """Draw the choice of one map of the trace; of a large map, of one layer."""
+    opened = get_open_trace()
+    if opened is None:
+        return None
+    named = {"name": escape_markdown(opened.name), "model": escape_markdown(opened.drawable.model)}
+    st.markdown(say("**{name}** · a trace of {model}, open on Explore too", **named))
+    maps = dict(zip(opened.trace.maps, extract_trace_maps(opened.trace), strict=True))
+    kinds: list[Kind] = list(maps)
+    judged = compute_verdicts(opened)
+    faulty = [one.map for one in judged if one.is_faulty]
+    questions = [one.map for one in judged if one.diagnosis and one.diagnosis.verdict == "question"]
+    if st.session_state.get("mask-trace-map") not in (None, *kinds):
+        del st.session_state["mask-trace-map"]
+    kind = controls.draw_choice(
+        st.segmented_control,
+        say("Map"),
+        kinds,
+        default=next(iter([*faulty, *questions, kinds[-1]])),
+        required=True,
+        format_func=lambda one: f"{say(one)} ●" if one in faulty else say(one),
+        key="mask-trace-map",
+        label_visibility="collapsed",
+    )
+    if faulty:
+        draw_caption(say("● Something is wrong with this map."))
+    one, identity, whole = maps[kind], f"trace {opened.identity} {kind}", opened.trace.maps[kind]
+    if whole.weights.size > MOST_ARRAY_CELLS:
+        layer = controls.draw_choice(
+            st.selectbox, say("Layer"), range(1, whole.layers + 1), key="mask-trace-layer", width=130
+        )
+        one, identity = _select_layer(one, whole, layer - 1), f"{identity} {layer}"
+    return interpret_contents(one, identity)
+
+
+def _select_layer(one: MapContents, whole: AttentionMap, layer: int) -> MapContents:
+    """Only one layer of every array that has layers."""
+    per_layer = {name for name, array in one.arrays.items() if array.shape[:2] == (1, whole.layers) and array.ndim == 5}
+    arrays = {name: array[:, layer : layer + 1] if name in per_layer else array for name, array in one.arrays.items()}
+    passed = None if one.passed is None else one.passed.layer(layer)
+    return MapContents(one.map, arrays, one.tokens, calls=one.calls[layer : layer + 1], passed=passed)

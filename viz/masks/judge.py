@@ -1,0 +1,288 @@
+"""The part Judge of the page Masks: draws a verdict, its pictures, and the steps of the attention call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from model.gallery.gallery import PRINTED_EXAMPLES
+from model.language import join_items, join_sentences, say, say_many, to_say
+from model.masks.findings import Finding
+from model.masks.read_files import PassedMasks
+from model.masks.softmax import is_blocked
+from model.masks.toy_attention import apply_dropout
+from model.untrusted_trace import clean_text
+from viz.export.parts import Component, Part, Words
+from viz.export.save import SavedView, draw_view_save_menu
+from viz.figures.look import Look, Palette
+from viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
+from viz.masks import input, pictures, verdict
+from viz.masks import mask_input as masks_mask_input
+from viz.masks.mask_input import MaskInput, load_edits
+from viz.masks.pictures import (
+    HeadSlice,
+    build_legend,
+    build_plain_panel,
+    compare_with_meant,
+    crop_panel,
+    slice_judgement,
+)
+from viz.masks.verdict import Judgement, format_spans, judge_with_edits
+from viz.talk import attachments
+from viz.traces.session import StageValues
+from viz.traces.upload_store import UploadStoreError
+from viz.traces.verdict import LONGEST_ORIGIN, origin_text
+from viz.ui import controls, style
+from viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_SOURCE
+from viz.ui.words import draw_caption, escape_markdown
+from viz.web.charts import draw_chart
+from viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
+from viz.web.stage import is_on_stage, is_presenting
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+# Judge a mask, or the weights it led to: four pictures, and a verdict with its fix.
+
+
+JUDGE_STYLE = Path(__file__).parent / "judge.css"
+InputWay = Callable[[], MaskInput | None]
+STAGE_MASK_KEY = "mask on stage"
+"""Of the session of the stage: what the visitor judged as they went there, None for nothing."""
+INPUT_WAYS: dict[str, InputWay] = {
+    "paste": input.draw_paste_input,
+    "upload": input.draw_upload_input,
+    "build": input.draw_rule_input,
+}
+
+
+@st.fragment
+def draw_judge_view() -> None:
+    """Draw one way to hand over a mask at a time. A fragment: its controls leave the rest of the page alone."""
+    st.html(JUDGE_STYLE)
+    with st.container(key="lead"):
+        st.markdown(say("Paste the mask or the weights you printed, or start from an example that is broken:"))
+        with st.container(key="mask-examples", horizontal=True, gap="small"):
+            for name in PRINTED_EXAMPLES:
+                st.button(say(name), key=f"broken-{name}", on_click=input.load_broken_example, args=(name,))
+    if is_presenting() and STAGE_MASK_KEY in st.session_state:
+        _draw_stage_mask(st.session_state[STAGE_MASK_KEY])
+        return
+    ways = INPUT_WAYS | ({input.TRACE_SOURCE: input.draw_trace_input} if input.is_trace_open() else {})
+    way = controls.segmented_control(say("From"), MASKS_SOURCE, tuple(ways))
+    left, right = st.columns([0.42, 0.58], gap="large")
+    with left:
+        mask_input = ways[way]()
+    _share_mask_with_stage(mask_input)
+    if mask_input is not None:
+        _draw_judgement(mask_input, right.container(key="verdict"), built=way == "build")
+
+
+def _draw_stage_mask(mask_input: MaskInput | None) -> None:
+    """Draw what the visitor judged as they went on the stage."""
+    if mask_input is None:
+        st.info(say("Nothing is judged yet: paste, upload or build a mask first."))
+        return
+    _draw_judgement(mask_input, st.container(key="verdict"), built=False)
+
+
+def _share_mask_with_stage(mask_input: MaskInput | None) -> None:
+    """Let the stage show the same mask with the same edits; pasted arrays stand in no address."""
+    if is_on_stage():
+        return
+    made = {masks_mask_input.EDITS_KEY: masks_mask_input.load_edits(mask_input.identity)} if mask_input else {}
+    size = sum(array.nbytes for array in mask_input.arrays.values()) if mask_input else 0
+    try:
+        attachments.share_with_stage(StageValues({STAGE_MASK_KEY: mask_input, **made}), size)
+    except UploadStoreError as error:
+        draw_caption(join_sentences(say("On the whole screen it cannot be shown."), str(error)))
+
+
+def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:
+    """Draw the verdict at the top, the pictures below it, and all else that is to be said."""
+    try:
+        judgement = judge_with_edits(mask_input, masks_mask_input.load_edits(mask_input.identity))
+    except ValueError as error:
+        st.error(escape_markdown(str(error)))
+        return
+    if built:
+        masks_mask_input.write_cells_to_address(mask_input.identity, "given")
+    with top:
+        verdict.draw_headline(mask_input, judgement)
+    with st.container(key="mask-bar", horizontal=True, vertical_alignment="center"):
+        at = pictures.choose_place(mask_input, judgement)
+        if masks_mask_input.load_edits(mask_input.identity).cells:
+            label = say("Turn all cells back")
+            st.button(
+                label, key="reset-cells", on_click=masks_mask_input.reset_flipped_cells, args=(mask_input.identity,)
+            )
+        menu = st.container(width="content")
+    drawn = pictures.draw_four_pictures(mask_input, judgement, at)
+    with menu:
+        draw_view_save_menu(build_saved_view(mask_input, judgement, drawn))
+    verdict.draw_other_findings(mask_input, judgement)
+    if mask_input.passed is not None:
+        draw_passed_masks(mask_input.passed, mask_input.tokens, at)
+    with st.expander(say("Step by step: scores, mask, softmax, dropout")):
+        draw_attention_steps(judgement, at)
+
+
+# What can be saved of a judged mask: its verdict with the four pictures, and the findings as a table.
+
+
+def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[MaskPanel]) -> SavedView:
+    """The panels as they stand on the page, under the verdict; no cell can be turned over."""
+    still = [replace(panel, editable=False) for panel in panels]
+    findings = verdict.sort_findings(judgement.diagnosis)
+    headline = verdict.describe_headline(judgement.diagnosis, bool(judgement.done))
+    meaning = verdict.describe_meaning(mask_input, judgement.diagnosis)
+    marked = load_edits(mask_input.identity).marked
+
+    def parts(palette: Palette) -> list[Part]:
+        colours = mask_colours(palette)
+        picture = encode_mask_editor(still, colours, marked, mask_input.tokens, legend=build_legend(colours))
+        return [
+            Words(headline, "verdict", "heading"),
+            Words(meaning, "verdict"),
+            Component("mask_editor", picture),
+            *(Words(_describe_finding(one), "verdict") for one in findings),
+        ]
+
+    return SavedView(
+        "mask", parts, lambda: tabulate_findings(findings), say("A mask, judged"), {"verdict": headline}, width=1280
+    )
+
+
+def _describe_finding(one: Finding) -> str:
+    found = say("{code}: {finding}", code=one.code, finding=one.message)
+    return join_sentences(found, origin_text(one), say("Fix: {line}", line=one.fix))
+
+
+def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
+    """Every finding with its place."""
+    columns = ["code", "severity", "map", "sample", "layer", "head", "message", "fix", "level"]
+    return pd.DataFrame([one.as_dict() for one in findings], columns=columns).set_index("code")
+
+
+# Scores, mask, softmax and dropout of the judged arrays, one after the other.
+
+
+MAX_STEP_TOKENS = 64
+
+
+def draw_attention_steps(judgement: Judgement, at: tuple[int, int, int, int]) -> None:
+    """The steps of one sample and head."""
+    one = slice_judgement(judgement, *at[:3])
+    rate = controls.selectbox(say("Dropout"), MASKS_DROPOUT, width=190)
+    steps = build_attention_stages(one, rate)
+    draw_chart(
+        plot_mask_pipeline(steps, "", Look(style.get_palette())),
+        say("One attention call in steps: {steps}", steps=join_items(stage.title for stage in steps)),
+        key="mask-steps",
+        on_cell=lambda _, __: None,
+    )
+    draw_caption(_describe_steps(one, rate))
+
+
+def build_attention_stages(one: HeadSlice, rate: float) -> list[PipelineStage]:
+    """Those whose numbers are known."""
+    part = (slice(MAX_STEP_TOKENS), slice(MAX_STEP_TOKENS))
+    known = [(say("Scores"), one.scores), (say("After the mask"), one.masked)]
+    found = [
+        PipelineStage(title, values[part], False, is_blocked(values[part]))
+        for title, values in known
+        if values is not None
+    ]
+    found.append(PipelineStage(say("After softmax"), one.weights[part], True))
+    if rate:
+        found.append(PipelineStage(say("After dropout"), apply_dropout(one.weights, rate)[part], True))
+    return found
+
+
+def _describe_steps(one: HeadSlice, rate: float) -> str:
+    if one.generated:
+        first = say("The scores are random ones, since none were given.")
+    elif one.scores is None:
+        first = say("Only what was given is shown; add scores = … to see the steps before.")
+    else:
+        first = say("Scores, then the mask, then softmax over the keys: each row sums to 1.")
+    if not rate:
+        return first
+    after = say(
+        "Dropout zeroes {rate:.0%} of the weights in training and scales the others by {factor:.3g}.",
+        rate=rate,
+        factor=1 / (1 - rate),
+    )
+    return join_sentences(first, after)
+
+
+# The mask that a call of attention was given beside the one in force, of an opened trace.
+
+
+PASSED_STATE_NAMES = (
+    to_say("blocked"),
+    to_say("open"),
+    to_say("open, but passed as blocked"),
+    to_say("blocked, but passed as open"),
+    "NaN",
+    to_say("padding query"),
+)
+"""What the states of a cell are when one mask is compared with the other."""
+
+
+def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int, int, int]) -> None:
+    """Draw both masks of the layer and head that are looked at, open from the start where any layer's differ."""
+    with st.expander(make_passed_title(masks), expanded=bool(masks.parting())):
+        for layers, sentence in masks.sentences():
+            where = f"**{_format_layers(layers)}**" if len(masks.calls) > 1 else ""
+            st.markdown(join_sentences(where, escape_markdown(clean_text(sentence, LONGEST_ORIGIN))))
+        layer, head = min(at[1], len(masks.calls) - 1), at[2]
+        if not masks.calls[layer].passed_cells:
+            return
+        with st.container(key="passed-pair"):
+            drawn = build_passed_panels(masks, layer, head)
+            words = [say(one) for one in PASSED_STATE_NAMES]
+            draw_mask_editor(drawn, mask_colours(style.get_palette()), key="passed-masks", tokens=tokens, words=words)
+        draw_caption(say("A sign marks a cell in force that is not as it was passed: + open, − blocked."))
+
+
+def make_passed_title(masks: PassedMasks) -> str:
+    """What the pictures say, in the line that opens them."""
+    parting, count = masks.parting(), len(masks.calls)
+    if unknown := sum(not call.passed_cells for call in masks.calls):
+        return say("Passed and in force: not comparable in {unknown} of {count} layers", unknown=unknown, count=count)
+    if not parting:
+        same = say("Passed and in force: the same in all {count} layers", count=count)
+        return same if count > 1 else say("Passed and in force: the same")
+    if count == 1:
+        return say("Passed and in force: they differ")
+    return say_many(
+        "Passed and in force: they differ in layer {layers} of {all}",
+        "Passed and in force: they differ in layers {layers} of {all}",
+        len(parting),
+        layers=format_spans(tuple(parting)),
+        all=count,
+    )
+
+
+def _format_layers(layers: list[int]) -> str:
+    return say_many("Layer {layers}.", "Layers {layers}.", len(layers), layers=format_spans(tuple(layers)))
+
+
+def build_passed_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskPanel]:
+    """Both masks of one layer and head, from 0."""
+    passed, in_force = (one[layer, head if one.shape[1] > 1 else 0] for one in (masks.passed, masks.in_force))
+    given = say("as the call was given it") if masks.calls[layer].passed else say("no mask arrived")
+    effect = say("what took effect")
+    if len(masks.calls) > 1:
+        given, effect = (say("layer {layer}, {what}", layer=layer + 1, what=one) for one in (given, effect))
+    counts = {"row_sums": in_force.sum(1).tolist(), "column_sums": in_force.sum(0).tolist()}
+    values = in_force.astype(np.float32)
+    found = MaskPanel("in-force", say("In force"), effect, compare_with_meant(in_force, passed), None, values, **counts)
+    return [crop_panel(build_plain_panel("passed", say("Passed"), given, passed, editable=False)), crop_panel(found)]

@@ -1,0 +1,302 @@
+"""The part Try of the page Masks: runs a model with another mask and draws what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from model.experiments.mask_trial import MaskTrial, TrialResult, list_masks
+from model.language import current_language, format_number, join_sentences, say, to_say
+from model.masks.rule import RuleError
+from model.runnable_model import InputError, RunnableModel
+from model.trace import Kind
+from viz.export.parts import Chart, Component, Part, Table, Words
+from viz.export.save import SavedView, draw_view_save_menu
+from viz.figures.look import KIND_NAMES, Look, Palette, format_signed, readable_token
+from viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
+from viz.masks import trial_texts
+from viz.ui import cache, controls, style
+from viz.ui.address import NumberParameter
+from viz.ui.addresses.masks import (
+    MASKS_EXCHANGED_TOKEN,
+    MASKS_HIDDEN_WORD,
+    MASKS_RULE,
+    MASKS_TRIAL_EFFECT,
+    MASKS_TRIAL_MASK,
+    MASKS_TRIAL_PADDING,
+    MASKS_TRIAL_RULE,
+    MASKS_TRIAL_WINDOW,
+)
+from viz.ui.words import attention_difference, draw_badge, draw_caption, draw_hints, escape_markdown, mark_word_changes
+from viz.web.charts import draw_chart
+from viz.web.stage import is_on_stage
+from viz.web.texts import TranslationVersion, draw_versions, versions_data
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# Try on the model: a mask in place of the model's own, and what becomes of translation, attention and tests.
+
+
+TRIAL_STYLE = Path(__file__).parent / "trial.css"
+
+
+def draw_trial_view() -> None:
+    """The sentence, then the mask. The badge says whether looking changes this model."""
+    st.html(TRIAL_STYLE)
+    chosen, text = controls.draw_sentence_box()
+    model = controls.require_ability(chosen, "mask trial")
+    result, check = controls.require_translation(model, text)
+    draw_badge(model, result, check)
+    draw_hints(model, result, result)
+    _draw_trial(model, text, tuple(result.trace.maps))
+
+
+@st.fragment
+def _draw_trial(model: RunnableModel, text: str, kinds: tuple[Kind, ...]) -> None:
+    with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
+        kind = controls.draw_kind_choice() if len(kinds) > 1 else kinds[0]
+        trial, pads = _choose_trial(model, text, kind)
+    try:
+        tried = cache.compute_mask_trial(model.name, text, trial, pads)
+    except (RuleError, InputError) as error:
+        st.error(escape_markdown(str(error)))
+        return
+    draw_caption(trial_texts.describe_mask(trial.name))
+    rows = [_build_version(say("own mask"), tried, own=True), _build_version(say("this mask"), tried, own=False)]
+    draw_versions(rows, list_version_headings(), -1, key="tried-versions", on_choice=lambda _: None)
+    effect = trial_texts.describe_effect(tried, translates=model.can("translate"))
+    draw_caption(effect)
+    with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
+        view = controls.segmented_control(say("Look at"), MASKS_TRIAL_EFFECT)
+        beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
+        menu = st.container(width="content")
+    if view == "attention":
+        shown = draw_attention_effect(model, tried, kind, beside)
+    elif view == "one token":
+        shown = draw_perturbation_effect(model, text, trial, pads, tried, beside)
+    else:
+        shown = draw_test_outcomes(model, text, kind, trial)
+    facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
+    with menu:
+        draw_view_save_menu(build_saved_view(trial, rows, shown, facts, effect))
+
+
+def _choose_trial(model: RunnableModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:
+    """The mask and the number of padding tokens that the controls stand at."""
+    masks = list_masks(model, kind)
+    if st.session_state.get(MASKS_TRIAL_MASK.key) not in (None, *masks):
+        del st.session_state[MASKS_TRIAL_MASK.key]
+    name = controls.selectbox(say("Mask"), MASKS_TRIAL_MASK, masks, width=330)
+    trial = MaskTrial(kind, name)
+    if name == "window":
+        trial = MaskTrial(kind, name, width=_draw_number_input(say("Nearer than"), MASKS_TRIAL_WINDOW))
+    if name == "one word hidden":
+        trial = MaskTrial(kind, name, key=_choose_hidden_word(model, text))
+    if name == "rule":
+        built = MASKS_RULE.get() or MASKS_RULE.default
+        rule = controls.text_input(say("where"), MASKS_TRIAL_RULE, built, width=260, label_visibility="collapsed")
+        trial = MaskTrial(kind, name, rule=rule)
+    return trial, _draw_number_input(say("Padding"), MASKS_TRIAL_PADDING) if model.model.pad_id is not None else 0
+
+
+def _choose_hidden_word(model: RunnableModel, text: str) -> int:
+    """The place of the hidden word, from 0."""
+    tokens = model.encode(text).tokens
+    places = range(1, len(tokens) + 1)
+    name = lambda at: readable_token(tokens[at - 1])  # noqa: E731
+    return (
+        controls.selectbox_with_default(
+            say("Word"), MASKS_HIDDEN_WORD, places, min(3, len(tokens)), format_func=name, width=190
+        )
+        - 1
+    )
+
+
+def _draw_number_input(label: str, of: NumberParameter[int]) -> int:
+    return int(controls.number_input(label, of, width=170))
+
+
+def _build_version(what: str, tried: TrialResult, *, own: bool) -> TranslationVersion:
+    one = tried.own if own else tried.trial
+    moved = max(attention_difference(tried.own.maps[kind], one.maps[kind]) for kind in one.maps)
+    numbers = (format_signed(one.log_prob), format_signed(one.log_prob_of_target), format_number(moved, ".0%"))
+    return TranslationVersion(what, mark_word_changes(tried.own.text, one.text), numbers)
+
+
+# What a tried mask does: to the attention, to every output when one token is another, and to the behaviour tests.
+#
+# Each view draws itself and returns what can be saved of it.
+
+
+MOVE_NAMES = {
+    "leak": to_say("moves and should not"),
+    "over": to_say("should move and does not"),
+    "nan": to_say("not a number"),
+    "blocked": to_say("still"),
+}
+PERTURBATION_HINT = to_say(
+    "Each column: that token exchanged for another, and how far the next-token probabilities move, 0 to 1 (total "
+    "variation). Compared to the last bit, so that nothing is nothing."
+)
+
+
+def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, beside: Any) -> TrialView:
+    """One head with the model's own mask and with this one."""
+    own, other = tried.own.maps[kind], tried.trial.maps[kind]
+    with beside:
+        layer, head = controls.draw_head_choice(own)
+    sides = (("own mask", own), ("this mask", other))
+    panels = [MaskPanel(say(side), one.weights[layer, head], own.mask) for side, one in sides]
+    title = say("{kind} · layer {layer}, head {head}", kind=say(KIND_NAMES[kind]), layer=layer + 1, head=head + 1)
+    rows, columns = own.rows("predicted"), own.key_tokens
+    alt = say("{title}: with the model's own mask and with this one", title=title)
+
+    def drawn(palette: Palette) -> go.Figure:
+        return plot_mask_pair(panels, rows, columns, title, Look(palette))
+
+    draw_chart(drawn(style.get_palette()), alt, key="tried-pair", on_cell=_ignore_click)
+    fed = (
+        say("Both while the right translation is fed, so that rows compare; rows are named by the token predicted.")
+        if model.can("translate")
+        else say(
+            "Both while the right continuation is fed, so that rows compare; rows are named by the token predicted."
+        )
+    )
+    said = join_sentences(fed, say("A row whose sum is 0 has no key left: {empty}.", empty=say(model.empty_rows)))
+    draw_caption(said)
+
+    def numbers() -> pd.DataFrame:
+        cells = [
+            {"query": readable_token(row), "key": readable_token(column)}
+            | {name: float(one.weights[layer, head, i, j]) for name, one in sides}
+            for i, row in enumerate(rows)
+            for j, column in enumerate(columns)
+        ]
+        return pd.DataFrame(cells).set_index("query")
+
+    return TrialView("attention", lambda palette: [Chart(drawn(palette), alt), Words(said)], numbers)
+
+
+def draw_perturbation_effect(
+    model: RunnableModel, text: str, trial: MaskTrial, pads: int, tried: TrialResult, beside: Any
+) -> TrialView:
+    """Which outputs move with one input, and the same for every input."""
+    own = cache.compute_mask_perturbation(model.name, text, None, pads)
+    other = cache.compute_mask_perturbation(model.name, text, trial, pads)
+    inputs, sources = (*tried.source_tokens, *tried.fed), len(tried.source_tokens)
+    translates = model.can("translate")
+
+    def name(at: int) -> str:
+        token = readable_token(inputs[at])
+        if at >= sources:
+            return say("target {token}", token=token)
+        return say("source {token}", token=token) if translates else say("prompt {token}", token=token)
+
+    def number(place: int) -> str:
+        return name(place - 1)
+
+    with beside:
+        first = sources + len(tried.fed) // 2 if trial.kind == "decoder" else 0
+        places = range(1, len(inputs) + 1)
+        at = (
+            controls.selectbox_with_default(
+                say("Change"), MASKS_EXCHANGED_TOKEN, places, first + 1, format_func=number, width=290
+            )
+            - 1
+        )
+    title = say("Another token in place of {token}: grey with the own mask, in colour with this one", token=name(at))
+    every = (
+        say("What each output (down) depends on: source, then the target fed in (across)")
+        if translates
+        else say("What each output (down) depends on: prompt, then the target fed in (across)")
+    )
+    moves, pokes = say("How far each output moves"), say(PERTURBATION_HINT)
+
+    def bars(palette: Palette) -> go.Figure:
+        changes = own.change[:, at], other.change[:, at]
+        return plot_perturbation(tried.target_tokens, *changes, other.allowed[:, at], title, palette)
+
+    def pair(palette: Palette) -> go.Figure:
+        panels = [MaskPanel(label, one.change, one.allowed, sums=False) for label, one in sides]
+        look = Look(palette)
+        return plot_mask_pair(panels, tried.target_tokens, inputs, every, look, MOVE_NAMES, pinned=at, divided=sources)
+
+    sides = ((say("own mask"), own), (say("this mask"), other))
+    outputs = tried.target_tokens
+    said = [
+        trial_texts.describe_moved_outputs(outputs, own, at, say("Own mask")),
+        trial_texts.describe_moved_outputs(outputs, other, at, say("This mask")),
+    ]
+    draw_chart(bars(style.get_palette()), moves, key="poked-bars", on_cell=_ignore_click)
+    for line in said:
+        draw_caption(line)
+    choose: Callable[[int, int], None] = lambda _, column: MASKS_EXCHANGED_TOKEN.set(column + 1)  # noqa: E731
+    alone = is_on_stage()  # There the one token that is changed has all the room.
+    if not alone:
+        draw_chart(pair(style.get_palette()), every, key="poked-pair", on_cell=choose)
+        draw_caption(join_sentences(pokes, say("Click a column to choose it.")))
+    names = [readable_token(token) for token in tried.target_tokens]
+    return TrialView(
+        "one-token",
+        lambda palette: [
+            Chart(bars(palette), moves),
+            *map(Words, said),
+            *([] if alone else [Chart(pair(palette), every), Words(pokes)]),
+        ],
+        lambda: pd.DataFrame(other.change, names, [name(column) for column in range(len(inputs))]),
+    )
+
+
+def draw_test_outcomes(model: RunnableModel, text: str, kind: Kind, trial: MaskTrial) -> TrialView:
+    """The eight behaviour tests, on the model as it is and with this mask."""
+    language = current_language()
+    own, other = (cache.compute_mask_tests(model.name, text, kind, one, language) for one in (None, trial))
+    rows, words = trial_texts.build_test_rows(own, other), trial_texts.describe_tests(kind)
+    st.html(trial_texts.render_test_table(rows))
+    draw_caption(words)
+    drawn = Table(trial_texts.list_test_headings(), rows, say("Behaviour tests"))
+    return TrialView("tests", lambda _: [drawn, Words(words)], lambda: trial_texts.tabulate_test_outcomes(own, other))
+
+
+def _ignore_click(_: int, __: int) -> None:
+    """A click says nothing here."""
+
+
+# What can be saved of a mask that was tried: both translations, what the mask changed, and one view of it.
+
+
+VERSION_HEADINGS = (to_say("log-probability"), to_say("of the right one"), to_say("attention moved"))
+
+
+@dataclass(frozen=True, eq=False)
+class TrialView:
+    """What one view of a tried mask has put on the page."""
+
+    name: str
+    parts: Callable[[Palette], Sequence[Part]]
+    numbers: Callable[[], pd.DataFrame]
+
+
+def list_version_headings() -> list[str]:
+    """What stands over the numbers of a translation."""
+    return [say(one) for one in VERSION_HEADINGS]
+
+
+def build_saved_view(
+    trial: MaskTrial, rows: Sequence[TranslationVersion], shown: TrialView, facts: Mapping[str, str], effect: str
+) -> SavedView:
+    """What is written with the own mask and with the tried one, the `effect` in a sentence, and one view of it."""
+    title = say("{kind}: {mask}", kind=say(KIND_NAMES[trial.kind]), mask=MASKS_TRIAL_MASK.label(trial.name))
+    heads = list_version_headings()
+
+    def parts(palette: Palette) -> list[Part]:
+        texts = Component("versions", versions_data(rows, heads, -1), "sentence")
+        return [texts, Words(effect), *shown.parts(palette)]
+
+    return SavedView(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)

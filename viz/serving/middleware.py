@@ -1,0 +1,284 @@
+"""Middleware of the server: security headers, allowed messages, upload limits, and their settings."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from starlette.datastructures import MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from model.language import find_closest_language, say, to_say, use_language
+
+# Headers of every reply: where scripts may come from, who may frame the app; and what is not served at all.
+
+
+CONTENT_SECURITY_POLICY = {
+    "default-src": "'self'",
+    # Streamlit's page has one script in it, and a component's module is a blob.
+    "script-src": "'self' 'unsafe-inline' blob:",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' ws: wss:",
+    "worker-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+}
+"""Content-Security-Policy: nothing but what this server gives."""
+METRICS_PATH = "/_stcore/metrics"
+
+
+class SafeHeaders:
+    """ASGI middleware that sets the headers, refuses a foreign Host, and answers for the server's figures with "not
+    found"."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings, is_own: Callable[[str], bool]) -> None:
+        """`is_own` says whether a Host header names this server: else a page of another site has reached it by a name
+        of its own (DNS rebinding)."""
+        self._app, self._settings, self._is_own = app, settings, is_own
+        self._headers = {
+            "Content-Security-Policy": "; ".join(
+                f"{name} {sources}"
+                for name, sources in (CONTENT_SECURITY_POLICY | {"frame-ancestors": settings.embedded_in}).items()
+            ),
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "same-origin",
+        }
+        if settings.embedded_in == ServerSettings.embedded_in:  # The older header cannot name other sites.
+            self._headers["X-Frame-Options"] = "SAMEORIGIN"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers[name] = value
+            await send(message)
+
+        await self._answer(scope)(scope, receive, sending)
+
+    def _answer(self, scope: Scope) -> ASGIApp:
+        host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+        if not self._is_own(host):
+            return PlainTextResponse("Forbidden", 403)
+        if scope["path"].endswith(METRICS_PATH) and not self._settings.metrics:
+            return PlainTextResponse("Not found", 404)
+        return self._app
+
+
+# What a browser may say to the app: nothing that takes from other visitors, and no bytes that mean nothing.
+
+
+FORBIDDEN_MESSAGES = frozenset(
+    {"clear_cache", "set_run_on_save", "debug_disconnect_websocket", "debug_shutdown_runtime"}
+)
+"""Kinds of messages that change the server for everybody."""
+UNSUPPORTED_DATA_CODE = 1003  # RFC 6455, section 7.4.1
+
+
+class MessageGuard:
+    """ASGI middleware of the connection: it leaves out forbidden messages, and ends at one that is none."""
+
+    def __init__(self, app: ASGIApp, kind: Callable[[bytes], str | None]) -> None:
+        """`kind` names what a message asks for; None for bytes that are no message."""
+        self._app, self._kind = app, kind
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await self._app(scope, receive, send)
+            return
+
+        async def receiving() -> Message:
+            while True:
+                message = await receive()
+                if message["type"] != "websocket.receive":
+                    return message
+                data = message.get("bytes")  # None where the browser sent a text, which no message is.
+                kind = None if data is None else self._kind(data)
+                if kind is None:
+                    await send({"type": "websocket.close", "code": UNSUPPORTED_DATA_CODE})
+                    return {"type": "websocket.disconnect", "code": UNSUPPORTED_DATA_CODE}
+                if kind not in FORBIDDEN_MESSAGES:
+                    return message
+
+        await self._app(scope, receiving, send)
+
+
+# Limits on what visitors upload, together: Streamlit limits one file alone, and keeps all in memory.
+
+
+FIRST_LANGUAGE_PATTERN = re.compile(rb"[\w-]*")
+"""The first language of an Accept-Language header."""
+UPLOAD_PATH_PATTERN = re.compile(r".*/_stcore/upload_file/(?P<session>[^/]+)/[^/]+")
+
+
+class UploadTooLargeError(Exception):
+    """More bytes came than there is place for; its text says so."""
+
+
+class UploadLimits:
+    """ASGI middleware that refuses a file before it is read, or while it comes, once the place is taken."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings, stored: Callable[[], Mapping[str, int]]) -> None:
+        """`stored` says how many bytes each session has in memory."""
+        self._app, self._settings, self._stored = app, settings, stored
+        self._coming: defaultdict[str, int] = defaultdict(int)
+        """By session: bytes of uploads that are on their way. Of the one event loop alone, so no lock."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = scope["type"] == "http" and scope["method"] == "PUT" and UPLOAD_PATH_PATTERN.fullmatch(scope["path"])
+        if not found:
+            await self._app(scope, receive, send)
+        elif self._settings.read_only:
+            with use_language(_read_request_language(scope)):
+                refused = PlainTextResponse(say(NO_FILES_TEXT), 403)
+            await refused(scope, receive, send)
+        else:
+            await self._upload(found["session"], scope, receive, send)
+
+    async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        length = dict(scope["headers"]).get(b"content-length", b"")
+        held = expected = int(length) if length.isdigit() else 0
+        language = _read_request_language(scope)
+        if refusal := self._refusal(session, expected, language):
+            await PlainTextResponse(refusal, 413)(scope, receive, send)
+            return
+        came = 0
+        begun = False
+
+        async def receiving() -> Message:
+            nonlocal came, held
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > held:  # More than was said, or nothing was said.
+                if refusal := self._refusal(session, came - held, language):
+                    raise UploadTooLargeError(refusal)
+                self._coming[session] += came - held
+                held = came
+            return message
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        self._coming[session] += held
+        try:
+            await self._app(scope, receiving, sending)
+        except UploadTooLargeError as refusal:
+            if not begun:
+                await PlainTextResponse(str(refusal), 413)(scope, receive, send)
+        finally:
+            self._coming[session] -= held
+            if not self._coming[session]:
+                del self._coming[session]
+
+    def _refusal(self, session: str, more: int, language: str) -> str:
+        """Why so many bytes more find no place, in a language; empty where they do."""
+        stored = self._stored()
+        own = stored.get(session, 0) + self._coming[session]
+        everybody = sum(stored.values()) + sum(self._coming.values())
+        for used, limit, message in (
+            (
+                own,
+                self._settings.session_uploads,
+                to_say("Your files may have {most} MB together: remove one, then try again."),
+            ),
+            (
+                everybody,
+                self._settings.server_uploads,
+                to_say("The files of all visitors may have {most} MB together: remove one, then try again."),
+            ),
+        ):
+            if used + more > limit:
+                with use_language(language):
+                    return say(message, most=limit // MEGABYTE)
+        return ""
+
+
+def _read_request_language(scope: Scope) -> str:
+    """The language that the request's browser asks for first, as far as the interface has it."""
+    asked = FIRST_LANGUAGE_PATTERN.match(dict(scope["headers"]).get(b"accept-language", b""))
+    return find_closest_language(asked[0].decode() if asked else "")
+
+
+# What whoever serves the app decides about it, from the environment.
+
+
+MEGABYTE = 1024 * 1024
+NO_FILES_TEXT = to_say("This server takes no files. Run Attenscope on your own machine to open one.")
+"""What a visitor of a read-only server reads who wants to open a file."""
+YES_VALUES, NO_VALUES = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The limits of one server; sizes in bytes."""
+
+    read_only: bool = False
+    """No visitor can upload a file: for a server that everybody can reach."""
+    metrics: bool = False
+    """Whether Streamlit's figures of itself can be asked for (``_stcore/metrics``)."""
+    embedded_in: str = "'self'"
+    """The sites that may show the app in a frame, as ``frame-ancestors`` of a Content-Security-Policy names them."""
+    session_uploads: int = 256 * MEGABYTE
+    """The files of one visitor together."""
+    server_uploads: int = 1024 * MEGABYTE
+    """The files of all visitors together."""
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Read ATTENSCOPE_READ_ONLY, _METRICS, _EMBEDDED_IN, _SESSION_UPLOADS and _SERVER_UPLOADS (in MB).
+
+        ValueError with a sentence for a value that means nothing.
+        """
+        return cls(
+            read_only=_read_switch(environment, "ATTENSCOPE_READ_ONLY"),
+            metrics=_read_switch(environment, "ATTENSCOPE_METRICS"),
+            embedded_in=_read_frame_sources(environment, "ATTENSCOPE_EMBEDDED_IN", cls.embedded_in),
+            session_uploads=_read_megabytes(environment, "ATTENSCOPE_SESSION_UPLOADS", cls.session_uploads),
+            server_uploads=_read_megabytes(environment, "ATTENSCOPE_SERVER_UPLOADS", cls.server_uploads),
+        )
+
+    @classmethod
+    def from_process_environment(cls) -> Self:
+        """The same of this process's environment."""
+        return cls.of(os.environ)
+
+
+def _read_switch(environment: Mapping[str, str], name: str) -> bool:
+    text = environment.get(name, "").strip().lower()
+    if text not in (*YES_VALUES, *NO_VALUES):
+        raise ValueError(say("{name} is {text!r}; it must be 1 or 0.", name=name, text=text))
+    return text in YES_VALUES
+
+
+def _read_frame_sources(environment: Mapping[str, str], name: str, default: str) -> str:
+    text = " ".join(environment.get(name, "").split()) or default
+    if not text.isascii() or ";" in text or "," in text:
+        raise ValueError(
+            say(
+                "{name} is {text!r}; it must name sites with spaces between, such as https://school.example.",
+                name=name,
+                text=text,
+            )
+        )
+    return text
+
+
+def _read_megabytes(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "").strip()
+    if text and not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise ValueError(say("{name} is {text!r}; it must be a number of megabytes.", name=name, text=text))
+    return int(text) * MEGABYTE if text else default

@@ -1,0 +1,141 @@
+"""Build and run the server of the app: its command line, its middleware and its use of memory."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+
+from model.language import say
+from viz.serving.first_script import FirstScript
+from viz.serving.middleware import MessageGuard, SafeHeaders, ServerSettings, UploadLimits
+from viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
+
+# The app as a server: Streamlit's own, behind what guards it.
+
+
+THREAD_SWITCH_INTERVAL = 0.0005
+"""Seconds after which a thread that computes in Python lets another one go on; the default of 0.005 is waited at each
+of the dozens of steps of a visitor's run while another visitor's text is read."""
+INSTALLED_SCRIPT = Path(__file__).parents[1] / "start" / "attenscope_app.py"
+"""Where an installed package has the script (setup.py)."""
+APP_SCRIPT = INSTALLED_SCRIPT if INSTALLED_SCRIPT.is_file() else Path(__file__).parents[2] / "app.py"
+
+
+def build_app(settings: ServerSettings) -> st.App:
+    """The app with its middleware, for any ASGI server."""
+    return st.App(
+        APP_SCRIPT,
+        middleware=[
+            Middleware(SafeHeaders, settings=settings, is_own=is_own_host),
+            Middleware(UploadLimits, settings=settings, stored=count_uploaded_bytes),
+            Middleware(MessageGuard, kind=read_message_kind),
+            Middleware(FirstScript),
+        ],
+    )
+
+
+def serve_app(arguments: Sequence[str]) -> None:
+    """Serve the app under a command line until it is stopped. ValueError for what the command line cannot mean."""
+    options, own = split_arguments(arguments)
+    settings = ServerSettings.from_process_environment()
+    if settings.read_only and any(one.partition("=")[0] in ("--model", "--models") for one in own):
+        raise ValueError(
+            say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
+        )
+    served = build_app(settings)
+    sys.argv = [str(APP_SCRIPT), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
+    sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
+    served.run(config=allow_other_hosts(options, os.environ))
+
+
+# The command line of ``python -m viz``: Streamlit's options, and after ``--`` the app's own.
+
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Options such as ``--server.port 8600`` or ``--server.headless=true``, and all else, for the app.
+
+    ValueError for an option without a value, and for one that stands behind what is the app's.
+    """
+    own = list(arguments)
+    options: dict[str, Any] = {}
+    while own and _is_streamlit_option(own[0]):
+        name, equals, value = own.pop(0).removeprefix("--").partition("=")
+        if not equals:
+            if not own or own[0].startswith("--"):
+                raise ValueError(say("{option} needs a value, such as {option} 8600.", option=f"--{name}"))
+            value = own.pop(0)
+        options[name] = _parse_value(value)
+    own = own[1:] if own[:1] == ["--"] else own
+    if late := next(filter(_is_streamlit_option, own), None):
+        example = "python -m viz --server.port 8600 -- --models FOLDER"
+        raise ValueError(say("{option} must stand first, as in: {example}", option=late, example=example))
+    return options, own
+
+
+def _is_streamlit_option(argument: str) -> bool:
+    return argument.startswith("--") and "." in argument.partition("=")[0]
+
+
+def _parse_value(text: str) -> Any:
+    """A number, true or false; any other text as it is."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return found if isinstance(found, int | float) else text
+
+
+def allow_other_hosts(options: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Options that let other machines in by any name, where they are let in and nothing is said of names.
+
+    By default the server answers to this machine's names alone: otherwise a page of another site could reach it by a
+    name of its own (DNS rebinding). `environment` is that of the process, where Streamlit takes options from as well.
+    """
+    address = options.get("server.address") or environment.get("STREAMLIT_SERVER_ADDRESS") or LOOPBACK_HOSTS[0]
+    if address in LOOPBACK_HOSTS or environment.get("STREAMLIT_SERVER_ALLOWED_HOSTS"):
+        return options
+    return {"server.allowedHosts": ["*"], **options}
+
+
+# Memory that nobody uses any more goes back to the system, so that a server of many days does not grow.
+
+
+MMAP_THRESHOLD, ARENA_MAX = -3, -8
+"""Parameters of glibc's mallopt, as malloc.h numbers them."""
+LARGE_ARRAY_BYTES = 2**22
+"""Bytes from which an array has pages of its own, which go back when it is freed."""
+MEMORY_POOLS = 2
+"""Pools of small pieces. Every thread may ask for one, and what is free in one is of no use to the others."""
+
+
+def _load_glibc() -> Any:
+    """The C library where it is glibc, else None."""
+    try:
+        library = ctypes.CDLL(None)
+    except (OSError, TypeError):  # Windows
+        return None
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+
+
+def limit_kept_memory() -> None:
+    """Let glibc keep less of what is freed; by itself it keeps the more, the larger the arrays are that are freed."""
+    if (library := _load_glibc()) is not None:
+        library.mallopt(MMAP_THRESHOLD, LARGE_ARRAY_BYTES)
+        library.mallopt(ARENA_MAX, MEMORY_POOLS)
+
+
+def release_free_memory() -> None:
+    """Give back what is free now."""
+    if (library := _load_glibc()) is not None:
+        library.malloc_trim(0)

@@ -1,1 +1,0 @@
-"""The tour of Explore: what the page and the live file walk through."""

@@ -1,0 +1,148 @@
+"""What visitors keep for their talks: files that the scenes on the stage find, each of which is a session of its own.
+
+A thing is found by a key that nobody can guess, so no visitor finds another's. All of it together, and what one visitor
+keeps, is bounded in bytes; what nobody has asked for in a while is forgotten.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from model.language import say, to_say
+from viz.serving.middleware import MEGABYTE, ServerSettings
+
+KEEP_SECONDS = 12 * 3600.0
+"""Seconds for which a thing is kept that nobody asks for."""
+VISITOR_FULL_TEXT = to_say("Files beside your talks may have {most} MB together, so this one is not kept.")
+VISITOR_ARRAYS_FULL_TEXT = to_say(
+    "The arrays in your files may have {most} MB together, unpacked: remove a file, then try again."
+)
+SERVER_ARRAYS_FULL_TEXT = to_say(
+    "The arrays in the files of all visitors may have {most} MB together, unpacked: please try again later."
+)
+SERVER_FULL_TEXT = to_say("The files beside all visitors' talks may have {most} MB together, so this one is not kept.")
+
+
+def create_key() -> str:
+    """A key that nobody can guess."""
+    return secrets.token_urlsafe(24)
+
+
+class UploadStoreError(ValueError):
+    """A thing for which there is no place; the message says why."""
+
+
+@dataclass
+class _StoredItem:
+    owner: str
+    value: Any
+    size: int
+    asked: float
+
+
+class UploadStore:
+    """Things by their keys. Safe to be used by the sessions of all visitors at once."""
+
+    def __init__(self, of_one: int, of_all: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """At most `of_one` bytes of one owner, and `of_all` together."""
+        self._of_one, self._of_all, self._clock = of_one, of_all, clock
+        self._things: dict[str, _StoredItem] = {}
+        self._lock = threading.Lock()
+
+    def put(self, owner: str, value: Any, size: int, key: str = "") -> str:
+        """Keep a value of `size` bytes and return its key. KeptError where there is no place for it.
+
+        Under a `key` that is given it takes the place of what was kept there.
+        """
+        with self._lock:
+            self._forget()
+            self._things.pop(key, None)
+            own = sum(one.size for one in self._things.values() if one.owner == owner)
+            everybody = sum(one.size for one in self._things.values())
+            for used, limit, full in (
+                (own, self._of_one, VISITOR_FULL_TEXT),
+                (everybody, self._of_all, SERVER_FULL_TEXT),
+            ):
+                if used + size > limit:
+                    raise UploadStoreError(say(full, most=limit // MEGABYTE))
+            key = key or create_key()
+            self._things[key] = _StoredItem(owner, value, size, self._clock())
+            return key
+
+    def get(self, key: str) -> Any:
+        """What is kept under a key; None where there is nothing, or no longer."""
+        with self._lock:
+            self._forget()
+            found = self._things.get(key)
+            if found is None:
+                return None
+            found.asked = self._clock()
+            return found.value
+
+    def drop(self, key: str) -> None:
+        """Forget what is kept under a key."""
+        with self._lock:
+            self._things.pop(key, None)
+
+    def _forget(self) -> None:
+        oldest = self._clock() - KEEP_SECONDS
+        for key in [key for key, one in self._things.items() if one.asked < oldest]:
+            del self._things[key]
+
+
+class ArrayBytesCounter:
+    """Bytes that the arrays of visitors' files take, counted for as long as somebody holds the arrays."""
+
+    def __init__(self, of_one: int, of_all: int) -> None:
+        """At most `of_one` bytes of one owner, and `of_all` together."""
+        self._of_one, self._of_all = of_one, of_all
+        self._held: Counter[str] = Counter()
+        self._lock = threading.RLock()  # What is let go may be counted while this very thread counts.
+
+    def left(self, owner: str) -> int:
+        """How many bytes more the owner may hold."""
+        with self._lock:
+            return min(self._of_one - self._held[owner], self._of_all - self._held.total())
+
+    def refusal(self, owner: str) -> UploadStoreError:
+        """Why there is no more place, which :meth:`left` has said."""
+        with self._lock:
+            own = self._of_one - self._held[owner] <= self._of_all - self._held.total()
+        limit, message = (self._of_one, VISITOR_ARRAYS_FULL_TEXT) if own else (self._of_all, SERVER_ARRAYS_FULL_TEXT)
+        return UploadStoreError(say(message, most=limit // MEGABYTE))
+
+    def count(self, owner: str, value: object, size: int) -> None:
+        """Count `size` bytes for as long as `value` lives. KeptError where there is no place for them."""
+        with self._lock:
+            if size > self.left(owner):
+                raise self.refusal(owner)
+            self._held[owner] += size
+        weakref.finalize(value, self._release_bytes, owner, size)
+
+    def _release_bytes(self, owner: str, size: int) -> None:
+        with self._lock:
+            self._held[owner] -= size
+            if not self._held[owner]:
+                del self._held[owner]
+
+
+@cache
+def get_array_bytes_counter() -> ArrayBytesCounter:
+    """The arrays of this process's visitors, within its limits for uploads."""
+    settings = ServerSettings.from_process_environment()
+    return ArrayBytesCounter(settings.session_uploads, settings.server_uploads)
+
+
+@cache
+def get_upload_store() -> UploadStore:
+    """What is kept by this process, within its limits for uploads."""
+    settings = ServerSettings.from_process_environment()
+    return UploadStore(settings.session_uploads, settings.server_uploads)

@@ -1,1 +1,0 @@
-"""The views of the page Training, one module each, and what they share."""

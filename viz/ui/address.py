@@ -1,0 +1,377 @@
+"""How a view is kept in the address: parameters, their kinds, and the pages that can read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import streamlit as st
+
+from model.language import say
+from viz.streamlit_internals import (
+    is_history_navigation,
+    read_whole_address,
+    remove_query_parameters,
+    write_query_parameter,
+)
+
+# What the address of a page can say, and what is done to an address before its page is drawn.
+
+
+@dataclass(frozen=True)
+class AddressPage:
+    """What the address of a page can say."""
+
+    name: str
+    """As the file of the page is named."""
+    parameters: Mapping[str, Parameter[Any]]
+    view: ChoiceParameter[Any] | None = None
+    """The parameter that says which view of the page is shown."""
+
+    @classmethod
+    def of(cls, name: str, *parameters: Parameter[Any], view: ChoiceParameter[Any] | None = None) -> AddressPage:
+        """A page and its parameters."""
+        return cls(name, {one.name: one for one in parameters}, view)
+
+    @property
+    def scrubbed(self) -> list[str]:
+        """Names of the parameters whose change alone is no step of the browser's history."""
+        return [one.name for one in self.parameters.values() if one.scrubbed]
+
+    def view_of(self, address: Mapping[str, str]) -> dict[str, str]:
+        """The part of an address that the view it shows can read."""
+        view = self.view.value_of(address.get(self.view.name, "")) if self.view else ""
+        known = {name: self.parameters[name] for name in address if name in self.parameters}
+        return {name: address[name] for name, one in known.items() if not one.views or view in one.views}
+
+    def current_view(self) -> dict[str, str]:
+        """The part of the visitor's address that the view it shows can read."""
+        return self.view_of(st.query_params.to_dict())
+
+    def carried_address(self) -> dict[str, str]:
+        """What the address of another page says that this one can read, and that a callback has not changed."""
+        address, state = st.query_params.to_dict(), st.session_state
+        known = ((name, self.parameters[name]) for name in address if name in self.parameters)
+        return {
+            name: address[name]
+            for name, one in known
+            if one.key not in state or one.value_of(address[name]) == state[one.key]
+        }
+
+
+def find_parameters(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
+    """The parameters among the names of a module."""
+    return tuple(one for one in names.values() if isinstance(one, Parameter))
+
+
+def restore_address() -> None:
+    """After Back or Forward, have the whole address of the entry that is gone to; comes before all that reads it."""
+    if is_history_navigation():
+        read_whole_address()
+
+
+def clean_address(page: AddressPage) -> list[Parameter[Any]]:
+    """Take out of the address what this page cannot read, and what another page has left in it.
+
+    Comes before all widgets of the page. Returns the parameters whose text was too long to be read.
+    """
+    address, known, returned = st.query_params, get_address_record(), is_history_navigation()
+    given = {name: address.get_all(name) for name in page.parameters}
+    named = [(one, given[one.name]) for one in page.parameters.values() if given[one.name]]
+    nonsense = [one.name for one, texts in named if not one.understands(texts)]
+    too_long = [one for one, texts in named if one.name in nonsense and len(texts[-1]) > one.longest]
+    left = [] if known.page == page.name or returned else list(_leftover_names(page))
+    remove_query_parameters(dict.fromkeys((*nonsense, *left)))
+    if returned:  # The address says what was seen there; the session, what was seen last.
+        for one in page.parameters.values():
+            st.session_state.pop(one.key, None)
+    known.arrived = known.page != page.name
+    if known.arrived:
+        known.page, known.texts = page.name, {}
+    return too_long
+
+
+def carry_parameters(*parameters: Parameter[Any]) -> None:
+    """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget.
+
+    On arrival it is written into the address as well, so that the way back finds it there.
+    """
+    for one in parameters:
+        if one.key not in st.session_state:
+            continue
+        value = st.session_state[one.key]
+        if get_address_record().arrived and not is_in_address(one):
+            one.put(value)
+        else:
+            st.session_state[one.key] = value
+
+
+def forget_parameters(*parameters: Parameter[Any]) -> None:
+    """Go back to the default; comes before the widgets of these parameters."""
+    remove_query_parameters([one.name for one in parameters])
+    for one in parameters:
+        st.session_state.pop(one.key, None)
+
+
+def is_in_address(parameter: Parameter[Any]) -> bool:
+    """Return whether the visitor's address says it."""
+    return parameter.name in st.query_params
+
+
+def _leftover_names(page: AddressPage) -> list[str]:
+    """Names that the page before has written and that mean nothing, or something else, on this one."""
+    texts = get_address_record().texts
+    here = {one.name: one.key for one in page.parameters.values()}
+    return [
+        name
+        for name, (key, text) in texts.items()
+        if text and here.get(name) != key and st.query_params.get(name) == text
+    ]
+
+
+# One way to keep a view in the address: every parameter is declared once, in :mod:`viz.ui.addresses`.
+#
+# A declaration says how a value is written into the address and read from it. A page keeps the value in one of two
+# ways:
+#
+# - A widget takes :attr:`Parameter.binding` as arguments: Streamlit keeps the value in the address and in the session.
+# - The page calls :meth:`Parameter.hold`: this module does, for what a click chooses, and for a widget
+#   (:attr:`Parameter.storage`) whose words are not those of the address.
+#
+# The session comes first: the address is read on the first look, and again when the visitor goes back or forward.
+# Anybody can type an address, so :func:`.page.clean_address` takes out of it what its page cannot read before any
+# widget is made.
+
+
+T = TypeVar("T")
+MAX_TEXT_LENGTH = 2000
+"""Characters of a value in the address, where its parameter does not say otherwise."""
+
+
+@dataclass(frozen=True)
+class Parameter(Generic[T]):
+    """A name in the address, and what its text means."""
+
+    name: str
+    default: T
+    """A parameter at its default is not in the address."""
+    read: Callable[[str], T]
+    """Text -> value; raises ValueError for a text that means nothing."""
+    write: Callable[[T], str] = field(default=str, kw_only=True)
+    views: tuple[str, ...] = field(default=(), kw_only=True)
+    """The views of its page that it belongs to; empty for all."""
+    longest: int = field(default=MAX_TEXT_LENGTH, kw_only=True)
+    scrubbed: bool = field(default=False, kw_only=True)
+    """Whether one runs through its values, so that a change of it alone is no step of the browser's history."""
+    slot: str = field(default="", kw_only=True)
+    """Its key in the session, where that is not its name."""
+
+    @property
+    def key(self) -> str:
+        """Where the session has the value."""
+        return self.slot or self.name
+
+    @property
+    def binding(self) -> dict[str, Any]:
+        """Arguments of a widget whose value Streamlit keeps in the address, and in the session across pages."""
+        return {"key": self.name, "bind": "query-params", "persist_state": "session"}
+
+    @property
+    def storage(self) -> dict[str, Any]:
+        """Arguments of a widget whose value :meth:`hold`, called before it, keeps in the address."""
+        return {"key": self.key, "persist_state": "session"}
+
+    def value_of(self, text: str) -> T:
+        """The value that a text of the address means; the default where it means none."""
+        try:
+            return self._checked(text)
+        except ValueError:
+            return self.default
+
+    def understands(self, texts: Sequence[str]) -> bool:
+        """Whether a widget can be given these texts: of several in the address, the last counts.
+
+        An empty text means the default, or nothing at all where a widget can be emptied.
+        """
+        try:
+            self._checked(texts[-1])
+        except ValueError:
+            return False
+        return True
+
+    def get(self, of: Hashable = None) -> T:
+        """The value in the session, or else in the address; `of` as in :meth:`hold`."""
+        if self.key not in st.session_state:
+            return self.value_in_address()
+        return st.session_state[self.key] if self._belongs_to(of) else self.default
+
+    def hold(self, options: Sequence[T] | None = None, of: Hashable = None) -> T:
+        """The value, put into the session and into the address alike.
+
+        With `options` it is one of these: the default, or the first of them, where it was another. With `of`, what it
+        belongs to, as pins to their sentence, it is the default as long as another is looked at.
+        """
+        returned = is_history_navigation()
+        found = self.value_in_address() if returned else self.get(of)
+        default = self.default if options is None or self.default in options else options[0]
+        value = found if options is None or found in options else default
+        if returned or self._belongs_to(of):
+            self._keep(value, of)
+        get_address_record().in_address[self.key] = of
+        self.show_in_address(value, default)
+        return value
+
+    def set(self, value: T, of: Hashable = None) -> None:
+        """Choose a value; for callbacks. It stands in the address at once if its owner's value was held there."""
+        self._keep(value, of)
+        if get_address_record().in_address.get(self.key, of) == of:
+            self.show_in_address(value)
+
+    def put(self, value: T) -> None:
+        """Give the widget that is bound to it a value, and the address its text; comes before the widget."""
+        st.session_state[self.key], text = value, self.write(value)
+        if st.query_params.get(self.name) != text:
+            write_query_parameter(self.name, text)
+
+    def reset(self) -> None:
+        """Go back to the default; for callbacks."""
+        self.set(self.default)
+
+    def show_in_address(self, value: T, default: T | None = None) -> None:
+        """Write a value into the address alone, unless the address says so already; nothing for the default."""
+        default = self.default if default is None else default
+        text = "" if value == default else self.write(value)
+        get_address_record().texts[self.name] = self.key, text
+        if text and st.query_params.get(self.name) != text:
+            st.query_params[self.name] = text
+        elif not text:
+            st.query_params.pop(self.name, None)
+
+    def value_in_address(self) -> T:
+        """The value that the address names now."""
+        return self.value_of(st.query_params.get(self.name, ""))
+
+    def _belongs_to(self, of: Hashable) -> bool:
+        return bool(get_address_record().owners.get(self.key, of) == of)
+
+    def _checked(self, text: str) -> T:
+        if len(text) > self.longest:
+            raise ValueError(f"{self.name} is longer than {self.longest} characters.")
+        return self.read(text) if text else self.default
+
+    def _keep(self, value: T, of: Hashable) -> None:
+        get_address_record().owners[self.key] = of
+        if self.key not in st.session_state or st.session_state[self.key] != value:
+            st.session_state[self.key] = value
+
+
+# The kinds of parameters: numbers, choices, switches, texts, and several values under one name.
+
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True)
+class NumberParameter(Parameter[ValueT]):
+    """A number between bounds, whole where they are."""
+
+    low: float = field(kw_only=True)
+    high: float = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class ChoiceParameter(Parameter[ValueT]):
+    """One of a few options."""
+
+    options: tuple[ValueT, ...] = field(kw_only=True)
+
+    def hold(self, options: Sequence[ValueT] | None = None, of: Hashable = None) -> ValueT:
+        """The value, one of all the options where no others are given."""
+        return super().hold(self.options if options is None else options, of)
+
+    def label(self, option: ValueT) -> str:
+        """What the visitor reads for an option; in English it stands in the address."""
+        return say(self.write(option))
+
+
+@dataclass(frozen=True)
+class ListParameter(Parameter[list[ValueT]]):
+    """Any number of values, each a text of its own in the address: ``dims=0&dims=7``."""
+
+    def understands(self, texts: Sequence[str]) -> bool:
+        """Whether any text means something: Streamlit leaves out the others."""
+        return any(super(ListParameter, self).understands([text]) for text in texts)
+
+
+def number_parameter(name: str, default: Any, low: float, high: float, **more: Any) -> NumberParameter[Any]:
+    """A number, whole where the bounds are; a default of None depends on what is looked at."""
+    whole = isinstance(low, int) and isinstance(high, int)
+
+    def read(text: str) -> float:
+        value = float(text)
+        if not (math.isfinite(value) and low <= value <= high):
+            raise ValueError(f"{name} is a number from {low} to {high}.")
+        return int(value) if whole else value
+
+    return NumberParameter(name, default, read, low=low, high=high, **more)
+
+
+def choice_parameter(
+    name: str,
+    options: Sequence[ValueT],
+    default: ValueT | None = None,
+    labels: Mapping[ValueT, str] | None = None,
+    **more: Any,
+) -> ChoiceParameter[ValueT]:
+    """One of `options`, the first where no other is the default."""
+    names = {option: (labels or {}).get(option, str(option)) for option in options}
+    shown = {name: option for option, name in names.items()}
+
+    def read(text: str) -> ValueT:
+        if text not in shown:
+            raise ValueError(f"{name} is one of {', '.join(shown)}.")
+        return shown[text]
+
+    first = options[0] if default is None else default
+    return ChoiceParameter(name, first, read, write=names.__getitem__, options=tuple(options), **more)
+
+
+def switch_parameter(name: str, default: bool = False, **more: Any) -> Parameter[bool]:
+    """True or false."""
+
+    def read(text: str) -> bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"{name} is true or false.")
+        return text.lower() == "true"
+
+    return Parameter(name, default, read, write=lambda value: str(value).lower(), **more)
+
+
+def text_parameter(name: str, default: str = "", **more: Any) -> Parameter[str]:
+    """Any text up to a length."""
+    return Parameter(name, default, str, **more)
+
+
+# What a visitor's session knows of the address.
+
+
+@dataclass
+class AddressRecord:
+    """What parameters have in common, of one visitor."""
+
+    page: str = ""
+    """The page that was shown last."""
+    arrived: bool = False
+    """Whether the visitor comes from another page, or has just opened the app."""
+    texts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By name: the session's key and the text that :meth:`Parameter.hold` has written on that page."""
+    owners: dict[str, Hashable] = field(default_factory=dict)
+    """By key of the session: what the value belongs to."""
+    in_address: dict[str, Hashable] = field(default_factory=dict)
+    """By key of the session: the owner whose value stands in the address."""
+
+
+def get_address_record() -> AddressRecord:
+    return st.session_state.setdefault("address", AddressRecord())

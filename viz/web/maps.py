@@ -1,0 +1,390 @@
+"""Components that draw attention in the browser: heatmap, matrix, links, overview of heads, switchboard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import streamlit as st
+
+from model.language import say
+from model.trace import AttentionMap, Head, Kind
+from viz.figures.heatmap import RowLabel, WeightGrid, has_room_for_numbers, pool_weights
+from viz.figures.look import KIND_NAMES, LONGEST_LABEL, Look, head_colour, readable_token, shorten_token
+from viz.web.bundle import (
+    FULL_BYTE,
+    FULL_UINT16,
+    component_value,
+    create_mount,
+    pack_arrays,
+    quantise_finely,
+    quantise_to_levels,
+    quantise_weights,
+)
+
+# A map of weights drawn in the browser: crosshair, numbers, pins; a tile of the overview changes it at once.
+
+
+PinnedCell = tuple[int | None, int | None]
+"""The pinned row and column, from 0."""
+SpecialPlaces = tuple[Sequence[int], Sequence[int]]
+"""Some of the rows and of the columns, from 0."""
+HEATMAP_COLOURS = ("background", "ink", "soft", "line", "accent", "masked", "hatch")
+
+_mount_heatmap = create_mount("heatmap")
+
+
+def heatmap(
+    grid: WeightGrid,
+    look: Look,
+    alt: str,
+    *,
+    model: str,
+    pinned: PinnedCell = (None, None),
+    numbers: bool = False,
+    follows: str = "",
+    special: SpecialPlaces = ((), ()),
+    key: str,
+    on_cell: Callable[[int, int], None] | None = None,
+) -> None:
+    """Draw `grid`, described to screen readers by `alt`; `on_cell(row, column)` hears of a chosen cell.
+
+    `follows` is what a title says before layer and head: given, a click on a tile of the overview shows that head at
+    once, from the overview's bytes, before Python has answered with the weights themselves. So are they with another
+    scale, and, given the rows and columns that are `special` tokens, without these.
+    """
+
+    def chosen() -> None:
+        cell = component_value(key).cell
+        if on_cell:
+            on_cell(int(cell["row"]), int(cell["column"]))
+
+    given: dict[str, Any] = {"model": model, "pinned": pinned, "numbers": numbers, "follows": follows}
+    data = encode_heatmap(grid, look, alt, **given, special=special, pins=on_cell is not None)
+    _mount_heatmap(key=key, data=data, on_cell_change=chosen)
+
+
+def encode_heatmap(
+    grid: WeightGrid,
+    look: Look,
+    alt: str,
+    *,
+    model: str,
+    pinned: PinnedCell = (None, None),
+    numbers: bool = False,
+    follows: str = "",
+    special: SpecialPlaces = ((), ()),
+    pins: bool = False,
+) -> bytes:
+    """What heatmap.js reads: names, colours and pins, then (R, C) little-endian uint16, as `quantise_finely` makes them."""
+    palette = look.palette
+    header = {
+        "title": grid.title,
+        "model": model,
+        "follows": follows,
+        "special": special,
+        "alt": alt,
+        "rows": [readable_token(token) for token in grid.rows],
+        "columns": [readable_token(token) for token in grid.columns],
+        "rowLabels": [shorten_token(token, LONGEST_LABEL) for token in grid.rows],
+        "columnLabels": [shorten_token(token, LONGEST_LABEL) for token in grid.columns],
+        "breaks": grid.breaks,
+        "top": grid.top,
+        "scale": look.scale,
+        "stops": look.stops,
+        "colours": {name: getattr(palette, name) for name in HEATMAP_COLOURS},
+        "pinned": pinned,
+        "pins": pins,
+        "numbers": numbers and has_room_for_numbers(grid.weights),
+    }
+    return pack_arrays(header, quantise_finely(grid.weights, grid.mask, grid.top).astype("<u2").tobytes())
+
+
+# A large table of numbers as a picture: hover or arrow keys read a cell, a click chooses it.
+
+
+_mount_matrix = create_mount("matrix")
+LEAST_POWER = -99
+"""The least power of ten: a size below ten of it counts as zero, but no error of a table is nearly as small."""
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixData:
+    """What is drawn: `values` (R, C), the names of rows and columns, and colours from `low` to `high`."""
+
+    values: np.ndarray
+    title: str
+    row_names: Sequence[str | int]
+    column_names: Sequence[str | int]
+    row_title: str
+    column_title: str
+    low: float
+    high: float
+    stops: Sequence[str]
+    """Colours #rrggbb, evenly spaced from `low` to `high`."""
+    square: bool = False
+    """Cells as wide as they are high."""
+    height: int = 430
+    marks: Sequence[int] = field(default=())
+    """Rows under which a line is drawn."""
+    exponent: bool = False
+    """`values` are sizes read as 1.0e-6 and so on; `low` and `high` are powers of ten."""
+
+
+def draw_matrix(
+    shown: MatrixData,
+    chosen: tuple[int, int] | None = None,
+    *,
+    key: str,
+    on_cell: Callable[[int, int], None] | None = None,
+) -> None:
+    """Draw `shown`; `on_cell(row, column)` hears of a chosen cell, both counted from 0 in the order drawn."""
+
+    def picked() -> None:
+        cell = st.session_state[key].cell
+        if on_cell:
+            on_cell(int(cell["row"]), int(cell["column"]))
+
+    _mount_matrix(key=key, data=encode_matrix(shown, chosen), on_cell_change=picked)
+
+
+def encode_matrix(shown: MatrixData, chosen: tuple[int, int] | None = None) -> bytes:
+    """What matrix.js reads: names, colours and the chosen cell, then (R, C) numbers as values.js reads them."""
+    rows, columns = shown.values.shape
+    numbers, reading = (
+        _encode_significant(shown.values) if shown.exponent else _encode_evenly(shown.values, shown.low, shown.high)
+    )
+    header = {
+        "rows": rows,
+        "columns": columns,
+        "title": shown.title,
+        "rowNames": list(shown.row_names),
+        "columnNames": list(shown.column_names),
+        "rowTitle": shown.row_title,
+        "columnTitle": shown.column_title,
+        "low": shown.low,
+        "high": shown.high,
+        "stops": list(shown.stops),
+        "square": shown.square,
+        "height": shown.height,
+        "marks": list(shown.marks),
+        "exponent": shown.exponent,
+        "chosen": chosen,
+        **reading,
+    }
+    return pack_arrays(header, numbers.tobytes())
+
+
+def _encode_evenly(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, dict[str, int]]:
+    """Return levels from `low` to `high`, in as many bytes as two decimals need, and how they are read.
+
+    Where two bytes are not enough, fewer decimals are printed.
+    """
+    span = high - low
+    full = FULL_BYTE if 100 * span < FULL_BYTE else FULL_UINT16
+    decimals = max(0, min(2, math.floor(math.log10(FULL_UINT16 / span))))
+
+    def printed(values: np.ndarray) -> np.ndarray:
+        """Halves away from zero, as JavaScript rounds them."""
+        return np.trunc(values * 10**decimals + np.copysign(0.5, values))
+
+    found = quantise_to_levels(values, low, high, full, printed)
+    return found.astype("u1" if full == FULL_BYTE else "<u2"), {"full": full, "decimals": decimals}
+
+
+def _encode_significant(values: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+    """Return sizes rounded to two significant digits as uint16, and how they are read.
+
+    m * 10**p with m from 10 to 99 is 1 + 90 * (p - LEAST) + (m - 10); 0 is an exact zero.
+    """
+    known = values >= 10.0 ** (LEAST_POWER + 1)
+    power = np.floor(np.log10(values, out=np.zeros(values.shape), where=known)) - 1
+    digits = np.floor(values / 10.0**power + 0.5)  # 100 is 10 of the next power, and so are their codes.
+    return np.where(known, 1 + 90 * (power - LEAST_POWER) + (digits - 10), 0).astype("<u2"), {"least": LEAST_POWER}
+
+
+# Token-to-token lines of one head, or of several heads of a layer in colours of their own.
+
+
+_mount_links = create_mount("links")
+
+
+@dataclass(frozen=True)
+class LinkOptions:
+    """Which lines are drawn, and how; layer and heads count from 0."""
+
+    layer: int
+    head: int
+    beside: Collection[int] = ()
+    """Other heads of the layer drawn too."""
+    threshold: float | Literal["strongest"] = "strongest"
+    """The least weight that gets a line, or the strongest of each row alone; of equal ones, each."""
+    horizontal: bool = False
+    """Queries above keys, instead of left of them."""
+    fixed: bool = False
+    """Whether it stays with its head when another is chosen in the overview, as a second side does."""
+
+
+def draw_links(
+    attention: AttentionMap,
+    lines: LinkOptions,
+    look: Look,
+    rows: RowLabel,
+    pinned: tuple[int | None, int | None],
+    alt: str,
+    *,
+    key: str,
+    on_pin: Callable[[str, int], None],
+    on_beside: Callable[[list[int]], None],
+) -> None:
+    """Draw lines from queries to keys, `pinned` (query, key) marked; `alt` describes them to screen readers.
+
+    `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``; `on_beside(heads)` of other heads
+    added or taken away.
+    """
+    _mount_links(
+        key=key,
+        data=encode_links(attention, lines, look, rows, pinned, alt),
+        on_pin_change=lambda: on_pin(str(component_value(key).pin["side"]), int(component_value(key).pin["index"])),
+        on_beside_change=lambda: on_beside([int(head) for head in component_value(key).beside["heads"]]),
+    )
+
+
+def encode_links(
+    attention: AttentionMap,
+    lines: LinkOptions,
+    look: Look,
+    rows: RowLabel,
+    pinned: tuple[int | None, int | None],
+    alt: str,
+) -> bytes:
+    """What links.js reads: tokens and colours, then the (H, Q, K) bytes of the layer."""
+    header = {
+        "queries": [shorten_token(token) for token in attention.rows(rows)],
+        "keys": [shorten_token(token) for token in attention.key_tokens],
+        "alt": alt,
+        "label": say(
+            "{kind}, layer {layer}, as lines from queries to keys",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer=lines.layer + 1,
+        ),
+        "head": lines.head,
+        "beside": sorted(lines.beside),
+        "colours": [head_colour(look.palette, head) for head in range(attention.heads)],
+        "threshold": lines.threshold,
+        "horizontal": lines.horizontal,
+        "fixed": lines.fixed,
+        "scale": look.scale,
+        "pinned": pinned,
+        "pattern": say(
+            "{kind}, layer {layer}, as lines from queries to keys",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer="{layer}",
+        ),
+    }
+    cells = quantise_weights(attention.weights[lines.layer], attention.masks[lines.layer])
+    return pack_arrays(header, np.ascontiguousarray(cells).tobytes())
+
+
+# All layers and heads of one kind at a glance: a tile each, click one to open it.
+
+
+_mount_overview = create_mount("overview")
+
+
+@dataclass(frozen=True)
+class RankedHead:
+    """A head's place in an order of heads: it stands where it comes in the sequence."""
+
+    layer: int
+    head: int
+    value: str
+    """What stands below its tile."""
+    shown: bool
+    """False for a head that was filtered out: it is drawn faintly."""
+
+
+def draw_overview(
+    attention: AttentionMap,
+    layer: int,
+    head: int,
+    look: Look,
+    order: Sequence[RankedHead] = (),
+    changed: Collection[tuple[int, int]] = (),
+    *,
+    key: str,
+    on_pick: Callable[[int, int], None],
+) -> None:
+    """Draw every head of `attention`, the given one marked; `on_pick(layer, head)` hears of a click (from 0).
+
+    In rows of layers, or, where an order is given, in that order, each with its value. The heads `changed`, (layer,
+    head) from 0, are crossed out.
+    """
+
+    def picked() -> None:
+        place = component_value(key).pick
+        on_pick(int(place["layer"]), int(place["head"]))
+
+    _mount_overview(key=key, data=encode_overview(attention, layer, head, look, order, changed), on_pick_change=picked)
+
+
+def encode_overview(
+    attention: AttentionMap,
+    layer: int,
+    head: int,
+    look: Look,
+    order: Sequence[RankedHead] = (),
+    changed: Collection[tuple[int, int]] = (),
+) -> bytes:
+    """What overview.js reads: sizes, colours and the chosen tile, then (L, H, Q, K) bytes; long maps are pooled."""
+    cells = _quantise_overview(attention)
+    layers, heads, queries, keys = cells.shape
+    header = {
+        "layers": layers,
+        "heads": heads,
+        "paths": attention.layer_paths,
+        "queries": queries,
+        "keys": keys,
+        "layer": layer,
+        "head": head,
+        "label": say("{kind}: all layers and heads", kind=say(KIND_NAMES[attention.kind])),
+        "stops": look.stops,
+        "scale": look.scale,
+        "masked": look.palette.masked,
+        "changed": [layer * heads + head for layer, head in changed],
+        "order": [{"layer": one.layer, "head": one.head, "value": one.value, "shown": one.shown} for one in order],
+    }
+    return pack_arrays(header, cells.tobytes())
+
+
+# A map is frozen and known by its identity; while its head is changed, its bytes stay the same.
+@lru_cache(maxsize=8)
+def _quantise_overview(attention: AttentionMap) -> np.ndarray:
+    return quantise_weights(
+        *pool_weights(attention.weights, attention.mask if attention.layer_masks is None else attention.masks)
+    )
+
+
+# A switch for every head of every attention, layers down and heads across; turn heads off to see who needs them.
+
+
+_mount_switchboard = create_mount("switchboard")
+
+
+def draw_switchboard(
+    sizes: Mapping[Kind, tuple[int, int]], off: Collection[Head], *, key: str, on_switch: Callable[[list[Head]], None]
+) -> None:
+    """Draw a switch a head for `sizes` (kind -> layers, heads); `on_switch(off)` hears of every change."""
+
+    def switched() -> None:
+        on_switch([(kind, int(layer), int(head)) for kind, layer, head in st.session_state[key].off])
+
+    boards = [
+        {"kind": kind, "name": say(KIND_NAMES[kind]), "layers": layers, "heads": heads}
+        for kind, (layers, heads) in sizes.items()
+    ]
+    _mount_switchboard(key=key, data={"boards": boards, "off": sorted(off)}, on_off_change=switched)

@@ -1,0 +1,175 @@
+"""Components around the pictures: page arrival, history, theme, drafts, kept files, saving and menus."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from model.language import LANGUAGE_TAGS, current_language, say, to_say
+from viz.web.bundle import component_value, create_mount, pack_arrays
+
+# A page appears once its parts stand where they stay, so that nothing jumps while it loads; draws nothing.
+
+
+_mount_arrival = create_mount("arrival")
+
+
+def hide_until_ready(page: str) -> None:
+    """Keep `page` out of sight, as the style sheet does, until its script has run and nothing in it moves.
+
+    The document is said to be in the current language.
+    """
+    language = current_language()
+    _mount_arrival(key="arrival", data={"page": page, "language": LANGUAGE_TAGS.get(language, language)})
+
+
+# One action of a visitor is one step of the browser's history; draws nothing.
+
+
+_mount_history = create_mount("history")
+
+
+def track_history(scrubbed: Iterable[str]) -> None:
+    """Keep the steps of Back and Forward; a change of the parameters `scrubbed` alone is none."""
+    _mount_history(key="browser-history", data={"scrubbed": sorted(scrubbed)})
+
+
+# Runs the page again when its visitor switches between light and dark; shows nothing.
+
+
+_mount_theme_watch = create_mount("theme_watch")
+
+
+def watch_colour_scheme(drawn: str) -> None:
+    """Watch for a colour scheme other than `drawn` (light or dark)."""
+    _mount_theme_watch(key="theme-watch", data={"drawn": drawn}, on_shown_change=lambda: None)
+
+
+# Enter finishes a sentence, also in a box of several lines; draws nothing.
+
+
+_mount_enter_key = create_mount("enter_key")
+
+
+def submit_on_enter(box: str) -> None:
+    """Let Enter submit the text area with the key `box`, as Control+Enter does; Shift+Enter is left alone."""
+    _mount_enter_key(key=f"enter-key-{box}", data={"box": box})
+
+
+# A text kept in the visitor's browser, so that a reload, a crash or a restart of the server loses nothing of it.
+
+
+_mount_draft = create_mount("draft")
+
+
+def store_draft(name: str, text: str, *, on_found: Callable[[str], None]) -> None:
+    """Keep `text` under `name`; `on_found(text)` hears, once, of what is kept while `text` is empty."""
+    key = f"draft-{name}"
+    found = lambda: on_found(str(st.session_state[key].found["text"]))  # noqa: E731
+    _mount_draft(key=key, data={"name": name, "text": text}, on_found_change=found)
+
+
+# The files beside a talk in the visitor's browser, from where they come back when the server has lost them.
+
+
+_mount_kept_files = create_mount("kept_files")
+_FILES_KEY, _WANTED_FILE_KEY = "kept-files", "kept-files wanted"
+
+
+def keep_files_in_browser(
+    known: Mapping[str, str],
+    lost: Mapping[str, str],
+    data: Callable[[str], bytes],
+    on_found: Callable[[str, bytes], None],
+) -> None:
+    """Have the browser keep the files `known` by name and key, whose bytes are `data(name)`; draws nothing.
+
+    Of those that are `lost`, each that the browser has under the same key is told once to `on_found(name, bytes)`.
+    """
+
+    def wanted() -> None:
+        st.session_state[_WANTED_FILE_KEY] = _read_browser_value("wanted").get("name")
+
+    def found() -> None:
+        told = _read_browser_value("found")
+        try:
+            on_found(str(told.get("name")), base64.b64decode(str(told.get("data")), validate=True))
+        except binascii.Error:
+            return
+
+    name = st.session_state.pop(_WANTED_FILE_KEY, None)
+    sent = name if name in known else None
+    header = {"known": dict(known), "lost": dict(lost), "sent": sent}
+    body = data(sent) if sent else b""
+    _mount_kept_files(key=_FILES_KEY, data=pack_arrays(header, body), on_wanted_change=wanted, on_found_change=found)
+
+
+def _read_browser_value(what: str) -> Mapping[str, Any]:
+    """What the browser says; nothing where it is of no kind that it says."""
+    value = getattr(st.session_state[_FILES_KEY], what)
+    return value if isinstance(value, Mapping) else {}
+
+
+# Buttons that save a view as PNG or SVG: a file that shows it is drawn out of sight, and pictures are taken of it.
+
+
+_mount_save_buttons = create_mount("save")
+
+
+def draw_save_buttons(
+    name: str,
+    how: Mapping[str, Any],
+    asked: Mapping[str, Any] | None,
+    page: str,
+    *,
+    key: str,
+    on_take: Callable[[], None],
+) -> None:
+    """Save pictures as `name`.png or `name`.svg; `how` holds their `scale`, `width`, and `clear`: no background.
+
+    A press is told by `on_take`; mounted then with what was `asked` and the `page` to draw, the browser saves it.
+    """
+    _mount_save_buttons(key=key, data={"name": name, "page": page, "asked": asked or {}, **how}, on_take_change=on_take)
+
+
+# What can be done with any page: present it, copy its address, and the keys that work on it.
+
+
+_mount_page_menu = create_mount("page_menu")
+
+KEY_HELP: tuple[tuple[str, str], ...] = (
+    ("p", to_say("the view on the whole screen, and back")),
+    ("← → ↑ ↓", to_say("the next tile, cell or step of what has the focus")),
+    (to_say("Home, End"), to_say("the first and the last step")),
+    (to_say("Space"), to_say("plays a decoding, and pauses it")),
+    (to_say("Enter"), to_say("opens the tile, pins the cell")),
+    (to_say("Esc"), to_say("closes a menu, leaves the whole screen")),
+)
+"""The keys and what each does."""
+
+
+def draw_page_menu(*, key: str) -> None:
+    """Draw buttons that present the page and copy its address, and the list of keys."""
+    words = {
+        "present": say("Present this page"),
+        "copy": say("Copy the link"),
+        "copied": say("Copied"),
+        "keys": say("Keyboard"),
+    }
+    _mount_page_menu(key=key, data={"words": words, "keys": [[say(keys), say(what)] for keys, what in KEY_HELP]})
+
+
+# The choice of the language, in the header.
+
+
+_mount_language_menu = create_mount("language_menu")
+
+
+def draw_language_menu(languages: Mapping[str, str], current: str, choose: Callable[[str], None], *, key: str) -> None:
+    """Draw a list of languages, each code with its name; `choose` is called with the code of one that is picked."""
+    data = {"label": say("Language"), "languages": list(languages.items()), "current": current}
+    _mount_language_menu(key=key, data=data, on_chosen_change=lambda: choose(component_value(key).chosen))

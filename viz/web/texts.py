@@ -1,0 +1,366 @@
+"""Components that draw texts in the browser: shaded and signed text, tokens, the word card, versions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from model.atlas.query import head_name
+from model.decoding.greedy import DecodingStep
+from model.experiments.ablation import WordFacts
+from model.language import join_items, say, to_say
+from model.trace import AttentionMap, Head
+from viz.figures.heatmap import RowLabel, diverging_colours
+from viz.figures.look import (
+    KIND_NAMES,
+    Look,
+    Palette,
+    format_percent,
+    format_signed,
+    place_name,
+    quote_token,
+    readable_token,
+)
+from viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
+
+# Both texts of a map side by side, shaded by what a hovered or pinned token attends to, or is attended to by.
+
+
+_mount_shaded_text = create_mount("text")
+QUERY_TITLES = {
+    "encoder": to_say("The sentence, attending"),
+    "decoder": to_say("The translation, attending"),
+    "cross": to_say("The translation"),
+}
+KEY_TITLES = {
+    "encoder": to_say("The sentence, attended to"),
+    "decoder": to_say("The translation so far"),
+    "cross": to_say("The sentence"),
+}
+
+
+def draw_shaded_text(
+    attention: AttentionMap,
+    layer: int,
+    head: int,
+    look: Look,
+    rows: RowLabel,
+    pinned: tuple[int | None, int | None],
+    alt: str,
+    *,
+    key: str,
+    on_pin: Callable[[str, int], None],
+    fixed: bool = False,
+) -> None:
+    """Draw one head, counted from 0, as shaded text, `pinned` (query, key) marked; screen readers are told `alt`.
+
+    `fixed`: it stays with its head when another is chosen in the overview, as the second side of a comparison does.
+    `on_pin(side, index)` hears of a click on a token, side ``query`` or ``key``.
+    """
+    _mount_shaded_text(
+        key=key,
+        data=encode_shaded_text(attention, layer, head, look, rows, pinned, alt, fixed),
+        on_pin_change=lambda: on_pin(str(component_value(key).pin["side"]), int(component_value(key).pin["index"])),
+    )
+
+
+def encode_shaded_text(
+    attention: AttentionMap,
+    layer: int,
+    head: int,
+    look: Look,
+    rows: RowLabel,
+    pinned: tuple[int | None, int | None],
+    alt: str,
+    fixed: bool = False,
+) -> bytes:
+    """What text.js reads: tokens and colours, then (Q, K) bytes of the head and (K,) of its mean over the queries."""
+    palette = look.palette
+    header = {
+        "query": {"title": say(QUERY_TITLES[attention.kind]), "tokens": _token_data(attention.rows(rows))},
+        "key": {"title": say(KEY_TITLES[attention.kind]), "tokens": _token_data(attention.key_tokens)},
+        "alt": alt,
+        "label": say(
+            "{kind}, layer {layer}, head {head}, as shaded text",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer=layer + 1,
+            head=head + 1,
+        ),
+        "stops": look.stops,
+        "scale": look.scale,
+        "masked": palette.masked,
+        "inks": (palette.ink, palette.background),
+        "pinned": pinned,
+        "fixed": fixed,
+        "pattern": say(
+            "{kind}, layer {layer}, head {head}, as shaded text",
+            kind=say(KIND_NAMES[attention.kind]),
+            layer="{layer}",
+            head="{head}",
+        ),
+    }
+    weights, mask = attention.weights[layer, head], attention.mask_of(layer, head)
+    allowed = mask.sum(axis=0)
+    means = np.where(mask, weights, 0).sum(axis=0, dtype=np.float64) / np.maximum(allowed, 1)
+    return pack_arrays(
+        header, quantise_weights(weights, mask).tobytes() + quantise_weights(means, allowed > 0).tobytes()
+    )
+
+
+def _token_data(tokens: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"text": readable_token(token), "space": token.startswith((" ", "<", "▁"))} for token in tokens]
+
+
+# Texts shaded by one signed number a piece: orange below zero, indigo above.
+
+
+_mount_signed_text = create_mount("signed_text")
+
+
+@dataclass(frozen=True, eq=False)
+class SignedText:
+    """One text and the number of each of its pieces."""
+
+    title: str
+    note: str
+    """What stands under the title until a piece is pointed at."""
+    pieces: Sequence[str]
+    values: np.ndarray | None
+    """(P,) or None where nothing is said of these pieces."""
+
+
+def draw_signed_text(texts: Sequence[SignedText], palette: Palette, label: str, *, key: str) -> None:
+    """Draw `texts` beside each other, on one scale; screen readers are told `label`."""
+    _mount_signed_text(key=key, data=encode_signed_text(texts, palette, label))
+
+
+def encode_signed_text(texts: Sequence[SignedText], palette: Palette, label: str) -> bytes:
+    """What signed_text.js reads: pieces and colours, then a byte a piece; half of FULL is zero."""
+    largest = max((float(np.abs(one.values).max()) for one in texts if one.values is not None), default=0.0) or 1.0
+    levels = [np.zeros(len(one.pieces)) if one.values is None else one.values / largest for one in texts]
+    header = {
+        "texts": [
+            {
+                "title": one.title,
+                "note": one.note,
+                "tokens": [_signed_token_data(one, at) for at in range(len(one.pieces))],
+            }
+            for one in texts
+        ],
+        "label": label,
+        "stops": diverging_colours(palette),
+        "inks": (palette.ink, palette.background),
+    }
+    return pack_arrays(header, np.rint((np.concatenate(levels) + 1) / 2 * FULL_BYTE).astype(np.uint8).tobytes())
+
+
+def _signed_token_data(text: SignedText, at: int) -> dict[str, str | bool]:
+    piece = text.pieces[at]
+    value = say("no number") if text.values is None else format_signed(float(text.values[at]), 3, plus=True)
+    return {"text": readable_token(piece), "space": piece.startswith((" ", "<", "▁")), "value": value}
+
+
+# The translation as running text, the pieces of which the model was unsure underlined; click a piece to pin it.
+
+
+_mount_tokens = create_mount("tokens")
+
+SURE_FROM = 0.6
+"""The probability below which a piece is underlined."""
+
+
+def draw_tokens(
+    steps: Sequence[DecodingStep],
+    pinned: int | None,
+    *,
+    key: str,
+    on_pin: Callable[[int], None] | None,
+    keep: bool = False,
+    word: Sequence[int] = (),
+) -> None:
+    """Draw the pieces of `steps`; `on_pin(position)` hears of a click. `keep`: a click never lets go of a piece.
+
+    Without `on_pin` the pinned piece stays. `word`: the positions of the word that the pinned piece stands for, marked
+    with it.
+    """
+
+    def clicked() -> None:
+        if on_pin:
+            on_pin(int(st.session_state[key].pin["position"]))
+
+    data = token_line_data(steps, pinned, keep=keep, word=word) | {"fixed": on_pin is None}
+    _mount_tokens(key=key, data=data, on_pin_change=clicked)
+
+
+def token_line_data(
+    steps: Sequence[DecodingStep], pinned: int | None, *, keep: bool = False, word: Sequence[int] = ()
+) -> dict[str, Any]:
+    """What tokens.js reads."""
+    return {"pieces": [_piece_data(step) for step in steps], "pinned": pinned, "keep": keep, "word": list(word)}
+
+
+def _piece_data(step: DecodingStep) -> dict[str, Any]:
+    """Doubt is 1 minus the probability that the model gave to the piece it wrote."""
+    return {
+        "text": step.token,
+        "doubt": round(1 - math.exp(step.log_prob), 3),
+        "unsure": is_unsure(step),
+        "special": step.stopped == "eos",
+        "note": _piece_note(step),
+    }
+
+
+def is_unsure(step: DecodingStep) -> bool:
+    """Whether the model gave the piece that it wrote less than `SURE_FROM`."""
+    return math.exp(step.log_prob) < SURE_FROM
+
+
+def _piece_note(step: DecodingStep) -> str:
+    others = [
+        f"{readable_token(one.token)} {format_percent(math.exp(one.log_prob))}"
+        for one in step.candidates
+        if one.token_id != step.token_id
+    ]
+    own = f"{readable_token(step.token)} {format_percent(math.exp(step.log_prob))}"
+    return say("{piece}; next best: {others}", piece=own, others=join_items(others[:3])) if others else own
+
+
+# One word of a translation: its probability, what else was considered, where it looked, and the heads that matter.
+
+
+_mount_word_card = create_mount("word_card")
+MAX_CARD_ROWS = 4
+"""Rows of each part of the card."""
+
+
+@dataclass(frozen=True)
+class CardActions:
+    """What a card does when it is pressed."""
+
+    close: Callable[[], None]
+    candidate: Callable[[int], None]
+    """Of a token id, to be written instead."""
+    head: Callable[[Head], None]
+    why: Callable[[], None]
+    """Of "Why this word?"."""
+    open: Callable[[], None] | None = None
+    """Of "Open in Decode"; None where the card stands there."""
+
+
+def draw_word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> None:
+    """Draw a card of what :func:`word_card_data` gives."""
+    state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
+
+    def head() -> None:
+        kind, layer, number = state().head
+        actions.head((kind, int(layer), int(number)))
+
+    _mount_word_card(
+        key=key,
+        data=data | {"why": True, "open": say("Open in Decode") if actions.open else ""},
+        on_close_change=actions.close,
+        on_candidate_change=lambda: actions.candidate(int(state().candidate)),
+        on_head_change=head,
+        on_open_change=actions.open or (lambda: None),
+        on_why_change=actions.why,
+    )
+
+
+def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, float]]) -> dict[str, Any]:
+    """What word_card.js reads. `heads` and the change of the token's log-probability without each, largest first."""
+    name, position = readable_token(step.token), step.position
+    others = [one for one in step.candidates if one.token_id != step.token_id and not one.forbidden][:MAX_CARD_ROWS]
+    largest = max(1.0, *(abs(change) for _, change in heads))  # of less than a nat, a bar is not to look like much
+    return {
+        "step": position,
+        "label": say("The word {word}", word=name),
+        "word": name,
+        "fact": f"{format_percent(math.exp(step.log_prob))} · {_rank_text(step.rank)}",
+        "others": [
+            {"id": one.token_id, "text": readable_token(one.token), "value": format_percent(share), "share": share}
+            for one, share in ((one, math.exp(one.log_prob)) for one in others)
+        ],
+        "sources": [
+            {"text": readable_token(one.text), "value": format_percent(one.share), "share": one.share}
+            for one in facts.source_shares(position)[:MAX_CARD_ROWS]
+        ],
+        "heads": [_head_data(head, change, largest) for head, change in heads[:MAX_CARD_ROWS]],
+        "headsNote": say("change of log-prob. when off"),
+        "decided": decision_layer_text(step, facts),
+    }
+
+
+def decision_layer_text(step: DecodingStep, facts: WordFacts) -> str:
+    """From which layer on the token written is the one that the model would write."""
+    name, place = quote_token(step.token), facts.decided(step.position)
+    if place is None:
+        return say("After the last layer another token than {token} is the most probable.", token=name)
+    if place == facts.lens.places[0]:
+        return say("{token} is the most probable token from the embedding on, before any layer.", token=name)
+    return say(
+        "{token} is the most probable token from {place} of {layers} on.",
+        token=name,
+        place=place_name(place),
+        layers=len(facts.lens.places) - 1,
+    )
+
+
+def _rank_text(rank: int) -> str:
+    return say("the most probable token") if rank == 1 else say("rank {rank:,}", rank=rank)
+
+
+def _head_data(head: Head, change: float, largest: float) -> dict[str, Any]:
+    name = head_name(head)
+    value = format_signed(change, plus=True)
+    return {
+        "place": list(head),
+        "text": name,
+        "value": value,
+        "share": abs(change) / largest,
+        "label": say("Show {head}: {change} nats without it", head=name, change=value),
+    }
+
+
+# Translations of one sentence below each other, their differences marked; choose one to see it.
+
+
+_mount_versions = create_mount("versions")
+
+
+@dataclass(frozen=True)
+class TranslationVersion:
+    """One row."""
+
+    what: str
+    """How it was made, in a word or two."""
+    words: Sequence[tuple[str, str]]
+    """Runs of words, spaces included, with their mark: ``same``, ``new`` or ``gone``."""
+    numbers: Sequence[str]
+    """One for each heading."""
+
+
+def draw_versions(
+    rows: Sequence[TranslationVersion],
+    headings: Sequence[str],
+    current: int,
+    *,
+    key: str,
+    on_choice: Callable[[int], None],
+) -> None:
+    """Draw `rows`, the `current` one marked (-1 for none); `on_choice(number)` hears of a click."""
+
+    def chosen() -> None:
+        on_choice(int(st.session_state[key].choice["number"]))
+
+    _mount_versions(key=key, data=versions_data(rows, headings, current), on_choice_change=chosen)
+
+
+def versions_data(rows: Sequence[TranslationVersion], headings: Sequence[str], current: int) -> dict[str, Any]:
+    """What versions.js reads."""
+    listed = [{"what": row.what, "words": row.words, "numbers": row.numbers} for row in rows]
+    return {"headings": headings, "versions": listed, "current": current}

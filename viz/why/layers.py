@@ -1,0 +1,349 @@
+"""The views of Why about layers and runs: lenses by layer, source shares, and activation patching."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from model.attribution.blocks import SourceShares
+from model.attribution.target import AttributionError
+from model.evaluation.attribution import AttributionScoresError, LooseThreshold
+from model.experiments.lens import DecoderLens, LogitLens
+from model.experiments.patching import Contrast, MinimalPair, PatchMap, read_minimal_pairs
+from model.language import format_number, join_sentences, say, to_say
+from model.runnable_model import InputError
+from viz.export.parts import Chart, Columns, Part, Words
+from viz.export.save import SavedView, collect_trace_facts
+from viz.figures.lens import plot_lens_grid, plot_lens_ranks
+from viz.figures.look import Look, Palette, format_percent, place_name, quote_token, readable_token
+from viz.figures.why import plot_patches, plot_source_effects, plot_source_shares
+from viz.figures.words import lens_in_words
+from viz.ui import controls
+from viz.ui.addresses.shared import SENTENCE
+from viz.ui.addresses.why import WHY_CONTROL_SENTENCE, WHY_PATCHED_PART, WHY_SECOND_SENTENCE
+from viz.ui.style import draw_table
+from viz.ui.words import draw_caption, escape_markdown
+from viz.web.charts import draw_chart
+from viz.web.stage import is_on_stage
+from viz.why import cache, texts
+from viz.why.cache import ReadingKey
+from viz.why.controls import Question, choose_word
+from viz.why.texts import format_pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import plotly.graph_objects as go
+
+# Layers: the translation read from each encoder layer, and the decoder's prediction after each sublayer.
+
+
+LENS_HEADINGS = to_say("Encoder read from"), to_say("Translation"), to_say("Rank"), to_say("Probability")
+
+
+def draw_layers_view(question: Question, palette: Palette) -> SavedView:
+    """Draw the translations by encoder layer, the lens after each sublayer, and the ranks of X and of Y."""
+    reading, at = question.key.reading, question.key.position
+    read, refused = _choose_lens(reading)
+    encoder, lens = cache.compute_decoder_lens(reading), read(reading)
+    ranked = [(question.target.tokens[0], lens)]
+    if question.target.against_id is not None:
+        ranked.append((question.target.against or "", read(reading, question.target.against_id)))
+    if is_on_stage():
+        ranked = []  # There the picture of so many rows has all the room.
+    st.subheader(say("The encoder: DecoderLens"), anchor=False)
+    with st.container(key="from-layers"):
+        draw_table(
+            [say(one) for one in LENS_HEADINGS],
+            build_lens_rows(encoder, at),
+            say("The translation from each encoder layer"),
+        )
+    says = [texts.describe_encoder_lens(encoder, at), lens_in_words(lens, at), say(texts.LOGIT_LENS_EXPLANATION)]
+    if refused:
+        says.append(join_sentences(refused, say(texts.LAYERS_ALONE_NOTE)))
+    draw_caption(join_sentences(says[0], say(texts.DECODER_LENS_EXPLANATION)))
+    st.subheader(say("The decoder: logit lens"), anchor=False)
+    titles = texts.make_lens_titles(sublayers=not refused)
+    with st.container(key="picture"):
+        draw_chart(
+            plot_lens_grid(lens, look=Look(palette), pinned=at),
+            titles[0],
+            key="lens",
+            on_cell=lambda _, column: choose_word(question.result.source, column),
+        )
+        for column, one in zip(st.columns(2, gap="large"), ranked, strict=False):
+            with column:
+                draw_chart(
+                    _plot_ranks(one, at, palette),
+                    titles[1],
+                    key=f"ranks-{one is ranked[0]}",
+                    on_cell=lambda _, __: None,
+                )
+    draw_caption(join_sentences(*says[1:]))
+
+    def parts(of: Palette) -> list[Part]:
+        grid = Chart(plot_lens_grid(lens, look=Look(of), pinned=at), titles[0])
+        charts = tuple([Chart(_plot_ranks(one, at, of), titles[1])] for one in ranked)
+        places = map(place_name, encoder.places)
+        written = [Words(f"{place}: {text}") for place, text in zip(places, encoder.texts, strict=True)]
+        both = [Columns(charts, (1 / len(charts),) * len(charts))] if charts else []
+        return [*question.saved_texts, *written, grid, *both, *map(Words, says)]
+
+    facts = collect_trace_facts(question.result.trace, **question.facts)
+    return SavedView("why-layers", parts, lambda: tabulate_lenses(encoder, lens), titles[0], facts, width=1280)
+
+
+def _choose_lens(reading: ReadingKey) -> tuple[Callable[..., LogitLens], str]:
+    """What reads the decoder after each sublayer, or after each layer with why not."""
+    try:
+        cache.compute_sublayer_lens(reading)
+    except AttributionError as error:
+        return cache.compute_layer_lens, str(error)
+    return cache.compute_sublayer_lens, ""
+
+
+def build_lens_rows(found: DecoderLens, position: int) -> list[list[str]]:
+    """The translation from each place, with rank and probability of the piece at a position, from 0."""
+    return [
+        [
+            place_name(place),
+            text,
+            format_number(int(found.ranks[at, position]), ","),
+            format_percent(math.exp(found.log_probs[at, position])),
+        ]
+        for at, (place, text) in enumerate(zip(found.places, found.texts, strict=True))
+    ]
+
+
+def tabulate_lenses(encoder: DecoderLens, lens: LogitLens) -> pd.DataFrame:
+    """Rank and log-probability of every piece of the translation, from each encoder layer and after each sublayer."""
+    listed = [
+        (side, place, at + 1, token, ranks[at], log_probs[at])
+        for side, places, tokens, all_ranks, all_log_probs in (
+            ("encoder", encoder.places, encoder.target_tokens, encoder.ranks, encoder.log_probs),
+            ("decoder", lens.places, lens.target_tokens, lens.ranks, lens.target_log_probs),
+        )
+        for place, ranks, log_probs in zip(places, all_ranks, all_log_probs, strict=True)
+        for at, token in enumerate(tokens)
+    ]
+    return pd.DataFrame(listed, columns=["stack", "after", "position", "piece", "rank", "log-probability"])
+
+
+def _plot_ranks(ranked: tuple[str, LogitLens], position: int, palette: Palette) -> go.Figure:
+    token, lens = ranked
+    return plot_lens_ranks(lens, position, look=Look(palette), token=quote_token(token))
+
+
+# Source or prefix: where each word of the translation comes from, and whether it has come loose from the source.
+
+
+def draw_shares_view(question: Question, palette: Palette) -> SavedView:
+    """Draw the shares and the effect of the source under the whole translation; a click chooses a word."""
+    found, loose = cache.compute_source_shares(question.key.reading), _load_loose_threshold(question)
+    at, threshold = question.key.position, loose.threshold if loose else None
+    lead = texts.describe_loose_alarm(found, loose)
+    is_loose = loose is not None and found.mean_effect < loose.threshold
+    with st.container(key="loose" if is_loose else "lead"):
+        draw_caption(lead)
+    titles = say("Share of the source and of the prefix"), say("Effect of the source on each piece")
+
+    def clicked(column: int) -> None:
+        choose_word(question.result.source, min(max(column, 0), len(found.tokens) - 1))
+
+    with st.container(key="picture"):
+        figure = plot_source_shares(found, at, palette)
+        draw_chart(figure, titles[0], key="shares", on_cell=lambda _, x: clicked(x))
+        figure = plot_source_effects(found, at, threshold, palette)
+        draw_chart(figure, titles[1], key="effects", on_cell=lambda _, x: clicked(x))
+    says = [texts.describe_word_shares(found, question.target), texts.describe_shares(question.target)]
+    draw_caption(join_sentences(*says))
+
+    def parts(of: Palette) -> list[Part]:
+        drawn = (
+            Chart(plot_source_shares(found, at, of), titles[0]),
+            Chart(plot_source_effects(found, at, threshold, of), titles[1]),
+        )
+        return [*question.saved_texts, Words(lead), *drawn, *map(Words, says)]
+
+    facts = collect_trace_facts(question.result.trace, **question.facts)
+    return SavedView("why-source-or-prefix", parts, lambda: tabulate_shares(found), titles[0], facts, width=1280)
+
+
+def tabulate_shares(found: SourceShares) -> pd.DataFrame:
+    """Every piece with its shares, the effect of the source and the attention to </s>."""
+    columns = {
+        "source": found.source,
+        "prefix": found.prefix,
+        "effect of the source, nats": found.effect,
+        "attention to </s>": found.end_attention,
+    }
+    table = pd.DataFrame({"piece": format_pieces(found.tokens)} | columns)
+    return table.set_index(pd.RangeIndex(1, len(table) + 1, name="position"))
+
+
+def _load_loose_threshold(question: Question) -> LooseThreshold | None:
+    """The threshold that is kept with the model; None where there is none."""
+    try:
+        scores = cache.load_attribution_scores(question.model.name)
+    except AttributionScoresError as error:
+        draw_caption(str(error))
+        return None
+    return scores.loose if scores else None
+
+
+# Two sentences: activations of the first put into the run of the second, and what comes back of the difference.
+
+
+PAIRS_LANGUAGE = "en"
+"""Of the pairs that come with the project."""
+PHENOMENON_NAMES = {
+    "number": to_say("grammatical number"),
+    "tense": to_say("tense"),
+    "negation": to_say("negation"),
+    "pronoun": to_say("pronoun"),
+    "word order": to_say("word order"),
+    "word sense": to_say("word sense"),
+}
+"""What differs in those pairs, as they name it, and its name on the page."""
+NO_PAIR = -1
+"""In the place of the number of a pair, from 0."""
+
+
+def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView | None:
+    """Draw the choice of the sentences, and the map of the pair beside that of its control."""
+    second, same = _draw_sentence_fields(question)
+    if not second.strip():
+        st.info(say(texts.NO_SECOND_SENTENCE))
+        return None
+    first = question.key.reading
+    keys = [ReadingKey(first.model, text.strip(), "", first.changes) for text in (second, same)]
+    pair = cache.compute_contrast(first, keys[0])
+    lead = texts.describe_contrast(pair)
+    with st.container(key="lead"):
+        draw_caption(lead)
+    patched = controls.segmented_control(say("Patched"), WHY_PATCHED_PART)
+    found = cache.compute_patch_map(first, keys[0], patched)
+    control = _load_control_map(first, *keys) if same.strip() else say(texts.NO_CONTROL_SENTENCE)
+    names = make_column_names(pair, found)
+    says = [texts.describe_largest_patch(found, names), say(texts.PATCHING_EXPLANATION)]
+    titles = (
+        say("Patched: “{sentence}”", sentence=second.strip()),
+        say("Control: “{sentence}”", sentence=same.strip()),
+    )
+
+    def drawn(of: Palette) -> tuple[list[Part], list[Part]]:
+        own = Chart(plot_patches(found, names, titles[0], of), titles[0])
+        if isinstance(control, str):
+            return [own], [Words(control)]
+        return [own], [Chart(plot_patches(control, _readable_columns(control), titles[1], of), titles[1])]
+
+    with st.container(key="picture"):
+        for column, parts, key in zip(
+            st.columns(2, gap="large"), drawn(palette), ("patches", "control-map"), strict=True
+        ):
+            with column:
+                _draw_part(parts[0], key)
+    if not isinstance(control, str):
+        says.insert(1, texts.describe_control(control))
+    draw_caption(join_sentences(*says))
+
+    def saved(of: Palette) -> list[Part]:
+        return [*question.saved_texts, Words(lead), Columns(drawn(of), (0.5, 0.5)), *map(Words, says)]
+
+    facts = collect_trace_facts(
+        question.result.trace, control=same, changes=first.changes, **{"second sentence": second}
+    )
+    name = f"why-two-sentences-{patched.replace(' ', '-')}"
+    return SavedView(name, saved, lambda: tabulate_patches(found, names, control), titles[0], facts, width=1280)
+
+
+def tabulate_patches(found: PatchMap, names: list[str], control: PatchMap | str) -> pd.DataFrame:
+    """The share that comes back for each patch, a row a layer; below it that of the control."""
+    tables = {"pair": (found, names)} | (
+        {} if isinstance(control, str) else {"control": (control, _readable_columns(control))}
+    )
+    rows = []
+    for of, (one, columns) in tables.items():
+        for row, layer in enumerate(one.rows):
+            listed = [f"{at + 1} {name}" for at, name in enumerate(columns)]
+            shares = dict(zip(listed, one.fraction[row].tolist(), strict=True))
+            rows.append({"of": of, "layer": layer, **shares, "all": one.whole_fraction[row]})
+    return pd.DataFrame(rows)
+
+
+def make_column_names(pair: Contrast, found: PatchMap) -> list[str]:
+    """The columns of a map; a position at which the sources differ is named by both pieces."""
+    names = _readable_columns(found)
+    if found.columns != pair.second_tokens:
+        return names
+    before = [readable_token(one) for one in pair.target.source_tokens]
+    return [new if old == new else f"{old}/{new}" for old, new in zip(before, names, strict=True)]
+
+
+def _readable_columns(found: PatchMap) -> list[str]:
+    return [readable_token(one) for one in found.columns]
+
+
+def _draw_sentence_fields(question: Question) -> tuple[str, str]:
+    """Draw the pairs that come with the project, and the fields of the second sentence and of the control."""
+    reads = question.model.card.get("source_language", "")
+    with st.container(key="pairs"):
+        if reads == PAIRS_LANGUAGE:
+            _draw_pair_selector(question.result.source)
+        with st.container(key="sentences", horizontal=True):
+            second = controls.text_input(
+                say("Second sentence"), WHY_SECOND_SENTENCE, placeholder=say(texts.SECOND_SENTENCE_HINT)
+            )
+            same = controls.text_input(
+                say("Control: a sentence with the same answer"), WHY_CONTROL_SENTENCE, placeholder=say("may be empty")
+            )
+    return second, same
+
+
+def _draw_pair_selector(text: str) -> None:
+    pairs = read_minimal_pairs()
+    current = (text, st.session_state.get(WHY_SECOND_SENTENCE.key, WHY_SECOND_SENTENCE.value_in_address()))
+    st.session_state["pair"] = next((at for at, one in enumerate(pairs) if (one.first, one.second) == current), NO_PAIR)
+
+    def choose() -> None:
+        if (at := st.session_state["pair"]) != NO_PAIR:
+            fill_in_pair(pairs[at])
+
+    controls.draw_choice(
+        st.selectbox,
+        say("Pair"),
+        (NO_PAIR, *range(len(pairs))),
+        key="pair",
+        format_func=lambda at: say("choose one, or type your own") if at == NO_PAIR else format_pair(pairs[at]),
+        on_change=choose,
+        width=560,
+    )
+
+
+def format_pair(pair: MinimalPair) -> str:
+    """A pair as the list names it."""
+    return f"{say(PHENOMENON_NAMES[pair.phenomenon])}: {pair.first} / {pair.second}"
+
+
+def fill_in_pair(pair: MinimalPair) -> None:
+    """Type a pair and its control into the fields, the first sentence into that of the page; for callbacks."""
+    st.session_state[SENTENCE.key] = pair.first
+    st.session_state[WHY_SECOND_SENTENCE.key], st.session_state[WHY_CONTROL_SENTENCE.key] = pair.second, pair.control
+
+
+def _load_control_map(first: ReadingKey, second: ReadingKey, same: ReadingKey) -> PatchMap | str:
+    """The map of the control, or why there is none."""
+    try:
+        return cache.compute_control_map(first, second, same, WHY_PATCHED_PART.get())
+    except (AttributionError, InputError) as error:
+        return str(error)
+
+
+def _draw_part(part: Part, key: str) -> None:
+    if isinstance(part, Chart):
+        draw_chart(part.figure, part.alt, key=key, on_cell=lambda _, __: None)
+    elif isinstance(part, Words):
+        st.info(escape_markdown(part.text))

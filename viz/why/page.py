@@ -1,0 +1,39 @@
+"""The chosen view of Why, and the sentence that stands in its place where a question has no answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.attribution.target import AttributionError
+from model.runnable_model import InputError
+from viz.export.save import SavedView
+from viz.figures.look import Palette
+from viz.ui import style
+from viz.ui.addresses.why import WhyView
+from viz.ui.words import escape_markdown
+from viz.why import heads, layers, source_words
+from viz.why.controls import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VIEWS: dict[WhyView, Callable[[Question, Palette], SavedView | None]] = {
+    "source words": source_words.draw_source_words_view,
+    "deletion": source_words.draw_deletion_view,
+    "heads": heads.draw_heads_view,
+    "score": heads.draw_score_view,
+    "source or prefix": layers.draw_shares_view,
+    "two sentences": layers.draw_two_sentences_view,
+    "layers": layers.draw_layers_view,
+}
+
+
+def draw_why_page_view(view: WhyView, question: Question) -> SavedView | None:
+    """Draw a view of the question; returns what can be saved of it."""
+    try:
+        return VIEWS[view](question, style.get_palette())
+    except (AttributionError, InputError) as error:
+        st.info(escape_markdown(str(error)))
+        return None
