@@ -155,7 +155,7 @@ def milliseconds(work: Callable[[], None]) -> float:
 def kernels(browser: Browser, folder: Path, translator: Translator) -> list[Row]:
     """The kernel against the same product on typed arrays."""
     source = bundle_scripts(ENGINE_FOLDER / "engine.js") + bundle_scripts(
-        ENGINE_FOLDER.parent / "components" / "shared" / "packed.js"
+        ENGINE_FOLDER.parent / "web" / "src" / "shared" / "packed.js"
     )
     assert PRODUCT in source
     given = [

@@ -18,15 +18,15 @@ PUBLIC = {
     "TraceError": "trace",
     "AttentionMap": "trace",
     "AttentionTrace": "trace",
-    "diagnose": "diagnosis",
-    "Diagnosis": "diagnosis",
+    "diagnose": "masks.diagnose",
+    "Diagnosis": "masks.findings",
     "intervene": "interventions.any_model",
     "head_effects": "interventions.any_model",
     "watch": "capture.training_watch",
     "show": "viz.notebook.widget",
 }
 """Public names, and the modules that hold them; ``show`` is only there in the installed package."""
-PACKAGES = ("diagnosis", "figures", "testing")
+PACKAGES = ("figures", "testing")
 """Modules that may be used as attributes; figures are only there in the installed package."""
 __all__ = [
     "AttentionMap",

@@ -26,47 +26,85 @@ class Command(NamedTuple):
     text: str
     """What it does, as :func:`~.language.say.say` takes it."""
     module: str
-    arguments: str = "add_arguments"
-    run: str = "run"
+    arguments: str
+    """The function of the module that declares its options."""
+    run: str
+    """The function of the module that runs it."""
     package: str = __package__
 
 
 COMMANDS = {
-    "train": Command(to_say("train a checkpoint from a recipe"), "cli.train"),
-    "translate": Command(to_say("translate standard input, line by line"), "cli.use", "add_translate", "translate"),
-    "trace": Command(to_say("translate one sentence and save its attention"), "cli.use", "add_trace", "trace"),
-    "evaluate": Command(to_say("score a checkpoint on a test set"), "cli.use", "add_evaluate", "evaluate"),
+    "train": Command(to_say("train a checkpoint from a recipe"), "cli.train", "add_train_arguments", "run_train"),
+    "translate": Command(
+        to_say("translate standard input, line by line"), "cli.models", "add_translate_arguments", "run_translate"
+    ),
+    "trace": Command(
+        to_say("translate one sentence and save its attention"), "cli.models", "add_trace_arguments", "run_trace"
+    ),
+    "evaluate": Command(
+        to_say("score a checkpoint on a test set"), "cli.models", "add_evaluate_arguments", "run_evaluate"
+    ),
     "quality": Command(
         to_say("write a model's fixed sentences and the quotes of its card"),
-        "cli.use",
-        "add_quality",
-        "quality",
+        "cli.models",
+        "add_quality_arguments",
+        "run_quality",
     ),
-    "why": Command(to_say("say what a word of a translation rests on"), "cli.why"),
+    "why": Command(to_say("say what a word of a translation rests on"), "cli.why", "add_why_arguments", "run_why"),
     "attribution": Command(
         to_say("measure the attribution methods of a checkpoint and keep them beside it"),
         "cli.why",
-        "add_measure",
-        "run_measure",
+        "add_attribution_arguments",
+        "run_attribution",
     ),
     "familiarity": Command(
         to_say("measure how probable a checkpoint finds text of its own kind and other text, and keep it beside it"),
-        "cli.use",
-        "add_familiarity",
-        "familiarity",
+        "cli.models",
+        "add_familiarity_arguments",
+        "run_familiarity",
     ),
-    "check": Command(to_say("compare every model on this machine's GPU with the same model on the CPU"), "cli.check"),
-    "atlas": Command(to_say("measure what every head does over a corpus"), "cli.atlas"),
-    "heads": Command(to_say("say what an atlas tells of each head, and search it"), "cli.heads"),
+    "check": Command(
+        to_say("compare every model on this machine's GPU with the same model on the CPU"),
+        "cli.models",
+        "add_check_arguments",
+        "run_check",
+    ),
+    "atlas": Command(
+        to_say("measure what every head does over a corpus"), "cli.heads", "add_atlas_arguments", "run_atlas"
+    ),
+    "heads": Command(
+        to_say("say what an atlas tells of each head, and search it"), "cli.heads", "add_heads_arguments", "run_heads"
+    ),
     "align": Command(
-        to_say("hold every cross-attention head against a gold alignment, and keep the rates"), "cli.align"
+        to_say("hold every cross-attention head against a gold alignment, and keep the rates"),
+        "cli.heads",
+        "add_align_arguments",
+        "run_align",
     ),
-    "prune": Command(to_say("take heads away one after another, and keep what is left beside the model"), "cli.prune"),
-    "timeline": Command(to_say("measure every head at each snapshot of a training, and keep it"), "cli.timeline"),
+    "prune": Command(
+        to_say("take heads away one after another, and keep what is left beside the model"),
+        "cli.heads",
+        "add_prune_arguments",
+        "run_prune",
+    ),
+    "timeline": Command(
+        to_say("measure every head at each snapshot of a training, and keep it"),
+        "cli.heads",
+        "add_timeline_arguments",
+        "run_timeline",
+    ),
     "release": Command(
-        to_say("measure again all that hangs on a checkpoint's weights, and say what no longer holds"), "cli.release"
+        to_say("measure again all that hangs on a checkpoint's weights, and say what no longer holds"),
+        "cli.release",
+        "add_release_arguments",
+        "run_release",
     ),
-    "diagnose": Command(to_say("say what is wrong with masks or attention weights"), "cli.diagnose"),
+    "diagnose": Command(
+        to_say("say what is wrong with masks or attention weights"),
+        "cli.diagnose",
+        "add_diagnose_arguments",
+        "run_diagnose",
+    ),
 }
 
 

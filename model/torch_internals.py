@@ -220,7 +220,7 @@ def is_function_mode_active() -> bool:
 
 
 def reorder_weight(weight: Tensor) -> Tensor | None:
-    """Return a matrix (D', D) as oneDNN reads it for :func:`multiply_reordered_weight`; None where this torch cannot."""
+    """Return a matrix (D', D) as :func:`multiply_reordered_weight` reads it; None where this torch cannot."""
     needed = "_linear_pointwise", "_reorder_linear_weight"
     known = torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, name) for name in needed)
     if not known or platform.machine().lower() not in ("x86_64", "amd64"):

@@ -69,7 +69,7 @@ class ReorderedWeight:
 
 
 class Linear(nn.Linear):
-    """y = x A^T + b. Its weights can be laid out for the processor (:meth:`reorder_linear_weights`), which changes the last digits."""
+    """y = x A^T + b. :func:`reorder_linear_weights` lays its weights out for the processor: other last digits."""
 
     _laid_out: ReorderedWeight | None = None
 

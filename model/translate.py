@@ -20,7 +20,7 @@ from .network.transformer import Transformer
 from .runnable_model import TEACHER_FORCING, Ability, InputError, RunnableModel, Translation
 from .text.tokenizer import Tokenizer
 
-__all__ = ["InputError", "TEACHER_FORCING", "Translation", "Translator", "available"]
+__all__ = ["TEACHER_FORCING", "InputError", "Translation", "Translator", "available"]
 
 BATCH_TOKENS = 4000  # padded source tokens translated at once
 

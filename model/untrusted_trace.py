@@ -103,7 +103,7 @@ def read_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
 
 
 def read_trace_file(path: Path) -> OpenedTrace:
-    """Read a saved trace from a file of one's own, as :func:`read_uploaded_trace` reads an uploaded one. Raises OpenError."""
+    """Read a saved trace from one's own file, as :func:`read_uploaded_trace` an uploaded one. Raises OpenError."""
     try:
         if path.stat().st_size > MAX_FILE_MEGABYTES * 2**20:
             raise OpenError(_too_large_text(path.name, path.stat().st_size))

@@ -28,7 +28,7 @@ MODELS_OPTION = "--models"
 
 
 def list_named_folders(arguments: Sequence[str]) -> dict[str, str]:
-    """Return what :func:`load_user_model` takes for each model of the directory that ``--models`` names, by its folder's name.
+    """Return what :func:`load_user_model` takes for each model in the directory of ``--models``, by its folder's name.
 
     Raises LocalError for a directory that is not there or holds no model.
     """

@@ -11,12 +11,18 @@ from model.language import terminal_language, to_say, use_language
 from viz.server import missing_packages_text
 
 APP_COMMANDS = {
-    "app": Command(to_say("serve the pages, with the released models or your own"), "server", package=__package__),
+    "app": Command(
+        to_say("serve the pages, with the released models or your own"), "server", "add_arguments", "run", __package__
+    ),
     "open": Command(
         to_say("serve the pages with a saved trace opened"), "server", "add_open", "open_trace", __package__
     ),
     "export": Command(
-        to_say("write a talk, or models that run in the browser, as one file"), "export", package=__package__
+        to_say("write a talk, or models that run in the browser, as one file"),
+        "export",
+        "add_arguments",
+        "run",
+        __package__,
     ),
 }
 

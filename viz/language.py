@@ -26,9 +26,8 @@ def get_visitor_language() -> str:
     if not is_in_run():
         return SOURCE_LANGUAGE
     language: str = st.session_state.get(LANGUAGE_KEY, SOURCE_LANGUAGE)
-    model_language.set_language(
-        language
-    )  # To ask the session costs a hundred times as much, and a thread runs for one visitor.
+    # To ask the session costs a hundred times as much, and a thread runs for one visitor.
+    model_language.set_language(language)
     return language
 
 

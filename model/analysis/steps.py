@@ -175,7 +175,7 @@ def weight_by_value_norms(attention: AttentionMap, output: np.ndarray | None = N
 
     Args:
         attention: a map captured with tensors=("v",): v (L, H, K, d) is x W_V + b_V.
-        output: (L, H, d, D) the heads' slices of W_O, as :func:`read_output_projections` gives them. None for a saved trace,
+        output: (L, H, d, D) the heads' slices of W_O (:func:`read_output_projections`). None for a saved trace,
             which holds value vectors and no projection: then the norm is that of v alone, and not the paper's.
 
     Raises:

@@ -354,11 +354,13 @@ _HEAD_FIELDS = [("map", pa.string()), ("layer", pa.int16()), ("head", pa.int16()
 _WORD_FIELDS = [(f"{end}_{what}", pa.dictionary(pa.int32(), pa.string())) for end in ("query", "key") for what in
           ("piece", "word", "tag")]  # fmt: skip
 LINK_SCHEMA = pa.schema(
-    [("sentence", pa.int32()), ("map", pa.dictionary(pa.int32(), pa.string())), *_HEAD_FIELDS[1:], ("query", pa.int32()),
+    [("sentence", pa.int32()), ("map", pa.dictionary(pa.int32(), pa.string())), *_HEAD_FIELDS[1:],
+     ("query", pa.int32()),
      ("key", pa.int32()), ("weight", pa.float32()), ("distance", pa.int32()), *_WORD_FIELDS]
 )  # fmt: skip
 TAG_SCHEMA = pa.schema(
-    [*_HEAD_FIELDS, ("query_tag", pa.string()), ("key_tag", pa.string()), ("mass", pa.float64()), ("even", pa.float64()),
+    [*_HEAD_FIELDS, ("query_tag", pa.string()), ("key_tag", pa.string()), ("mass", pa.float64()),
+     ("even", pa.float64()),
      ("rows", pa.float64())]
 )  # fmt: skip
 COST_SCHEMA = pa.schema(

@@ -712,7 +712,7 @@ def released_atlas_folder(checkpoint: str | Path) -> Path:
     return find_checkpoint_folder(checkpoint) / ATLAS_FOLDER
 
 
-__all__ = ["Atlas", "Head", "PLACE_NAMES", "head_name", "open_atlas", "released_atlas_folder"]
+__all__ = ["PLACE_NAMES", "Atlas", "Head", "head_name", "open_atlas", "released_atlas_folder"]
 
 # What a head is called.
 

@@ -357,7 +357,8 @@ LEAST_CHRF = 60.0
 def choose_closest(hypotheses: Sequence[str], reference: str, source: str) -> str:
     """Return the hypothesis with the highest chrF++ (Popović 2017) against the reference, of equals the first.
 
-    A hypothesis that lost one of :func:`find_copied_words` words does not count: a name is a small part of a score, and a model
+    A hypothesis that lost one of the :func:`find_copied_words` does not count: a name is a small part
+    of a score, and a model
     that learns from its own slips of names slips more often. The reference stays where no hypothesis is left with at
     least :data:`LEAST_CHRF`.
     """

@@ -150,7 +150,8 @@ TOKENS_A_PASS = 2400
 class HeadEffects:
     """How switching off each head changes the log-probability of every token of a translation, in nats.
 
-    Below 0: the token is less probable without the head, so the head speaks for it. Of :func:`measure_word_effects` it is the
+    Below 0: the token is less probable without the head, so the head speaks for it.
+    Of :func:`measure_word_effects` it is the
     value of one word, and T is 1.
     """
 

@@ -283,7 +283,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
-        """Note what the layers give inside the block, and their attention where :func:`record_attention_masks` asks for it."""
+        """Note what the layers give inside the block, and what :func:`record_attention_masks` asks for."""
         handles = [
             module.register_forward_hook(partial(self._note, path))
             for path, module in find_outermost_layers(self.model)

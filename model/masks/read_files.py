@@ -353,7 +353,7 @@ MAX_TEXT_BYTES = 32 * 2**20
 """Most bytes of tables and .json, which grow when read."""
 
 
-FileReader = Callable[[Path, ArrayLimits], "list[Contents]"]
+FileReader = Callable[[Path, ArrayLimits], "list[MapContents]"]
 
 
 class UnreadableError(DiagnosisError):

@@ -26,7 +26,7 @@ DROPOUT_PLACES: tuple[DropoutPlace, ...] = ("embedding", "attention", "feed_forw
 
 DEFAULT_FIELD_LIMIT = 2**20
 FIELD_LIMITS = {"encoder_layers": 1024, "decoder_layers": 1024, "d_model": 2**16, "heads": 2**12}
-"""The largest whole number of a field, `DEFAULT_FIELD_LIMIT` of the others: what is larger is a mistake, and would fill the memory."""
+"""The largest whole number of a field, `DEFAULT_FIELD_LIMIT` of the others: more is a mistake, and fills the memory."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def _slot_kind(name: str) -> str:
 
 
 def fill_frames(frames: Frames, seed: int) -> list[SentencePair]:
-    """Return the distinct pairs of :data:`DRAWS_PER_FRAME` random draws for each frame, the same ones for the same seed."""
+    """Return the distinct pairs of :data:`DRAWS_PER_FRAME` random draws a frame, the same ones for the same seed."""
     random = np.random.default_rng(seed)
     found: dict[SentencePair, None] = {}
     for english, german in frames.frames:

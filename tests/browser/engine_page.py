@@ -53,7 +53,7 @@ class EnginePage:
         self.page = page
         file = folder / "engine.html"
         modules = bundle_scripts(ENGINE_FOLDER / "engine.js")
-        unpack = bundle_scripts(ENGINE_FOLDER.parent / "components" / "shared" / "packed.js")
+        unpack = bundle_scripts(ENGINE_FOLDER.parent / "web" / "src" / "shared" / "packed.js")
         start = "window.engineOf = (packed, code) => engine(unpack(packed), code);"
         file.write_text(f'<!doctype html><meta charset="utf-8"><script type="module">{modules}{unpack}{start}</script>')
         page.goto(file.as_uri())

@@ -233,9 +233,8 @@ def test_a_click_counts_for_the_word_of_the_sentence_that_it_hits_and_for_no_oth
     )
     line = "".join(f"{' ' * piece.startswith(' ')}<b>{escape(piece.strip())}</b>" for piece, _ in pieces)
     disk.set_content(f"<p>{line}</p><p><b>you</b> <b>bicycle</b></p><p>Did you buy <i>your bicycle?</i></p>")
-    disk.evaluate(
-        f"() => {{ {EXPORT_KEYWORD.sub('', bundle_scripts(COMPONENTS_FOLDER / 'presenter' / 'chosen.js'))} window.choiceAt = choiceAt; }}"
-    )
+    script = EXPORT_KEYWORD.sub("", bundle_scripts(COMPONENTS_FOLDER / "presenter" / "chosen.js"))
+    disk.evaluate(f"() => {{ {script} window.choiceAt = choiceAt; }}")
     scene = {"choices": ["you", "bicycle", "buy your"], "sentence": "Did you buy your bicycle?"}
     found = [piece.evaluate(HIT, scene) for piece in disk.locator("b, i").all()]
     assert found == [*(choice for _, choice in pieces), 0, 0, 2]  # The middle of the last one is its second word.

@@ -31,8 +31,8 @@ class PackageError(ValueError):
 def pack_checkpoint(checkpoint: Checkpoint, form: WeightForm = "half", facts: Mapping[str, Any] | None = None) -> bytes:
     """Return a checkpoint's configuration, tokenizer and weights as bytes for the engine. PackageError.
 
-    ``encode_half``: every tensor in half precision. ``encode_int8``: matrices as whole numbers from -127 to 127, with a scale for
-    each row; vectors in half precision. `facts` go into the header beside those.
+    ``encode_half``: every tensor in half precision. ``encode_int8``: matrices as whole numbers from -127 to 127, with
+    a scale for     each row; vectors in half precision. `facts` go into the header beside those.
     """
     from model.checkpoint.load import unique_weights
 

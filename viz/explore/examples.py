@@ -71,7 +71,7 @@ def _load_examples_in(language: str) -> tuple[Example, ...]:
 
 
 def find_example_place(example: Example, cross: AttentionMap) -> ExamplePlace | None:
-    """Return the head that links the example's row most to its column; None where no head links them by `MIN_LINK_WEIGHT`."""
+    """Return the head that links the example's row most to its column; None where none does by `MIN_LINK_WEIGHT`."""
     rows = [token.strip() for token in cross.rows("predicted")]
     columns = [token.strip() for token in cross.key_tokens]
     if example.query not in rows or example.key not in columns:

@@ -169,7 +169,8 @@ def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, con
     }
     # A token or a title is data: inside a script no text may end it.
     literal = json.dumps(header, ensure_ascii=False).replace("<", "\\u003c")
-    code = f"{build_component_code(LIVE_FILE_COMPONENTS)}{bundle_as_expression(LIVE_FOLDER / 'live.js')}({literal}, components);"
+    live = bundle_as_expression(LIVE_FOLDER / "live.js")
+    code = f"{build_component_code(LIVE_FILE_COMPONENTS)}{live}({literal}, components);"
     return LIVE_PAGE_TEMPLATE.substitute(
         language=LANGUAGE_TAGS.get(current_language(), current_language()),
         title=html.escape(title),

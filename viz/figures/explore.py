@@ -477,7 +477,8 @@ def joint_in_words(joint: JointAttention, rows: RowLabel) -> str:
         ("decoder", split, split, joint.weights[split:, split:]),
     ):
         best = find_strongest_weight(block)
-        link = f"{quote_token(names[first_row + best.query])} → {quote_token(joint.column_tokens[first_column + best.key])}"
+        key = joint.column_tokens[first_column + best.key]
+        link = f"{quote_token(names[first_row + best.query])} → {quote_token(key)}"
         found |= {kind: link, f"{kind}_weight": best.weight}
         if best.ties > 1:
             ties.append(say("{kind}: {count}", kind=say(KIND_NAMES[kind]), count=best.ties))

@@ -160,7 +160,7 @@ class RateTable:
 
 
 def plot_rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) -> go.Figure:
-    """One table below the other; a row of the figure that is none of a table, at :func:`first_table_row` - 1, names it."""
+    """One table below the other; a row of the figure above each, at :func:`first_table_row` - 1, names it."""
     rows, columns = tables[0].rates.shape
     cells = np.full((len(tables) * (rows + 1), columns), np.nan)
     for at, table in enumerate(tables):

@@ -86,13 +86,13 @@ class Speaker(Protocol):
 
     def say_many(self, one: str, many: str, count: int, **values: Any) -> str: ...
 
-    def number(self, value: float, form: str = "") -> str: ...
+    def format_number(self, value: float, form: str = "") -> str: ...
 
-    def separators(self) -> str: ...
+    def number_separators(self) -> str: ...
 
-    def sentences(self, *texts: str) -> str: ...
+    def join_sentences(self, *texts: str) -> str: ...
 
-    def listed(self, items: Iterable[str]) -> str: ...
+    def join_items(self, items: Iterable[str]) -> str: ...
 
 
 class EnglishSpeaker(string.Formatter):
@@ -111,19 +111,19 @@ class EnglishSpeaker(string.Formatter):
         """Return the same of a message whose words depend on {count}."""
         return self.say(one if count == 1 else many, count=count, **values)
 
-    def number(self, value: float, form: str = "") -> str:
+    def format_number(self, value: float, form: str = "") -> str:
         """Return a number formatted as Python's format specifier says, with a minus sign as wide as its digits."""
         return format(value, form).replace("-", "−")
 
-    def separators(self) -> str:
+    def number_separators(self) -> str:
         """Return the signs before decimals and between thousands."""
         return ".,"
 
-    def sentences(self, *texts: str) -> str:
+    def join_sentences(self, *texts: str) -> str:
         """Return sentences in a row, without the empty ones."""
         return " ".join(filter(None, texts))
 
-    def listed(self, items: Iterable[str]) -> str:
+    def join_items(self, items: Iterable[str]) -> str:
         """Return items in a row."""
         return ", ".join(items)
 
@@ -149,22 +149,22 @@ def say_many(one: str, many: str, count: int, **values: Any) -> str:
 
 def format_number(value: float, form: str = "") -> str:
     """A number as the reader's language writes it."""
-    return _speaker.number(value, form)
+    return _speaker.format_number(value, form)
 
 
 def number_separators() -> str:
     """The signs before decimals and between thousands, as plotly's ``layout.separators`` has them."""
-    return _speaker.separators()
+    return _speaker.number_separators()
 
 
 def join_sentences(*texts: str) -> str:
     """Whole sentences one after the other, as the language parts them; empty ones are left out."""
-    return _speaker.sentences(*texts)
+    return _speaker.join_sentences(*texts)
 
 
 def join_items(items: Iterable[str]) -> str:
     """Items in a row, as the language parts them."""
-    return _speaker.listed(items)
+    return _speaker.join_items(items)
 
 
 def to_say(message: str) -> str:
@@ -399,7 +399,7 @@ def format_signed(value: float, digits: int = 2, plus: bool = False) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A probability as it is printed, as ``format_percent`` of the decode player does: what is not zero never reads so."""
+    """A probability as it is printed, as ``percent`` of the decode player does: what is not zero never reads so."""
     if share == 0:
         return format_number(0.0, ".0%")
     return (

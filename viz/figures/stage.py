@@ -26,7 +26,7 @@ NUMBER_WIDTH = 31
 
 
 def fit_to_stage(figure: go.Figure) -> go.Figure:
-    """The figure with type of at least :data:`LEAST_FONT_SIZE` pixels, and names and numbers as far as they have room."""
+    """The figure with type of at least :data:`LEAST_FONT_SIZE` pixels; names and numbers as far as they have room."""
     raw = figure.to_dict()
     layout = raw["layout"]
     for font in _find_fonts(raw):

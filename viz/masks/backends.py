@@ -34,8 +34,8 @@ UNCHANGED_NAME = to_say("unchanged")
 
 def draw_backends_view() -> None:
     """The sentence, then every way with its mask."""
-    for style in BACKENDS_STYLES:
-        st.html(style)
+    for sheet in BACKENDS_STYLES:
+        st.html(sheet)
     chosen, text = controls.draw_sentence_box()
     model = controls.require_ability(chosen, "backends")
     try:

@@ -173,7 +173,8 @@ def _draw_finding(identity: str, at: int, one: Finding, judgement: Judgement) ->
     shown = one.rank
     with st.container(key=f"finding-{at}-{shown}"):
         st.markdown(
-            f"**{RANK_SIGNS[shown]} {say(RANK_NAMES[shown])} · {escape_markdown(one.code)}** {escape_markdown(one.message)}"
+            f"**{RANK_SIGNS[shown]} {say(RANK_NAMES[shown])} · {escape_markdown(one.code)}** "
+            f"{escape_markdown(one.message)}"
         )
         if one.severity == "info":
             return

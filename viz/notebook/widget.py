@@ -48,8 +48,9 @@ def build_widget_script() -> str:
 def _build_script_in_language(_language: str) -> str:
     styles = json.dumps({name: component_style(name) for name in WIDGET_COMPONENTS})
     css = json.dumps((NOTEBOOK_FOLDER / "widget.css").read_text(encoding="utf-8"))
+    renderer = bundle_as_expression(NOTEBOOK_FOLDER / "widget.js")
     return (
-        f"{build_component_code(WIDGET_COMPONENTS)}const renderer = {bundle_as_expression(NOTEBOOK_FOLDER / 'widget.js')};\n"
+        f"{build_component_code(WIDGET_COMPONENTS)}const renderer = {renderer};\n"
         f"export default {{ render: renderer(components, {styles}, {css}) }};\n"
     )
 

@@ -16,9 +16,6 @@ from viz.talk.file import LONGEST_TALK_FILE, format_talk, parse_talk
 from viz.talk.scenes import Mistake, Scene, Talk
 from viz.web.shell import keep_files_in_browser, store_draft
 
-if TYPE_CHECKING:
-    pass
-
 SHIPPED_TALK_FILE = Path(__file__).parent / "talk.toml"
 TRANSLATED_FIELDS = ("title", "point", "notes")
 """What is said of a scene in each language."""

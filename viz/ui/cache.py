@@ -316,7 +316,9 @@ def plan_ablation_batches(name: str, source_length: int, target_length: int) -> 
 def compute_ablation_batch(
     name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], part: int, changes: str
 ) -> np.ndarray:
-    """What switching off each head of one of the :func:`plan_ablation_batches` changes: (heads, T). Raises InterventionError."""
+    """What each head of one batch of :func:`plan_ablation_batches` changes when it is off: (heads, T). Raises
+    InterventionError.
+    """
     model, heads = load_runnable_model(name).model, plan_ablation_batches(name, len(source_ids), len(target_ids))[part]
     with apply_changes(model, parse_changes(changes)):
         return ablation.measure_batch_effects(model, source_ids, target_ids, heads)

@@ -80,7 +80,7 @@ def encode_heatmap(
     special: SpecialPlaces = ((), ()),
     pins: bool = False,
 ) -> bytes:
-    """What heatmap.js reads: names, colours and pins, then (R, C) little-endian uint16, as `quantise_finely` makes them."""
+    """What heatmap.js reads: names, colours and pins, then (R, C) little-endian uint16 (`quantise_finely`)."""
     palette = look.palette
     header = {
         "title": grid.title,

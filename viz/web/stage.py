@@ -52,7 +52,7 @@ def mount_talk_presenter(
     """Let the key p, a button, or ``present=1`` in the address, show the scenes of a talk, as JSON-like mappings.
 
     Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists ``hide`` and
-    ``omit`` of parts and ``guess`` of choices, with what :func:`viz.talk.scenes.clicked` says of them; ``can_type_sentence`` says
+    ``omit`` of parts and ``guess`` of choices, with what the talk's scenes say of them; ``can_type_sentence`` says
     whether it takes sentences. `own` says whether the talk is the visitor's. A second button begins at the scene `at`,
     from 0, and `on_left(scene)` hears which one was shown when the stage was left.
     """

@@ -60,7 +60,7 @@ DELETION_NEVER_MEASURED = to_say("Of a model from a folder nothing is measured o
 
 
 def describe_deletion(how: str) -> str:
-    """How pieces are taken away, :data:`DELETION_BY_MASKS` or :data:`DELETION_BY_EMBEDDINGS`, and what the lines are."""
+    """How pieces are taken away (:data:`DELETION_BY_MASKS`, :data:`DELETION_BY_EMBEDDINGS`), and what the lines are."""
     lines = say(
         "An order that finds what the word rests on falls at once. The thick line is the chosen method, thin lines are "
         "the others; between the {low}th and the {high}th percentile of random orders lies the band, dotted is their "

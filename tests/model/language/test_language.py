@@ -126,15 +126,15 @@ def fields(text: str) -> set[str]:
 def test_the_catalogues_are_of_the_sources_as_they_are() -> None:
     """`python -m tests.messages` brings them up to date; a language that is offered has every message."""
     said = {one.id for one in messages.messages()}
-    for language in messages.TRANSLATED:
-        catalog = messages.read(language)
-        assert {one.id for one in catalog} == said, language
+    for code in messages.TRANSLATED:
+        catalog = messages.read(code)
+        assert {one.id for one in catalog} == said, code
         translated = [one for one in catalog if one.id and messages.is_translated(one)]
         for one in translated:
             assert not one.fuzzy, one.id
             assert all(fields(form) == wanted(one) for form in forms(one)), one.id
-        assert len(translated) == len(catalog) or language not in COMPLETE_LANGUAGES
-        assert messages.path(language).with_suffix(".mo").read_bytes() == messages.compiled(catalog)
+        assert len(translated) == len(catalog) or code not in COMPLETE_LANGUAGES
+        assert messages.path(code).with_suffix(".mo").read_bytes() == messages.compiled(catalog)
 
 
 def forms(message: Message) -> list[str]:

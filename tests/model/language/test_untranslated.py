@@ -23,8 +23,7 @@ SENTENCE = re.compile(r"[A-Z][a-z]*[,:]?(?: [^ ]+){2,}")
 NOT_SAID = {
     "model/decoding/beam.py": "a mistake of whoever calls it from Python",
     "model/evaluation/attribution.py": "Markdown of a model card, which is English",
-    "model/evaluation/quality.py": "Markdown of a model card",
-    "model/evaluation/quality.py": "Markdown beside a model card",
+    "model/evaluation/quality.py": "Markdown of a model card and beside it",
     "model/experiments/ablation.py": "a mistake of whoever calls it",
     "model/atlas/query.py": "what DuckDB begins its errors with",
     "model/hugging_face/load.py": "text that a model reads",
@@ -32,7 +31,6 @@ NOT_SAID = {
     "model/runnable_model.py": "a mistake of whoever calls it",
     "model/masks/attention_call.py": "a mistake of whoever calls it",
     "model/masks/toy_attention.py": "a mistake of whoever calls it",
-    "model/network/attention.py": "a mistake of whoever calls it",
     "model/network/attention.py": "a mistake of whoever calls it",
     "model/network/interfaces.py": "a mistake of whoever calls it",
     "model/positions/analysis.py": "a mistake of whoever calls it",

@@ -11,13 +11,13 @@ import pytest
 from model.analysis.flow import compute_attention_flow, join_attentions
 from model.analysis.steps import compute_pipeline
 from model.experiments.lens import run_logit_lens
-from model.trace import TENSOR_NAMES
+from model.trace import TENSOR_NAMES, Kind
 from model.translate import Translator
 from tests import toy
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import HEADS, FakeTranslator, attention
 from viz.explore.many_heads import compute_flow_map
-from viz.figures.explore import FLOW_KINDS, plot_flow, plot_joint
+from viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_joint
 from viz.figures.lens import plot_lens_grid, plot_lens_ranks
 from viz.figures.look import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
 from viz.figures.words import lens_in_words
@@ -74,12 +74,12 @@ def test_the_joint_picture_holds_all_three_and_marks_where_they_meet() -> None:
 
 @pytest.mark.parametrize("which", FLOW_KINDS)
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_every_flow_of_every_kind(which: str, kind: str) -> None:
+def test_every_flow_of_every_kind(which: FlowKind, kind: Kind) -> None:
     trace = FakeTranslator().translate("one two three").trace
     found = (
         compute_attention_flow(trace, kind, 2) if which == "attention flow" else compute_flow_map(trace, kind, which)
-    )  # type: ignore[arg-type]
-    figure = plot_flow(found, which, 2, 3)  # type: ignore[arg-type]
+    )
+    figure = plot_flow(found, which, 2, 3)
     drawn = next(one for one in figure.data if one.name == "weights")
     assert np.nanmax(drawn.z) <= drawn.zmax
     if which.startswith("mean"):
