@@ -29,7 +29,7 @@ libraries: .venv/dev
 check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -m tests.types
 
 bench: .venv/dev browser
 	$(BIN)/python -m bench

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from model.language import say
-from viz import FOLDER, language
-from viz.traces.session import open_command_line_trace
-from viz.ui.address import restore_address
+from attenscope.language import say
+from attenscope.viz import FOLDER, language
+from attenscope.viz.traces.session import open_command_line_trace
+from attenscope.viz.ui.address import restore_address
 
 # Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
 st.set_page_config(page_title="Attenscope", page_icon=str(FOLDER / "icon.png"))

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.attribution.logit import split_logit
+from attenscope.attribution.methods import attribute_target, record_target_pass
+from attenscope.attribution.target import Target, make_piece_target
+from attenscope.experiments.ablation import head_effects
+from attenscope.translate import Translator
 from bench.peers import marian
 from bench.timing import Row, seconds, side_by_side
-from model.attribution.logit import split_logit
-from model.attribution.methods import attribute_target, record_target_pass
-from model.attribution.target import Target, make_piece_target
-from model.experiments.ablation import head_effects
-from model.translate import Translator
 
 SENTENCE = "Where did you buy this red bicycle last summer, my dear old friend from work?"
 MODEL, POSITION, STEPS = "everyday-en-de", 8, 50

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from attenscope.network.attention import force_attention_path
+from attenscope.translate import Translator
 from bench.timing import Row, side_by_side
-from model.network.attention import force_attention_path
-from model.translate import Translator
 
 CHECKPOINT = "everyday-en-de"
 SENTENCE = "The old man sat on the bench in the park and fed the birds with the bread that was left over."

@@ -11,9 +11,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from model.gallery.recipes import generate_case, list_codes
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
+from attenscope.gallery.recipes import generate_case, list_codes
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
 
 TABLE = Path(__file__).with_suffix(".md")
 

@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.capture.attention import capture_attention
+from attenscope.decoding.beam import beam_search
+from attenscope.decoding.greedy import decode_batch_greedily, teacher_force
+from attenscope.network.attention import make_padding_mask
+from attenscope.network.config import BOS_ID, PAD_ID, SPECIAL_PIECES
+from attenscope.network.layers import DecoderCache
+from attenscope.network.transformer import Transformer
 from bench.greedy import CONFIG, GOALS, SOURCE_TOKENS, STEPS, endless_marian, our_model
 from bench.timing import Row, one_thread, side_by_side
-from model.capture.attention import capture_attention
-from model.decoding.beam import beam_search
-from model.decoding.greedy import decode_batch_greedily, teacher_force
-from model.network.attention import make_padding_mask
-from model.network.config import BOS_ID, PAD_ID, SPECIAL_PIECES
-from model.network.layers import DecoderCache
-from model.network.transformer import Transformer
 
 WIDTH = 4
 BATCHES = (1, 32)

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from attenscope.cli.diagnose import diagnose_file
 from bench.apart import run_apart
 from bench.timing import Row, side_by_side
-from model.cli.diagnose import diagnose_file
 
 LAYERS, HEADS, TOKENS = 12, 12, 512
 SECONDS = 60
 """The limit for one file."""
 _JUDGED = """
 import sys
-from model.cli.diagnose import diagnose_file
+from attenscope.cli.diagnose import diagnose_file
 assert diagnose_file(sys.argv[1], "causal").verdict == sys.argv[2]
 """
 _READ = """

@@ -11,17 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.atlas.forward import Sentence, make_batches, run_batch
+from attenscope.atlas.measure import measure_heads
+from attenscope.decoding.beam import beam_search
+from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.experiments.ablation import head_effects
+from attenscope.network.transformer import Transformer
+from attenscope.training.trainer import Trainer
+from attenscope.translate import Translator
 from bench.greedy import SOURCE_TOKENS, STEPS, endless_marian, our_model
 from bench.timing import Row, side_by_side
 from bench.training import CONFIG, RECIPE, random_batches
-from model.atlas.forward import Sentence, make_batches, run_batch
-from model.atlas.measure import measure_heads
-from model.decoding.beam import beam_search
-from model.decoding.greedy import decode_batch_greedily
-from model.experiments.ablation import head_effects
-from model.network.transformer import Transformer
-from model.training.trainer import Trainer
-from model.translate import Translator
 
 CHECKPOINT = "everyday-en-de"
 SENTENCE = "Where did you buy this red bicycle last summer, my dear old friend?"

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.network.config import EOS_ID, SPECIAL_PIECES, TransformerConfig
+from attenscope.network.transformer import Transformer
+from attenscope.torch_layers import reorder_linear_weights
 from bench.peers import in_ctranslate2, marian, names
 from bench.timing import Row, one_thread, side_by_side
-from model.decoding.greedy import decode_batch_greedily
-from model.network.config import EOS_ID, SPECIAL_PIECES, TransformerConfig
-from model.network.transformer import Transformer
-from model.torch_layers import reorder_linear_weights
 
 SOURCE_TOKENS, STEPS = 30, 30
 REPETITIONS = {1: 40, 32: 20}  # by batch size

@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Browser
 
+from attenscope.atlas.build import ROWS_A_FILE, ROWS_A_GROUP
+from attenscope.atlas.files import LINK_SCHEMA, LINKS_TABLE, SENTENCES_TABLE, AtlasPlan, Manifest
+from attenscope.atlas.query import Atlas, read_question, released_atlas_folder, search_atlas
+from attenscope.text.language import WORD_TAGS
+from attenscope.trace import KINDS
 from bench.browser import chromium
 from bench.positions import SETTLED, STARTS_WITHIN, app
 from bench.timing import Row
-from model.atlas.build import ROWS_A_FILE, ROWS_A_GROUP
-from model.atlas.files import LINK_SCHEMA, LINKS_TABLE, SENTENCES_TABLE, AtlasPlan, Manifest
-from model.atlas.query import Atlas, read_question, released_atlas_folder, search_atlas
-from model.text.language import WORD_TAGS
-from model.trace import KINDS
 
 MODEL = "everyday-en-de"
 LINKS_OF_BENCH, VOCABULARY, LINKS_A_SENTENCE = 10_000_000, 20_000, 2_600

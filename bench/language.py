@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES
 from bench.positions import app
 from bench.timing import Row, side_by_side
 from bench.visitor import Visitor
-from model.language import COMPLETE_LANGUAGES, LANGUAGES
 
 PAGES = {"Explore": None, "Masks": "masks"}
 REPETITIONS = 40

@@ -18,14 +18,14 @@ from statistics import median
 import torch
 from playwright.sync_api import Browser, Page
 
+from attenscope.checkpoint.load import find_checkpoint_folder
+from attenscope.translate import Translator
+from attenscope.viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
+from attenscope.viz.export import collect
+from attenscope.viz.web.bundle import bundle_scripts
 from bench.browser import chromium
 from bench.retrained import MODEL, PIECES, SENTENCE
 from bench.timing import Row
-from model.checkpoint.load import find_checkpoint_folder
-from model.translate import Translator
-from viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
-from viz.export import collect
-from viz.web.bundle import bundle_scripts
 
 OPENINGS, ROUNDS = 5, 15
 READY, SIZE, SLOWER, KEY = 3000.0, 1.4, 3.0, 50.0
@@ -89,7 +89,7 @@ def measure() -> list[Row]:
 
 
 def written(translator: Translator, folder: Path) -> Path:
-    from viz.export.live_file import build_live_file  # after the runtime, as all that draws components
+    from attenscope.viz.export.live_file import build_live_file  # after the runtime, as all that draws components
 
     file = folder / "live.html"
     file.write_text(build_live_file([translator.checkpoint], date.today()), encoding="utf-8")

@@ -21,12 +21,12 @@ import torch
 from bertviz import model_view
 from playwright.sync_api import Browser
 
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.look import Look
+from attenscope.viz.web import bundle
+from attenscope.viz.web.maps import encode_overview
 from bench.browser import chromium, painted_after, served
 from bench.timing import Row, side_by_side
-from model.trace import AttentionMap
-from viz.figures.look import Look
-from viz.web import bundle
-from viz.web.maps import encode_overview
 
 LAYERS, HEADS = 4, 8
 REPETITIONS = {32: 7, 64: 5, 128: 3}  # by tokens

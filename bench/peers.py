@@ -9,7 +9,7 @@ import ctranslate2
 from ctranslate2.converters.transformers import BartLoader, MarianMTLoader
 from transformers import MarianConfig, MarianMTModel
 
-from model.network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
 
 
 def marian(config: TransformerConfig) -> Any:  # the types of transformers' own `generate` do not fit its models

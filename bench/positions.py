@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from playwright.sync_api import Browser
 
+from attenscope.positions.table import make_formula_table
+from attenscope.viz.positions.controls import TableChoice
+from attenscope.viz.positions.views import build_table_matrix
+from attenscope.viz.web.maps import encode_matrix
 from bench.browser import chromium
 from bench.timing import Row
-from model.positions.table import make_formula_table
-from viz.positions.controls import TableChoice
-from viz.positions.views import build_table_matrix
-from viz.web.maps import encode_matrix
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZE = 512

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page
 
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, TOKENIZER_FILE, list_checkpoints
+from attenscope.text.tokenizer import Tokenizer
 from bench.positions import SETTLED, STARTS_WITHIN
-from model.checkpoint.load import CHECKPOINTS_FOLDER, TOKENIZER_FILE, list_checkpoints
-from model.text.tokenizer import Tokenizer
 
 TURNS = range(7)  # The first warms up.
 REST = 150  # milliseconds between two clicks

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, write_facts
+from attenscope.evaluation.quality import read_phenomenon_items
+from attenscope.translate import Translator
 from bench.apart import run_apart
 from bench.timing import Row, one_thread, side_by_side
-from model.checkpoint.load import CHECKPOINTS_FOLDER, CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, write_facts
-from model.evaluation.quality import read_phenomenon_items
-from model.translate import Translator
 
 MODEL = "everyday-en-de"
 FIRST = "f122bb675bb48a0297c6914383def4e1858fcb1d"
@@ -29,7 +29,7 @@ RATES, SENTENCES, STARTS = 7, 41, 9
 """Repetitions."""
 START = """
 import sys, time
-from model.translate import Translator
+from attenscope.translate import Translator
 Translator.load(sys.argv[1], "cpu").translate(sys.argv[2])
 print(time.time())
 """

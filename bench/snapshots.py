@@ -12,12 +12,12 @@ from statistics import median
 import numpy as np
 from playwright.sync_api import Browser
 
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.look import Look
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts, component_style
+from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 from bench.browser import chromium, served
 from bench.timing import Row
-from model.trace import AttentionMap
-from viz.figures.look import Look
-from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts, component_style
-from viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 
 STOPS = 9
 HEADS = (4, 8)

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attenscope.checkpoint.recipe import Recipe
+from attenscope.network.config import EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
+from attenscope.network.layers import make_sinusoidal_table
+from attenscope.network.transformer import Transformer
+from attenscope.training.data import Batch, Batches
+from attenscope.training.trainer import Trainer
 from bench.timing import Row
-from model.checkpoint.recipe import Recipe
-from model.network.config import EOS_ID, PAD_ID, SPECIAL_PIECES, TransformerConfig
-from model.network.layers import make_sinusoidal_table
-from model.network.transformer import Transformer
-from model.training.data import Batch, Batches
-from model.training.trainer import Trainer
 
 CONFIG = TransformerConfig()
 RECIPE = Recipe("bench", "en", "de")

@@ -20,17 +20,17 @@ import torch
 from bertviz import head_view
 from playwright.sync_api import Browser
 
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.heatmap import make_head_grid
+from attenscope.viz.figures.look import Look
+from attenscope.viz.web import bundle
+from attenscope.viz.web.maps import encode_heatmap
+from attenscope.viz.web.maps import encode_overview as packed_overview
 from bench import redraw
 from bench.browser import chromium, painted_after, served
 from bench.overview import libraries
 from bench.positions import app
 from bench.timing import Row, side_by_side
-from model.trace import AttentionMap
-from viz.figures.heatmap import make_head_grid
-from viz.figures.look import Look
-from viz.web import bundle
-from viz.web.maps import encode_heatmap
-from viz.web.maps import encode_overview as packed_overview
 
 LAYERS, HEADS = 4, 8
 REPETITIONS = {32: 5, 64: 3, 128: 3}  # by tokens

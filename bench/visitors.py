@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
 from bench.positions import app
 from bench.timing import Row
 from bench.visitor import Visitor
-from model.checkpoint.load import CHECKPOINTS_FOLDER
 
 SESSIONS = (1, 5, 20, 50)
 SECONDS = 20.0

@@ -11,7 +11,11 @@ One mask convention: boolean, True = may attend. Layers and heads count from 0 i
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
+
+if __name__ == "model":  # in the checkout the folder has two names, which attenscope.py makes one
+    sys.modules["model"] = importlib.import_module("attenscope")
 
 PUBLIC = {
     "capture_attention": "capture.attention",
@@ -25,9 +29,9 @@ PUBLIC = {
     "watch": "capture.training_watch",
     "show": "viz.notebook.widget",
 }
-"""Public names, and the modules that hold them; ``show`` is only there in the installed package."""
+"""Public names, and the modules that hold them."""
 PACKAGES = ("figures", "testing")
-"""Modules that may be used as attributes; figures are only there in the installed package."""
+"""Modules that may be used as attributes."""
 __all__ = [
     "AttentionMap",
     "AttentionTrace",

@@ -16,6 +16,7 @@ from .language import (
     terminal_language,
     to_say,
     translate_argparse,
+    typed_command,
     use_language,
 )
 
@@ -111,7 +112,7 @@ COMMANDS = {
 def main(
     arguments: Sequence[str] | None = None,
     commands: Mapping[str, Command] = COMMANDS,
-    program: str = f"python -m {__package__}",
+    program: str = "python -m model",
 ) -> int:
     """Run one of `commands` and return its exit code; what a person can mend is said in one sentence, with code 2.
 
@@ -120,7 +121,7 @@ def main(
     language = terminal_language()
     translate_argparse(language)
     with use_language(language):
-        return _run_command(sys.argv[1:] if arguments is None else list(arguments), commands, program)
+        return _run_command(sys.argv[1:] if arguments is None else list(arguments), commands, typed_command(program))
 
 
 def _run_command(given: list[str], commands: Mapping[str, Command], program: str) -> int:

@@ -26,12 +26,30 @@ GERMAN_SIGNS = str.maketrans(",.", ".,")
 MINUS_SIGN = "\N{MINUS SIGN}"
 
 
+IS_INSTALLED = Path(__file__).parent.name == "attenscope"
+"""In the checkout this folder is called model."""
+_INSTALLED_COMMANDS = {
+    "python -m model": "attenscope",
+    "python -m viz.export": "attenscope export",
+    "python -m viz": "attenscope app",
+}
+"""Commands as they are typed in the checkout -> once the package is installed."""
+
+
 def say(message: str, **values: Any) -> str:
     """The message in the current language, with values put in its {fields}, numbers as the language writes them."""
     language = current_language()
     return _fill_message(
         message if language == SOURCE_LANGUAGE else load_catalogue(language).gettext(message), values, language
     )
+
+
+def typed_command(text: str) -> str:
+    """Return a text with its commands as one types them here: ``python -m model`` is ``attenscope`` once installed."""
+    if IS_INSTALLED:
+        for in_checkout, installed in _INSTALLED_COMMANDS.items():
+            text = text.replace(in_checkout, installed)
+    return text
 
 
 def say_many(one: str, many: str, count: int, **values: Any) -> str:
@@ -70,6 +88,7 @@ def number_separators() -> str:
 
 
 def _fill_message(text: str, values: Mapping[str, Any], language: str) -> str:
+    text = typed_command(text)
     if not values:
         return text
     return _NumberFormatter(language).vformat(text, (), values)

@@ -12,13 +12,13 @@ import pytest
 import torch
 from hypothesis import settings
 
-from model.checkpoint.load import save_checkpoint
-from model.checkpoint.recipe import RECIPE_FILE, Recipe
-from model.devices import available_devices
-from model.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
-from model.network.transformer import Transformer
-from model.text.tokenizer import Tokenizer
-from model.translate import Translator
+from attenscope.checkpoint.load import save_checkpoint
+from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
+from attenscope.devices import available_devices
+from attenscope.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
+from attenscope.network.transformer import Transformer
+from attenscope.text.tokenizer import Tokenizer
+from attenscope.translate import Translator
 from tests import toy
 
 if TYPE_CHECKING:

@@ -10,33 +10,33 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.atlas.forward import Sentence, make_batches, run_batch
-from model.atlas.measure import measure_heads
-from model.attribution.blocks import compute_source_effect, compute_source_shares
-from model.attribution.logit import split_logit, split_score
-from model.attribution.methods import attribute_all_methods, record_target_pass
-from model.attribution.target import make_word_target
-from model.decoding.greedy import Sampling, Strategy
-from model.evaluation.attribution import measure_deletion_curves
-from model.experiments.ablation import compare_with_changes, head_effects, read_word_facts
-from model.experiments.lens import run_decoder_lens, run_logit_lens
-from model.experiments.mask_trial import (
+from attenscope.atlas.forward import Sentence, make_batches, run_batch
+from attenscope.atlas.measure import measure_heads
+from attenscope.attribution.blocks import compute_source_effect, compute_source_shares
+from attenscope.attribution.logit import split_logit, split_score
+from attenscope.attribution.methods import attribute_all_methods, record_target_pass
+from attenscope.attribution.target import make_word_target
+from attenscope.decoding.greedy import Sampling, Strategy
+from attenscope.evaluation.attribution import measure_deletion_curves
+from attenscope.experiments.ablation import compare_with_changes, head_effects, read_word_facts
+from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
+from attenscope.experiments.mask_trial import (
     MaskTrial,
     measure_cache_agreement,
     perturb_inputs,
     run_mask_trial,
     run_trial_tests,
 )
-from model.experiments.patching import find_contrast, patch_heads, patch_stream
-from model.interventions.changes import parse_changes
-from model.network.attention import make_padding_mask
-from model.network.config import PAD_ID
-from model.positions.analysis import score_positional_heads
-from model.positions.experiments import PositionExperiment, compute_log_prob_curve, run_experiment
-from model.positions.table import read_embedding_parts
-from model.trace import TENSOR_NAMES
-from model.training.trainer import smoothed_cross_entropy
-from model.translate import Translator
+from attenscope.experiments.patching import find_contrast, patch_heads, patch_stream
+from attenscope.interventions.changes import parse_changes
+from attenscope.network.attention import make_padding_mask
+from attenscope.network.config import PAD_ID
+from attenscope.positions.analysis import score_positional_heads
+from attenscope.positions.experiments import PositionExperiment, compute_log_prob_curve, run_experiment
+from attenscope.positions.table import read_embedding_parts
+from attenscope.trace import TENSOR_NAMES
+from attenscope.training.trainer import smoothed_cross_entropy
+from attenscope.translate import Translator
 from tests import toy
 
 NOT_COMPARED = ("seconds", "device", "path", "by_capture", "difference", "settings", "model_hash")

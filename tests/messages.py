@@ -17,9 +17,9 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from model.language import CATALOGUE_DOMAIN, LANGUAGES, LOCALE_FOLDER, SOURCE_LANGUAGE
-from viz.ui.address import ChoiceParameter
-from viz.ui.addresses.pages import PAGES
+from attenscope.language import CATALOGUE_DOMAIN, LANGUAGES, LOCALE_FOLDER, SOURCE_LANGUAGE
+from attenscope.viz.ui.address import ChoiceParameter
+from attenscope.viz.ui.addresses.pages import PAGES
 
 ROOT = Path(__file__).parent.parent
 KEYWORDS = {"say": None, "to_say": None, "say_many": (1, 2), "sayMany": (1, 2)}

@@ -7,11 +7,11 @@ from typing import Any
 
 from torch import Tensor
 
-from model.network.autoregressive import AutoregressiveModel, DecodingCache, Side
-from model.network.hooks import Stream
-from model.network.transformer import Transformer
-from model.runnable_model import RunnableModel
-from model.translate import Translator
+from attenscope.network.autoregressive import AutoregressiveModel, DecodingCache, Side
+from attenscope.network.hooks import Stream
+from attenscope.network.transformer import Transformer
+from attenscope.runnable_model import RunnableModel
+from attenscope.translate import Translator
 
 
 class Stranger(AutoregressiveModel):

@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import setup as wheel
-from viz.server import NEEDED_PACKAGES
+from attenscope.viz.server import NEEDED_PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import torch

@@ -13,11 +13,11 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from model.checkpoint.load import Checkpoint
-from model.network.config import PAD_ID, TransformerConfig
-from model.network.transformer import Transformer
-from model.text.tokenizer import Tokenizer
-from model.training.data import Batches, SentencePair
+from attenscope.checkpoint.load import Checkpoint
+from attenscope.network.config import PAD_ID, TransformerConfig
+from attenscope.network.transformer import Transformer
+from attenscope.text.tokenizer import Tokenizer
+from attenscope.training.data import Batches, SentencePair
 
 WORDS = {
     **{"the": "der", "a": "ein", "small": "kleine", "old": "alte", "red": "rote", "and": "und"},

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from streamlit.errors import StreamlitAPIException
 
-from viz.serving.server import limit_kept_memory, release_free_memory, serve_app
-from viz.streamlit_internals import allow_caches_outside_of_runs
+from attenscope.language import typed_command
+from attenscope.viz.serving.server import limit_kept_memory, release_free_memory, serve_app
+from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs
 
 COLLECTION_INTERVAL = 10.0
 """Seconds between two collections of garbage, which is given back then."""
@@ -19,9 +20,11 @@ COLLECTION_INTERVAL = 10.0
 
 def warm_up_first_model() -> None:
     """Load the model that the page opens with and translate what it opens with; visitors share both."""
-    from model.checkpoint.load import CheckpointError  # only here: torch takes seconds, in which the server can begin
-    from viz.ui import cache as ui_cache
-    from viz.ui.sentences import list_example_sentences
+    from attenscope.checkpoint.load import (
+        CheckpointError,  # only here: torch takes seconds, in which the server can begin
+    )
+    from attenscope.viz.ui import cache as ui_cache
+    from attenscope.viz.ui.sentences import list_example_sentences
 
     for name in ui_cache.list_checkpoint_names()[:1]:
         try:
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:
-        sys.exit(f"python -m viz: {error}")
+        sys.exit(f"{typed_command('python -m viz')}: {error}")
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from model.__main__ import COMMANDS, Command
-from model.__main__ import main as run_command
-from model.language import terminal_language, to_say, use_language
-from viz.server import missing_packages_text
+from attenscope.__main__ import COMMANDS, Command
+from attenscope.__main__ import main as run_command
+from attenscope.language import terminal_language, to_say, use_language
+from attenscope.viz.server import missing_packages_text
 
 APP_COMMANDS = {
     "app": Command(
@@ -42,7 +42,7 @@ def _run_export(arguments: Sequence[str]) -> int:
     if absent:
         print(f"attenscope export: {absent}", file=sys.stderr)
         return 2
-    from viz.export.__main__ import main as export
+    from attenscope.viz.export.__main__ import main as export
 
     sys.argv = ["attenscope export", *arguments]
     return export()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from model.language import say, to_say
+from attenscope.language import say, to_say
 
 TURN_TIMEOUT = 60.0
 """Seconds that a visitor waits for a turn before they are told that the server is busy."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from model import language as model_language
-from model.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, find_closest_language
-from viz.figures.look import set_speaker
-from viz.streamlit_internals import is_in_run
-from viz.ui.addresses.shared import LANGUAGE
-from viz.web.shell import draw_language_menu
+from attenscope import language as model_language
+from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, find_closest_language
+from attenscope.viz.figures.look import set_speaker
+from attenscope.viz.streamlit_internals import is_in_run
+from attenscope.viz.ui.addresses.shared import LANGUAGE
+from attenscope.viz.web.shell import draw_language_menu
 
 LANGUAGE_KEY = "language"
 """Where the session has it."""

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from model.language import join_sentences, say
-from viz import language
-from viz.talk import attachments, editor, session
-from viz.traces.session import get_open_trace, open_scene_file
-from viz.traces.upload_store import UploadStoreError
-from viz.ui import style
-from viz.ui.address import clean_address
-from viz.ui.addresses.masks import MASKS_PART
-from viz.ui.addresses.pages import PAGES
-from viz.ui.controls import clear_page_default_model
-from viz.ui.words import draw_caption, draw_glossary
-from viz.web.shell import draw_page_menu, hide_until_ready, track_history
-from viz.web.stage import get_scene_file_key, is_on_stage, is_presenting, mount_page_presenter
+from attenscope.language import join_sentences, say
+from attenscope.viz import language
+from attenscope.viz.talk import attachments, editor, session
+from attenscope.viz.traces.session import get_open_trace, open_scene_file
+from attenscope.viz.traces.upload_store import UploadStoreError
+from attenscope.viz.ui import style
+from attenscope.viz.ui.address import clean_address
+from attenscope.viz.ui.addresses.masks import MASKS_PART
+from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.controls import clear_page_default_model
+from attenscope.viz.ui.words import draw_caption, draw_glossary
+from attenscope.viz.web.shell import draw_page_menu, hide_until_ready, track_history
+from attenscope.viz.web.stage import get_scene_file_key, is_on_stage, is_presenting, mount_page_presenter
 
 PRESENTED_STYLE = Path(__file__).parent / "talk" / "presented.css"
 """What a page looks like that is a scene on the whole screen."""

@@ -9,9 +9,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import streamlit as st
 
-from model.devices import OutOfMemory, leave_gpu
-from model.language import current_language, say
-from viz.fair_queue import COMPUTE_QUEUE, BusyError
+from attenscope.devices import OutOfMemory, leave_gpu
+from attenscope.language import current_language, say
+from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
 
 P = ParamSpec("P")
 R = TypeVar("R")

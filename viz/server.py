@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from model.checkpoint import FOLDER_VARIABLE
-from model.language import join_items, say
+from attenscope.checkpoint import FOLDER_VARIABLE
+from attenscope.language import join_items, say
 
 NEEDED_PACKAGES = (
     "streamlit",
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def open_trace(arguments: argparse.Namespace) -> int:
     """Serve the pages with a trace or a training opened in them. OpenError for what cannot be shown."""
-    from model.untrusted_trace import read_trace_file, read_training_run
+    from attenscope.untrusted_trace import read_trace_file, read_training_run
 
     (read_training_run if arguments.trace.is_dir() else read_trace_file)(arguments.trace)
     return _serve_pages(arguments, ["--open", str(arguments.trace.resolve())])
@@ -101,7 +101,7 @@ def missing_packages_text() -> str:
 def _serve_pages(arguments: argparse.Namespace, options: Sequence[str]) -> int:
     if absent := missing_packages_text():
         raise ValueError(absent)
-    from viz.__main__ import main
+    from attenscope.viz.__main__ import main
 
     address = f"http://127.0.0.1:{arguments.port}"
     if not arguments.no_browser and _has_screen():

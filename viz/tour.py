@@ -8,7 +8,7 @@ from functools import cache as once
 from pathlib import Path
 from typing import Any
 
-from model.language import current_language, load_texts
+from attenscope.language import current_language, load_texts
 
 TOUR_FILE = Path(__file__).parent / "tour.toml"
 TOUR_MODEL = "everyday-en-de"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from model.trace import Kind
+from attenscope.trace import Kind
 
 Kernel = Literal["eager", "sdpa"]
 BOTH: tuple[Kernel, ...] = ("eager", "sdpa")

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from model.trace import Kind
+from attenscope.trace import Kind
 
 Change = Callable[[Sequence[Tensor], int], Tensor]
 """The masks of all layers (..., Q, K), True = may attend, and the number of one, to the mask that this one gets."""

@@ -11,12 +11,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from attenscope.capture.attention import Capture, capture_attention
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.trace import Kind
 from bench.families.models import Family, Kernel
 from bench.families.planted import Plant, planted, plants
-from model.capture.attention import Capture, capture_attention
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.trace import Kind
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, ...] = ("right", "left")

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attenscope.capture.any_model.axes import iterate_tensors
+from attenscope.capture.attention import Capture, capture_attention
+from attenscope.trace import AttentionTrace, Kind, TraceError
 from bench.libraries.computed import softmaxes
 from bench.libraries.installed import prepare
-from model.capture.any_model.axes import iterate_tensors
-from model.capture.attention import Capture, capture_attention
-from model.trace import AttentionTrace, Kind, TraceError
 
 Sizes = tuple[int, int, int, int]
 """Layers, heads, queries, keys: as the model was built and called, never read off a capture."""

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.trace import Kind
 from bench.libraries.case import Case, Sizes, Subject
 from bench.libraries.text import S, T, made, states
-from model.trace import Kind
 
 Given = dict[str, Any]
 

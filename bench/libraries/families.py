@@ -8,10 +8,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from attenscope.trace import Kind
 from bench.families.models import FAMILIES, Family, Kernel
 from bench.families.run import LENGTHS, WIDTH, built, inputs_of
 from bench.libraries.case import Case, Sizes, Subject
-from model.trace import Kind
 
 HEADS, TARGET = 4, WIDTH - 2
 

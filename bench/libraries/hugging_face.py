@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.trace import Kind
 from bench.libraries.case import Case, Sizes, Subject
-from model.trace import Kind
 
 S, T, PATCHES = 11, 7, 16
 """Tokens of the source and of the target, and patches of an image."""

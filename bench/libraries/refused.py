@@ -10,11 +10,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from attenscope.trace import Kind
 from bench.libraries.case import Case, Sizes, Subject
 from bench.libraries.hugging_face import built
 from bench.libraries.text import made, states, tokens
 from bench.libraries.vision import images
-from model.trace import Kind
 
 LINEAR = "one projection alone, as in linear attention"
 FEATURES = "attention of features over features"

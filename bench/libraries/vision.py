@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.trace import Kind
 from bench.libraries.case import Case, Sizes, Subject
-from model.trace import Kind
 
 LAYERS, HEADS = 2, 3
 

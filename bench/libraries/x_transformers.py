@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attenscope.trace import Kind
 from bench.libraries.case import Case, Sizes, Subject
 from bench.libraries.text import states, tokens
-from model.trace import Kind
 
 S, T = 11, 7
 SMALL = {"dim": 24, "depth": 2, "heads": 3, "attn_dim_head": 8}

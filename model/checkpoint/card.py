@@ -10,7 +10,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ..language import say, to_say
+from ..language import say, to_say, typed_command
 from ..network.config import PRESETS, TransformerConfig
 from ..network.transformer import Transformer
 from .load import WEIGHTS_FILE, Checkpoint, CheckpointError, parse_config, read_facts, unique_weights
@@ -35,8 +35,8 @@ def make_model_card(checkpoint: Checkpoint, recipe: Recipe, folder: Path) -> str
     table = "\n".join(f"| {name} | {_escape_cell(text)} |" for name, text in rows.items())
     return (
         f"# {recipe.name}\n\n{title}.\n\n| | |\n|---|---|\n{table}\n\n"
-        f"## Scores\n\nComputed by `python -m model evaluate`.\n\n{SCORES_SECTION.empty}\n"
-        f"## Reproduce\n\n    python -m model train --config {folder / RECIPE_FILE} --data FOLDER\n"
+        f"## Scores\n\nComputed by `{typed_command('python -m model evaluate')}`.\n\n{SCORES_SECTION.empty}\n"
+        f"## Reproduce\n\n    {typed_command('python -m model')} train --config {folder / RECIPE_FILE} --data FOLDER\n"
     )
 
 

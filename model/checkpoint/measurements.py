@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from ..atomic_write import format_csv, write_file
-from ..language import join_items, say
+from ..language import join_items, say, typed_command
 
 # What was measured of a model, in a JSON file beside it, read only for the very weights that it was measured of.
 
@@ -56,7 +56,7 @@ class MeasurementFile:
         Raises the error of this kind where there is no file, for one of another model or version, and where `made`
         raises: then the file is damaged.
         """
-        path, how = folder / self.name, self.command.format(model=model)
+        path, how = folder / self.name, typed_command(self.command.format(model=model))
         try:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
             if found.pop("format") != self.format:

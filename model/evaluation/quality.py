@@ -17,7 +17,7 @@ import sacrebleu
 from ..atomic_write import write_file
 from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
 from ..decoding.beam import BeamStop
-from ..language import say, to_say
+from ..language import say, to_say, typed_command
 from ..translate import Translator
 
 # How good a checkpoint is: sacreBLEU and chrF with their signatures, by sentence length, and speed.
@@ -294,7 +294,7 @@ def format_quality_table(translator: Translator, sentences: Sequence[str], check
     lines = [
         f"# {translator.name} on {len(sentences)} everyday sentences",
         "",
-        f"Made by `python -m model quality --checkpoint {checkpoint}`.",
+        f"Made by `{typed_command('python -m model quality')} --checkpoint {checkpoint}`.",
         "",
         f"| source | greedy | beam {beam}, where it differs |",
         "|---|---|---|",

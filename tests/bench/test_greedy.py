@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from attenscope.decoding.greedy import decode_batch_greedily
 from bench.greedy import STEPS, endless_marian, our_model
-from model.decoding.greedy import decode_batch_greedily
 
 
 def test_as_many_weights() -> None:

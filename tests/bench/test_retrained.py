@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from attenscope.translate import Translator
 from bench import retrained
-from model.translate import Translator
 
 
 def test_the_first_weights_translate(tmp_path: Path) -> None:

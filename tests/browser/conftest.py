@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, ViewportSize, expect, sync_playwright
 
-from model.checkpoint.load import list_checkpoints
+from attenscope.checkpoint.load import list_checkpoints
 from tests.browser.steps import PATIENCE, TRAFFIC
 
 ROOT = Path(__file__).resolve().parents[2]

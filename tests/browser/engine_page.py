@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Page
 
-from model.checkpoint.load import Checkpoint
-from viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, WeightForm, pack_checkpoint
-from viz.web.bundle import bundle_scripts
+from attenscope.checkpoint.load import Checkpoint
+from attenscope.viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, WeightForm, pack_checkpoint
+from attenscope.viz.web.bundle import bundle_scripts
 
 START = """([packed, code]) => {
   const bytes = (text) => {

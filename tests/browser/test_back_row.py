@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from attenscope.viz.talk.file import format_talk
+from attenscope.viz.talk.scenes import Scene, Talk
 from tests.browser.steps import LOADING, click, open_file, open_page, open_talk
 from tests.browser.views import SENTENCE, VIEWS
-from viz.talk.file import format_talk
-from viz.talk.scenes import Scene, Talk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 MEASURE = (Path(__file__).parent / "back_row.js").read_text(encoding="utf-8")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.experiments.lens import load_training_snapshots, run_snapshots
-from model.positions.table import compute_form_difference, make_formula_table
-from model.runnable_model import Translation
-from model.trace import AttentionTrace
-from model.translate import Translator
+from attenscope.experiments.lens import load_training_snapshots, run_snapshots
+from attenscope.positions.table import compute_form_difference, make_formula_table
+from attenscope.runnable_model import Translation
+from attenscope.trace import AttentionTrace
+from attenscope.translate import Translator
 from tests.browser.steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
 
 pytestmark = pytest.mark.walk

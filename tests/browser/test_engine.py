@@ -11,17 +11,17 @@ import pytest
 import torch
 from playwright.sync_api import Error, Page
 
-from model.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
-from model.decoding.greedy import Constraints, Strategy
-from model.evaluation.eight_bits import quantise_rows
-from model.experiments.ablation import head_effects, read_word_facts
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.network.config import PRESETS, make_preset_config
-from model.network.transformer import Transformer
-from model.runnable_model import InputError, Translation
-from model.text.tokenizer import Tokenizer
-from model.translate import Translator
+from attenscope.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
+from attenscope.decoding.greedy import Constraints, Strategy
+from attenscope.evaluation.eight_bits import quantise_rows
+from attenscope.experiments.ablation import head_effects, read_word_facts
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.network.config import PRESETS, make_preset_config
+from attenscope.network.transformer import Transformer
+from attenscope.runnable_model import InputError, Translation
+from attenscope.text.tokenizer import Tokenizer
+from attenscope.translate import Translator
 from tests import toy
 from tests.browser.engine_page import EnginePage, weights
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
-from model.trace import AttentionTrace
+from attenscope.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
+from attenscope.trace import AttentionTrace
+from attenscope.viz.explore.texts import VIEW_TEXTS
+from attenscope.viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS
 from tests.browser.steps import (
     boxes_at_rest,
     choose_view,
@@ -24,8 +26,6 @@ from tests.browser.steps import (
     settle,
     tile,
 )
-from viz.explore.texts import VIEW_TEXTS
-from viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS
 
 CROSS = "/?layer=3&head=1"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from attenscope.viz.export.page import build_talk_page, build_view_page
+from attenscope.viz.export.parts import Slide, View, Words
+from attenscope.viz.figures.look import DARK, LIGHT, Palette
 from tests.browser.steps import open_file
-from viz.export.page import build_talk_page, build_view_page
-from viz.export.parts import Slide, View, Words
-from viz.figures.look import DARK, LIGHT, Palette
 
 pytestmark = pytest.mark.slow
 MADE = date(2025, 1, 2)

@@ -11,9 +11,10 @@ from typing import cast
 import pytest
 from playwright.sync_api import Page
 
-from model.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
-from model.network.config import PRESETS
-from model.translate import Translator
+from attenscope.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
+from attenscope.network.config import PRESETS
+from attenscope.translate import Translator
+from attenscope.viz.export.live_file import build_live_file
 from tests.browser.engine_page import EnginePage
 from tests.browser.firefox import NAMES, FirefoxPage, firefox
 from tests.browser.test_engine import (
@@ -25,7 +26,6 @@ from tests.browser.test_engine import (
     random_texts,
     toy_checkpoint,
 )
-from viz.export.live_file import build_live_file
 
 pytestmark = pytest.mark.walk
 OPENED = """async () => {

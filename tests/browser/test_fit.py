@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from viz.web.bundle import bundle_scripts
+from attenscope.viz.web.bundle import bundle_scripts
 
 FIT = Path(__file__).parents[2] / "viz" / "web" / "src" / "presenter" / "fit.js"
 FITTED = """async ([floor, breaks]) => {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
+from attenscope.viz.ui.words import load_glossary_entries
 from tests.browser.steps import click, open_page, settle
-from viz.ui.words import load_glossary_entries
 
 MEANING = "term => getComputedStyle(term, '::after').content"
 AREA = """term => {

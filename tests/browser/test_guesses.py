@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
+from attenscope.viz.export.page import EXPORT_KEYWORD
+from attenscope.viz.talk.file import format_talk
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk
-from viz.export.page import EXPORT_KEYWORD
-from viz.talk.file import format_talk
-from viz.talk.scenes import Scene, Talk
-from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 WORDS = Scene(

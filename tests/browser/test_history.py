@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from attenscope.viz.ui.addresses.pages import PAGES
 from tests.browser.conftest import SCREEN, visit
 from tests.browser.steps import choose, click, enter, open_page, settle, tile, type_sentence
-from viz.ui.addresses.pages import PAGES
 
 BICYCLE = "Where did you buy this red bicycle?"
 BOOK = "He reads a book."

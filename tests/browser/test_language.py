@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from model.language import say, use_language
+from attenscope.language import say, use_language
+from attenscope.viz.talk.file import format_talk
+from attenscope.viz.talk.session import load_shipped_talk
 from tests.browser.steps import LOADING, download, enter, open_file, open_menu, open_page, settle
 from tests.browser.test_talk import on_scene, ready, screen
 from tests.browser.views import GIVEN
 from tests.browser.words import english
 from tests.messages import ROOT, TRANSLATED
-from viz.talk.file import format_talk
-from viz.talk.session import load_shipped_talk
 
 __all__ = ["screen"]
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(600), pytest.mark.parametrize("language", TRANSLATED)]
@@ -78,7 +78,7 @@ def test_the_talk_as_a_file(disk: Page, language: str, tmp_path: Path) -> None:
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
     with use_language(language):
         talk.write_text(format_talk(load_shipped_talk()[0]), encoding="utf-8")
-    command = (sys.executable, "-m", "viz.export", "--int8", "--language", language, str(talk), str(out))
+    command = (sys.executable, "-m", "attenscope.viz.export", "--int8", "--language", language, str(talk), str(out))
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     disk.goto(out.as_uri())
     expect(disk.locator("body")).to_have_attribute("data-ready", "yes", timeout=LOADING)

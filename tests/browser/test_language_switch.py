@@ -8,7 +8,7 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from model.language import SOURCE_LANGUAGE
+from attenscope.language import SOURCE_LANGUAGE
 from tests.browser.steps import LOADING, click, enter, open_page, settle
 from tests.browser.views import GIVEN, VIEWS, open_view
 from tests.browser.words import english

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from model.language import COMPLETE_LANGUAGES, PSEUDO_LANGUAGE
+from attenscope.language import COMPLETE_LANGUAGES, PSEUDO_LANGUAGE
 from tests.browser.conftest import SCREEN, visit
 from tests.browser.steps import LOADING, boxes_at_rest, open_page, settle
 from tests.browser.views import GIVEN, VIEWS, open_view

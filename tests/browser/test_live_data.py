@@ -10,30 +10,30 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
-from model.analysis.heads import rank_heads_by_alignment
-from model.checkpoint.load import list_checkpoints
-from model.experiments.ablation import head_effects, read_word_facts
-from model.text.words import group_words, join_word
-from model.translate import Translator
+from attenscope.analysis.heads import rank_heads_by_alignment
+from attenscope.checkpoint.load import list_checkpoints
+from attenscope.experiments.ablation import head_effects, read_word_facts
+from attenscope.text.words import group_words, join_word
+from attenscope.translate import Translator
+from attenscope.viz.export.live_file import LIVE_FOLDER
+from attenscope.viz.export.page import encode_palette
+from attenscope.viz.figures.heatmap import make_head_grid
+from attenscope.viz.figures.look import DARK, Look
+from attenscope.viz.figures.words import head_in_words, row_in_words
+from attenscope.viz.web.bundle import bundle_scripts
+from attenscope.viz.web.charts import beam_tree_data
+from attenscope.viz.web.maps import LinkOptions
+from attenscope.viz.web.maps import encode_heatmap as heatmap
+from attenscope.viz.web.maps import encode_links as links
+from attenscope.viz.web.maps import encode_overview as overview
+from attenscope.viz.web.players import PlayerStart
+from attenscope.viz.web.players import encode_decode_player as player
+from attenscope.viz.web.texts import encode_shaded_text as text
+from attenscope.viz.web.texts import token_line_data, word_card_data
 from tests import toy
 from tests.browser.engine_page import EnginePage
 from tests.browser.test_engine import toy_checkpoint
 from tests.viz.components.test_packing import unpack
-from viz.export.live_file import LIVE_FOLDER
-from viz.export.page import encode_palette
-from viz.figures.heatmap import make_head_grid
-from viz.figures.look import DARK, Look
-from viz.figures.words import head_in_words, row_in_words
-from viz.web.bundle import bundle_scripts
-from viz.web.charts import beam_tree_data
-from viz.web.maps import LinkOptions
-from viz.web.maps import encode_heatmap as heatmap
-from viz.web.maps import encode_links as links
-from viz.web.maps import encode_overview as overview
-from viz.web.players import PlayerStart
-from viz.web.players import encode_decode_player as player
-from viz.web.texts import encode_shaded_text as text
-from viz.web.texts import token_line_data, word_card_data
 
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
 NAMES = (

@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from model.checkpoint.load import list_checkpoints, load_checkpoint
-from model.experiments.ablation import head_effects, read_word_facts
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.network.config import PAD_ID
-from model.runnable_model import InputError
-from model.translate import Translator
+from attenscope.checkpoint.load import list_checkpoints, load_checkpoint
+from attenscope.experiments.ablation import head_effects, read_word_facts
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.network.config import PAD_ID
+from attenscope.runnable_model import InputError
+from attenscope.translate import Translator
+from attenscope.viz.export.live_file import build_live_file, build_live_folder
+from attenscope.viz.tour import TOUR_MODEL, list_live_file_steps
+from attenscope.viz.ui.sentences import EXAMPLE_SENTENCES
+from attenscope.viz.web.texts import decision_layer_text
 from tests.browser.conftest import visit
 from tests.browser.steps import LOADING, open_file, open_page, point, saved, tile
 from tests.browser.test_accessibility import findings
 from tests.browser.test_engine import toy_checkpoint
-from viz.export.live_file import build_live_file, build_live_folder
-from viz.tour import TOUR_MODEL, list_live_file_steps
-from viz.ui.sentences import EXAMPLE_SENTENCES
-from viz.web.texts import decision_layer_text
 
 HOSTILE = "the <img src=x onerror=alert(1)> dog </script> \u202e 狗"
 PINNED = "Pinned: “\u2068{}\u2069” looks at “\u2068{}\u2069”"

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.runnable_model import InputError
-from model.translate import Translator
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.runnable_model import InputError
+from attenscope.translate import Translator
+from attenscope.viz.export.page import PackedModel, build_talk_page, encode_palette, pack_model
+from attenscope.viz.export.parts import Columns, Component, LiveSlide, Slide, View, Words
+from attenscope.viz.figures.look import DARK, Look
+from attenscope.viz.talk import scenes as talk_scenes
+from attenscope.viz.talk.file import format_talk
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.web import maps, texts
 from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk, point, tile
 from tests.browser.test_engine import TOY, toy_checkpoint
 from tests.browser.test_live_file import HOSTILE, say
 from tests.browser.test_talk import dialog, on_scene, ready
-from viz.export.page import PackedModel, build_talk_page, encode_palette, pack_model
-from viz.export.parts import Columns, Component, LiveSlide, Slide, View, Words
-from viz.figures.look import DARK, Look
-from viz.talk import scenes as talk_scenes
-from viz.talk.file import format_talk
-from viz.talk.scenes import Scene, Talk
-from viz.web import maps, texts
 
 MADE = date(2026, 11, 22)
 NEW = "the old dog sees a tree here."

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from attenscope.viz.figures.look import Look
+from attenscope.viz.notebook.widget import NOTEBOOK_VIEWS, NotebookState, build_widget_script, encode_widget_content
 from tests.browser.conftest import visit
 from tests.viz.fakes import FakeTranslator
-from viz.figures.look import Look
-from viz.notebook.widget import NOTEBOOK_VIEWS, NotebookState, build_widget_script, encode_widget_content
 
 RESULT = FakeTranslator().translate("one two three")
 PAGE = """<!doctype html><meta charset="utf-8"><body style="margin: 1rem">

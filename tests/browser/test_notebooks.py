@@ -21,10 +21,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from attenscope.viz.notebook.widget import NO_STEPS_TEXT
 from tests.browser.conftest import ROOT, free_port, missing
 from tests.test_install import copied, install
 from tests.viz.fakes import FakeTranslator
-from viz.notebook.widget import NO_STEPS_TEXT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 MISSING = (

@@ -10,7 +10,7 @@ import torch
 from playwright.sync_api import Page, expect
 from torch import nn
 
-from model.capture.attention import capture_attention
+from attenscope.capture.attention import capture_attention
 from tests.browser.steps import (
     LOADING,
     boxes_at_rest,

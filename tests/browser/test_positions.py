@@ -9,6 +9,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from attenscope.viz.talk.file import format_talk
+from attenscope.viz.talk.scenes import Scene, Talk
 from tests.browser.steps import (
     boxes_at_rest,
     click,
@@ -22,8 +24,6 @@ from tests.browser.steps import (
     point,
     settle,
 )
-from viz.talk.file import format_talk
-from viz.talk.scenes import Scene, Talk
 
 TITLES = {
     "table": "Positional encoding",

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from attenscope.viz.talk.file import format_talk, parse_talk
+from attenscope.viz.talk.scenes import Scene, Talk
 from tests.browser.steps import LOADING, click, download, enter, open_page, open_talk, settle
-from viz.talk.file import format_talk, parse_talk
-from viz.talk.scenes import Scene, Talk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SENTENCE = {"sentence": "He reads a book."}

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Error, Locator, Page, Route, expect
 
+from attenscope.viz.talk.file import format_talk, parse_talk
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.talk.session import load_shipped_talk
 from tests.browser.steps import LOADING, PATIENCE, click, download, enter, open_page, open_talk, settle
-from viz.talk.file import format_talk, parse_talk
-from viz.talk.scenes import Scene, Talk
-from viz.talk.session import load_shipped_talk
 
 pytestmark = pytest.mark.timeout(600)
 CHROME = ("stHeader", "stToolbar", "stStatusWidget", "stSpinner", "stSkeleton", "stSidebar", "stAppDeployButton")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.checkpoint.load import list_checkpoints, list_snapshot_steps, load_checkpoint
-from model.network.config import PRESETS
+from attenscope.checkpoint.load import list_checkpoints, list_snapshot_steps, load_checkpoint
+from attenscope.network.config import PRESETS
 from tests.browser.steps import LOADING, click, click_at, download, open_menu, open_page, point, settle, tile
 
 SENTENCE = "He reads a book."

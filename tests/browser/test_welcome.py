@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from attenscope.viz.ui.sentences import EXAMPLE_SENTENCES
 from tests.browser.steps import choose, click, enter, expect_head, open_page, settle, type_sentence
-from viz.ui.sentences import EXAMPLE_SENTENCES
 
 WELCOME, LIBRARY = EXAMPLE_SENTENCES["en"][0], EXAMPLE_SENTENCES["zh"][0]
 CAPTION = "A young woman in a red coat is walking her dog through the snow."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from model.language import SOURCE_LANGUAGE
+from attenscope.language import SOURCE_LANGUAGE
 from tests.browser.steps import LOADING, open_page
 
 GIVEN = ("He turned the offer down.", "He turned the book down.", "Er ging.")

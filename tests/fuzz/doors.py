@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from safetensors.numpy import save as save_arrays
 
-import viz
-from model.__main__ import COMMANDS
-from model.__main__ import main as command_line
-from model.atlas.files import AtlasError
-from model.atlas.pruning import PRUNING_FILE as PRUNING
-from model.atlas.pruning import PruningError, read_pruning
-from model.atlas.query import open_atlas
-from model.atlas.timeline import TIMELINE_FILE as TIMELINE
-from model.atlas.timeline import TimelineError, read_timeline
-from model.checkpoint.load import (
+from attenscope import viz
+from attenscope.__main__ import COMMANDS
+from attenscope.__main__ import main as command_line
+from attenscope.atlas.files import AtlasError
+from attenscope.atlas.pruning import PRUNING_FILE as PRUNING
+from attenscope.atlas.pruning import PruningError, read_pruning
+from attenscope.atlas.query import open_atlas
+from attenscope.atlas.timeline import TIMELINE_FILE as TIMELINE
+from attenscope.atlas.timeline import TimelineError, read_timeline
+from attenscope.checkpoint.load import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
     TOKENIZER_FILE,
@@ -34,24 +34,24 @@ from model.checkpoint.load import (
     save_checkpoint,
     sha256_hex,
 )
-from model.checkpoint.recipe import RECIPE_FILE, Recipe
-from model.interventions.changes import parse_changes
-from model.masks.arrays import DiagnosisError
-from model.masks.judge import diagnose_arrays
-from model.masks.read_files import read_array_file
-from model.masks.read_text import name_array, read_printed_tensors
-from model.masks.roles import assign_roles
-from model.masks.rule import RuleError, build_meaning_mask
-from model.masks.shapes import normalise_arrays
-from model.runnable_model import InputError
-from model.translate import Translator
-from model.untrusted_trace import OpenError, read_uploaded_trace
-from model.word_alignment.gold import GOLD_FOLDER, LINKS_FILE, GoldError, read_gold
-from model.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
-from model.word_alignment.measure import AlignmentError, read_alignment_rates
+from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
+from attenscope.interventions.changes import parse_changes
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.read_files import read_array_file
+from attenscope.masks.read_text import name_array, read_printed_tensors
+from attenscope.masks.roles import assign_roles
+from attenscope.masks.rule import RuleError, build_meaning_mask
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.runnable_model import InputError
+from attenscope.translate import Translator
+from attenscope.untrusted_trace import OpenError, read_uploaded_trace
+from attenscope.viz.talk import file
+from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.word_alignment.gold import GOLD_FOLDER, LINKS_FILE, GoldError, read_gold
+from attenscope.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
+from attenscope.word_alignment.measure import AlignmentError, read_alignment_rates
 from tests import toy
-from viz.talk import file
-from viz.ui.addresses.pages import PAGES
 
 Read = Callable[[bytes], object]
 VIZ = Path(viz.__file__).parent

@@ -6,17 +6,17 @@ import csv
 from collections.abc import Callable
 from typing import NamedTuple
 
-from model.atlas.query import read_question
-from model.interventions.changes import parse_changes
-from model.masks.read_text import read_printed_tensors, read_table
-from model.masks.rule import MaskSizes, build_mask, build_meaning_mask, read_lengths, split_layer_meanings
-from model.untrusted_trace import clean_text
-from viz.masks.gallery import search_entries
-from viz.talk import file
-from viz.ui.addresses.masks import read_mask_cells
-from viz.ui.addresses.pages import PAGES
-from viz.ui.addresses.pins import read_pins
-from viz.ui.words import escape_markdown
+from attenscope.atlas.query import read_question
+from attenscope.interventions.changes import parse_changes
+from attenscope.masks.read_text import read_printed_tensors, read_table
+from attenscope.masks.rule import MaskSizes, build_mask, build_meaning_mask, read_lengths, split_layer_meanings
+from attenscope.untrusted_trace import clean_text
+from attenscope.viz.masks.gallery import search_entries
+from attenscope.viz.talk import file
+from attenscope.viz.ui.addresses.masks import read_mask_cells
+from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.pins import read_pins
+from attenscope.viz.ui.words import escape_markdown
 
 LONGEST = 2_000_000
 """Characters of a text that is pasted."""
@@ -41,7 +41,7 @@ def _table(text: str) -> object:
 
 
 READERS = {
-    "a print": Reader(read_printed_tensors, ("model/masks/read_text.py", "model/masks/read_text.py")),
+    "a print": Reader(read_printed_tensors, ("model/masks/read_text.py",)),
     "a table": Reader(_table, ("model/masks/read_text.py",)),
     "a meaning": Reader(lambda text: build_meaning_mask(text, 6, 6), ("model/masks/rule.py",)),
     "layers in turn": Reader(split_layer_meanings, ("model/masks/structure.py",)),

@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from model.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints, load_checkpoint, save_checkpoint, unique_weights
-from model.evaluation.device_check import check_device
-from model.translate import Translator
+from attenscope.checkpoint.load import (
+    CHECKPOINTS_FOLDER,
+    list_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+    unique_weights,
+)
+from attenscope.evaluation.device_check import check_device
+from attenscope.translate import Translator
 from tests import toy
 from tests.device_work import WORK, assert_same
 from tests.model.capture.test_threads import together

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from model.capture.attention import capture_attention
-from model.trace import AttentionTrace
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import AttentionTrace
 from tests.model.capture.foreign.test_hugging_face import built, inputs
 
 pytestmark = pytest.mark.gpu

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from model.__main__ import main
-from model.checkpoint.load import load_checkpoint
-from model.network.transformer import Transformer
-from model.training.trainer import Trainer
+from attenscope.__main__ import main
+from attenscope.checkpoint.load import load_checkpoint
+from attenscope.network.transformer import Transformer
+from attenscope.training.trainer import Trainer
 from tests import toy
 from tests.model.cli.test_train import STEADY, command, free_port, losses, run
 from tests.model.training.test_trainer import SMALL, recipe, weights

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from model.capture.attention import capture_attention
+from attenscope.capture.attention import capture_attention
 
 SENTENCES = (
     "He reads a book.",

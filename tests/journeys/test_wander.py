@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from model.checkpoint.load import list_checkpoints
+from attenscope.checkpoint.load import list_checkpoints
 from tests.browser.conftest import missing, serving
 from tests.journeys.hands import make_files
 from tests.journeys.wanderer import ROOT, Failure, Fault, Step, Wanderer, fewer, told, tracebacks
@@ -84,7 +84,7 @@ KeyError: 'vorhergesagt'
 """
 RICH = (
     "\x1b[31m─ \x1b[1mTraceback (most recent call last) ─\x1b[0m\n"
-    "\x1b[31m \x1b[2m{root}/viz/\x1b[0m\x1b[1mframe.py\x1b[0m"
+    "\x1b[31m \x1b[2m{root}/viz/\x1b[0m\x1b[1mpage_setup.py\x1b[0m"
     ":29 in begin  \x1b[31m \x1b[0m\n\x1b[1;91mKeyError: \x1b[0m\x1b[32m'vorhergesagt'\x1b[0m\n"
 )
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.atomic_write import atomic_write, write_file
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.atomic_write import atomic_write, write_file
+from attenscope.trace import AttentionMap, AttentionTrace
 
 
 def test_a_file_is_replaced_and_nothing_else_left(tmp_path: Path) -> None:

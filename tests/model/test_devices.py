@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from model.translate import Translator
+from attenscope.translate import Translator
 from tests import toy
 from tests.device_work import WORK, assert_same
 from tests.elsewhere import ELSEWHERE, elsewhere
@@ -46,7 +46,7 @@ FACTORIES = {
     *("arange", "as_tensor", "empty", "eye", "full", "linspace", "ones", "rand", "randint", "randn", "randperm"),
     *("tensor", "tril_indices", "triu_indices", "zeros"),
 }
-ON_THE_CPU = ("model/faults/", "model/masks/toy_attention.py")
+ON_THE_CPU = ("model/gallery/", "model/masks/toy_attention.py")
 """Toy programs, which stand on pages as people write them and never meet a model."""
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from model.trace import KINDS, TENSOR_NAMES, TRACE_FORMAT, AttentionMap, AttentionTrace, TraceError, replace_tokens
+from attenscope.trace import KINDS, TENSOR_NAMES, TRACE_FORMAT, AttentionMap, AttentionTrace, TraceError, replace_tokens
 
 L, H, Q, K, D = 2, 3, 4, 5, 6
 SHAPES = {
@@ -108,7 +108,7 @@ def test_loads_without_torch(tmp_path: Path) -> None:
     path = tmp_path / "t"
     trace().save(path)
     program = (
-        "import sys; from model.trace import AttentionTrace; t = AttentionTrace.load(sys.argv[1]);"
+        "import sys; from attenscope.trace import AttentionTrace; t = AttentionTrace.load(sys.argv[1]);"
         "assert t.cross.weights.shape == (2, 3, 4, 5); loaded = {'torch', 'streamlit', 'plotly'} & set(sys.modules);"
         "sys.exit(f'{loaded} was imported' if loaded else 0)"
     )

@@ -14,13 +14,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.__main__ import main
-from model.capture.attention import capture_attention
-from model.checkpoint.load import CheckpointError
-from model.network.attention import force_attention_path
-from model.network.config import BOS_ID, EOS_ID
-from model.runnable_model import InputError
-from model.translate import Translator
+from attenscope.__main__ import main
+from attenscope.capture.attention import capture_attention
+from attenscope.checkpoint.load import CheckpointError
+from attenscope.network.attention import force_attention_path
+from attenscope.network.config import BOS_ID, EOS_ID
+from attenscope.runnable_model import InputError
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.network.test_hooks import hooks_on
 

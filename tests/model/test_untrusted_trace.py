@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.trace import AttentionMap, AttentionTrace
-from model.untrusted_trace import MAX_TOKEN_CHARACTERS, OpenError, open_trace, read_uploaded_trace
+from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.untrusted_trace import MAX_TOKEN_CHARACTERS, OpenError, open_trace, read_uploaded_trace
 from tests.model.diagnosis.readers.hostile_files import mutated, special
 from tests.viz.fakes import foreign_trace
 

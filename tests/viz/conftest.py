@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from attenscope.viz.decode import runs
+from attenscope.viz.explore import live
+from attenscope.viz.ui import cache
 from tests.viz.fakes import FakeTranslator
-from viz.decode import runs
-from viz.explore import live
-from viz.ui import cache
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from model.decoding.greedy import Candidate, DecodingStep
-from model.decoding.observer_check import ObserverCheck
-from model.runnable_model import InputError, Translation
-from model.trace import AttentionMap, AttentionTrace, Kind
+from attenscope.decoding.greedy import Candidate, DecodingStep
+from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.runnable_model import InputError, Translation
+from attenscope.trace import AttentionMap, AttentionTrace, Kind
 
 LAYERS, HEADS = 3, 4
 
@@ -40,7 +40,7 @@ def foreign_trace(**more: Any) -> AttentionTrace:
 
 
 class FakeTranslator:
-    """Speaks the interface of model.runnable_model.LiveModel; "translates" by capitalising every word."""
+    """Speaks the interface of attenscope.runnable_model.LiveModel; "translates" by capitalising every word."""
 
     name = "fake-en-de"
     device = SimpleNamespace(type="cpu")

@@ -9,16 +9,16 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from model import devices
-from model.devices import OutOfMemory, choose_device, has_left_gpu
-from model.language import use_language
-from model.runnable_model import InputError
+from attenscope import devices
+from attenscope.devices import OutOfMemory, choose_device, has_left_gpu
+from attenscope.language import use_language
+from attenscope.runnable_model import InputError
+from attenscope.viz.decode import runs
+from attenscope.viz.decode.runs import DecodingRequest
+from attenscope.viz.queued_cache import queue_and_cache
+from attenscope.viz.ui import cache
 from tests.viz.fakes import FakeTranslator
 from tests.viz.page_texts import captions
-from viz.decode import runs
-from viz.decode.runs import DecodingRequest
-from viz.queued_cache import queue_and_cache
-from viz.ui import cache
 
 FULL = "The GPU has no memory left, so the CPU computes now"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model import language
-from model.language import current_language
-from viz import __main__, command
+from attenscope import language
+from attenscope.language import current_language
+from attenscope.viz import __main__, command
 
 
 def test_visitors_are_not_spoken_to_in_the_language_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

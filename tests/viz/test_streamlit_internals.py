@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from viz import streamlit_internals
-from viz.streamlit_internals import (
+from attenscope.viz import streamlit_internals
+from attenscope.viz.streamlit_internals import (
     InternalsError,
     PageRun,
     allow_caches_outside_of_runs,

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from viz import fair_queue
-from viz.fair_queue import BusyError, FairQueue
+from attenscope.viz import fair_queue
+from attenscope.viz.fair_queue import BusyError, FairQueue
 
 PATIENCE = 20.0
 
@@ -167,7 +167,7 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_gives_it_back() -> None:
 
 def test_a_page_for_which_no_turn_comes_ends_with_a_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = FairQueue(1)
-    monkeypatch.setattr("viz.queued_cache.COMPUTE_QUEUE", mine)
+    monkeypatch.setattr("attenscope.viz.queued_cache.COMPUTE_QUEUE", mine)
     monkeypatch.setattr(fair_queue.FairQueue.turn.__wrapped__, "__defaults__", (0.01,))  # type: ignore[attr-defined]
     done = threading.Event()
 

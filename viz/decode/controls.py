@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.analysis.heads import rank_heads_by_alignment
-from model.decoding.beam import BeamStop
-from model.decoding.greedy import Constraints, Sampling
-from model.interventions.changes import HeadChange, InterventionError, format_changes, parse_changes
-from model.language import say, to_say
-from model.runnable_model import InputError, RunnableModel, Translation
-from model.trace import AttentionMap, Head
-from viz.decode.runs import DecodingRequest
-from viz.streamlit_internals import is_history_navigation
-from viz.ui import cache, controls
-from viz.ui.address import NumberParameter
-from viz.ui.addresses.decode import (
+from attenscope.analysis.heads import rank_heads_by_alignment
+from attenscope.decoding.beam import BeamStop
+from attenscope.decoding.greedy import Constraints, Sampling
+from attenscope.interventions.changes import HeadChange, InterventionError, format_changes, parse_changes
+from attenscope.language import say, to_say
+from attenscope.runnable_model import InputError, RunnableModel, Translation
+from attenscope.trace import AttentionMap, Head
+from attenscope.viz.decode.runs import DecodingRequest
+from attenscope.viz.streamlit_internals import is_history_navigation
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.address import NumberParameter
+from attenscope.viz.ui.addresses.decode import (
     DECODE_BEAM_WIDTH,
     DECODE_BEGIN_WITH,
     DECODE_BRANCH,
@@ -37,11 +37,11 @@ from viz.ui.addresses.decode import (
     DECODE_TREE_PATH,
     DecodeMethod,
 )
-from viz.ui.addresses.pins import add_pins, get_pin, toggle_pins
-from viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION
-from viz.ui.controls import draw_given_input
-from viz.ui.links import branch_owner, set_branch_owner
-from viz.web.players import PlayerStart
+from attenscope.viz.ui.addresses.pins import add_pins, get_pin, toggle_pins
+from attenscope.viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION
+from attenscope.viz.ui.controls import draw_given_input
+from attenscope.viz.ui.links import branch_owner, set_branch_owner
+from attenscope.viz.web.players import PlayerStart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.decoding.beam import BeamTree
-from model.decoding.greedy import NO_CONSTRAINTS
-from model.language import format_number, say, say_many, to_say
-from model.runnable_model import RunnableModel, Translation
-from viz.decode import controls, runs, texts
-from viz.decode.runs import DecodingRequest
-from viz.export.live_file import list_live_files
-from viz.export.parts import Component, Part, Words
-from viz.export.save import SavedView, collect_trace_facts
-from viz.fair_queue import COMPUTE_QUEUE
-from viz.figures.look import Look, Palette, format_signed, readable_token
-from viz.ui import cache
-from viz.ui.addresses.pins import get_pin, toggle_pins
-from viz.ui.controls import describe_given_translation
-from viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
-from viz.ui.words import attention_difference, draw_caption, draw_hints, mark_word_changes
-from viz.web.charts import beam_tree_data, draw_beam_tree
-from viz.web.maps import draw_switchboard
-from viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
-from viz.web.stage import is_on_stage
-from viz.web.texts import CardActions, TranslationVersion, draw_versions
+from attenscope.decoding.beam import BeamTree
+from attenscope.decoding.greedy import NO_CONSTRAINTS
+from attenscope.language import format_number, say, say_many, to_say
+from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.viz.decode import controls, runs, texts
+from attenscope.viz.decode.runs import DecodingRequest
+from attenscope.viz.export.live_file import list_live_files
+from attenscope.viz.export.parts import Component, Part, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts
+from attenscope.viz.fair_queue import COMPUTE_QUEUE
+from attenscope.viz.figures.look import Look, Palette, format_signed, readable_token
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.pins import get_pin, toggle_pins
+from attenscope.viz.ui.controls import describe_given_translation
+from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
+from attenscope.viz.ui.words import attention_difference, draw_caption, draw_hints, mark_word_changes
+from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
+from attenscope.viz.web.maps import draw_switchboard
+from attenscope.viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
+from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.texts import CardActions, TranslationVersion, draw_versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.decoding.beam import BeamStop, BeamTree
-from model.decoding.greedy import NO_CONSTRAINTS, Constraints, Sampling, Strategy
-from model.decoding.observer_check import ObserverCheck
-from model.devices import OutOfMemory, leave_gpu
-from model.interventions.apply import apply_changes
-from model.interventions.changes import InterventionError, parse_changes
-from model.language import current_language, say, to_say, use_language
-from model.runnable_model import InputError, RunnableModel, Translation
-from viz.fair_queue import COMPUTE_QUEUE, BusyError
-from viz.streamlit_internals import create_connection_probe
-from viz.ui.addresses.decode import DecodeMethod
+from attenscope.decoding.beam import BeamStop, BeamTree
+from attenscope.decoding.greedy import NO_CONSTRAINTS, Constraints, Sampling, Strategy
+from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.devices import OutOfMemory, leave_gpu
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import InterventionError, parse_changes
+from attenscope.language import current_language, say, to_say, use_language
+from attenscope.runnable_model import InputError, RunnableModel, Translation
+from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
+from attenscope.viz.streamlit_internals import create_connection_probe
+from attenscope.viz.ui.addresses.decode import DecodeMethod
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from model.decoding.greedy import Constraints
-from model.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
-from model.language import say, say_many, to_say
-from model.runnable_model import TextTokenizer, Translation
-from model.text.language import find_repetition
-from viz.figures.look import quote_token, readable_token
+from attenscope.decoding.greedy import Constraints
+from attenscope.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
+from attenscope.language import say, say_many, to_say
+from attenscope.runnable_model import TextTokenizer, Translation
+from attenscope.text.language import find_repetition
+from attenscope.viz.figures.look import quote_token, readable_token
 
 if TYPE_CHECKING:
-    from viz.decode.runs import DecodingRequest, DecodingRun
+    from attenscope.viz.decode.runs import DecodingRequest, DecodingRun
 
 PROMPT_NOTE = to_say(
     "The first line is the prompt, the second what the model wrote after it. To the model both are one text: a row of "

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
-from model.checkpoint.load import Checkpoint
-from model.evaluation.eight_bits import quantise_rows
-from viz.web.bundle import pack_arrays
+from attenscope.checkpoint.load import Checkpoint
+from attenscope.evaluation.eight_bits import quantise_rows
+from attenscope.viz.web.bundle import pack_arrays
 
 ENGINE_FOLDER = Path(__file__).parent
 KERNEL_FILE = ENGINE_FOLDER / "kernel.wasm"
@@ -34,7 +34,7 @@ def pack_checkpoint(checkpoint: Checkpoint, form: WeightForm = "half", facts: Ma
     ``encode_half``: every tensor in half precision. ``encode_int8``: matrices as whole numbers from -127 to 127, with
     a scale for     each row; vectors in half precision. `facts` go into the header beside those.
     """
-    from model.checkpoint.load import unique_weights
+    from attenscope.checkpoint.load import unique_weights
 
     check_tokenizer(checkpoint.tokenizer.model)
     body = bytearray(checkpoint.tokenizer.model)

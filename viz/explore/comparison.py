@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.analysis.steps import MapDifference, PositionPairs, compare_maps, find_shared_axes, select_head
-from model.checkpoint.load import CheckpointError
-from model.language import join_sentences, say, to_say
-from model.runnable_model import InputError, LocalError, LocalModel
-from model.text.language import guess_language
-from model.trace import AttentionMap, Kind, TraceError
-from viz.explore.controls import ALL_HEADS_VIEWS
-from viz.explore.saving import DrawnView, draw_save_menu
-from viz.explore.scene import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
-from viz.explore.texts import VIEW_TEXTS, draw_token_captions
-from viz.explore.views import VIEW_DRAWERS
-from viz.export.parts import Chart, Columns, Part, Words
-from viz.figures.explore import (
+from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, find_shared_axes, select_head
+from attenscope.checkpoint.load import CheckpointError
+from attenscope.language import join_sentences, say, to_say
+from attenscope.runnable_model import InputError, LocalError, LocalModel
+from attenscope.text.language import guess_language
+from attenscope.trace import AttentionMap, Kind, TraceError
+from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
+from attenscope.viz.explore.saving import DrawnView, draw_save_menu
+from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
+from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions
+from attenscope.viz.explore.views import VIEW_DRAWERS
+from attenscope.viz.export.parts import Chart, Columns, Part, Words
+from attenscope.viz.figures.explore import (
     CHANGE_PANEL,
     ROW_PANEL,
     SECOND_PANEL,
@@ -33,9 +33,9 @@ from viz.figures.explore import (
     locate_click,
     plot_comparison,
 )
-from viz.figures.look import Look, shorten_token
-from viz.ui import cache, controls
-from viz.ui.addresses.explore import (
+from attenscope.viz.figures.look import Look, shorten_token
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.addresses.explore import (
     EXPLORE_COMPARE_WITH,
     EXPLORE_SECOND_HEAD,
     EXPLORE_SECOND_KIND,
@@ -45,11 +45,11 @@ from viz.ui.addresses.explore import (
     SecondSideKind,
     SingleView,
 )
-from viz.ui.addresses.pins import PinPlace
-from viz.ui.addresses.shared import KIND
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
-from viz.web.stage import is_on_stage
+from attenscope.viz.ui.addresses.pins import PinPlace
+from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.stage import is_on_stage
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from model.analysis.heads import MEASURE_EXPLANATIONS, Measure, heads_in_range, rank_heads, rank_heads_by_alignment
-from model.language import format_number, join_sentences, say
-from model.trace import AttentionMap, Kind
-from viz.explore.scene import DisplayOptions, Scene, TraceSource
-from viz.figures.explore import FlowKind
-from viz.figures.look import format_signed, readable_token
-from viz.ui import controls
-from viz.ui.addresses.explore import (
+from attenscope.analysis.heads import MEASURE_EXPLANATIONS, Measure, heads_in_range, rank_heads, rank_heads_by_alignment
+from attenscope.language import format_number, join_sentences, say
+from attenscope.trace import AttentionMap, Kind
+from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
+from attenscope.viz.figures.explore import FlowKind
+from attenscope.viz.figures.look import format_signed, readable_token
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.addresses.explore import (
     EXPLORE_CELL_NUMBERS,
     EXPLORE_COMPARED_VIEW,
     EXPLORE_FLOW,
@@ -37,8 +37,8 @@ from viz.ui.addresses.explore import (
     LinksLayout,
     SingleView,
 )
-from viz.ui.addresses.shared import HEAD, KIND, LAYER
-from viz.web.maps import RankedHead
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
+from attenscope.viz.web.maps import RankedHead
 
 ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from model.language import current_language, join_sentences, load_texts, say
-from model.runnable_model import RunnableModel
-from model.trace import AttentionMap
-from viz.tour import TourStep, load_tour_steps
-from viz.ui import cache
-from viz.ui.addresses.explore import EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
-from viz.ui.addresses.pins import PIN, add_pins
-from viz.ui.addresses.shared import KIND, SENTENCE
-from viz.ui.controls import set_layer_and_head
-from viz.ui.links import open_in_decode
-from viz.ui.words import escape_markdown
+from attenscope.language import current_language, join_sentences, load_texts, say
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import AttentionMap
+from attenscope.viz.tour import TourStep, load_tour_steps
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.explore import EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
+from attenscope.viz.ui.addresses.pins import PIN, add_pins
+from attenscope.viz.ui.addresses.shared import KIND, SENTENCE
+from attenscope.viz.ui.controls import set_layer_and_head
+from attenscope.viz.ui.links import open_in_decode
+from attenscope.viz.ui.words import escape_markdown
 
 # Sentences that each show one phenomenon, with the head and the row at which it is seen.
 

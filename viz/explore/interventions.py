@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping
 
 import streamlit as st
 
-from model.analysis.heads import HeadPlace
-from model.interventions.changes import HeadChange, InterventionError, ModelChange, format_changes, parse_changes
-from model.language import say, to_say
-from model.runnable_model import RunnableModel
-from model.trace import AttentionMap, Head, Kind
-from viz.explore.texts import change_name, describe_effect, difference_html
-from viz.ui import cache, controls
-from viz.ui.addresses.explore import EXPLORE_PICTURED_MODEL, PicturedModel
-from viz.ui.addresses.shared import CHANGES
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.maps import draw_switchboard
+from attenscope.analysis.heads import HeadPlace
+from attenscope.interventions.changes import HeadChange, InterventionError, ModelChange, format_changes, parse_changes
+from attenscope.language import say, to_say
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import AttentionMap, Head, Kind
+from attenscope.viz.explore.texts import change_name, describe_effect, difference_html
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.addresses.explore import EXPLORE_PICTURED_MODEL, PicturedModel
+from attenscope.viz.ui.addresses.shared import CHANGES
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.maps import draw_switchboard
 
 UNCHANGED_LABEL = to_say("as it is")
 

@@ -9,29 +9,38 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import streamlit as st
 
-from model.analysis.heads import HeadPlace, Measure, compute_head_statistics, rank_heads_by_alignment
-from model.analysis.steps import weight_trace_by_value_norms
-from model.experiments.lens import LogitLens
-from model.language import join_sentences, say
-from model.runnable_model import RunnableModel, Translation
-from model.text.words import SPECIAL_TOKENS
-from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
-from viz.explore import examples, interventions
-from viz.explore.examples import MIN_LINK_WEIGHT, example_hint_text
-from viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
-from viz.explore.screen import draw_screen
-from viz.explore.texts import build_effect_parts
-from viz.export.parts import Component, Part, Words
-from viz.figures.look import quote_token
-from viz.traces.session import draw_open_menu
-from viz.ui import cache, controls
-from viz.ui.address import Parameter, is_in_address
-from viz.ui.addresses.pins import PIN, add_pins, get_pin, toggle_pins
-from viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION, HEAD, HEAD_PARAMETERS, KIND, LAYER, READ_GIVEN, SENTENCE
-from viz.ui.controls import draw_given_toggle, draw_given_translation
-from viz.ui.links import draw_token_card, head_effects, open_in_decode, open_why, set_explore_head
-from viz.ui.words import draw_badge, draw_caption, draw_hints
-from viz.web.texts import SURE_FROM, CardActions, draw_tokens, is_unsure, token_line_data
+from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics, rank_heads_by_alignment
+from attenscope.analysis.steps import weight_trace_by_value_norms
+from attenscope.experiments.lens import LogitLens
+from attenscope.language import join_sentences, say
+from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.text.words import SPECIAL_TOKENS
+from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
+from attenscope.viz.explore import examples, interventions
+from attenscope.viz.explore.examples import MIN_LINK_WEIGHT, example_hint_text
+from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
+from attenscope.viz.explore.screen import draw_screen
+from attenscope.viz.explore.texts import build_effect_parts
+from attenscope.viz.export.parts import Component, Part, Words
+from attenscope.viz.figures.look import quote_token
+from attenscope.viz.traces.session import draw_open_menu
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.address import Parameter, is_in_address
+from attenscope.viz.ui.addresses.pins import PIN, add_pins, get_pin, toggle_pins
+from attenscope.viz.ui.addresses.shared import (
+    CHANGES,
+    GIVEN_TRANSLATION,
+    HEAD,
+    HEAD_PARAMETERS,
+    KIND,
+    LAYER,
+    READ_GIVEN,
+    SENTENCE,
+)
+from attenscope.viz.ui.controls import draw_given_toggle, draw_given_translation
+from attenscope.viz.ui.links import draw_token_card, head_effects, open_in_decode, open_why, set_explore_head
+from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints
+from attenscope.viz.web.texts import SURE_FROM, CardActions, draw_tokens, is_unsure, token_line_data
 
 if TYPE_CHECKING:
     import numpy as np

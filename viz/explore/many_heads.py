@@ -10,28 +10,35 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from model.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
-from model.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
-from model.analysis.flow import ROLLOUT_EXTENSION, JointAttention, compute_rollout, mean_map
-from model.analysis.flow import join_attentions as join
-from model.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
-from model.experiments.lens import LogitLens
-from model.language import join_sentences, say
-from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
-from viz.explore import controls
-from viz.explore.saving import DrawnView, build_chart_view, weights_table
-from viz.explore.scene import Scene, TokenDisplay, display_tokens
-from viz.explore.texts import VIEW_TEXTS
-from viz.export.parts import Chart, Part, Words
-from viz.figures.explore import FlowKind, flow_in_words, joint_in_words, plot_flow, plot_joint, select_flow_weights
-from viz.figures.lens import plot_lens_grid, plot_lens_ranks
-from viz.figures.look import Look
-from viz.figures.words import lens_in_words
-from viz.ui.addresses.explore import EXPLORE_FLOW
-from viz.ui.addresses.pins import PinPlace
-from viz.ui.addresses.shared import KIND
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart, draw_plot
+from attenscope.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
+from attenscope.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
+from attenscope.analysis.flow import ROLLOUT_EXTENSION, JointAttention, compute_rollout, mean_map
+from attenscope.analysis.flow import join_attentions as join
+from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
+from attenscope.experiments.lens import LogitLens
+from attenscope.language import join_sentences, say
+from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
+from attenscope.viz.explore import controls
+from attenscope.viz.explore.saving import DrawnView, build_chart_view, weights_table
+from attenscope.viz.explore.scene import Scene, TokenDisplay, display_tokens
+from attenscope.viz.explore.texts import VIEW_TEXTS
+from attenscope.viz.export.parts import Chart, Part, Words
+from attenscope.viz.figures.explore import (
+    FlowKind,
+    flow_in_words,
+    joint_in_words,
+    plot_flow,
+    plot_joint,
+    select_flow_weights,
+)
+from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
+from attenscope.viz.figures.look import Look
+from attenscope.viz.figures.words import lens_in_words
+from attenscope.viz.ui.addresses.explore import EXPLORE_FLOW
+from attenscope.viz.ui.addresses.pins import PinPlace
+from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart, draw_plot
 
 # The view Joint: all three attentions of a layer as one matrix.
 

@@ -11,22 +11,22 @@ from typing import ClassVar, NoReturn
 import numpy as np
 import streamlit as st
 
-from model.analysis.flow import compute_attention_flow
-from model.analysis.heads import HeadPlace, Measure, compute_head_statistics
-from model.analysis.steps import weight_trace_by_value_norms
-from model.capture.any_model.modules import read_saved_remarks
-from model.experiments.lens import LogitLens
-from model.language import say
-from model.runnable_model import LocalError, LocalModel
-from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
-from model.untrusted_trace import OpenedTrace, clean_text
-from viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
-from viz.explore.screen import draw_screen
-from viz.export.parts import Part, Words
-from viz.traces import verdict
-from viz.traces.session import close_trace, draw_open_menu, remember_result
-from viz.ui import cache, controls
-from viz.ui.words import draw_caption, escape_markdown
+from attenscope.analysis.flow import compute_attention_flow
+from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
+from attenscope.analysis.steps import weight_trace_by_value_norms
+from attenscope.capture.any_model.modules import read_saved_remarks
+from attenscope.experiments.lens import LogitLens
+from attenscope.language import say
+from attenscope.runnable_model import LocalError, LocalModel
+from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
+from attenscope.untrusted_trace import OpenedTrace, clean_text
+from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
+from attenscope.viz.explore.screen import draw_screen
+from attenscope.viz.export.parts import Part, Words
+from attenscope.viz.traces import verdict
+from attenscope.viz.traces.session import close_trace, draw_open_menu, remember_result
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 # The page Explore for a trace that a visitor has opened.
 

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from model.analysis.heads import HeadPlace
-from model.language import say
-from model.trace import AttentionTrace
-from viz.explore.scene import Scene, TokenDisplay
-from viz.export.live_file import list_live_files
-from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
-from viz.figures.heatmap import pooling_block_size
-from viz.figures.look import KIND_NAMES, Look, Palette
-from viz.ui import cache
-from viz.ui.style import add_fragment_style
-from viz.web.maps import encode_overview as packed_overview
-from viz.web.stage import is_presenting
+from attenscope.analysis.heads import HeadPlace
+from attenscope.language import say
+from attenscope.trace import AttentionTrace
+from attenscope.viz.explore.scene import Scene, TokenDisplay
+from attenscope.viz.export.live_file import list_live_files
+from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
+from attenscope.viz.figures.heatmap import pooling_block_size
+from attenscope.viz.figures.look import KIND_NAMES, Look, Palette
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.style import add_fragment_style
+from attenscope.viz.web.maps import encode_overview as packed_overview
+from attenscope.viz.web.stage import is_presenting
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

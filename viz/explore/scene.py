@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from model.analysis.heads import HeadPlace, Measure, make_head_claim
-from model.text.words import SPECIAL_TOKENS, RowLabel, group_words, hide_special_tokens, merge_words
-from model.trace import AttentionMap, AttentionTrace, Kind
-from viz.export.parts import Part
-from viz.figures.heatmap import head_title
-from viz.figures.look import Look
-from viz.ui.addresses.pins import PinPlace, get_pin, toggle_pins
+from attenscope.analysis.heads import HeadPlace, Measure, make_head_claim
+from attenscope.text.words import SPECIAL_TOKENS, RowLabel, group_words, hide_special_tokens, merge_words
+from attenscope.trace import AttentionMap, AttentionTrace, Kind
+from attenscope.viz.export.parts import Part
+from attenscope.viz.figures.heatmap import head_title
+from attenscope.viz.figures.look import Look
+from attenscope.viz.ui.addresses.pins import PinPlace, get_pin, toggle_pins
 
 if TYPE_CHECKING:
-    from model.experiments.lens import LogitLens
+    from attenscope.experiments.lens import LogitLens
 
 # All that a view of Explore needs to draw itself, and how it says what was clicked.
 

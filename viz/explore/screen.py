@@ -7,16 +7,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from model.language import say
-from model.trace import AttentionTrace, Kind
-from viz.explore import comparison, views
-from viz.explore import controls as explore_controls
-from viz.explore.saving import COLUMN_SHARES
-from viz.explore.scene import DisplayOptions, Scene, TraceSource
-from viz.explore.texts import draw_head_claim, draw_order_captions
-from viz.ui import controls as ui_controls
-from viz.ui.words import draw_caption
-from viz.web.maps import draw_overview
+from attenscope.language import say
+from attenscope.trace import AttentionTrace, Kind
+from attenscope.viz.explore import comparison, views
+from attenscope.viz.explore import controls as explore_controls
+from attenscope.viz.explore.saving import COLUMN_SHARES
+from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
+from attenscope.viz.explore.texts import draw_head_claim, draw_order_captions
+from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.web.maps import draw_overview
 
 EXPLORE_STYLE = Path(__file__).parent / "explore.css"
 """The style of this page beyond that of all pages."""

@@ -9,24 +9,24 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from model.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
-from model.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
-from model.analysis.flow import ROLLOUT_EXTENSION
-from model.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
-from model.analysis.heads import rank_heads_by_alignment
-from model.experiments.ablation import Comparison
-from model.interventions.changes import HeadChange, ModelChange, parse_changes
-from model.language import format_number, join_items, join_sentences, say, to_say
-from model.text.words import WordChange
-from model.trace import Kind
-from viz.explore.controls import HeadOrder
-from viz.explore.scene import RunKey, Scene, TokenDisplay
-from viz.export.parts import Part, Words
-from viz.figures.words import head_in_words, overview_in_words, row_in_words
-from viz.ui import cache
-from viz.ui.addresses.explore import ExploreView
-from viz.ui.addresses.shared import KIND
-from viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
+from attenscope.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
+from attenscope.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
+from attenscope.analysis.flow import ROLLOUT_EXTENSION
+from attenscope.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
+from attenscope.analysis.heads import rank_heads_by_alignment
+from attenscope.experiments.ablation import Comparison
+from attenscope.interventions.changes import HeadChange, ModelChange, parse_changes
+from attenscope.language import format_number, join_items, join_sentences, say, to_say
+from attenscope.text.words import WordChange
+from attenscope.trace import Kind
+from attenscope.viz.explore.controls import HeadOrder
+from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay
+from attenscope.viz.export.parts import Part, Words
+from attenscope.viz.figures.words import head_in_words, overview_in_words, row_in_words
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.explore import ExploreView
+from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
 
 # What each view shows, in one line and in detail, with its equation.
 

@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.analysis.steps import compute_pipeline, select_head
-from model.language import join_sentences, say, to_say
-from model.trace import TraceError
-from viz.explore import controls, many_heads
-from viz.explore.saving import DrawnView, draw_save_menu
-from viz.explore.scene import Scene, find_special_tokens
-from viz.explore.texts import VIEW_TEXTS, draw_token_captions, head_alt_text
-from viz.export.parts import Component, Part, Words
-from viz.figures.heatmap import has_room_for_numbers, make_head_grid
-from viz.figures.look import KIND_NAMES, Look
-from viz.figures.words import heatmap_in_words, weight_row_in_words
-from viz.ui import cache
-from viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS, SingleView
-from viz.ui.addresses.shared import KIND
-from viz.ui.addresses.why import AttentionCell
-from viz.ui.links import follow_link, open_why_score
-from viz.ui.style import add_fragment_style
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import PIPELINE_STEPS, draw_pipeline
-from viz.web.charts import encode_pipeline as packed_pipeline
-from viz.web.maps import LinkOptions, draw_links, heatmap
-from viz.web.maps import encode_heatmap as packed_heatmap
-from viz.web.maps import encode_links as packed_links
-from viz.web.texts import draw_shaded_text
-from viz.web.texts import encode_shaded_text as packed_text
+from attenscope.analysis.steps import compute_pipeline, select_head
+from attenscope.language import join_sentences, say, to_say
+from attenscope.trace import TraceError
+from attenscope.viz.explore import controls, many_heads
+from attenscope.viz.explore.saving import DrawnView, draw_save_menu
+from attenscope.viz.explore.scene import Scene, find_special_tokens
+from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions, head_alt_text
+from attenscope.viz.export.parts import Component, Part, Words
+from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid
+from attenscope.viz.figures.look import KIND_NAMES, Look
+from attenscope.viz.figures.words import heatmap_in_words, weight_row_in_words
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS, SingleView
+from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.addresses.why import AttentionCell
+from attenscope.viz.ui.links import follow_link, open_why_score
+from attenscope.viz.ui.style import add_fragment_style
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import PIPELINE_STEPS, draw_pipeline
+from attenscope.viz.web.charts import encode_pipeline as packed_pipeline
+from attenscope.viz.web.maps import LinkOptions, draw_links, heatmap
+from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
+from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.texts import draw_shaded_text
+from attenscope.viz.web.texts import encode_shaded_text as packed_text
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

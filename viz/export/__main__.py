@@ -9,17 +9,25 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from model.atomic_write import write_file
-from model.checkpoint.load import CheckpointError, list_checkpoints, load_checkpoint
-from model.cli.models import WritableError, check_writable
-from model.language import add_language_option, join_items, say, terminal_language, translate_argparse, use_language
-from viz.engine.package import PackageError, WeightForm
-from viz.export import collect
-from viz.figures.look import DARK, LIGHT
-from viz.talk.attachments import read_folder_files
-from viz.talk.checks import CheckedTalk, check_talk
-from viz.talk.file import count_scenes, parse_talk
-from viz.talk.scenes import Mistake
+from attenscope.atomic_write import write_file
+from attenscope.checkpoint.load import CheckpointError, list_checkpoints, load_checkpoint
+from attenscope.cli.models import WritableError, check_writable
+from attenscope.language import (
+    add_language_option,
+    join_items,
+    say,
+    terminal_language,
+    translate_argparse,
+    typed_command,
+    use_language,
+)
+from attenscope.viz.engine.package import PackageError, WeightForm
+from attenscope.viz.export import collect
+from attenscope.viz.figures.look import DARK, LIGHT
+from attenscope.viz.talk.attachments import read_folder_files
+from attenscope.viz.talk.checks import CheckedTalk, check_talk
+from attenscope.viz.talk.file import count_scenes, parse_talk
+from attenscope.viz.talk.scenes import Mistake
 
 # Models that run in the browser, from the command line: ``python -m viz.export live OUT``.
 
@@ -32,7 +40,7 @@ def write_live_models(arguments: Sequence[str]) -> int:
         print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
         return 1
     collect.start_page_runtime()
-    from viz.export.live_file import (  # after the runtime, as all that draws components
+    from attenscope.viz.export.live_file import (  # after the runtime, as all that draws components
         build_live_file,
         build_live_folder,
     )
@@ -110,7 +118,7 @@ def main() -> int:
 def _write_talk() -> int:
     """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where one is left out."""
     parser = argparse.ArgumentParser(
-        prog="python -m viz.export",
+        prog=typed_command("python -m viz.export"),
         description=say("A talk as one HTML file; or, with the word live, see live --help."),
     )
     parser.add_argument("talk", type=Path, help=say("the talk, a TOML file"))
@@ -131,7 +139,7 @@ def _write_talk() -> int:
         print(problem, file=sys.stderr)
         return 1
     collect.start_page_runtime()
-    from viz.ui import cache as ui_cache  # after the runtime, as all that draws components
+    from attenscope.viz.ui import cache as ui_cache  # after the runtime, as all that draws components
 
     models = ui_cache.load_model_configs()
     beside, problems = read_folder_files(talk, arguments.talk.parent)

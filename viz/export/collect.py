@@ -13,27 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.checkpoint.load import Checkpoint
-from model.language import bind_language, current_language, join_sentences, say, to_say, use_language
-from viz import language
-from viz.engine.package import WeightForm
-from viz.export.page import build_talk_page, encode_palette, estimate_file_size, find_packable_checkpoint, pack_model
-from viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
-from viz.export.save import SavedView
-from viz.figures.look import DARK, LIGHT, Palette
-from viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
-from viz.talk import attachments, scenes
-from viz.talk.attachments import AttachedFile, build_scene_session
-from viz.talk.checks import check_talk, find_scene_model, find_scene_network
-from viz.talk.scenes import Scene, Talk
-from viz.ui import cache as ui_cache
-from viz.ui import style
-from viz.ui.addresses.pages import PAGE_TITLES
-from viz.ui.addresses.shared import LANGUAGE
-from viz.web.stage import COLLECTED_VIEWS
+from attenscope.checkpoint.load import Checkpoint
+from attenscope.language import bind_language, current_language, join_sentences, say, to_say, use_language
+from attenscope.viz import language
+from attenscope.viz.engine.package import WeightForm
+from attenscope.viz.export.page import (
+    build_talk_page,
+    encode_palette,
+    estimate_file_size,
+    find_packable_checkpoint,
+    pack_model,
+)
+from attenscope.viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
+from attenscope.viz.talk import attachments, scenes
+from attenscope.viz.talk.attachments import AttachedFile, build_scene_session
+from attenscope.viz.talk.checks import check_talk, find_scene_model, find_scene_network
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui import style
+from attenscope.viz.ui.addresses.pages import PAGE_TITLES
+from attenscope.viz.ui.addresses.shared import LANGUAGE
+from attenscope.viz.web.stage import COLLECTED_VIEWS
 
 if TYPE_CHECKING:
-    from model.network.config import TransformerConfig
+    from attenscope.network.config import TransformerConfig
 
 # A scene's page run once without a browser, to hand over what it would save (:mod:`viz.export.save`).
 #

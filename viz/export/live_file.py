@@ -18,11 +18,11 @@ from typing import Any
 
 import streamlit as st
 
-from model.checkpoint.load import Checkpoint
-from model.language import LANGUAGE_TAGS, current_language, say, to_say
-from model.runnable_model import RunnableModel
-from viz.engine.package import WeightForm
-from viz.export.page import (
+from attenscope.checkpoint.load import Checkpoint
+from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
+from attenscope.runnable_model import RunnableModel
+from attenscope.viz.engine.package import WeightForm
+from attenscope.viz.export.page import (
     BROWSER_FOLDER,
     TYPEABLE_LETTERS,
     PackedModel,
@@ -40,11 +40,11 @@ from viz.export.page import (
     is_int8_loss_small,
     pack_model,
 )
-from viz.export.parts import translate_fact_names
-from viz.figures.look import DARK, LIGHT, Look
-from viz.tour import list_live_file_steps
-from viz.ui.sentences import list_example_sentences
-from viz.web.bundle import component_style
+from attenscope.viz.export.parts import translate_fact_names
+from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.tour import list_live_file_steps
+from attenscope.viz.ui.sentences import list_example_sentences
+from attenscope.viz.web.bundle import component_style
 
 LIVE_FOLDER = Path(__file__).parent / "live"
 LIVE_FILE_COMPONENTS = (

@@ -21,13 +21,20 @@ from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 from plotly.offline import get_plotlyjs
 
-from model.atomic_write import replace_lone_surrogates
-from model.checkpoint.load import Checkpoint
-from model.evaluation.eight_bits import read_all_eight_bits
-from model.language import LANGUAGE_TAGS, current_language, say
-from model.runnable_model import RunnableModel
-from viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, PackageError, WeightForm, check_tokenizer, pack_checkpoint
-from viz.export.parts import (
+from attenscope.atomic_write import replace_lone_surrogates
+from attenscope.checkpoint.load import Checkpoint
+from attenscope.evaluation.eight_bits import read_all_eight_bits
+from attenscope.language import LANGUAGE_TAGS, current_language, say
+from attenscope.runnable_model import RunnableModel
+from attenscope.viz.engine.package import (
+    ENGINE_FOLDER,
+    KERNEL_FILE,
+    PackageError,
+    WeightForm,
+    check_tokenizer,
+    pack_checkpoint,
+)
+from attenscope.viz.export.parts import (
     Chart,
     Columns,
     Component,
@@ -41,10 +48,10 @@ from viz.export.parts import (
     flatten_parts,
     translate_fact_names,
 )
-from viz.figures.look import Look, Palette, head_colour
-from viz.figures.stage import fit_to_stage
-from viz.streamlit_internals import read_font_file
-from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts, component_style, pack_arrays, read_header_text
+from attenscope.viz.figures.look import Look, Palette, head_colour
+from attenscope.viz.figures.stage import fit_to_stage
+from attenscope.viz.streamlit_internals import read_font_file
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts, component_style, pack_arrays, read_header_text
 
 # A file that shows slides: one HTML text with all code, styles and data in it, which asks the network for nothing.
 #
@@ -441,7 +448,7 @@ class PackedModel:
 
 def find_packable_checkpoint(model: RunnableModel) -> Checkpoint | None:
     """Return the checkpoint of a model that can stand in a file; None where it is none, or the engine cannot run it."""
-    from model.translate import Translator  # only here: a notebook draws without torch
+    from attenscope.translate import Translator  # only here: a notebook draws without torch
 
     if not isinstance(model, Translator):
         return None

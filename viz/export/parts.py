@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from model.language import say, to_say
+from attenscope.language import say, to_say
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from viz.ui.style import TableCell
-    from viz.ui.words import ChangeMark
+    from attenscope.viz.ui.style import TableCell
+    from attenscope.viz.ui.words import ChangeMark
 
 REMARKS_ROLE = "remarks"
 """The role of what a page says about its pictures: a scene says that itself."""

@@ -18,16 +18,16 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from model.atomic_write import format_csv, replace_lone_surrogates
-from model.language import bind_language, say, to_say
-from model.trace import AttentionTrace
-from viz.export.page import build_view_page
-from viz.export.parts import Chart, Component, Part, View, flatten_parts
-from viz.figures.look import DARK, LIGHT, Palette
-from viz.ui import controls, style
-from viz.ui.words import draw_caption
-from viz.web.shell import draw_save_buttons
-from viz.web.stage import COLLECTED_VIEWS
+from attenscope.atomic_write import format_csv, replace_lone_surrogates
+from attenscope.language import bind_language, say, to_say
+from attenscope.trace import AttentionTrace
+from attenscope.viz.export.page import build_view_page
+from attenscope.viz.export.parts import Chart, Component, Part, View, flatten_parts
+from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.web.shell import draw_save_buttons
+from attenscope.viz.web.stage import COLLECTED_VIEWS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,13 +9,8 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "plotly":
         raise
-    from .look import say
-
     raise ImportError(
-        say(
-            "Figures are drawn by plotly, which is not installed here: pip install plotly, or install "
-            "attenscope[figures]."
-        )
+        "Figures are drawn by plotly, which is not installed here: pip install plotly, or install attenscope[figures]."
     ) from error
 
 __all__ = ["DARK", "LIGHT", "Look", "heatmap"]

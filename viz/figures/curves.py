@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from .look import Palette, format_number, head_colour, plot_axis, plot_layout, say, text_annotation, to_say
 
 if TYPE_CHECKING:
-    from model.checkpoint.measurements import HistoryRow
+    from attenscope.checkpoint.measurements import HistoryRow
 
 # What a figure of lines, areas and dots is made of; viz/web/src/curves draws it.
 

@@ -36,9 +36,9 @@ from .look import (
 from .words import find_strongest_weight
 
 if TYPE_CHECKING:
-    from model.analysis.flow import JointAttention
-    from model.analysis.steps import MapDifference
-    from model.trace import AttentionMap
+    from attenscope.analysis.flow import JointAttention
+    from attenscope.analysis.steps import MapDifference
+    from attenscope.trace import AttentionMap
 
 # Two heads side by side, what one has more than the other, and one row of both, in a single picture.
 

@@ -28,7 +28,7 @@ from .look import (
 )
 
 if TYPE_CHECKING:
-    from model.trace import AttentionMap
+    from attenscope.trace import AttentionMap
 
 # One head as a heatmap: queries down, keys across.
 

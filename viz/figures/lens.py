@@ -24,7 +24,7 @@ from .look import (
 )
 
 if TYPE_CHECKING:
-    from model.experiments.lens import LogitLens
+    from attenscope.experiments.lens import LogitLens
 
 LENS_CELL_HEIGHT = 34
 LENS_MARGIN = {"l": 112, "r": 56, "t": 76, "b": 8}

@@ -33,9 +33,9 @@ from .look import (
 )
 
 if TYPE_CHECKING:
-    from model.positions.analysis import DistanceProfile, HeadScore
-    from model.positions.table import EmbeddingParts, FormError
-    from model.trace import AttentionMap
+    from attenscope.positions.analysis import DistanceProfile, HeadScore
+    from attenscope.positions.table import EmbeddingParts, FormError
+    from attenscope.trace import AttentionMap
 
 # What positions do in a sentence: lengths of embeddings, attention before and after, belief, heads ranked.
 

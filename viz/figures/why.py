@@ -31,11 +31,11 @@ from .look import (
 )
 
 if TYPE_CHECKING:
-    from model.attribution.blocks import SourceShares
-    from model.attribution.logit import LogitPart
-    from model.evaluation.attribution import DeletionCurves
-    from model.experiments.patching import PatchMap
-    from model.trace import Kind
+    from attenscope.attribution.blocks import SourceShares
+    from attenscope.attribution.logit import LogitPart
+    from attenscope.evaluation.attribution import DeletionCurves
+    from attenscope.experiments.patching import PatchMap
+    from attenscope.trace import Kind
 
 # What is left of a word as source pieces are taken away, by the order of each method and in random orders.
 

@@ -23,8 +23,8 @@ from .look import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from model.experiments.lens import LogitLens
-    from model.trace import AttentionMap
+    from attenscope.experiments.lens import LogitLens
+    from attenscope.trace import AttentionMap
 
 ROW_EXPLANATIONS = {
     "encoder": to_say(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.atlas import query
-from model.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
-from model.atlas.projection import Projection, ProjectionSpace, project_tokens
-from model.atlas.pruning import PRUNING_FILE as PRUNING
-from model.atlas.pruning import Pruning, check_pruning_order, read_pruning, translate_without_heads
-from model.atlas.query import (
+from attenscope.atlas import query
+from attenscope.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
+from attenscope.atlas.projection import Projection, ProjectionSpace, project_tokens
+from attenscope.atlas.pruning import PRUNING_FILE as PRUNING
+from attenscope.atlas.pruning import Pruning, check_pruning_order, read_pruning, translate_without_heads
+from attenscope.atlas.query import (
     Atlas,
     HeadRow,
     SearchResult,
@@ -27,20 +27,20 @@ from model.atlas.query import (
     sample_rows,
     search_atlas,
 )
-from model.atlas.timeline import TIMELINE_FILE as TIMELINE
-from model.atlas.timeline import Timeline, read_timeline
-from model.checkpoint.load import find_checkpoint_folder
-from model.language import say, to_say
-from model.runnable_model import RunnableModel
-from model.trace import Head
-from model.user_model import read_option
-from model.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
-from model.word_alignment.measure import AlignmentRates, read_alignment_rates
-from viz.heads import texts
-from viz.queued_cache import queue_and_cache
-from viz.ui import cache, controls
-from viz.ui.addresses.shared import HEAD, KIND, LAYER
-from viz.ui.words import draw_caption, escape_markdown
+from attenscope.atlas.timeline import TIMELINE_FILE as TIMELINE
+from attenscope.atlas.timeline import Timeline, read_timeline
+from attenscope.checkpoint.load import find_checkpoint_folder
+from attenscope.language import say, to_say
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import Head
+from attenscope.user_model import read_option
+from attenscope.viz.heads import texts
+from attenscope.viz.queued_cache import queue_and_cache
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
+from attenscope.word_alignment.measure import AlignmentRates, read_alignment_rates
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

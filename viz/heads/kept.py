@@ -9,33 +9,39 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.analysis.heads import ALIGNMENT_READINGS
-from model.atlas.pruning import Pruning, PruningCurve
-from model.atlas.query import head_name
-from model.atlas.timeline import Timeline
-from model.language import format_number, join_sentences, say, say_many, to_say
-from model.runnable_model import InputError
-from model.trace import Head
-from model.translate import Translator
-from model.word_alignment.measure import AlignmentRates
-from viz.export.parts import Chart, Component, Words
-from viz.export.save import SavedView
-from viz.figures.curves import Curves
-from viz.figures.heads import RateTable, first_table_row, plot_heads_over_training, plot_pruning, plot_rate_tables
-from viz.figures.look import Palette, format_signed
-from viz.heads import cache, texts
-from viz.heads.map import open_head
-from viz.ui import controls, style
-from viz.ui.addresses.heads import (
+from attenscope.analysis.heads import ALIGNMENT_READINGS
+from attenscope.atlas.pruning import Pruning, PruningCurve
+from attenscope.atlas.query import head_name
+from attenscope.atlas.timeline import Timeline
+from attenscope.language import format_number, join_sentences, say, say_many, to_say
+from attenscope.runnable_model import InputError
+from attenscope.trace import Head
+from attenscope.translate import Translator
+from attenscope.viz.export.parts import Chart, Component, Words
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.heads import (
+    RateTable,
+    first_table_row,
+    plot_heads_over_training,
+    plot_pruning,
+    plot_rate_tables,
+)
+from attenscope.viz.figures.look import Palette, format_signed
+from attenscope.viz.heads import cache, texts
+from attenscope.viz.heads.map import open_head
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
     HEADS_PRUNED_COUNT,
     HEADS_PRUNING_MEASURE,
     HEADS_TRACKED_MEASURE,
     PruningMeasure,
 )
-from viz.ui.words import draw_caption, escape_markdown, mark_word_changes
-from viz.web.charts import draw_chart, draw_curves, encode_curves
-from viz.web.texts import TranslationVersion, draw_versions, versions_data
+from attenscope.viz.ui.words import draw_caption, escape_markdown, mark_word_changes
+from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
+from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
+from attenscope.word_alignment.measure import AlignmentRates
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.atlas.files import AtlasError
-from model.atlas.query import Atlas, SearchResult, head_name, read_question
-from model.checkpoint.load import CheckpointError
-from model.language import join_items, join_sentences, say, say_many
-from model.runnable_model import RunnableModel
-from model.trace import Head
-from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import SavedView
-from viz.figures.curves import Curves, Mark
-from viz.figures.heads import HeadDot, HeadLift, plot_head_scatter, plot_lifts
-from viz.figures.look import Palette
-from viz.heads import cache as heads_cache
-from viz.heads import one_head, texts
-from viz.ui import cache as ui_cache
-from viz.ui import controls, style
-from viz.ui.addresses.heads import (
+from attenscope.atlas.files import AtlasError
+from attenscope.atlas.query import Atlas, SearchResult, head_name, read_question
+from attenscope.checkpoint.load import CheckpointError
+from attenscope.language import join_items, join_sentences, say, say_many
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import Head
+from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.curves import Curves, Mark
+from attenscope.viz.figures.heads import HeadDot, HeadLift, plot_head_scatter, plot_lifts
+from attenscope.viz.figures.look import Palette
+from attenscope.viz.heads import cache as heads_cache
+from attenscope.viz.heads import one_head, texts
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.addresses.heads import (
     HEADS_BRUSHED_BOX,
     HEADS_MEASURE_NAMES,
     HEADS_QUESTION,
@@ -36,9 +36,9 @@ from viz.ui.addresses.heads import (
     HEADS_Y_MEASURE,
     MapBox,
 )
-from viz.ui.links import set_explore_head
-from viz.ui.words import choose_model, draw_caption, escape_markdown
-from viz.web.charts import draw_chart, draw_curves, encode_curves
+from attenscope.viz.ui.links import set_explore_head
+from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

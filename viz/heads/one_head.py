@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.atlas.measure import COST_MEASURE, SHARE_MEASURES
-from model.atlas.query import Atlas, HeadRow, head_name
-from model.language import format_number, say
-from model.runnable_model import RunnableModel
-from model.trace import Head
-from viz.export.parts import Chart, Words
-from viz.export.save import SavedView
-from viz.figures.heads import MeasureStrip, plot_measure_strips
-from viz.figures.look import KIND_NAMES, Palette, readable_token
-from viz.heads import cache, texts
-from viz.ui import style
-from viz.ui.addresses.heads import HEADS_MEASURE_NAMES
-from viz.ui.links import open_head_in_explore, set_explore_head
-from viz.ui.style import draw_table
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
+from attenscope.atlas.measure import COST_MEASURE, SHARE_MEASURES
+from attenscope.atlas.query import Atlas, HeadRow, head_name
+from attenscope.language import format_number, say
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import Head
+from attenscope.viz.export.parts import Chart, Words
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.heads import MeasureStrip, plot_measure_strips
+from attenscope.viz.figures.look import KIND_NAMES, Palette, readable_token
+from attenscope.viz.heads import cache, texts
+from attenscope.viz.ui import style
+from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
+from attenscope.viz.ui.links import open_head_in_explore, set_explore_head
+from attenscope.viz.ui.style import draw_table
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

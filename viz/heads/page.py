@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.atlas.files import AtlasError
-from model.atlas.pruning import PruningError
-from model.atlas.query import Atlas, QuestionError
-from model.atlas.timeline import TimelineError
-from model.runnable_model import RunnableModel
-from model.translate import Translator
-from model.word_alignment.measure import AlignmentError
-from viz.export.save import SavedView
-from viz.heads import cache, kept, map, one_head, projection
-from viz.ui.addresses.heads import HeadsView
-from viz.ui.controls import require_own_model
-from viz.ui.words import escape_markdown
+from attenscope.atlas.files import AtlasError
+from attenscope.atlas.pruning import PruningError
+from attenscope.atlas.query import Atlas, QuestionError
+from attenscope.atlas.timeline import TimelineError
+from attenscope.runnable_model import RunnableModel
+from attenscope.translate import Translator
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.heads import cache, kept, map, one_head, projection
+from attenscope.viz.ui.addresses.heads import HeadsView
+from attenscope.viz.ui.controls import require_own_model
+from attenscope.viz.ui.words import escape_markdown
+from attenscope.word_alignment.measure import AlignmentError
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

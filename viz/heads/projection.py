@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.atlas.projection import Projection, ProjectionSpace
-from model.atlas.query import Atlas, HeadRow, head_name
-from model.language import say, to_say
-from model.runnable_model import RunnableModel
-from model.trace import Head
-from viz.export.parts import Component, Words
-from viz.export.save import SavedView
-from viz.figures.curves import Curves
-from viz.figures.heads import (
+from attenscope.atlas.projection import Projection, ProjectionSpace
+from attenscope.atlas.query import Atlas, HeadRow, head_name
+from attenscope.language import say, to_say
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import Head
+from attenscope.viz.export.parts import Component, Words
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.heads import (
     OTHER_GROUP,
     TokenDots,
     group_name,
@@ -28,11 +28,11 @@ from viz.figures.heads import (
     side_colours,
     tag_colours,
 )
-from viz.figures.look import Palette, readable_token
-from viz.heads import cache, one_head, texts
-from viz.heads.map import add_box_frame
-from viz.ui import controls, style
-from viz.ui.addresses.heads import (
+from attenscope.viz.figures.look import Palette, readable_token
+from attenscope.viz.heads import cache, one_head, texts
+from attenscope.viz.heads.map import add_box_frame
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.addresses.heads import (
     HEADS_BRUSHED_BOX,
     HEADS_MARKED_WORD,
     HEADS_PROJECTION_COLOUR,
@@ -40,8 +40,8 @@ from viz.ui.addresses.heads import (
     MapBox,
     ProjectionColour,
 )
-from viz.ui.words import draw_caption
-from viz.web.charts import draw_curves, encode_curves
+from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.web.charts import draw_curves, encode_curves
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from model.atlas.forward import PLACES
-from model.atlas.measure import KEYS_A_ROW, MEASURE_EXPLANATIONS, WEIGHT_STEPS
-from model.atlas.projection import Projection, ProjectionSpace
-from model.atlas.pruning import Pruning
-from model.atlas.query import Atlas
-from model.atlas.timeline import Timeline
-from model.language import format_number, join_items, join_sentences, say, say_many, to_say
-from model.runnable_model import RunnableModel
-from model.text.language import TAGGER_MODELS
-from model.trace import KINDS, Head, Kind
-from model.word_alignment.gold import GOLD_FOLDER, GoldError, compare_passes, read_annotation_passes, read_gold
-from model.word_alignment.measure import AlignmentRate, AlignmentRates
-from viz.ui.addresses.heads import HEADS_MEASURE_NAMES
+from attenscope.atlas.forward import PLACES
+from attenscope.atlas.measure import KEYS_A_ROW, MEASURE_EXPLANATIONS, WEIGHT_STEPS
+from attenscope.atlas.projection import Projection, ProjectionSpace
+from attenscope.atlas.pruning import Pruning
+from attenscope.atlas.query import Atlas
+from attenscope.atlas.timeline import Timeline
+from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
+from attenscope.runnable_model import RunnableModel
+from attenscope.text.language import TAGGER_MODELS
+from attenscope.trace import KINDS, Head, Kind
+from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
+from attenscope.word_alignment.gold import GOLD_FOLDER, GoldError, compare_passes, read_annotation_passes, read_gold
+from attenscope.word_alignment.measure import AlignmentRate, AlignmentRates
 
 # What the page Heads says in words; every number is computed from what it speaks of.
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.language import current_language, join_items, say, say_many, to_say
-from model.mask_tests.backend_runs import OUTPUT_LAYER
-from model.mask_tests.backends import WAYS, BackendComparison, BackendResult, MasksByKind
-from model.runnable_model import InputError
-from model.trace import Kind
-from viz.export.parts import Words
-from viz.export.save import SavedView, draw_view_save_menu
-from viz.figures.look import KIND_NAMES
-from viz.figures.masks import make_mask_thumbnail, mask_colours
-from viz.ui import cache, controls, style
-from viz.ui.addresses.masks import MASKS_BACKEND_LAYER
-from viz.ui.words import draw_caption, escape_markdown
+from attenscope.language import current_language, join_items, say, say_many, to_say
+from attenscope.mask_tests.backend_runs import OUTPUT_LAYER
+from attenscope.mask_tests.backends import WAYS, BackendComparison, BackendResult, MasksByKind
+from attenscope.runnable_model import InputError
+from attenscope.trace import Kind
+from attenscope.viz.export.parts import Words
+from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.figures.look import KIND_NAMES
+from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
+from attenscope.viz.ui import cache, controls, style
+from attenscope.viz.ui.addresses.masks import MASKS_BACKEND_LAYER
+from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 if TYPE_CHECKING:
     import numpy as np

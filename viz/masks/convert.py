@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from model.language import say, to_say
-from model.masks.conventions import (
+from attenscope.language import say, to_say
+from attenscope.masks.conventions import (
     CONVENTIONS,
     Convention,
     ConversionError,
@@ -21,13 +21,13 @@ from model.masks.conventions import (
     convert_mask,
     mask_from_boolean,
 )
-from model.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
-from viz.export.parts import Chart, Part, Words
-from viz.export.save import SavedView, draw_view_save_menu
-from viz.figures.look import Look, Palette
-from viz.figures.masks import MaskPanel, plot_mask_pair
-from viz.ui import controls, style
-from viz.ui.addresses.masks import (
+from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
+from attenscope.viz.export.parts import Chart, Part, Words
+from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.addresses.masks import (
     MASKS_CONVERT_FROM,
     MASKS_CONVERT_HEADS,
     MASKS_CONVERT_LENGTHS,
@@ -36,8 +36,8 @@ from viz.ui.addresses.masks import (
     MASKS_CONVERT_TO,
     MASKS_RULE,
 )
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

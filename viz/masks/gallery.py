@@ -10,21 +10,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.gallery.gallery import EXHIBITS, Exhibit, ExhibitSide, read_function_sources, run_exhibit
-from model.gallery.reported_padding import REPORTS
-from model.language import SOURCE_LANGUAGE, join_items, join_sentences, say, say_many, use_language
-from model.mask_tests.outcomes import STATUS_NAMES
-from model.masks.catalogue import FAULTS
-from model.masks.findings import Diagnosis
-from viz.export.parts import Chart, Columns, Part, Words
-from viz.export.save import SavedView, draw_view_save_menu
-from viz.figures.look import Look, Palette
-from viz.figures.masks import MaskPanel, plot_mask_pair
-from viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
-from viz.ui import controls, style
-from viz.ui.addresses.masks import MASKS_FAULT, MASKS_SYMPTOM
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
+from attenscope.gallery.gallery import EXHIBITS, Exhibit, ExhibitSide, read_function_sources, run_exhibit
+from attenscope.gallery.reported_padding import REPORTS
+from attenscope.language import SOURCE_LANGUAGE, join_items, join_sentences, say, say_many, use_language
+from attenscope.mask_tests.outcomes import STATUS_NAMES
+from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.findings import Diagnosis
+from attenscope.viz.export.parts import Chart, Columns, Part, Words
+from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
+from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.addresses.masks import MASKS_FAULT, MASKS_SYMPTOM
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
 
 # One entry of the gallery: its two sides, what the diagnosis says of each, and the line that mends it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from model.language import say, to_say
+from attenscope.language import say, to_say
 
 # What is said of an entry of the gallery, and the symptoms that several entries share.
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from model.gallery.gallery import PRINTED_EXAMPLES
-from model.language import join_items, say, to_say
-from model.masks.arrays import ARRAY_NAMES, DiagnosisError, is_known_argument
-from model.masks.read_files import (
+from attenscope.gallery.gallery import PRINTED_EXAMPLES
+from attenscope.language import join_items, say, to_say
+from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError, is_known_argument
+from attenscope.masks.read_files import (
     FILE_ENDINGS,
     MAX_BINARY_BYTES,
     MapContents,
@@ -23,15 +23,15 @@ from model.masks.read_files import (
     extract_trace_maps,
     read_array_file,
 )
-from model.masks.read_text import read_printed_tensors
-from model.masks.rule import MASK_KINDS, MaskSizes, RuleError, build_mask, read_lengths
-from model.masks.softmax import PaddingSide
-from model.masks.toy_attention import MaskRunError, draw_random_scores, interpret_mask, run_attention, write_mask
-from model.trace import AttentionMap, Kind
-from model.untrusted_trace import OpenError
-from viz.fair_queue import READING_QUEUE, BusyError
-from viz.masks.mask_input import MaskInput, interpret_contents, list_flipped_cells
-from viz.traces.session import (
+from attenscope.masks.read_text import read_printed_tensors
+from attenscope.masks.rule import MASK_KINDS, MaskSizes, RuleError, build_mask, read_lengths
+from attenscope.masks.softmax import PaddingSide
+from attenscope.masks.toy_attention import MaskRunError, draw_random_scores, interpret_mask, run_attention, write_mask
+from attenscope.trace import AttentionMap, Kind
+from attenscope.untrusted_trace import OpenError
+from attenscope.viz.fair_queue import READING_QUEUE, BusyError
+from attenscope.viz.masks.mask_input import MaskInput, interpret_contents, list_flipped_cells
+from attenscope.viz.traces.session import (
     MOST_ARRAY_CELLS,
     PASTED_MASK_KEY,
     UPLOADED_MASKS_KEY,
@@ -40,11 +40,11 @@ from viz.traces.session import (
     get_session_owner,
     open_uploaded_trace,
 )
-from viz.traces.upload_store import UploadStoreError, get_array_bytes_counter
-from viz.traces.verdict import compute_verdicts
-from viz.ui import controls
-from viz.ui.address import NumberParameter
-from viz.ui.addresses.masks import (
+from attenscope.viz.traces.upload_store import UploadStoreError, get_array_bytes_counter
+from attenscope.viz.traces.verdict import compute_verdicts
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.address import NumberParameter
+from attenscope.viz.ui.addresses.masks import (
     MASKS_FORMAT,
     MASKS_HEAD_COUNT,
     MASKS_KEY_COUNT,
@@ -57,7 +57,7 @@ from viz.ui.addresses.masks import (
     MASKS_SOURCE,
     MASKS_WRITING,
 )
-from viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile

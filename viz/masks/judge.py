@@ -11,21 +11,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.gallery.gallery import PRINTED_EXAMPLES
-from model.language import join_items, join_sentences, say, say_many, to_say
-from model.masks.findings import Finding
-from model.masks.read_files import PassedMasks
-from model.masks.softmax import is_blocked
-from model.masks.toy_attention import apply_dropout
-from model.untrusted_trace import clean_text
-from viz.export.parts import Component, Part, Words
-from viz.export.save import SavedView, draw_view_save_menu
-from viz.figures.look import Look, Palette
-from viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
-from viz.masks import input, pictures, verdict
-from viz.masks import mask_input as masks_mask_input
-from viz.masks.mask_input import MaskInput, load_edits
-from viz.masks.pictures import (
+from attenscope.gallery.gallery import PRINTED_EXAMPLES
+from attenscope.language import join_items, join_sentences, say, say_many, to_say
+from attenscope.masks.findings import Finding
+from attenscope.masks.read_files import PassedMasks
+from attenscope.masks.softmax import is_blocked
+from attenscope.masks.toy_attention import apply_dropout
+from attenscope.untrusted_trace import clean_text
+from attenscope.viz.export.parts import Component, Part, Words
+from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
+from attenscope.viz.masks import input, pictures, verdict
+from attenscope.viz.masks import mask_input as masks_mask_input
+from attenscope.viz.masks.mask_input import MaskInput, load_edits
+from attenscope.viz.masks.pictures import (
     HeadSlice,
     build_legend,
     build_plain_panel,
@@ -33,17 +33,17 @@ from viz.masks.pictures import (
     crop_panel,
     slice_judgement,
 )
-from viz.masks.verdict import Judgement, format_spans, judge_with_edits
-from viz.talk import attachments
-from viz.traces.session import StageValues
-from viz.traces.upload_store import UploadStoreError
-from viz.traces.verdict import LONGEST_ORIGIN, origin_text
-from viz.ui import controls, style
-from viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_SOURCE
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
-from viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
-from viz.web.stage import is_on_stage, is_presenting
+from attenscope.viz.masks.verdict import Judgement, format_spans, judge_with_edits
+from attenscope.viz.talk import attachments
+from attenscope.viz.traces.session import StageValues
+from attenscope.viz.traces.upload_store import UploadStoreError
+from attenscope.viz.traces.verdict import LONGEST_ORIGIN, origin_text
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_SOURCE
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
+from attenscope.viz.web.stage import is_on_stage, is_presenting
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

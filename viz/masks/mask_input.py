@@ -10,21 +10,21 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from model.language import join_sentences, say
-from model.masks.arrays import ArrayRole, DiagnosisError
-from model.masks.attention_call import AttentionCall
-from model.masks.read_files import MapContents, PassedMasks
-from model.masks.read_text import ambiguity_text, describe_axes
-from model.masks.roles import ARRAY_ROLES, OPPOSITE_ROLES, ROLE_NAMES, RoleGuess, convert_to_role, guess_role
-from model.masks.shapes import normalise_arrays
-from model.masks.toy_attention import MaskReader
-from model.trace import Kind
-from model.untrusted_trace import clean_tokens
-from viz.streamlit_internals import is_history_navigation
-from viz.traces.session import MOST_ARRAY_CELLS
-from viz.ui import controls
-from viz.ui.addresses.masks import MASKS_CHANGED_CELLS
-from viz.ui.words import draw_caption, escape_markdown
+from attenscope.language import join_sentences, say
+from attenscope.masks.arrays import ArrayRole, DiagnosisError
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.read_files import MapContents, PassedMasks
+from attenscope.masks.read_text import ambiguity_text, describe_axes
+from attenscope.masks.roles import ARRAY_ROLES, OPPOSITE_ROLES, ROLE_NAMES, RoleGuess, convert_to_role, guess_role
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.toy_attention import MaskReader
+from attenscope.trace import Kind
+from attenscope.untrusted_trace import clean_tokens
+from attenscope.viz.streamlit_internals import is_history_navigation
+from attenscope.viz.traces.session import MOST_ARRAY_CELLS
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.addresses.masks import MASKS_CHANGED_CELLS
+from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 # The arrays that a person hands over to be judged, whichever way, and how they were read.
 

@@ -7,21 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from model.language import format_number, join_items, say, say_many, to_say
-from model.mask_tests.outcomes import compute_layer_reach
-from model.masks.arrays import Arrays
-from model.masks.evidence import gather_evidence
-from model.masks.softmax import softmax
-from model.masks.toy_attention import MaskReader, compute_mask_dependence, compute_weight_dependence, draw_random_scores
-from viz.figures.masks import MaskColours, mask_colours
-from viz.masks import mask_input as masks_mask_input
-from viz.masks import verdict
-from viz.masks.mask_input import MaskInput
-from viz.masks.verdict import Judgement
-from viz.ui import controls, style
-from viz.ui.address import NumberParameter
-from viz.ui.addresses.masks import MASKS_DEPTH, MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
-from viz.web.mask_editor import CellMark, CellState, LegendSign, MaskPanel, draw_mask_editor
+from attenscope.language import format_number, join_items, say, say_many, to_say
+from attenscope.mask_tests.outcomes import compute_layer_reach
+from attenscope.masks.arrays import Arrays
+from attenscope.masks.evidence import gather_evidence
+from attenscope.masks.softmax import softmax
+from attenscope.masks.toy_attention import (
+    MaskReader,
+    compute_mask_dependence,
+    compute_weight_dependence,
+    draw_random_scores,
+)
+from attenscope.viz.figures.masks import MaskColours, mask_colours
+from attenscope.viz.masks import mask_input as masks_mask_input
+from attenscope.viz.masks import verdict
+from attenscope.viz.masks.mask_input import MaskInput
+from attenscope.viz.masks.verdict import Judgement
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.address import NumberParameter
+from attenscope.viz.ui.addresses.masks import MASKS_DEPTH, MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
+from attenscope.viz.web.mask_editor import CellMark, CellState, LegendSign, MaskPanel, draw_mask_editor
 
 # The four pictures: what was meant, what was given, what took effect, and what the output depends on.
 

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from model.experiments.mask_trial import MaskTrial, TrialResult, list_masks
-from model.language import current_language, format_number, join_sentences, say, to_say
-from model.masks.rule import RuleError
-from model.runnable_model import InputError, RunnableModel
-from model.trace import Kind
-from viz.export.parts import Chart, Component, Part, Table, Words
-from viz.export.save import SavedView, draw_view_save_menu
-from viz.figures.look import KIND_NAMES, Look, Palette, format_signed, readable_token
-from viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
-from viz.masks import trial_texts
-from viz.ui import cache, controls, style
-from viz.ui.address import NumberParameter
-from viz.ui.addresses.masks import (
+from attenscope.experiments.mask_trial import MaskTrial, TrialResult, list_masks
+from attenscope.language import current_language, format_number, join_sentences, say, to_say
+from attenscope.masks.rule import RuleError
+from attenscope.runnable_model import InputError, RunnableModel
+from attenscope.trace import Kind
+from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
+from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.figures.look import KIND_NAMES, Look, Palette, format_signed, readable_token
+from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
+from attenscope.viz.masks import trial_texts
+from attenscope.viz.ui import cache, controls, style
+from attenscope.viz.ui.address import NumberParameter
+from attenscope.viz.ui.addresses.masks import (
     MASKS_EXCHANGED_TOKEN,
     MASKS_HIDDEN_WORD,
     MASKS_RULE,
@@ -32,10 +32,17 @@ from viz.ui.addresses.masks import (
     MASKS_TRIAL_RULE,
     MASKS_TRIAL_WINDOW,
 )
-from viz.ui.words import attention_difference, draw_badge, draw_caption, draw_hints, escape_markdown, mark_word_changes
-from viz.web.charts import draw_chart
-from viz.web.stage import is_on_stage
-from viz.web.texts import TranslationVersion, draw_versions, versions_data
+from attenscope.viz.ui.words import (
+    attention_difference,
+    draw_badge,
+    draw_caption,
+    draw_hints,
+    escape_markdown,
+    mark_word_changes,
+)
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from model.language import join_items, join_sentences, say, say_many, to_say
-from model.trace import Kind
-from viz.figures.look import quote_token
+from attenscope.language import join_items, join_sentences, say, say_many, to_say
+from attenscope.trace import Kind
+from attenscope.viz.figures.look import quote_token
 
 if TYPE_CHECKING:
-    from model.experiments.mask_trial import MaskName, Perturbation, TrialResult
-    from model.mask_tests.outcomes import Outcome
-    from viz.ui.style import TableCell
+    from attenscope.experiments.mask_trial import MaskName, Perturbation, TrialResult
+    from attenscope.mask_tests.outcomes import Outcome
+    from attenscope.viz.ui.style import TableCell
 
 MASK_EXPLANATIONS: dict[MaskName, str] = {
     "no mask": to_say("Every cell is open."),

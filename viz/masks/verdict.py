@@ -10,20 +10,29 @@ from typing import Literal, get_args
 import numpy as np
 import streamlit as st
 
-from model.atomic_write import format_csv
-from model.language import join_items, join_sentences, say, say_many, to_say
-from model.masks.arrays import Arrays
-from model.masks.findings import Diagnosis, Finding, FindingRank, add_origins
-from model.masks.fixes import API_NAMES, APIS, CODES_FIXED_BY_CALL, Api, FixResult, apply_fix, can_fix, write_meant_call
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
-from model.masks.toy_attention import MaskReader
-from viz.masks import mask_input as masks_mask_input
-from viz.masks.mask_input import Edits, MaskInput
-from viz.traces.verdict import origin_text
-from viz.ui import controls
-from viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
-from viz.ui.words import draw_caption, escape_markdown
+from attenscope.atomic_write import format_csv
+from attenscope.language import join_items, join_sentences, say, say_many, to_say
+from attenscope.masks.arrays import Arrays
+from attenscope.masks.findings import Diagnosis, Finding, FindingRank, add_origins
+from attenscope.masks.fixes import (
+    API_NAMES,
+    APIS,
+    CODES_FIXED_BY_CALL,
+    Api,
+    FixResult,
+    apply_fix,
+    can_fix,
+    write_meant_call,
+)
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.toy_attention import MaskReader
+from attenscope.viz.masks import mask_input as masks_mask_input
+from attenscope.viz.masks.mask_input import Edits, MaskInput
+from attenscope.viz.traces.verdict import origin_text
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
+from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 # The findings in plain words, the worst first, each with its place and its fix.
 

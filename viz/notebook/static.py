@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from model.language import say
-from model.trace import AttentionMap, AttentionTrace, Head
-from viz.figures.heatmap import head_title, pool_weights
-from viz.figures.look import KIND_NAMES, LONGEST_WITH_LABELS, Look, shorten_token
+from attenscope.language import say
+from attenscope.trace import AttentionMap, AttentionTrace, Head
+from attenscope.viz.figures.heatmap import head_title, pool_weights
+from attenscope.viz.figures.look import KIND_NAMES, LONGEST_WITH_LABELS, Look, shorten_token
 
 TILE_SIZE, TILE_GAP, LAYER_MARGIN = 56, 6, 34
 """Pixels of a head's tile, between tiles, and beside them for the numbers of layers."""

@@ -10,26 +10,26 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from model.analysis.flow import join_attentions
-from model.analysis.steps import select_head
-from model.language import current_language, join_items, say, to_say
-from model.runnable_model import Translation
-from model.trace import AttentionMap, AttentionTrace, Head, Kind, TraceError
-from viz.export.page import build_component_code, bundle_as_expression, encode_slides
-from viz.export.parts import Columns, Component, Part, Slide, View, Words, flatten_parts
-from viz.figures.explore import joint_in_words, make_joint_grid
-from viz.figures.heatmap import RowLabel, make_head_grid, pooling_block_size
-from viz.figures.look import DARK, KIND_NAMES, LIGHT, Look, RampName, Scale
-from viz.figures.words import head_in_words, heatmap_in_words, overview_in_words, row_in_words
-from viz.notebook.static import static_html
-from viz.web.bundle import component_style, pack_arrays
-from viz.web.maps import LinkOptions
-from viz.web.maps import encode_heatmap as packed_heatmap
-from viz.web.maps import encode_links as packed_links
-from viz.web.maps import encode_overview as packed_overview
-from viz.web.players import PlayerStart
-from viz.web.players import encode_decode_player as packed_player
-from viz.web.texts import encode_shaded_text as packed_text
+from attenscope.analysis.flow import join_attentions
+from attenscope.analysis.steps import select_head
+from attenscope.language import current_language, join_items, say, to_say
+from attenscope.runnable_model import Translation
+from attenscope.trace import AttentionMap, AttentionTrace, Head, Kind, TraceError
+from attenscope.viz.export.page import build_component_code, bundle_as_expression, encode_slides
+from attenscope.viz.export.parts import Columns, Component, Part, Slide, View, Words, flatten_parts
+from attenscope.viz.figures.explore import joint_in_words, make_joint_grid
+from attenscope.viz.figures.heatmap import RowLabel, make_head_grid, pooling_block_size
+from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT, Look, RampName, Scale
+from attenscope.viz.figures.words import head_in_words, heatmap_in_words, overview_in_words, row_in_words
+from attenscope.viz.notebook.static import static_html
+from attenscope.viz.web.bundle import component_style, pack_arrays
+from attenscope.viz.web.maps import LinkOptions
+from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
+from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.maps import encode_overview as packed_overview
+from attenscope.viz.web.players import PlayerStart
+from attenscope.viz.web.players import encode_decode_player as packed_player
+from attenscope.viz.web.texts import encode_shaded_text as packed_text
 
 # A view on its way to a notebook: the script that draws it, its bytes, and what differs on a dark page.
 

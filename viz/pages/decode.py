@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from model.language import say
-from viz import page_setup
-from viz.decode import controls as decode_controls
-from viz.decode import panels, runs
-from viz.export.save import draw_view_save_menu
-from viz.ui import controls as ui_controls
-from viz.ui.addresses.pins import PIN
-from viz.ui.words import draw_badge, escape_markdown
+from attenscope.language import say
+from attenscope.viz import page_setup
+from attenscope.viz.decode import controls as decode_controls
+from attenscope.viz.decode import panels, runs
+from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.addresses.pins import PIN
+from attenscope.viz.ui.words import draw_badge, escape_markdown
 
 page_setup.draw_page_frame("decode")
 st.html(panels.DECODE_STYLE)

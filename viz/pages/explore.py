@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from viz import page_setup
-from viz.explore import live, opened, screen
-from viz.traces.session import get_open_trace
-from viz.ui.controls import get_encoder_only_model
+from attenscope.viz import page_setup
+from attenscope.viz.explore import live, opened, screen
+from attenscope.viz.traces.session import get_open_trace
+from attenscope.viz.ui.controls import get_encoder_only_model
 
 page_setup.draw_page_frame("explore")
 st.html(screen.EXPLORE_STYLE)

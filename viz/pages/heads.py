@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from model.language import say
-from viz import page_setup
-from viz.export.save import draw_view_save_menu
-from viz.heads import cache, page
-from viz.ui import controls, links
-from viz.ui.addresses.heads import HEADS_VIEW
-from viz.ui.addresses.shared import MODEL
+from attenscope.language import say
+from attenscope.viz import page_setup
+from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.heads import cache, page
+from attenscope.viz.ui import controls, links
+from attenscope.viz.ui.addresses.heads import HEADS_VIEW
+from attenscope.viz.ui.addresses.shared import MODEL
 
 page_setup.draw_page_frame("heads")
 st.html(cache.HEADS_STYLE)

@@ -1,10 +1,10 @@
 """Masks: hand over a mask or the weights it led to, and read what is wrong and how to mend it."""
 
-from model.language import say
-from viz import page_setup
-from viz.masks import backends, convert, gallery, judge, trial
-from viz.ui import controls
-from viz.ui.addresses.masks import MASKS_PART
+from attenscope.language import say
+from attenscope.viz import page_setup
+from attenscope.viz.masks import backends, convert, gallery, judge, trial
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.addresses.masks import MASKS_PART
 
 page_setup.draw_page_frame("masks")
 

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from viz import page_setup
-from viz.export.save import draw_view_save_menu
-from viz.positions import controls as positions_controls
-from viz.positions import experiments, more_views, views
-from viz.ui import controls as ui_controls
-from viz.ui.words import draw_badge, draw_hints
+from attenscope.viz import page_setup
+from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.positions import controls as positions_controls
+from attenscope.viz.positions import experiments, more_views, views
+from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.words import draw_badge, draw_hints
 
 page_setup.draw_page_frame("positions")
 st.html(positions_controls.POSITIONS_STYLE)

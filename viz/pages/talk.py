@@ -2,16 +2,16 @@
 
 import streamlit as st
 
-from model.language import say
-from viz import page_setup
-from viz.export.collect import draw_save_talk_button
-from viz.talk import attachments, editor, session
-from viz.talk import scenes as talk_scenes
-from viz.talk.checks import check_talk, find_scene_network
-from viz.ui import cache
-from viz.ui.addresses.shared import LANGUAGE
-from viz.ui.words import draw_caption
-from viz.web.stage import mount_talk_presenter
+from attenscope.language import say
+from attenscope.viz import page_setup
+from attenscope.viz.export.collect import draw_save_talk_button
+from attenscope.viz.talk import attachments, editor, session
+from attenscope.viz.talk import scenes as talk_scenes
+from attenscope.viz.talk.checks import check_talk, find_scene_network
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.shared import LANGUAGE
+from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.web.stage import mount_talk_presenter
 
 page_setup.draw_page_frame("talk")
 session.follow_language()

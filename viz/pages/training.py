@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from viz import page_setup
-from viz.traces.session import get_open_run
-from viz.training import curves, page, texts
-from viz.ui import controls
+from attenscope.viz import page_setup
+from attenscope.viz.traces.session import get_open_run
+from attenscope.viz.training import curves, page, texts
+from attenscope.viz.ui import controls
 
 page_setup.draw_page_frame("training")
 st.html(texts.TRAINING_STYLE)

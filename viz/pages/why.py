@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from model.language import say
-from viz import page_setup
-from viz.export.save import draw_view_save_menu
-from viz.ui import controls as ui_controls
-from viz.ui.addresses.pins import PIN
-from viz.ui.addresses.why import WHY_VIEW
-from viz.ui.words import draw_badge
-from viz.why import controls as why_controls
-from viz.why import page, source_words
+from attenscope.language import say
+from attenscope.viz import page_setup
+from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.addresses.pins import PIN
+from attenscope.viz.ui.addresses.why import WHY_VIEW
+from attenscope.viz.ui.words import draw_badge
+from attenscope.viz.why import controls as why_controls
+from attenscope.viz.why import page, source_words
 
 page_setup.draw_page_frame("why")
 st.html(why_controls.WHY_STYLE)

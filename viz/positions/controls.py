@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from model.language import say
-from model.positions.analysis import compute_wavelengths
-from model.positions.table import (
+from attenscope.language import say
+from attenscope.positions.analysis import compute_wavelengths
+from attenscope.positions.table import (
     SINUSOID_BASE,
     TABLE_FORMS,
     DimensionOrder,
@@ -21,11 +21,11 @@ from model.positions.table import (
     extract_table,
     make_formula_table,
 )
-from model.runnable_model import InputError, RunnableModel
-from model.translate import Translator
-from viz.ui import cache, controls
-from viz.ui.address import NumberParameter, Parameter
-from viz.ui.addresses.positions import (
+from attenscope.runnable_model import InputError, RunnableModel
+from attenscope.translate import Translator
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.address import NumberParameter, Parameter
+from attenscope.viz.ui.addresses.positions import (
     MAX_TABLE_SIZE,
     POSITIONS_BASE,
     POSITIONS_COUNT,

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from model.language import join_sentences, say, to_say
-from model.positions.experiments import ExperimentError, ExperimentResult, PositionExperiment, PositionMove
-from model.runnable_model import RunnableModel, Translation
-from model.trace import AttentionMap, Kind
-from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import SavedView, collect_trace_facts
-from viz.figures.look import Palette, readable_token
-from viz.figures.positions import plot_compared_heads, plot_kept_probability
-from viz.positions.controls import draw_number_input, forget_unoffered_choice
-from viz.ui import cache, controls
-from viz.ui.addresses.positions import (
+from attenscope.language import join_sentences, say, to_say
+from attenscope.positions.experiments import ExperimentError, ExperimentResult, PositionExperiment, PositionMove
+from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.trace import AttentionMap, Kind
+from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts
+from attenscope.viz.figures.look import Palette, readable_token
+from attenscope.viz.figures.positions import plot_compared_heads, plot_kept_probability
+from attenscope.viz.positions.controls import draw_number_input, forget_unoffered_choice
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.addresses.positions import (
     MOVED_SIDE_LABELS,
     POSITIONS_FACTOR,
     POSITIONS_FIRST_PIECE,
@@ -31,9 +31,9 @@ from viz.ui.addresses.positions import (
     POSITIONS_SECOND_PIECE,
     POSITIONS_START,
 )
-from viz.ui.words import ChangeMark, draw_caption, escape_markdown, mark_word_changes
-from viz.web.charts import draw_chart
-from viz.web.maps import draw_overview, encode_overview
+from attenscope.viz.ui.words import ChangeMark, draw_caption, escape_markdown, mark_word_changes
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.maps import draw_overview, encode_overview
 
 # Experiments on the running model: move its positions and see what becomes of translation and attention.
 

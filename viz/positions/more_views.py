@@ -10,28 +10,33 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.language import format_number, join_sentences, say
-from model.positions.analysis import HeadScore, PositionalHeads
-from model.positions.table import TABLE_FORMS, EmbeddingParts, PositionTable, TableCell, read_embedding_parts
-from model.runnable_model import RunnableModel, Translation
-from model.translate import Translator
-from viz.export.parts import Chart, Columns, Component, MathML, Part, Words
-from viz.export.save import SavedView, collect_trace_facts
-from viz.figures.curves import Curves
-from viz.figures.heatmap import diverging_colours, sequential_colours
-from viz.figures.look import Palette, readable_token
-from viz.figures.positions import plot_compared_heads, plot_embedding_lengths, plot_form_errors, plot_head_ranking
-from viz.positions import controls as positions_controls
-from viz.positions import texts
-from viz.positions.controls import TableChoice
-from viz.ui import cache, style
-from viz.ui import controls as ui_controls
-from viz.ui.addresses.positions import POSITIONS_FORM, POSITIONS_PIECE, POSITIONS_SIDE
-from viz.ui.addresses.shared import KIND
-from viz.ui.words import draw_caption
-from viz.web.charts import draw_chart, draw_curves
-from viz.web.charts import encode_curves as packed_curves
-from viz.web.maps import MatrixData, draw_matrix, encode_matrix
+from attenscope.language import format_number, join_sentences, say
+from attenscope.positions.analysis import HeadScore, PositionalHeads
+from attenscope.positions.table import TABLE_FORMS, EmbeddingParts, PositionTable, TableCell, read_embedding_parts
+from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.translate import Translator
+from attenscope.viz.export.parts import Chart, Columns, Component, MathML, Part, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts
+from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.heatmap import diverging_colours, sequential_colours
+from attenscope.viz.figures.look import Palette, readable_token
+from attenscope.viz.figures.positions import (
+    plot_compared_heads,
+    plot_embedding_lengths,
+    plot_form_errors,
+    plot_head_ranking,
+)
+from attenscope.viz.positions import controls as positions_controls
+from attenscope.viz.positions import texts
+from attenscope.viz.positions.controls import TableChoice
+from attenscope.viz.ui import cache, style
+from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.addresses.positions import POSITIONS_FORM, POSITIONS_PIECE, POSITIONS_SIDE
+from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.web.charts import draw_chart, draw_curves
+from attenscope.viz.web.charts import encode_curves as packed_curves
+from attenscope.viz.web.maps import MatrixData, draw_matrix, encode_matrix
 
 # The ways in which the table is computed in the field, and how far each is from the formula.
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.language import format_number, join_sentences, say
-from model.positions.table import EmbeddingParts, FormError, TableCell
+from attenscope.language import format_number, join_sentences, say
+from attenscope.positions.table import EmbeddingParts, FormError, TableCell
 
 if TYPE_CHECKING:
-    from model.positions.analysis import DistanceProfile, Uniqueness
-    from viz.positions.controls import TableChoice
+    from attenscope.positions.analysis import DistanceProfile, Uniqueness
+    from attenscope.viz.positions.controls import TableChoice
 
 ROUNDING_TOLERANCE = 1e-4
 """The largest error, relative to the largest value, that passes for the rounding of float32 angles (at most 6e-5 over

@@ -9,26 +9,26 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from model.language import join_sentences, say, to_say
-from model.positions.analysis import (
+from attenscope.language import join_sentences, say, to_say
+from attenscope.positions.analysis import (
     compute_distance_profile,
     compute_shift_blocks,
     compute_shift_matrix,
     measure_shift_error,
 )
-from model.positions.table import TABLE_FORMS, TableCell, compute_table_cell, make_formula_table, order_dimensions
-from viz.export.parts import Columns, Component, Formula, Part, Words
-from viz.export.save import SavedView
-from viz.figures.curves import Curves
-from viz.figures.heatmap import diverging_colours, sequential_colours
-from viz.figures.look import LIGHT, Palette
-from viz.figures.positions import plot_distance_profile, plot_shift_circles, plot_wavelengths, plot_waves
-from viz.positions import controls as positions_controls
-from viz.positions import more_views, texts
-from viz.positions.controls import TableChoice
-from viz.ui import cache, style
-from viz.ui import controls as ui_controls
-from viz.ui.addresses.positions import (
+from attenscope.positions.table import TABLE_FORMS, TableCell, compute_table_cell, make_formula_table, order_dimensions
+from attenscope.viz.export.parts import Columns, Component, Formula, Part, Words
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.heatmap import diverging_colours, sequential_colours
+from attenscope.viz.figures.look import LIGHT, Palette
+from attenscope.viz.figures.positions import plot_distance_profile, plot_shift_circles, plot_wavelengths, plot_waves
+from attenscope.viz.positions import controls as positions_controls
+from attenscope.viz.positions import more_views, texts
+from attenscope.viz.positions.controls import TableChoice
+from attenscope.viz.ui import cache, style
+from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.addresses.positions import (
     POSITIONS_DIMENSION,
     POSITIONS_DIMENSIONS,
     POSITIONS_MEASURE,
@@ -36,9 +36,9 @@ from viz.ui.addresses.positions import (
     POSITIONS_SHIFT,
     SimilarityMeasure,
 )
-from viz.ui.words import draw_caption
-from viz.web.charts import draw_curves, encode_curves
-from viz.web.maps import MatrixData, draw_matrix, encode_matrix
+from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.web.charts import draw_curves, encode_curves
+from attenscope.viz.web.maps import MatrixData, draw_matrix, encode_matrix
 
 # The table as a picture, and one of its values worked out.
 

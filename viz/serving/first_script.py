@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 
 HEAD_TAG = b"<head>"
 

@@ -13,7 +13,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from model.language import find_closest_language, say, to_say, use_language
+from attenscope.language import find_closest_language, say, to_say, use_language
 
 # Headers of every reply: where scripts may come from, who may frame the app; and what is not served at all.
 

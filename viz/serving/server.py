@@ -13,10 +13,10 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 
-from model.language import say
-from viz.serving.first_script import FirstScript
-from viz.serving.middleware import MessageGuard, SafeHeaders, ServerSettings, UploadLimits
-from viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
+from attenscope.language import say, typed_command
+from attenscope.viz.serving.first_script import FirstScript
+from attenscope.viz.serving.middleware import MessageGuard, SafeHeaders, ServerSettings, UploadLimits
+from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
 
 # The app as a server: Streamlit's own, behind what guards it.
 
@@ -78,7 +78,7 @@ def split_arguments(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]
         options[name] = _parse_value(value)
     own = own[1:] if own[:1] == ["--"] else own
     if late := next(filter(_is_streamlit_option, own), None):
-        example = "python -m viz --server.port 8600 -- --models FOLDER"
+        example = typed_command("python -m viz") + " --server.port 8600 -- --models FOLDER"
         raise ValueError(say("{option} must stand first, as in: {example}", option=late, example=example))
     return options, own
 

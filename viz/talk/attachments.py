@@ -16,14 +16,14 @@ from typing import Any
 
 import streamlit as st
 
-from model.language import say
-from model.masks.read_files import FILE_ENDINGS, UnreadableError, read_array_file
-from model.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace, OpenError, clean_text, read_uploaded_trace
-from viz.fair_queue import READING_QUEUE
-from viz.talk.file import format_talk
-from viz.talk.scenes import Scene, Talk
-from viz.traces.session import MOST_ARRAY_CELLS, StageValues, build_session_values
-from viz.traces.upload_store import UploadStoreError, create_key, get_upload_store
+from attenscope.language import say
+from attenscope.masks.read_files import FILE_ENDINGS, UnreadableError, read_array_file
+from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace, OpenError, clean_text, read_uploaded_trace
+from attenscope.viz.fair_queue import READING_QUEUE
+from attenscope.viz.talk.file import format_talk
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.traces.session import MOST_ARRAY_CELLS, StageValues, build_session_values
+from attenscope.viz.traces.upload_store import UploadStoreError, create_key, get_upload_store
 
 FILE_NAME_PATTERN = re.compile(r"[\w+()=-][\w .+()=-]{0,100}\.\w{1,16}")
 TALK_ENDING, ZIP_ENDING, TRACE_ENDING = ".toml", ".zip", ".safetensors"

@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from model.interventions.changes import HeadChange, InterventionError, parse_changes
-from model.language import join_items, say
-from model.untrusted_trace import OpenedTrace
-from viz.talk import scenes
-from viz.talk.scenes import Mistake, Scene, Talk, find_live_obstacle, list_ignored_parameters
-from viz.ui.address import ChoiceParameter, NumberParameter, Parameter
-from viz.ui.addresses.decode import DECODE_CROSS_HEAD, DECODE_OWN_HEAD
-from viz.ui.addresses.pages import PAGE_TITLES, PAGES
-from viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
+from attenscope.interventions.changes import HeadChange, InterventionError, parse_changes
+from attenscope.language import join_items, say
+from attenscope.untrusted_trace import OpenedTrace
+from attenscope.viz.talk import scenes
+from attenscope.viz.talk.scenes import Mistake, Scene, Talk, find_live_obstacle, list_ignored_parameters
+from attenscope.viz.ui.address import ChoiceParameter, NumberParameter, Parameter
+from attenscope.viz.ui.addresses.decode import DECODE_CROSS_HEAD, DECODE_OWN_HEAD
+from attenscope.viz.ui.addresses.pages import PAGE_TITLES, PAGES
+from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from model.network.config import TransformerConfig
-    from viz.talk.attachments import AttachedFile
+    from attenscope.network.config import TransformerConfig
+    from attenscope.viz.talk.attachments import AttachedFile
 
 TRACE_PAGES, ARRAYS_PAGES = ("explore",), ("masks",)
 """The pages that show a file beside a talk."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from model.language import join_items, join_sentences, say, to_say
-from model.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace
-from viz.figures.look import KIND_NAMES
-from viz.talk import attachments, scenes, session
-from viz.talk.attachments import AttachedFile
-from viz.talk.checks import CheckedTalk, find_scene_network
-from viz.talk.file import LONGEST_TALK_FILE, format_talk, format_view, parse_talk
-from viz.talk.scenes import (
+from attenscope.language import join_items, join_sentences, say, to_say
+from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace
+from attenscope.viz.figures.look import KIND_NAMES
+from attenscope.viz.talk import attachments, scenes, session
+from attenscope.viz.talk.attachments import AttachedFile
+from attenscope.viz.talk.checks import CheckedTalk, find_scene_network
+from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, format_view, parse_talk
+from attenscope.viz.talk.scenes import (
     LONGEST_TEXTS,
     MOST_SCENES,
     PARTS_BY_PAGE,
@@ -27,21 +27,21 @@ from viz.talk.scenes import (
     Talk,
     find_live_obstacle,
 )
-from viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run
-from viz.traces.session import get_open_trace as current_trace
-from viz.traces.upload_store import UploadStoreError
-from viz.ui import controls, style
-from viz.ui.address import AddressPage
-from viz.ui.addresses import masks
-from viz.ui.addresses.pages import PAGE_TITLES
-from viz.ui.addresses.shared import MODEL, SENTENCE
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.stage import draw_scene_pictures
+from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run
+from attenscope.viz.traces.session import get_open_trace as current_trace
+from attenscope.viz.traces.upload_store import UploadStoreError
+from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.address import AddressPage
+from attenscope.viz.ui.addresses import masks
+from attenscope.viz.ui.addresses.pages import PAGE_TITLES
+from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.stage import draw_scene_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from model.network.config import TransformerConfig
+    from attenscope.network.config import TransformerConfig
 
 # The scenes of a talk side by side with the one that is edited: order, title, notes, what is hidden, the view.
 

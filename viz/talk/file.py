@@ -11,11 +11,11 @@ from typing import Any
 
 import tomli_w
 
-from model.atomic_write import replace_lone_surrogates
-from model.language import join_items, say, to_say
-from viz.talk import scenes
-from viz.talk.scenes import LONGEST_TEXTS, MOST_SCENES, SCENE_PARTS, Mistake, Scene, Talk
-from viz.ui.addresses.pages import PAGE_TITLES
+from attenscope.atomic_write import replace_lone_surrogates
+from attenscope.language import join_items, say, to_say
+from attenscope.viz.talk import scenes
+from attenscope.viz.talk.scenes import LONGEST_TEXTS, MOST_SCENES, SCENE_PARTS, Mistake, Scene, Talk
+from attenscope.viz.ui.addresses.pages import PAGE_TITLES
 
 # The file of a talk: TOML, a table a scene, read with every mistake named by its line.
 #

@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from model.language import join_items, say, to_say
-from model.text.words import split_words
-from model.untrusted_trace import OpenedTrace
-from viz.figures.look import Look, Palette
-from viz.ui.address import Parameter
-from viz.ui.addresses.decode import (
+from attenscope.language import join_items, say, to_say
+from attenscope.text.words import split_words
+from attenscope.untrusted_trace import OpenedTrace
+from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.ui.address import Parameter
+from attenscope.viz.ui.addresses.decode import (
     DECODE_BEAM_WIDTH,
     DECODE_CROSS_HEAD,
     DECODE_LENGTH_PENALTY,
@@ -24,14 +24,14 @@ from viz.ui.addresses.decode import (
     DECODE_STOP_EARLY,
     DECODE_TREE_PATH,
 )
-from viz.ui.addresses.explore import EXPLORE_HEAD_ORDER, EXPLORE_VIEW
-from viz.ui.addresses.masks import GALLERY_VIEWS, MASKS_PART
-from viz.ui.addresses.pages import PAGES
-from viz.ui.addresses.pins import PIN
-from viz.ui.addresses.shared import CHANGES, COLOURS, HEAD, KIND, LANGUAGE, LAYER, MODEL, SCALE, SENTENCE
+from attenscope.viz.ui.addresses.explore import EXPLORE_HEAD_ORDER, EXPLORE_VIEW
+from attenscope.viz.ui.addresses.masks import GALLERY_VIEWS, MASKS_PART
+from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.pins import PIN
+from attenscope.viz.ui.addresses.shared import CHANGES, COLOURS, HEAD, KIND, LANGUAGE, LAYER, MODEL, SCALE, SENTENCE
 
 if TYPE_CHECKING:
-    from model.network.config import TransformerConfig
+    from attenscope.network.config import TransformerConfig
 
 # What a talk is: scenes, each a view of a page and what is said to it.
 #

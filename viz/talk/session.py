@@ -10,11 +10,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from model.language import current_language, load_texts, say, to_say
-from viz.talk import attachments
-from viz.talk.file import LONGEST_TALK_FILE, format_talk, parse_talk
-from viz.talk.scenes import Mistake, Scene, Talk
-from viz.web.shell import keep_files_in_browser, store_draft
+from attenscope.language import current_language, load_texts, say, to_say
+from attenscope.viz.talk import attachments
+from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, parse_talk
+from attenscope.viz.talk.scenes import Mistake, Scene, Talk
+from attenscope.viz.web.shell import keep_files_in_browser, store_draft
 
 SHIPPED_TALK_FILE = Path(__file__).parent / "talk.toml"
 TRANSLATED_FIELDS = ("title", "point", "notes")

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from model.language import say
-from model.untrusted_trace import (
+from attenscope.language import say
+from attenscope.untrusted_trace import (
     MAX_FILE_MEGABYTES,
     OpenedRun,
     OpenedTrace,
@@ -21,10 +21,10 @@ from model.untrusted_trace import (
     read_training_run,
     read_uploaded_trace,
 )
-from viz.fair_queue import READING_QUEUE, BusyError
-from viz.traces.upload_store import UploadStoreError, get_array_bytes_counter, get_upload_store
-from viz.ui import controls
-from viz.ui.words import escape_markdown
+from attenscope.viz.fair_queue import READING_QUEUE, BusyError
+from attenscope.viz.traces.upload_store import UploadStoreError, get_array_bytes_counter, get_upload_store
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.words import escape_markdown
 
 # The trace that a visitor has opened, and what was computed of it: both are kept in that visitor's session alone.
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from model.language import say, to_say
-from viz.serving.middleware import MEGABYTE, ServerSettings
+from attenscope.language import say, to_say
+from attenscope.viz.serving.middleware import MEGABYTE, ServerSettings
 
 KEEP_SECONDS = 12 * 3600.0
 """Seconds for which a thing is kept that nobody asks for."""

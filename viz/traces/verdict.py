@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from model.language import current_language, join_items, join_sentences, say, say_many, to_say
-from model.masks.arrays import ARRAY_NAMES, DiagnosisError
-from model.masks.attention_call import AttentionCall
-from model.masks.findings import Diagnosis, Finding, add_origins
-from model.masks.judge import diagnose_arrays
-from model.masks.read_files import find_trace_padding
-from model.masks.shapes import normalise_arrays
-from model.trace import AttentionMap, AttentionTrace, Kind
-from model.untrusted_trace import OpenedTrace, clean_text
-from viz.traces.session import remember_result
-from viz.ui.addresses.shared import KIND
-from viz.ui.words import draw_caption, escape_markdown
+from attenscope.language import current_language, join_items, join_sentences, say, say_many, to_say
+from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.findings import Diagnosis, Finding, add_origins
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.read_files import find_trace_padding
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.trace import AttentionMap, AttentionTrace, Kind
+from attenscope.untrusted_trace import OpenedTrace, clean_text
+from attenscope.viz.traces.session import remember_result
+from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 LONGEST_ORIGIN = 400
 """Characters; the file of a trace is not trusted."""

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.checkpoint.load import CheckpointError
-from model.checkpoint.measurements import HistoryError, HistoryRow, ScoresError
-from model.experiments.lens import SnapshotRun
-from model.language import format_number, join_sentences, say, say_many
-from model.translate import Translator
-from model.untrusted_trace import OpenedRun
-from viz.export.parts import Chart, Component, Words
-from viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
-from viz.figures.curves import plot_training_curves
-from viz.figures.look import Palette, readable_token
-from viz.traces.session import close_run
-from viz.training import texts
-from viz.ui import cache, controls, style
-from viz.ui.words import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
-from viz.web.charts import draw_chart
-from viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
+from attenscope.checkpoint.load import CheckpointError
+from attenscope.checkpoint.measurements import HistoryError, HistoryRow, ScoresError
+from attenscope.experiments.lens import SnapshotRun
+from attenscope.language import format_number, join_sentences, say, say_many
+from attenscope.translate import Translator
+from attenscope.untrusted_trace import OpenedRun
+from attenscope.viz.export.parts import Chart, Component, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
+from attenscope.viz.figures.curves import plot_training_curves
+from attenscope.viz.figures.look import Palette, readable_token
+from attenscope.viz.traces.session import close_run
+from attenscope.viz.training import texts
+from attenscope.viz.ui import cache, controls, style
+from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

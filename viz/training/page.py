@@ -11,26 +11,32 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from model.checkpoint.card import (
+from attenscope.checkpoint.card import (
     PresetModel,
     StateTensor,
     count_parameters_by_part,
     find_differing_fields,
     list_state_tensors,
 )
-from model.language import current_language, format_number, join_items, join_sentences, say, say_many, to_say
-from model.network.config import ORIGINAL_PRESET_NOTE, PRESET_SOURCES, PRESETS, TransformerConfig, make_preset_config
-from model.translate import Translator
-from viz.export.parts import Chart, Columns, Part, Table, Words
-from viz.export.save import SavedView, draw_view_save_menu, table_csv
-from viz.figures.curves import plot_training_curves
-from viz.figures.look import Palette
-from viz.training import texts
-from viz.ui import cache, style
-from viz.ui.style import TableCell, draw_table
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
-from viz.web.stage import is_on_stage
+from attenscope.language import current_language, format_number, join_items, join_sentences, say, say_many, to_say
+from attenscope.network.config import (
+    ORIGINAL_PRESET_NOTE,
+    PRESET_SOURCES,
+    PRESETS,
+    TransformerConfig,
+    make_preset_config,
+)
+from attenscope.translate import Translator
+from attenscope.viz.export.parts import Chart, Columns, Part, Table, Words
+from attenscope.viz.export.save import SavedView, draw_view_save_menu, table_csv
+from attenscope.viz.figures.curves import plot_training_curves
+from attenscope.viz.figures.look import Palette
+from attenscope.viz.training import texts
+from attenscope.viz.ui import cache, style
+from attenscope.viz.ui.style import TableCell, draw_table
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.stage import is_on_stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from model.checkpoint.measurements import HistoryRow, Score
-from model.language import format_number, join_sentences, say, say_many
-from viz.ui import controls
-from viz.ui.addresses.training import TRAINING_LOG_STEPS, TRAINING_STOP, TRAINING_VIEW, TrainingView
+from attenscope.checkpoint.measurements import HistoryRow, Score
+from attenscope.language import format_number, join_sentences, say, say_many
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.addresses.training import TRAINING_LOG_STEPS, TRAINING_STOP, TRAINING_VIEW, TrainingView
 
 # What the page Training says of a stop and of a model.
 

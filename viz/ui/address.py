@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from model.language import say
-from viz.streamlit_internals import (
+from attenscope.language import say
+from attenscope.viz.streamlit_internals import (
     is_history_navigation,
     read_whole_address,
     remove_query_parameters,

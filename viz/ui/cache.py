@@ -9,20 +9,26 @@ from contextlib import suppress
 import numpy as np
 import streamlit as st
 
-from model.analysis.flow import compute_attention_flow as flow_through
-from model.checkpoint.card import CheckpointSummary, PresetModel, read_preset_model, summarise_checkpoint
-from model.checkpoint.load import CheckpointError, find_checkpoint_folder, list_checkpoints, parse_config, read_facts
-from model.checkpoint.load import list_snapshot_steps as kept_steps
-from model.checkpoint.measurements import CARD_FILE, HistoryRow, Score, read_history, read_scores
-from model.decoding.observer_check import ObserverCheck
-from model.devices import choose_device, limit_to_one_thread
-from model.evaluation.in_domain_score import Familiarity, FamiliarityError, read_familiarity
-from model.experiments import ablation
-from model.experiments.ablation import Comparison, WordFacts, compare_with_changes, force_with_changes
-from model.experiments.ablation import read_word_facts as facts_of
-from model.experiments.lens import LogitLens, SnapshotRun, TrainingSnapshot, run_logit_lens, run_snapshots
-from model.experiments.lens import load_training_snapshots as training_stops
-from model.experiments.mask_trial import (
+from attenscope.analysis.flow import compute_attention_flow as flow_through
+from attenscope.checkpoint.card import CheckpointSummary, PresetModel, read_preset_model, summarise_checkpoint
+from attenscope.checkpoint.load import (
+    CheckpointError,
+    find_checkpoint_folder,
+    list_checkpoints,
+    parse_config,
+    read_facts,
+)
+from attenscope.checkpoint.load import list_snapshot_steps as kept_steps
+from attenscope.checkpoint.measurements import CARD_FILE, HistoryRow, Score, read_history, read_scores
+from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.devices import choose_device, limit_to_one_thread
+from attenscope.evaluation.in_domain_score import Familiarity, FamiliarityError, read_familiarity
+from attenscope.experiments import ablation
+from attenscope.experiments.ablation import Comparison, WordFacts, compare_with_changes, force_with_changes
+from attenscope.experiments.ablation import read_word_facts as facts_of
+from attenscope.experiments.lens import LogitLens, SnapshotRun, TrainingSnapshot, run_logit_lens, run_snapshots
+from attenscope.experiments.lens import load_training_snapshots as training_stops
+from attenscope.experiments.mask_trial import (
     CacheAgreement,
     MaskTrial,
     Perturbation,
@@ -32,23 +38,34 @@ from model.experiments.mask_trial import (
     run_mask_trial,
     run_trial_tests,
 )
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.language import current_language, to_say, use_language
-from model.mask_tests.backends import BackendComparison, compare_text_backends
-from model.mask_tests.outcomes import Outcome
-from model.network.config import TransformerConfig
-from model.positions.analysis import PositionalHeads, Uniqueness, position_similarity, score_positional_heads
-from model.positions.analysis import measure_uniqueness as closest
-from model.positions.experiments import ExperimentResult, PositionExperiment, compute_log_prob_curve, run_experiment
-from model.positions.table import TABLE_FORMS, FormError, compute_form_values, make_formula_table, measure_form_error
-from model.runnable_model import LocalError, LocalModel, RunnableModel, Translation
-from model.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Head, Kind
-from model.translate import Translator
-from model.untrusted_trace import OpenedTrace, OpenError, open_trace
-from model.user_model import MODELS_OPTION, list_named_folders, read_option
-from model.user_model import load_user_model as load_local
-from viz.queued_cache import cache_result, queue_and_cache
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.language import current_language, to_say, use_language
+from attenscope.mask_tests.backends import BackendComparison, compare_text_backends
+from attenscope.mask_tests.outcomes import Outcome
+from attenscope.network.config import TransformerConfig
+from attenscope.positions.analysis import PositionalHeads, Uniqueness, position_similarity, score_positional_heads
+from attenscope.positions.analysis import measure_uniqueness as closest
+from attenscope.positions.experiments import (
+    ExperimentResult,
+    PositionExperiment,
+    compute_log_prob_curve,
+    run_experiment,
+)
+from attenscope.positions.table import (
+    TABLE_FORMS,
+    FormError,
+    compute_form_values,
+    make_formula_table,
+    measure_form_error,
+)
+from attenscope.runnable_model import LocalError, LocalModel, RunnableModel, Translation
+from attenscope.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Head, Kind
+from attenscope.translate import Translator
+from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
+from attenscope.user_model import MODELS_OPTION, list_named_folders, read_option
+from attenscope.user_model import load_user_model as load_local
+from attenscope.viz.queued_cache import cache_result, queue_and_cache
 
 
 @st.cache_data(ttl=10, show_spinner=False)

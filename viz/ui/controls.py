@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from model.checkpoint.card import CheckpointSummary, group_by_direction
-from model.checkpoint.load import CheckpointError
-from model.decoding.greedy import DecodingStep
-from model.decoding.observer_check import ObserverCheck
-from model.language import current_language, format_number, join_sentences, say, to_say
-from model.runnable_model import Ability, InputError, LocalError, LocalModel, RunnableModel, Translation
-from model.text.language import LANGUAGE_NAMES
-from model.trace import AttentionMap, Kind
-from model.translate import Translator
-from viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel
-from viz.figures.look import SCALE_NAMES, Look, format_signed, quote_token
-from viz.serving.middleware import NO_FILES_TEXT, ServerSettings
-from viz.ui import cache, style
-from viz.ui.address import (
+from attenscope.checkpoint.card import CheckpointSummary, group_by_direction
+from attenscope.checkpoint.load import CheckpointError
+from attenscope.decoding.greedy import DecodingStep
+from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.language import current_language, format_number, join_sentences, say, to_say
+from attenscope.runnable_model import Ability, InputError, LocalError, LocalModel, RunnableModel, Translation
+from attenscope.text.language import LANGUAGE_NAMES
+from attenscope.trace import AttentionMap, Kind
+from attenscope.translate import Translator
+from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel
+from attenscope.viz.figures.look import SCALE_NAMES, Look, format_signed, quote_token
+from attenscope.viz.serving.middleware import NO_FILES_TEXT, ServerSettings
+from attenscope.viz.ui import cache, style
+from attenscope.viz.ui.address import (
     ChoiceParameter,
     NumberParameter,
     Parameter,
@@ -31,7 +31,7 @@ from viz.ui.address import (
     get_address_record,
     is_in_address,
 )
-from viz.ui.addresses.shared import (
+from attenscope.viz.ui.addresses.shared import (
     COLOURS,
     GIVEN_TRANSLATION,
     HEAD,
@@ -44,10 +44,10 @@ from viz.ui.addresses.shared import (
     SCALE,
     SENTENCE,
 )
-from viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
-from viz.ui.words import choose_model, draw_caption, escape_markdown
-from viz.web.shell import submit_on_enter
-from viz.web.stage import can_type_sentence, is_presenting
+from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
+from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
+from attenscope.viz.web.shell import submit_on_enter
+from attenscope.viz.web.stage import can_type_sentence, is_presenting
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.experiments.ablation import HeadEffects, join_effects
-from model.language import say
-from model.runnable_model import Translation
-from model.trace import Head
-from viz import FOLDER
-from viz.streamlit_internals import unbind_query_parameters
-from viz.ui import cache
-from viz.ui.addresses.decode import (
+from attenscope.experiments.ablation import HeadEffects, join_effects
+from attenscope.language import say
+from attenscope.runnable_model import Translation
+from attenscope.trace import Head
+from attenscope.viz import FOLDER
+from attenscope.viz.streamlit_internals import unbind_query_parameters
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.decode import (
     DECODE_BEGIN_WITH,
     DECODE_BRANCH,
     DECODE_BRANCH_PARAMETERS,
@@ -22,13 +22,13 @@ from viz.ui.addresses.decode import (
     DECODE_NEVER_WRITE,
     DECODE_STEP,
 )
-from viz.ui.addresses.explore import EXPLORE_VIEW
-from viz.ui.addresses.pages import PAGES
-from viz.ui.addresses.shared import KIND
-from viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
-from viz.ui.controls import set_given_translation, set_layer_and_head
-from viz.web.texts import CardActions, word_card_data
-from viz.web.texts import draw_word_card as mount
+from attenscope.viz.ui.addresses.explore import EXPLORE_VIEW
+from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
+from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head
+from attenscope.viz.web.texts import CardActions, word_card_data
+from attenscope.viz.web.texts import draw_word_card as mount
 
 if TYPE_CHECKING:
     import numpy as np

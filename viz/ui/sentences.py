@@ -17,9 +17,9 @@ from typing import Any
 
 import streamlit as st
 
-from model.text.language import LANGUAGE_NAMES, detect_foreign_language
-from viz.ui.address import is_in_address
-from viz.ui.addresses.shared import SENTENCE
+from attenscope.text.language import LANGUAGE_NAMES, detect_foreign_language
+from attenscope.viz.ui.address import is_in_address
+from attenscope.viz.ui.addresses.shared import SENTENCE
 
 EXAMPLE_SENTENCES = {
     "en": ("Where did you buy this red bicycle?", "He turned the radio off.", "The bank by the river was closed."),

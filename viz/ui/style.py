@@ -10,9 +10,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from model.language import current_language, say, to_say, use_language
-from viz.figures.look import DARK, LIGHT, Palette
-from viz.web.shell import watch_colour_scheme
+from attenscope.language import current_language, say, to_say, use_language
+from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.web.shell import watch_colour_scheme
 
 # The look of every page: which palette is on, and the one style sheet.
 

@@ -12,18 +12,18 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from model.decoding.observer_check import ObserverCheck
-from model.devices import has_left_gpu
-from model.evaluation.in_domain_score import FALSE_ALARMS, mean_log_prob
-from model.language import current_language, format_number, join_items, join_sentences, load_texts, say
-from model.runnable_model import RunnableModel, Translation
-from model.text.language import LANGUAGE_NAMES, detect_foreign_language
-from model.text.words import compare_words
-from model.trace import AttentionMap
-from viz.figures.look import format_signed, quote_token
-from viz.ui import cache as ui_cache
-from viz.ui.addresses.shared import MODEL
-from viz.web.texts import SURE_FROM, is_unsure
+from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.devices import has_left_gpu
+from attenscope.evaluation.in_domain_score import FALSE_ALARMS, mean_log_prob
+from attenscope.language import current_language, format_number, join_items, join_sentences, load_texts, say
+from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.text.language import LANGUAGE_NAMES, detect_foreign_language
+from attenscope.text.words import compare_words
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.look import format_signed, quote_token
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui.addresses.shared import MODEL
+from attenscope.viz.web.texts import SURE_FROM, is_unsure
 
 # What the page says besides its pictures: one-line captions, hints, and the badge in the header.
 

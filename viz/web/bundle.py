@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from model.language import SOURCE_LANGUAGE, current_language, load_catalogue
+from attenscope.language import SOURCE_LANGUAGE, current_language, load_catalogue
 
 # How a component's modules are joined: Streamlit takes one JavaScript text, so imports are followed and inlined.
 #

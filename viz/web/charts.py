@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import streamlit as st
 
-from model.analysis.steps import AttentionPipeline
-from model.language import say, to_say
-from viz.figures.curves import Curves, Mark
-from viz.figures.heatmap import negative_colour
-from viz.figures.look import LONGEST_LABEL, Look, readable_token, shorten_token
-from viz.figures.stage import fit_to_stage
-from viz.web.bundle import create_mount, pack_arrays
-from viz.web.stage import is_presenting
+from attenscope.analysis.steps import AttentionPipeline
+from attenscope.language import say, to_say
+from attenscope.viz.figures.curves import Curves, Mark
+from attenscope.viz.figures.heatmap import negative_colour
+from attenscope.viz.figures.look import LONGEST_LABEL, Look, readable_token, shorten_token
+from attenscope.viz.figures.stage import fit_to_stage
+from attenscope.viz.web.bundle import create_mount, pack_arrays
+from attenscope.viz.web.stage import is_presenting
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from model.decoding.beam import BeamNode, BeamTree
+    from attenscope.decoding.beam import BeamNode, BeamTree
 
 # A plotly chart that does not blink when it changes and hears which cell is clicked.
 #

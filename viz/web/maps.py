@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
-from model.language import say
-from model.trace import AttentionMap, Head, Kind
-from viz.figures.heatmap import RowLabel, WeightGrid, has_room_for_numbers, pool_weights
-from viz.figures.look import KIND_NAMES, LONGEST_LABEL, Look, head_colour, readable_token, shorten_token
-from viz.web.bundle import (
+from attenscope.language import say
+from attenscope.trace import AttentionMap, Head, Kind
+from attenscope.viz.figures.heatmap import RowLabel, WeightGrid, has_room_for_numbers, pool_weights
+from attenscope.viz.figures.look import KIND_NAMES, LONGEST_LABEL, Look, head_colour, readable_token, shorten_token
+from attenscope.viz.web.bundle import (
     FULL_BYTE,
     FULL_UINT16,
     component_value,

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from model.language import say
-from model.trace import AttentionMap
-from viz.figures.heatmap import RowLabel
-from viz.figures.look import KIND_NAMES, Look, readable_token, shorten_token
-from viz.web.bundle import component_value, create_mount, pack_arrays, quantise_weights
+from attenscope.language import say
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.heatmap import RowLabel
+from attenscope.viz.figures.look import KIND_NAMES, Look, readable_token, shorten_token
+from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays, quantise_weights
 
 if TYPE_CHECKING:
-    from model.decoding.greedy import Candidate, DecodingStep
-    from model.runnable_model import Translation
+    from attenscope.decoding.greedy import Candidate, DecodingStep
+    from attenscope.runnable_model import Translation
 
 # One decoding, step by step: both sentences, what the step looks at, what it considered; scrubbed in the browser.
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from model.language import LANGUAGE_TAGS, current_language, say, to_say
-from viz.web.bundle import component_value, create_mount, pack_arrays
+from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
+from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays
 
 # A page appears once its parts stand where they stay, so that nothing jumps while it loads; draws nothing.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from viz.web.bundle import create_mount
+from attenscope.viz.web.bundle import create_mount
 
 # Presenter mode: this page, or a talk's scenes one after another, with nothing on the screen but the pictures.
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from model.atlas.query import head_name
-from model.decoding.greedy import DecodingStep
-from model.experiments.ablation import WordFacts
-from model.language import join_items, say, to_say
-from model.trace import AttentionMap, Head
-from viz.figures.heatmap import RowLabel, diverging_colours
-from viz.figures.look import (
+from attenscope.atlas.query import head_name
+from attenscope.decoding.greedy import DecodingStep
+from attenscope.experiments.ablation import WordFacts
+from attenscope.language import join_items, say, to_say
+from attenscope.trace import AttentionMap, Head
+from attenscope.viz.figures.heatmap import RowLabel, diverging_colours
+from attenscope.viz.figures.look import (
     KIND_NAMES,
     Look,
     Palette,
@@ -26,7 +26,7 @@ from viz.figures.look import (
     quote_token,
     readable_token,
 )
-from viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
+from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
 
 # Both texts of a map side by side, shaded by what a hovered or pinned token attends to, or is attended to by.
 

@@ -9,30 +9,30 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from model.attribution import blocks, logit, methods
-from model.attribution.any_model import attribute_any_model, run_attention_pass
-from model.attribution.any_model import attribute_available_methods as attributions_of
-from model.attribution.blocks import SourceShares
-from model.attribution.logit import LogitParts, PassRecording, ScoreParts
-from model.attribution.methods import Attribution, check_target_value, record_target_pass
-from model.attribution.target import AttributionError, Target, make_piece_target
-from model.checkpoint.load import CheckpointError, find_checkpoint_folder
-from model.evaluation import attribution
-from model.evaluation.attribution import AttributionScores, DeletionCurves, read_attribution_scores
-from model.experiments import lens, patching
-from model.experiments.ablation import measure_word_effects
-from model.experiments.lens import DecoderLens, LogitLens, run_logit_lens
-from model.experiments.patching import Contrast, PatchMap
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.language import current_language, to_say
-from model.network.autoregressive import make_decoder_inputs
-from model.runnable_model import RunnableModel, Translation
-from model.trace import Head
-from model.translate import Translator
-from viz.queued_cache import queue_and_cache
-from viz.ui import cache
-from viz.ui.addresses.why import AttentionCell, PatchedPart
+from attenscope.attribution import blocks, logit, methods
+from attenscope.attribution.any_model import attribute_any_model, run_attention_pass
+from attenscope.attribution.any_model import attribute_available_methods as attributions_of
+from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.logit import LogitParts, PassRecording, ScoreParts
+from attenscope.attribution.methods import Attribution, check_target_value, record_target_pass
+from attenscope.attribution.target import AttributionError, Target, make_piece_target
+from attenscope.checkpoint.load import CheckpointError, find_checkpoint_folder
+from attenscope.evaluation import attribution
+from attenscope.evaluation.attribution import AttributionScores, DeletionCurves, read_attribution_scores
+from attenscope.experiments import lens, patching
+from attenscope.experiments.ablation import measure_word_effects
+from attenscope.experiments.lens import DecoderLens, LogitLens, run_logit_lens
+from attenscope.experiments.patching import Contrast, PatchMap
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.language import current_language, to_say
+from attenscope.network.autoregressive import make_decoder_inputs
+from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.trace import Head
+from attenscope.translate import Translator
+from attenscope.viz.queued_cache import queue_and_cache
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.why import AttentionCell, PatchedPart
 
 
 class ReadingKey(NamedTuple):

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.attribution.target import AttributionError, Target, make_piece_target
-from model.interventions.changes import InterventionError, format_changes, parse_changes
-from model.language import say
-from model.runnable_model import InputError, RunnableModel, Translation
-from model.text.words import SPECIAL_TOKENS, group_words, join_word
-from model.trace import Head
-from viz.export.parts import Component, Part, Words
-from viz.figures.look import quote_token, readable_token
-from viz.traces.session import get_open_trace
-from viz.ui import cache, controls
-from viz.ui.addresses.pins import add_pins, get_pin
-from viz.ui.addresses.shared import CHANGES
-from viz.ui.addresses.why import (
+from attenscope.attribution.target import AttributionError, Target, make_piece_target
+from attenscope.interventions.changes import InterventionError, format_changes, parse_changes
+from attenscope.language import say
+from attenscope.runnable_model import InputError, RunnableModel, Translation
+from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word
+from attenscope.trace import Head
+from attenscope.viz.export.parts import Component, Part, Words
+from attenscope.viz.figures.look import quote_token, readable_token
+from attenscope.viz.traces.session import get_open_trace
+from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.addresses.pins import add_pins, get_pin
+from attenscope.viz.ui.addresses.shared import CHANGES
+from attenscope.viz.ui.addresses.why import (
     WHY_ATTRIBUTION_METHOD,
     WHY_CONTRAST_PIECE,
     WHY_SCORE_CELL,
     WHY_SECOND_SENTENCE,
     WHY_VIEW,
 )
-from viz.ui.links import open_head_in_explore
-from viz.ui.words import draw_caption, draw_hints, escape_markdown
-from viz.web.texts import draw_tokens, token_line_data
-from viz.why import texts
-from viz.why.cache import ReadingKey, WordKey, compute_contrast
+from attenscope.viz.ui.links import open_head_in_explore
+from attenscope.viz.ui.words import draw_caption, draw_hints, escape_markdown
+from attenscope.viz.web.texts import draw_tokens, token_line_data
+from attenscope.viz.why import texts
+from attenscope.viz.why.cache import ReadingKey, WordKey, compute_contrast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from model.atlas.query import head_name
-from model.attribution.logit import LogitPart, LogitParts, ScoreParts
-from model.experiments.ablation import HeadEffects
-from model.language import join_sentences, say, to_say
-from model.trace import KINDS, AttentionMap, Head, Kind
-from viz.export.parts import Chart, Columns, Part, Words
-from viz.export.save import SavedView, collect_trace_facts
-from viz.figures.look import KIND_NAMES, Palette, readable_token
-from viz.figures.why import (
+from attenscope.atlas.query import head_name
+from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
+from attenscope.experiments.ablation import HeadEffects
+from attenscope.language import join_sentences, say, to_say
+from attenscope.trace import KINDS, AttentionMap, Head, Kind
+from attenscope.viz.export.parts import Chart, Columns, Part, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts
+from attenscope.viz.figures.look import KIND_NAMES, Palette, readable_token
+from attenscope.viz.figures.why import (
     list_head_rows,
     plot_head_falls,
     plot_largest_parts,
@@ -24,17 +24,17 @@ from viz.figures.why import (
     plot_score_matrix,
     plot_signed_bars,
 )
-from viz.ui import cache as ui_cache
-from viz.ui import controls
-from viz.ui.addresses.pins import PinPlace, add_pins
-from viz.ui.addresses.why import WHY_HEAD_MEASURE, WHY_SCORE_CELL, AttentionCell
-from viz.ui.links import compute_effects_in_batches, follow_link, open_head_in_explore
-from viz.ui.words import draw_caption
-from viz.web.charts import draw_chart
-from viz.why import cache as why_cache
-from viz.why import texts
-from viz.why.cache import WordKey
-from viz.why.controls import Question, open_head_on_explore
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.addresses.pins import PinPlace, add_pins
+from attenscope.viz.ui.addresses.why import WHY_HEAD_MEASURE, WHY_SCORE_CELL, AttentionCell
+from attenscope.viz.ui.links import compute_effects_in_batches, follow_link, open_head_in_explore
+from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.why import cache as why_cache
+from attenscope.viz.why import texts
+from attenscope.viz.why.cache import WordKey
+from attenscope.viz.why.controls import Question, open_head_on_explore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

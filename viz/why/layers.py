@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from model.attribution.blocks import SourceShares
-from model.attribution.target import AttributionError
-from model.evaluation.attribution import AttributionScoresError, LooseThreshold
-from model.experiments.lens import DecoderLens, LogitLens
-from model.experiments.patching import Contrast, MinimalPair, PatchMap, read_minimal_pairs
-from model.language import format_number, join_sentences, say, to_say
-from model.runnable_model import InputError
-from viz.export.parts import Chart, Columns, Part, Words
-from viz.export.save import SavedView, collect_trace_facts
-from viz.figures.lens import plot_lens_grid, plot_lens_ranks
-from viz.figures.look import Look, Palette, format_percent, place_name, quote_token, readable_token
-from viz.figures.why import plot_patches, plot_source_effects, plot_source_shares
-from viz.figures.words import lens_in_words
-from viz.ui import controls
-from viz.ui.addresses.shared import SENTENCE
-from viz.ui.addresses.why import WHY_CONTROL_SENTENCE, WHY_PATCHED_PART, WHY_SECOND_SENTENCE
-from viz.ui.style import draw_table
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
-from viz.web.stage import is_on_stage
-from viz.why import cache, texts
-from viz.why.cache import ReadingKey
-from viz.why.controls import Question, choose_word
-from viz.why.texts import format_pieces
+from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.target import AttributionError
+from attenscope.evaluation.attribution import AttributionScoresError, LooseThreshold
+from attenscope.experiments.lens import DecoderLens, LogitLens
+from attenscope.experiments.patching import Contrast, MinimalPair, PatchMap, read_minimal_pairs
+from attenscope.language import format_number, join_sentences, say, to_say
+from attenscope.runnable_model import InputError
+from attenscope.viz.export.parts import Chart, Columns, Part, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts
+from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
+from attenscope.viz.figures.look import Look, Palette, format_percent, place_name, quote_token, readable_token
+from attenscope.viz.figures.why import plot_patches, plot_source_effects, plot_source_shares
+from attenscope.viz.figures.words import lens_in_words
+from attenscope.viz.ui import controls
+from attenscope.viz.ui.addresses.shared import SENTENCE
+from attenscope.viz.ui.addresses.why import WHY_CONTROL_SENTENCE, WHY_PATCHED_PART, WHY_SECOND_SENTENCE
+from attenscope.viz.ui.style import draw_table
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.why import cache, texts
+from attenscope.viz.why.cache import ReadingKey
+from attenscope.viz.why.controls import Question, choose_word
+from attenscope.viz.why.texts import format_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from model.attribution.target import AttributionError
-from model.runnable_model import InputError
-from viz.export.save import SavedView
-from viz.figures.look import Palette
-from viz.ui import style
-from viz.ui.addresses.why import WhyView
-from viz.ui.words import escape_markdown
-from viz.why import heads, layers, source_words
-from viz.why.controls import Question
+from attenscope.attribution.target import AttributionError
+from attenscope.runnable_model import InputError
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.look import Palette
+from attenscope.viz.ui import style
+from attenscope.viz.ui.addresses.why import WhyView
+from attenscope.viz.ui.words import escape_markdown
+from attenscope.viz.why import heads, layers, source_words
+from attenscope.viz.why.controls import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from model.attribution.any_model import ANY_MODEL_METHODS
-from model.attribution.methods import Attribution
-from model.attribution.target import AttributionError
-from model.evaluation.attribution import AttributionScores, AttributionScoresError, DeletionCurves
-from model.language import format_number, join_sentences, say, to_say
-from model.runnable_model import LocalError, LocalModel
-from model.trace import AttentionTrace
-from viz.export.parts import Chart, Component, Part, Words
-from viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
-from viz.figures.look import Palette, format_percent, format_signed, readable_token
-from viz.figures.why import plot_deletion, plot_method_scores
-from viz.ui import cache as ui_cache
-from viz.ui import controls as ui_controls
-from viz.ui import style
-from viz.ui.addresses.pins import PIN, add_pins, get_pin
-from viz.ui.addresses.why import WHY_ATTRIBUTION_METHOD, WHY_VIEW, WhyView
-from viz.ui.links import follow_link
-from viz.ui.style import TableCell, draw_table
-from viz.ui.words import draw_caption, escape_markdown
-from viz.web.charts import draw_chart
-from viz.web.stage import is_on_stage
-from viz.web.texts import SignedText, draw_signed_text, encode_signed_text
-from viz.why import cache as why_cache
-from viz.why import controls as why_controls
-from viz.why import heads, texts
-from viz.why.controls import Question
+from attenscope.attribution.any_model import ANY_MODEL_METHODS
+from attenscope.attribution.methods import Attribution
+from attenscope.attribution.target import AttributionError
+from attenscope.evaluation.attribution import AttributionScores, AttributionScoresError, DeletionCurves
+from attenscope.language import format_number, join_sentences, say, to_say
+from attenscope.runnable_model import LocalError, LocalModel
+from attenscope.trace import AttentionTrace
+from attenscope.viz.export.parts import Chart, Component, Part, Words
+from attenscope.viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
+from attenscope.viz.figures.look import Palette, format_percent, format_signed, readable_token
+from attenscope.viz.figures.why import plot_deletion, plot_method_scores
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui import style
+from attenscope.viz.ui.addresses.pins import PIN, add_pins, get_pin
+from attenscope.viz.ui.addresses.why import WHY_ATTRIBUTION_METHOD, WHY_VIEW, WhyView
+from attenscope.viz.ui.links import follow_link
+from attenscope.viz.ui.style import TableCell, draw_table
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.texts import SignedText, draw_signed_text, encode_signed_text
+from attenscope.viz.why import cache as why_cache
+from attenscope.viz.why import controls as why_controls
+from attenscope.viz.why import heads, texts
+from attenscope.viz.why.controls import Question
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

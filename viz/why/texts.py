@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from model.atlas.query import head_name
-from model.attribution.blocks import SourceShares
-from model.attribution.logit import LogitPart, LogitParts, ScoreParts
-from model.attribution.methods import (
+from attenscope.atlas.query import head_name
+from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
+from attenscope.attribution.methods import (
     ATTENTION_X_GRADIENT_METHOD,
     ATTRIBUTION_METHODS,
     DEFAULT_METHOD,
     Attribution,
     rank_correlation,
 )
-from model.attribution.target import Target
-from model.attribution.target import no_piece_text as there_is_no_piece
-from model.evaluation.attribution import BAND_PERCENTILES, AttributionScores, DeletionCurves, LooseThreshold
-from model.experiments.ablation import HeadEffects
-from model.experiments.lens import DecoderLens
-from model.experiments.patching import Contrast, PatchMap
-from model.language import join_items, join_sentences, say, say_many, to_say
-from model.trace import AttentionMap
-from viz.figures.look import (
+from attenscope.attribution.target import Target
+from attenscope.attribution.target import no_piece_text as there_is_no_piece
+from attenscope.evaluation.attribution import BAND_PERCENTILES, AttributionScores, DeletionCurves, LooseThreshold
+from attenscope.experiments.ablation import HeadEffects
+from attenscope.experiments.lens import DecoderLens
+from attenscope.experiments.patching import Contrast, PatchMap
+from attenscope.language import join_items, join_sentences, say, say_many, to_say
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.look import (
     KIND_NAMES,
     format_percent,
     format_signed,
@@ -35,10 +35,10 @@ from viz.figures.look import (
     quote_token,
     readable_token,
 )
-from viz.figures.why import format_share
+from attenscope.viz.figures.why import format_share
 
 if TYPE_CHECKING:
-    from viz.ui.addresses.why import AttentionCell
+    from attenscope.viz.ui.addresses.why import AttentionCell
 
 # What the view Deletion says.
 

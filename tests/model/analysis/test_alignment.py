@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.analysis.heads import (
+from attenscope.analysis.heads import (
     ALIGNMENT_EXPLANATION,
     compute_head_statistics,
     compute_mean_alignment,
     rank_heads_by_alignment,
 )
-from model.trace import AttentionMap, TraceError
-from model.translate import Translator
+from attenscope.trace import AttentionMap, TraceError
+from attenscope.translate import Translator
 from tests import toy
 
 SOURCE, PREDICTED = (" a", " b", " c", "</s>"), (" x", " y", " z", "</s>")

@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.analysis.flow import CAPACITY_SCALE, FlowEdges, compute_attention_flow, compute_rollout, solve_maximum_flow
-from model.trace import KINDS, AttentionMap, AttentionTrace, Kind, TraceError
+from attenscope.analysis.flow import (
+    CAPACITY_SCALE,
+    FlowEdges,
+    compute_attention_flow,
+    compute_rollout,
+    solve_maximum_flow,
+)
+from attenscope.trace import KINDS, AttentionMap, AttentionTrace, Kind, TraceError
 
 TARGET, SOURCE = 4, 5
 

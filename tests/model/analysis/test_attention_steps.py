@@ -10,20 +10,20 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from model.analysis.steps import (
+from attenscope.analysis.steps import (
     compute_pipeline,
     read_output_projections,
     weight_by_value_norms,
     weight_trace_by_value_norms,
 )
-from model.capture.attention import capture_attention
-from model.decoding.greedy import decode_greedily
-from model.interventions.apply import apply_changes
-from model.interventions.changes import HeadChange
-from model.network.config import BOS_ID
-from model.network.transformer import Transformer
-from model.trace import KINDS, TENSOR_NAMES, AttentionMap, AttentionTrace, TraceError
-from model.translate import Translator
+from attenscope.capture.attention import capture_attention
+from attenscope.decoding.greedy import decode_greedily
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import HeadChange
+from attenscope.network.config import BOS_ID
+from attenscope.network.transformer import Transformer
+from attenscope.trace import KINDS, TENSOR_NAMES, AttentionMap, AttentionTrace, TraceError
+from attenscope.translate import Translator
 from tests.toy import random_model
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[BOS_ID, 11, 12]])

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.analysis.heads import HeadClaim, make_head_claim, rank_heads_by_alignment
-from model.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
-from model.language import use_language
-from model.text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
-from model.trace import AttentionMap, Kind
-from model.translate import Translator
+from attenscope.analysis.heads import HeadClaim, make_head_claim, rank_heads_by_alignment
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
+from attenscope.language import use_language
+from attenscope.text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
+from attenscope.trace import AttentionMap, Kind
+from attenscope.translate import Translator
 
 LABELS: tuple[RowLabel, ...] = ("fed", "predicted")
 SENTENCES = 50

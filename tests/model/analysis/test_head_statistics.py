@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.analysis.heads import (
+from attenscope.analysis.heads import (
     FOCUS_MEASURES,
     MEASURE_EXPLANATIONS,
     attention_distance,
@@ -18,20 +18,13 @@ from model.analysis.heads import (
     heads_in_range,
     rank_heads,
 )
-from model.trace import AttentionMap, Kind
+from attenscope.trace import AttentionMap, Kind
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMPY_ONLY = [
-    "analysis.alignment",
-    "analysis.attention_flow",
-    "analysis.attention_steps",
-    "analysis.difference",
-    "analysis.head_claims",
-    "analysis.head_statistics",
-    "analysis.joint",
-    "analysis.max_flow",
-    "analysis.rollout",
-    "analysis.value_norm",
+    "analysis.flow",
+    "analysis.heads",
+    "analysis.steps",
     "interventions.changes",
     "text.words",
 ]
@@ -147,6 +140,6 @@ def test_ranking_and_filtering() -> None:
 
 @pytest.mark.parametrize("name", NUMPY_ONLY)
 def test_numbers_need_no_torch(name: str) -> None:
-    program = f"import sys, model.{name}; sys.exit('torch was imported' if 'torch' in sys.modules else 0)"
+    program = f"import sys, attenscope.{name}; sys.exit('torch was imported' if 'torch' in sys.modules else 0)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.analysis.flow import join_attentions
-from model.text.words import merge_words
-from model.trace import TraceError
-from model.translate import Translator
+from attenscope.analysis.flow import join_attentions
+from attenscope.text.words import merge_words
+from attenscope.trace import TraceError
+from attenscope.translate import Translator
 
 
 def test_blocks_lie_where_they_belong(toy_translator: Translator) -> None:

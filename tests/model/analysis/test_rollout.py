@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.analysis.flow import compute_rollout, mean_map
-from model.trace import AttentionMap, AttentionTrace, Kind, TraceError
+from attenscope.analysis.flow import compute_rollout, mean_map
+from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 
 RNG = np.random.default_rng(0)
 LAYERS, HEADS, SOURCE, TARGET = 3, 2, 5, 4

@@ -10,17 +10,17 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from model.analysis.heads import find_alignment_cells
-from model.analysis.steps import read_output_projections
-from model.atlas.forward import Sentence, shuffle_word_order
-from model.attribution.logit import record_pass, split_logit
-from model.attribution.target import Target
-from model.capture.attention import capture_attention
-from model.experiments.ablation import head_effects
-from model.network.autoregressive import shift_right
-from model.text.words import SPECIAL_TOKENS, group_words, join_word, name_translation
-from model.trace import KINDS, AttentionMap, AttentionTrace, Head
-from model.translate import Translator
+from attenscope.analysis.heads import find_alignment_cells
+from attenscope.analysis.steps import read_output_projections
+from attenscope.atlas.forward import Sentence, shuffle_word_order
+from attenscope.attribution.logit import record_pass, split_logit
+from attenscope.attribution.target import Target
+from attenscope.capture.attention import capture_attention
+from attenscope.experiments.ablation import head_effects
+from attenscope.network.autoregressive import shift_right
+from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word, name_translation
+from attenscope.trace import KINDS, AttentionMap, AttentionTrace, Head
+from attenscope.translate import Translator
 
 Means = dict[tuple[Head, str], float]
 

@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 import torch
 
-from model.__main__ import main
-from model.atlas import build
-from model.atlas.build import Corpus, WorkerShare, build_atlas
-from model.atlas.files import AtlasError, check_atlas_complete, check_atlas_model, read_manifest
-from model.checkpoint.load import find_checkpoint_folder, list_checkpoints
-from model.translate import Translator
+from attenscope.__main__ import main
+from attenscope.atlas import build
+from attenscope.atlas.build import Corpus, WorkerShare, build_atlas
+from attenscope.atlas.files import AtlasError, check_atlas_complete, check_atlas_model, read_manifest
+from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints
+from attenscope.translate import Translator
 from tests import toy
 
 FILES = ("heads", "halves", "sentences", "tags", "costs", "links/0000")

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 import torch
 
-from model.__main__ import main
-from model.atlas.build import Corpus, build_atlas
-from model.atlas.query import open_atlas, sample_rows
-from model.runnable_model import RunnableModel
-from model.translate import Translator
-from model.user_model import load_user_model
+from attenscope.__main__ import main
+from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.atlas.query import open_atlas, sample_rows
+from attenscope.runnable_model import RunnableModel
+from attenscope.translate import Translator
+from attenscope.user_model import load_user_model
 from tests import folders
 from tests.model.atlas.test_measures import corpus_of, pairs
 from tests.strangers import as_stranger

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 import torch
 
-from model.atlas import forward, measure
-from model.atlas.build import Corpus, build_atlas
-from model.atlas.forward import Sentence, make_batches, run_batch
-from model.atlas.measure import measure_heads
-from model.checkpoint.load import list_checkpoints
-from model.network import transformer
-from model.network.config import PRESETS, make_preset_config
-from model.translate import Translator
+from attenscope.atlas import forward, measure
+from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.atlas.forward import Sentence, make_batches, run_batch
+from attenscope.atlas.measure import measure_heads
+from attenscope.checkpoint.load import list_checkpoints
+from attenscope.network import transformer
+from attenscope.network.config import PRESETS, make_preset_config
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.atlas.slow_loop import slow_measures
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from model.attribution.target import Target, make_piece_target
-from model.runnable_model import Translation
-from model.translate import Translator
+from attenscope.attribution.target import Target, make_piece_target
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
 from tests import toy
 
 SENTENCE = "the old dog sees a red cat here."

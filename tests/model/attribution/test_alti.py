@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.attribution.blocks import compute_alti_shares, compute_contribution_shares, make_block_stacks
-from model.attribution.logit import PassRecording, list_sublayers, record_pass
-from model.attribution.methods import attribute_target, record_target_pass
-from model.attribution.target import Target, make_piece_target
-from model.network.autoregressive import shift_right
-from model.translate import Translator
+from attenscope.attribution.blocks import compute_alti_shares, compute_contribution_shares, make_block_stacks
+from attenscope.attribution.logit import PassRecording, list_sublayers, record_pass
+from attenscope.attribution.methods import attribute_target, record_target_pass
+from attenscope.attribution.target import Target, make_piece_target
+from attenscope.network.autoregressive import shift_right
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.attribution.conftest import read
 

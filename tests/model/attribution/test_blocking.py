@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import torch
 
-from model.attribution.blocks import compute_leave_one_out, compute_values_without_pieces
-from model.attribution.methods import attribute_target, compute_target_value
-from model.attribution.target import Target, make_piece_target
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.network.autoregressive import shift_right
-from model.network.config import PAD_ID
-from model.runnable_model import Translation
-from model.translate import Translator
+from attenscope.attribution.blocks import compute_leave_one_out, compute_values_without_pieces
+from attenscope.attribution.methods import attribute_target, compute_target_value
+from attenscope.attribution.target import Target, make_piece_target
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.network.autoregressive import shift_right
+from attenscope.network.config import PAD_ID
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
 from tests.model.attribution.conftest import read
 
 

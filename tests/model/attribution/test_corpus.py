@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.attribution.gradients import compute_integrated_gradients
-from model.attribution.logit import split_logit, split_score
-from model.attribution.methods import DEFAULT_METHOD, record_target_pass
-from model.attribution.target import make_piece_target
-from model.checkpoint.load import find_checkpoint_folder
-from model.evaluation.attribution import measure_attribution, read_attribution_scores
-from model.runnable_model import Translation
-from model.training.data import SentencePair, read_pairs
-from model.translate import Translator
+from attenscope.attribution.gradients import compute_integrated_gradients
+from attenscope.attribution.logit import split_logit, split_score
+from attenscope.attribution.methods import DEFAULT_METHOD, record_target_pass
+from attenscope.attribution.target import make_piece_target
+from attenscope.checkpoint.load import find_checkpoint_folder
+from attenscope.evaluation.attribution import measure_attribution, read_attribution_scores
+from attenscope.runnable_model import Translation
+from attenscope.training.data import SentencePair, read_pairs
+from attenscope.translate import Translator
 
 NAME, WORDS = "everyday-en-de", 500
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere")) / "tatoeba"

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from model.attribution.any_model import ANY_MODEL_METHODS, NOT_COMPUTED_MESSAGE, attribute_any_model
-from model.attribution.methods import attribute_target
-from model.attribution.target import AttributionError, make_piece_target
-from model.evaluation.attribution import measure_any_model_curves
-from model.runnable_model import LocalModel
-from model.text.words import TokenNames
-from model.translate import Translator
+from attenscope.attribution.any_model import ANY_MODEL_METHODS, NOT_COMPUTED_MESSAGE, attribute_any_model
+from attenscope.attribution.methods import attribute_target
+from attenscope.attribution.target import AttributionError, make_piece_target
+from attenscope.evaluation.attribution import measure_any_model_curves
+from attenscope.runnable_model import LocalModel
+from attenscope.text.words import TokenNames
+from attenscope.translate import Translator
 
 
 class Stranger(nn.Module):

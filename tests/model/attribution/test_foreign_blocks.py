@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from model.attribution.any_blocks import find_attention_blocks, record_repeatable_pass
-from model.attribution.blocks import compute_alti_shares, make_block_stacks
-from model.attribution.methods import compute_last_read_norms, record_target_pass
-from model.attribution.target import AttributionError, make_piece_target
-from model.runnable_model import LocalModel
-from model.text.words import TokenNames
-from model.translate import Translator
+from attenscope.attribution.any_blocks import find_attention_blocks, record_repeatable_pass
+from attenscope.attribution.blocks import compute_alti_shares, make_block_stacks
+from attenscope.attribution.methods import compute_last_read_norms, record_target_pass
+from attenscope.attribution.target import AttributionError, make_piece_target
+from attenscope.runnable_model import LocalModel
+from attenscope.text.words import TokenNames
+from attenscope.translate import Translator
 from tests.model.attribution.test_foreign import Mixed, Stranger, local
 
 

@@ -8,11 +8,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.attribution.gradients import compute_gradient_x_input, compute_integrated_gradients, integrate_along_line
-from model.attribution.target import Target, make_piece_target, make_word_target
-from model.network.hooks import OutputHook, hook_outputs
-from model.runnable_model import Translation
-from model.translate import Translator
+from attenscope.attribution.gradients import (
+    compute_gradient_x_input,
+    compute_integrated_gradients,
+    integrate_along_line,
+)
+from attenscope.attribution.target import Target, make_piece_target, make_word_target
+from attenscope.network.hooks import OutputHook, hook_outputs
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
 from tests.model.attribution.conftest import read
 
 

@@ -10,20 +10,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model.attribution.any_model import (
+from attenscope.attribution.any_model import (
     attribute_available_methods,
     compute_decoder_streams,
     list_methods,
     run_attention_pass,
 )
-from model.attribution.blocks import compute_source_shares
-from model.attribution.methods import ATTRIBUTION_METHODS, attribute_all_methods, attribute_target
-from model.attribution.target import AttributionError, Target, make_piece_target
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.network.autoregressive import make_decoder_inputs
-from model.network.hooks import record_outputs
-from model.translate import Translator
+from attenscope.attribution.blocks import compute_source_shares
+from attenscope.attribution.methods import ATTRIBUTION_METHODS, attribute_all_methods, attribute_target
+from attenscope.attribution.target import AttributionError, Target, make_piece_target
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.network.autoregressive import make_decoder_inputs
+from attenscope.network.hooks import record_outputs
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.attribution.conftest import read
 from tests.strangers import as_stranger

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from model.attribution.logit import ResidualPart, split_logit
-from model.attribution.methods import compute_target_value, record_target_pass
-from model.attribution.target import Target, make_piece_target
-from model.interventions.apply import apply_changes
-from model.interventions.changes import HeadChange, parse_changes
-from model.network.hooks import record_outputs
-from model.runnable_model import Translation
-from model.translate import Translator
+from attenscope.attribution.logit import ResidualPart, split_logit
+from attenscope.attribution.methods import compute_target_value, record_target_pass
+from attenscope.attribution.target import Target, make_piece_target
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import HeadChange, parse_changes
+from attenscope.network.hooks import record_outputs
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.attribution.conftest import read
 

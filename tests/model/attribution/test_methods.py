@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.analysis.flow import compute_rollout
-from model.attribution.methods import (
+from attenscope.analysis.flow import compute_rollout
+from attenscope.attribution.methods import (
     ATTRIBUTION_METHODS,
     Attribution,
     attribute_all_methods,
@@ -18,11 +18,11 @@ from model.attribution.methods import (
     rank_correlation,
     record_target_pass,
 )
-from model.attribution.target import AttributionError, Target, make_piece_target, make_word_target
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.runnable_model import Translation
-from model.translate import Translator
+from attenscope.attribution.target import AttributionError, Target, make_piece_target, make_word_target
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
 from tests.model.attribution.conftest import read
 
 

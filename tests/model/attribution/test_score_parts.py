@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.logit import split_score
-from model.attribution.target import AttributionError
-from model.runnable_model import Translation
-from model.trace import Kind
-from model.translate import Translator
+from attenscope.attribution.logit import split_score
+from attenscope.attribution.target import AttributionError
+from attenscope.runnable_model import Translation
+from attenscope.trace import Kind
+from attenscope.translate import Translator
 from tests.model.attribution.conftest import read
 
 KINDS = get_args(Kind)

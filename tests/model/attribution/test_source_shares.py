@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.blocks import compute_source_effect, compute_source_shares
-from model.network.attention import make_causal_mask, make_padding_mask
-from model.network.autoregressive import shift_right
-from model.network.config import PAD_ID
-from model.runnable_model import Translation
-from model.translate import Translator
+from attenscope.attribution.blocks import compute_source_effect, compute_source_shares
+from attenscope.network.attention import make_causal_mask, make_padding_mask
+from attenscope.network.autoregressive import shift_right
+from attenscope.network.config import PAD_ID
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
 from tests.model.attribution.conftest import read
 
 

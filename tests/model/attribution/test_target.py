@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from model.attribution.methods import attribute_target, compute_target_value
-from model.attribution.target import AttributionError, Target, make_piece_target, make_word_target
-from model.decoding.greedy import teacher_forced_log_probs
-from model.interventions.apply import apply_changes
-from model.interventions.changes import HeadChange
-from model.runnable_model import Translation
-from model.text.words import group_words
-from model.translate import Translator
+from attenscope.attribution.methods import attribute_target, compute_target_value
+from attenscope.attribution.target import AttributionError, Target, make_piece_target, make_word_target
+from attenscope.decoding.greedy import teacher_forced_log_probs
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import HeadChange
+from attenscope.runnable_model import Translation
+from attenscope.text.words import group_words
+from attenscope.translate import Translator
 
 
 def test_the_value_is_the_log_probability_of_the_word(toy_translator: Translator, toy_translation: Translation) -> None:

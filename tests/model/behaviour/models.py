@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.mask_tests.subjects import Subject
+from attenscope.mask_tests.subjects import Subject
 
 T, D = 7, 16
 KEEP = torch.tensor([[True] * T, [True] * 5 + [False] * 2])

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.mask_tests.checks import run_mask_tests
-from model.mask_tests.outcomes import CHECKS, Outcome
-from model.mask_tests.subjects import (
+from attenscope.mask_tests.checks import run_mask_tests
+from attenscope.mask_tests.outcomes import CHECKS, Outcome
+from attenscope.mask_tests.subjects import (
     Subject,
     subject_from_encoder,
     subject_from_ids,

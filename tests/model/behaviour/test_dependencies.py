@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.mask_tests.outcomes import compute_layer_reach, find_reachable_inputs, measure_dependencies
-from model.mask_tests.subjects import Subject
+from attenscope.mask_tests.outcomes import compute_layer_reach, find_reachable_inputs, measure_dependencies
+from attenscope.mask_tests.subjects import Subject
 
 ROW, COLUMN = np.indices((6, 6))
 WINDOW = (ROW >= COLUMN) & (ROW - COLUMN < 2)

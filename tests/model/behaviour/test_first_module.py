@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.mask_tests.first_module import describe_leaking_module
-from model.mask_tests.outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, PADDING_AMOUNT, PADDING_CONTENT
-from model.mask_tests.subjects import subject_from_ids
-from model.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
+from attenscope.mask_tests.first_module import describe_leaking_module
+from attenscope.mask_tests.outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, PADDING_AMOUNT, PADDING_CONTENT
+from attenscope.mask_tests.subjects import subject_from_ids
+from attenscope.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
 from tests.model.behaviour.broken_models import BROKEN, IDS, KEEP, Attention, Broken, Model
 from tests.model.behaviour.models import IDS as OTHER_IDS
 from tests.model.behaviour.models import hugging_face, subject

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.mask_tests.checks import run_future_tests, run_mask_tests
-from model.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
+from attenscope.mask_tests.checks import run_future_tests, run_mask_tests
+from attenscope.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
 from tests.model.behaviour.models import IDS, KEEP, D, hugging_face, subject
 
 

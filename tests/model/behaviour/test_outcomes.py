@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from model.language import say, use_language
-from model.mask_tests.checks import TEST_FUNCTIONS
-from model.mask_tests.outcomes import CACHE, CHECKS, FUTURE_TOKEN, PADDING_CONTENT, judge_difference, select_checks
+from attenscope.language import say, use_language
+from attenscope.mask_tests.checks import TEST_FUNCTIONS
+from attenscope.mask_tests.outcomes import CACHE, CHECKS, FUTURE_TOKEN, PADDING_CONTENT, judge_difference, select_checks
 
 
 def test_every_test_has_a_number_and_a_code_of_its_own() -> None:

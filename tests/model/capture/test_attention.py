@@ -9,18 +9,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.any_model.modules import read_kind_from_path
-from model.capture.attention import capture_attention, find_attention_sites
-from model.decoding.greedy import decode_greedily
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.network.attention import AttentionPath, force_attention_path, make_causal_mask, make_padding_mask
-from model.network.config import BOS_ID, PAD_ID
-from model.network.hooks import hook_outputs, is_observed
-from model.network.layers import DecoderCache
-from model.network.transformer import Transformer
-from model.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, TraceError
-from model.translate import Translator
+from attenscope.capture.any_model.modules import read_kind_from_path
+from attenscope.capture.attention import capture_attention, find_attention_sites
+from attenscope.decoding.greedy import decode_greedily
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.network.attention import AttentionPath, force_attention_path, make_causal_mask, make_padding_mask
+from attenscope.network.config import BOS_ID, PAD_ID
+from attenscope.network.hooks import hook_outputs, is_observed
+from attenscope.network.layers import DecoderCache
+from attenscope.network.transformer import Transformer
+from attenscope.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, TraceError
+from attenscope.translate import Translator
 from tests.model.network.test_hooks import hooks_on
 from tests.toy import checkpoint, random_model
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BartConfig, BartForConditionalGeneration, LlamaConfig, LlamaForCausalLM
 
-from model.capture.attention import capture_attention
-from model.trace import AttentionTrace, TraceError
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import AttentionTrace, TraceError
 
 IDS, TARGET = torch.tensor([[5, 7, 9, 11, 13], [6, 8, 10, 12, 14]]), torch.tensor([[2, 4, 6], [2, 3, 5]])
 SIZES: dict[str, Any] = {"vocab_size": 30, "initializer_range": 0.5, "init_std": 0.5}

@@ -15,9 +15,9 @@ import transformers
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-import model as model_module
-from model.capture.training_watch import watch
-from model.trace import AttentionTrace, TraceError
+import attenscope
+from attenscope.capture.training_watch import watch
+from attenscope.trace import AttentionTrace, TraceError
 
 README = Path(__file__).resolve().parents[3] / "README.md"
 SECTION = re.compile(r"<!-- recipes: .*?-->\n(.*?)<!-- end of recipes -->", re.DOTALL)
@@ -71,7 +71,7 @@ class Mixed(nn.Module):
 
 def run(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **names: Any) -> dict[str, Any]:
     monkeypatch.chdir(folder)
-    names |= {"attenscope": model_module, "transformers": transformers}
+    names |= {"attenscope": attenscope, "transformers": transformers}
     exec(compile(code, "README.md", "exec"), names)
     return names
 
@@ -101,7 +101,7 @@ def test_a_training_is_watched_and_goes_on_as_if_it_were_not(tmp_path: Path, mon
     assert all(trace.maps["encoder"].key_tokens == ("one", "two", "three") for trace in traces)
     assert not np.array_equal(traces[0].maps["encoder"].weights, traces[2].maps["encoder"].weights)
     watched = watch(model, lambda: model(x), to=tmp_path / "after")
-    with torch.no_grad(), model_module.capture_attention(model.eval()) as capture:
+    with torch.no_grad(), attenscope.capture_attention(model.eval()) as capture:
         model(x)
     np.testing.assert_array_equal(watched.record().maps["encoder"].weights, capture.trace.maps["encoder"].weights)
 

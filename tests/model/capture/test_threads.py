@@ -16,12 +16,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.capture.attention import capture_attention
-from model.network.hooks import hook_outputs
-from model.network.transformer import Transformer
-from model.runnable_model import Translation
-from model.trace import AttentionTrace
-from model.translate import Translator
+from attenscope.capture.attention import capture_attention
+from attenscope.network.hooks import hook_outputs
+from attenscope.network.transformer import Transformer
+from attenscope.runnable_model import Translation
+from attenscope.trace import AttentionTrace
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.network.test_hooks import hooks_on
 
@@ -153,13 +153,13 @@ def test_torch_and_numpy_compute_on_one_core_unless_told_otherwise() -> None:
 import os
 import numpy, torch
 from threadpoolctl import threadpool_info
-from model.devices import one_thread_each
+from attenscope.devices import limit_to_one_thread
 numpy.ones((2, 2)) @ numpy.ones((2, 2))
 for told in ("2", ""):
     os.environ["OMP_NUM_THREADS"] = told
     if not told:
         del os.environ["OMP_NUM_THREADS"]
-    one_thread_each()
+    limit_to_one_thread()
     pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
     print(torch.get_num_threads(), *pools, end=";")
 """

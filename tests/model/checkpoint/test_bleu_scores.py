@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from model.__main__ import main
-from model.checkpoint.load import CHECKPOINTS_FOLDER
-from model.checkpoint.measurements import (
+from attenscope.__main__ import main
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
+from attenscope.checkpoint.measurements import (
     CARD_FILE,
     SCORES_FILE,
     SCORES_SECTION,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from model.checkpoint.load import CHECKPOINTS_FOLDER
-from model.checkpoint.measurements import HISTORY_FILE, HistoryError, HistoryRow, read_history, write_history
-from model.checkpoint.recipe import RECIPE_FILE, Recipe
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
+from attenscope.checkpoint.measurements import HISTORY_FILE, HistoryError, HistoryRow, read_history, write_history
+from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
 
 ROWS = (HistoryRow(50, 0, 8.4684, 1.5e-4, 3443.0, 56.0), HistoryRow(100, 0, 7.2, 3e-4, 4673.0, 98.0, 12.5))
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from model.checkpoint.load import (
+from attenscope.checkpoint.load import (
     ARCHITECTURE_KEY,
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
@@ -26,9 +26,9 @@ from model.checkpoint.load import (
     save_checkpoint,
     unique_weights,
 )
-from model.network.config import PRESETS, make_preset_config
-from model.network.transformer import Transformer
-from model.text.tokenizer import Tokenizer
+from attenscope.network.config import PRESETS, make_preset_config
+from attenscope.network.transformer import Transformer
+from attenscope.text.tokenizer import Tokenizer
 from tests import toy
 
 SIZES = {"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 24, "max_length": 20}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from model.checkpoint.card import count_parameters_by_part, list_state_tensors
-from model.network.config import PRESETS
+from attenscope.checkpoint.card import count_parameters_by_part, list_state_tensors
+from attenscope.network.config import PRESETS
 from tests import toy
 
 SIZES = {"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 24, "max_length": 20}
@@ -25,8 +25,8 @@ def test_parts_by_hand() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_parts_add_up_to_what_torch_counts(name: str) -> None:
-    from model.network.config import make_preset_config
-    from model.network.transformer import Transformer
+    from attenscope.network.config import make_preset_config
+    from attenscope.network.transformer import Transformer
 
     sizes = {**SIZES, "vocab_size": 50, "target_vocab_size": 50}
     model = Transformer(make_preset_config(name, **sizes))

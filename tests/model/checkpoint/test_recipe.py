@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from model.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_facts
-from model.checkpoint.recipe import RECIPE_FILE, Recipe
-from model.cli.train import build_config
-from model.network.config import TransformerConfig, make_preset_config
+from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_facts
+from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
+from attenscope.cli.train import build_config
+from attenscope.network.config import TransformerConfig, make_preset_config
 
 NAMES = {"name": "toy", "source_language": "en", "target_language": "de"}
 

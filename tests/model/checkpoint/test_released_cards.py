@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 import torch
 
-from model.checkpoint.load import find_checkpoint_folder, list_checkpoints, load_checkpoint, parse_config, read_facts
-from model.checkpoint.measurements import CARD_FILE, read_scores
-from model.network.config import ORIGINAL_PRESET_NOTE, PRESETS, TransformerConfig, make_preset_config
-from model.network.transformer import Transformer
+from attenscope.checkpoint.load import (
+    find_checkpoint_folder,
+    list_checkpoints,
+    load_checkpoint,
+    parse_config,
+    read_facts,
+)
+from attenscope.checkpoint.measurements import CARD_FILE, read_scores
+from attenscope.network.config import ORIGINAL_PRESET_NOTE, PRESETS, TransformerConfig, make_preset_config
+from attenscope.network.transformer import Transformer
 
 README = Path(__file__).resolve().parents[3] / "README.md"
 SIZES = {"vocab_size", "target_vocab_size", "d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"}

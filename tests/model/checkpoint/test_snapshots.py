@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load, save_file
 
-from model.checkpoint.load import (
+from attenscope.checkpoint.load import (
     CONFIG_FILE,
     SNAPSHOTS_FOLDER,
     Checkpoint,
@@ -25,9 +25,9 @@ from model.checkpoint.load import (
     save_checkpoint,
     unique_weights,
 )
-from model.checkpoint.recipe import RECIPE_FILE, Recipe
-from model.experiments.lens import load_training_snapshots, run_snapshots
-from model.network.transformer import Transformer
+from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
+from attenscope.experiments.lens import load_training_snapshots, run_snapshots
+from attenscope.network.transformer import Transformer
 from tests import toy
 from tests.model.checkpoint.test_load import SIZES, flip
 
@@ -87,7 +87,7 @@ def vouched(data: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     """Change the snapshot and let config.json vouch for it."""
 
     def damage(folder: Path) -> None:
-        from model.checkpoint.load import sha256_hex
+        from attenscope.checkpoint.load import sha256_hex
 
         damaged(data)(folder)
         facts = json.loads((folder / CONFIG_FILE).read_text())
@@ -98,7 +98,7 @@ def vouched(data: Callable[[bytes], bytes]) -> Callable[[Path], object]:
 
 
 def wider(_: bytes) -> bytes:
-    from model.checkpoint.load import to_safetensors
+    from attenscope.checkpoint.load import to_safetensors
 
     return to_safetensors(unique_weights(toy.random_model(**{**SIZES, "feed_forward": 30})))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from model.checkpoint.card import PRESET_GROUP, CheckpointSummary, group_by_direction, summarise_checkpoint
-from model.checkpoint.load import find_checkpoint_folder, list_checkpoints, load_checkpoint, unique_weights
-from model.checkpoint.measurements import read_scores
+from attenscope.checkpoint.card import PRESET_GROUP, CheckpointSummary, group_by_direction, summarise_checkpoint
+from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, load_checkpoint, unique_weights
+from attenscope.checkpoint.measurements import read_scores
 
 
 @pytest.mark.parametrize("name", ["everyday-zh-en", "multi30k-en-de", "preset-shared_bpe"])

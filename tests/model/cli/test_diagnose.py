@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from model.cli.diagnose import add_diagnose_arguments, diagnose_file, run_diagnose
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.cli.diagnose import add_diagnose_arguments, diagnose_file, run_diagnose
+from attenscope.trace import AttentionMap, AttentionTrace
 from tests.model.diagnosis.readers.hostile_files import mutated, special
 
 SOUND = np.array([[1, 0, 0], [0.4, 0.6, 0], [0.2, 0.3, 0.5]])

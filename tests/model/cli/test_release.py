@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from model.__main__ import main
-from model.checkpoint.load import load_checkpoint, save_checkpoint
-from model.cli import release
+from attenscope.__main__ import main
+from attenscope.checkpoint.load import load_checkpoint, save_checkpoint
+from attenscope.cli import release
 from tests import toy
 
 

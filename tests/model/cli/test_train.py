@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 import torch
 
-from model.__main__ import main
-from model.checkpoint.load import (
+from attenscope.__main__ import main
+from attenscope.checkpoint.load import (
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     CheckpointError,
@@ -28,10 +28,10 @@ from model.checkpoint.load import (
     read_start_seed,
     unique_weights,
 )
-from model.checkpoint.recipe import Recipe
-from model.cli.train import _read_phase_texts, build_config
-from model.network.transformer import Transformer
-from model.training.trainer import STATE_FILE
+from attenscope.checkpoint.recipe import Recipe
+from attenscope.cli.train import _read_phase_texts, build_config
+from attenscope.network.transformer import Transformer
+from attenscope.training.trainer import STATE_FILE
 from tests import toy
 
 ROOT = Path(__file__).resolve().parents[3]

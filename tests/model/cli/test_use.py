@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from model import devices, translate
-from model.__main__ import main
-from model.cli import models
-from model.devices import DeviceError, choose_device
-from model.evaluation.quality import QUOTES_SECTION
-from model.translate import Translator
+from attenscope import devices, translate
+from attenscope.__main__ import main
+from attenscope.cli import models
+from attenscope.devices import DeviceError, choose_device
+from attenscope.evaluation.quality import QUOTES_SECTION
+from attenscope.translate import Translator
 from tests import toy
 
 
@@ -109,7 +109,7 @@ def test_a_sentence_of_the_command_line_takes_one_core(command: str, monkeypatch
         told.append("one thread")
         raise ValueError("stop here")
 
-    for module in ("use", "why"):
-        monkeypatch.setattr(f"model.cli.{module}.one_thread_each", stopped)
+    for module in ("models", "why"):
+        monkeypatch.setattr(f"attenscope.cli.{module}.limit_to_one_thread", stopped)
     assert main(command.split()) == 2
     assert told == ["one thread"]

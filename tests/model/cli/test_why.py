@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from model.__main__ import main
-from model.attribution.any_model import ANY_MODEL_METHODS
-from model.attribution.methods import ATTRIBUTION_METHODS
-from model.text.words import group_words
-from model.translate import Translator
+from attenscope.__main__ import main
+from attenscope.attribution.any_model import ANY_MODEL_METHODS
+from attenscope.attribution.methods import ATTRIBUTION_METHODS
+from attenscope.text.words import group_words
+from attenscope.translate import Translator
 
 SENTENCE = "the old dog sees a cat."
 

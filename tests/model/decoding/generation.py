@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from transformers import GenerationConfig, GenerationMixin, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
-from model.network.attention import make_padding_mask
-from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.network.transformer import Transformer
+from attenscope.network.attention import make_padding_mask
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID
+from attenscope.network.transformer import Transformer
 
 
 class _Config(PretrainedConfig):

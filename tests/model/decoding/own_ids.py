@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from model.network.attention import make_padding_mask
-from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.network.layers import DecoderCache
+from attenscope.network.attention import make_padding_mask
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID
+from attenscope.network.layers import DecoderCache
 
 
 class OwnIds:

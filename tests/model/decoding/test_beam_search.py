@@ -7,11 +7,11 @@ from itertools import product
 import pytest
 import torch
 
-from model.capture.attention import capture_attention
-from model.decoding.beam import BeamTree, beam_search, beam_search_batch, build_beam_tree
-from model.decoding.greedy import Constraints, decode_greedily
-from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.network.transformer import Transformer
+from attenscope.capture.attention import capture_attention
+from attenscope.decoding.beam import BeamTree, beam_search, beam_search_batch, build_beam_tree
+from attenscope.decoding.greedy import Constraints, decode_greedily
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID
+from attenscope.network.transformer import Transformer
 from tests import toy
 from tests.model.decoding.generation import generate
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from model.decoding.beam import BEAM_STOPS, BeamStop, beam_search
-from model.network.config import EOS_ID
-from model.network.layers import DecoderCache
+from attenscope.decoding.beam import BEAM_STOPS, BeamStop, beam_search
+from attenscope.network.config import EOS_ID
+from attenscope.network.layers import DecoderCache
 from tests.model.decoding.generation import generate
 from tests.model.decoding.own_ids import OwnIds
 from tests.model.decoding.test_beam_search import BATCH, LIMIT, SOURCE, lively, trimmed

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.checkpoint.load import list_checkpoints
-from model.decoding.greedy import GREEDY_STRATEGY, Sampling, Strategy, replay_log_probs, teacher_forced_log_probs
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.language import format_number
-from model.network import attention
-from model.runnable_model import Translation
-from model.translate import Translator
+from attenscope.checkpoint.load import list_checkpoints
+from attenscope.decoding.greedy import GREEDY_STRATEGY, Sampling, Strategy, replay_log_probs, teacher_forced_log_probs
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.language import format_number
+from attenscope.network import attention
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
 
 SENTENCE = "the old dog sees a tree today."
 
@@ -33,15 +33,15 @@ def scaling(calls: list[Tensor]) -> Callable[[Tensor], Tensor]:
 
 @pytest.fixture
 def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("model.capture.attention._make_tensor_hook", scaling)
+    monkeypatch.setattr("attenscope.capture.attention._make_tensor_hook", scaling)
 
 
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: the fused kernel where nobody looks."""
     chosen, gpu = attention.choose_attention_path, torch.device("cuda")
-    for module in ("model.network.attention", "model.decoding.observer_check"):
-        monkeypatch.setattr(f"{module}.chosen_path", lambda _: chosen(gpu))
+    for module in ("attenscope.network.attention", "attenscope.decoding.observer_check"):
+        monkeypatch.setattr(f"{module}.choose_attention_path", lambda _: chosen(gpu))
 
 
 def read(translator: Translator) -> Translation:

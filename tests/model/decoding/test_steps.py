@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.checkpoint.load import CHECKPOINTS_FOLDER
-from model.decoding.greedy import Constraints, compute_length_limit, decode_batch_greedily, decode_greedily
-from model.decoding.observer_check import KERNEL_ROUNDING
-from model.network.attention import make_padding_mask
-from model.network.autoregressive import pad_ids, shift_right
-from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.network.layers import DecoderCache
-from model.network.transformer import Transformer
-from model.translate import Translator
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
+from attenscope.decoding.greedy import Constraints, compute_length_limit, decode_batch_greedily, decode_greedily
+from attenscope.decoding.observer_check import KERNEL_ROUNDING
+from attenscope.network.attention import make_padding_mask
+from attenscope.network.autoregressive import pad_ids, shift_right
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID
+from attenscope.network.layers import DecoderCache
+from attenscope.network.transformer import Transformer
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.decoding.own_ids import OwnIds
 

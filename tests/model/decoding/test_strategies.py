@@ -17,9 +17,16 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from model.decoding.greedy import GREEDY_STRATEGY, Constraints, Sampling, Strategy, decode_by_sampling, decode_greedily
-from model.network.config import BOS_ID, EOS_ID
-from model.network.transformer import Transformer
+from attenscope.decoding.greedy import (
+    GREEDY_STRATEGY,
+    Constraints,
+    Sampling,
+    Strategy,
+    decode_by_sampling,
+    decode_greedily,
+)
+from attenscope.network.config import BOS_ID, EOS_ID
+from attenscope.network.transformer import Transformer
 from tests import toy
 from tests.model.decoding.generation import generate
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from model.decoding.greedy import decode_greedily, teacher_force
-from model.network.config import EOS_ID
-from model.network.transformer import Transformer
-from model.runnable_model import InputError
-from model.translate import Translator
+from attenscope.decoding.greedy import decode_greedily, teacher_force
+from attenscope.network.config import EOS_ID
+from attenscope.network.transformer import Transformer
+from attenscope.runnable_model import InputError
+from attenscope.translate import Translator
 
 SOURCE = torch.tensor([[17, 40, 9, 63, EOS_ID]])
 TARGET = (20, 31, 42, 20, EOS_ID)

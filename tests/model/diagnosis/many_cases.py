@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from model.gallery.batch import Batch, keep_mask
-from model.gallery.recipes import RECIPES, Recipe, is_fault_visible, make_case_arrays
+from attenscope.gallery.batch import Batch, keep_mask
+from attenscope.gallery.recipes import RECIPES, Recipe, is_fault_visible, make_case_arrays
 
 SHAPES = ("clusters", "heavy tails", "sink", "near", "soft cap", "flat")
 

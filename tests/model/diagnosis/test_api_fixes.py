@@ -10,13 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from model.capture.attention import capture_attention
-from model.masks.arrays import DiagnosisError
-from model.masks.catalogue import FAULTS
-from model.masks.diagnose import diagnose
-from model.masks.fixes import API_NAMES, APIS, CODES_FIXED_BY_CALL, write_mask_call
-from model.masks.structure import parse_structure
-from model.trace import Kind
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.fixes import API_NAMES, APIS, CODES_FIXED_BY_CALL, write_mask_call
+from attenscope.masks.structure import parse_structure
+from attenscope.trace import Kind
 
 B, H, D = 2, 2, 16
 NAMES = (

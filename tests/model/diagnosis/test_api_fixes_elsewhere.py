@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.masks.conventions import mask_from_boolean
-from model.masks.fixes import write_mask_call
-from model.masks.structure import parse_structure
+from attenscope.masks.conventions import mask_from_boolean
+from attenscope.masks.fixes import write_mask_call
+from attenscope.masks.structure import parse_structure
 
 B, H, D = 2, 2, 8
 NAMES = (

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.cli.diagnose import diagnose_file
-from model.masks.arrays import ARGUMENT_ROLES, DiagnosisError
-from model.masks.diagnose import diagnose
-from model.masks.roles import guess_role
-from model.masks.shapes import normalise_arrays
-from model.masks.softmax import softmax
+from attenscope.cli.diagnose import diagnose_file
+from attenscope.masks.arrays import ARGUMENT_ROLES, DiagnosisError
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.roles import guess_role
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)
 REAL = np.arange(6) < np.array([[6], [4]])

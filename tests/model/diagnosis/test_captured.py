@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.trace import Kind
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.trace import Kind
 
 PAD = torch.arange(6) >= torch.tensor([[6], [4]])
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.masks.arrays import DiagnosisError
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
 
 NAN = np.nan
 CAUSAL = np.array([[1, 0, 0], [0.4, 0.6, 0], [0.2, 0.3, 0.5]])
@@ -143,5 +143,5 @@ def test_a_map_that_does_not_exist_is_refused(name: str) -> None:
 
 
 def test_no_torch_is_loaded() -> None:
-    code = "import sys, model.masks.diagnose, model.cli.diagnose; sys.exit('torch' in sys.modules)"
+    code = "import sys, attenscope.masks.diagnose, attenscope.cli.diagnose; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from model.gallery.recipes import generate_case, list_codes
-from model.masks.catalogue import FAULTS
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
+from attenscope.gallery.recipes import generate_case, list_codes
+from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
 
 CASES = 24
 NOT_FAULTS = {"pad-query", "extra-mass"}

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.masks.arrays import MaskWriting
-from model.masks.catalogue import FAULTS
-from model.masks.findings import Finding, write_fix_line
-from model.masks.fixes import apply_fix
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
-from model.masks.structure import CAUSAL, FULL, Structure, parse_structure
+from attenscope.masks.arrays import MaskWriting
+from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.findings import Finding, write_fix_line
+from attenscope.masks.fixes import apply_fix
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.structure import CAUSAL, FULL, Structure, parse_structure
 
 WRITINGS: tuple[MaskWriting, ...] = ("keeps", "blocks", "added")
 Q, K = 6, 8

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.gallery.recipes import generate_case, list_codes
-from model.masks.arrays import Arrays
-from model.masks.findings import Diagnosis
-from model.masks.fixes import apply_fix, can_fix
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
+from attenscope.gallery.recipes import generate_case, list_codes
+from attenscope.masks.arrays import Arrays
+from attenscope.masks.findings import Diagnosis
+from attenscope.masks.fixes import apply_fix, can_fix
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
 
 SEEDS = range(4)
 MOST = 5

@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.masks.read_files import read_array_file
-from model.masks.softmax import count_extra_keys
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.masks.read_files import read_array_file
+from attenscope.masks.softmax import count_extra_keys
+from attenscope.trace import AttentionMap, AttentionTrace
 
 T, H = 9, 4
 SCORES = torch.randn(2, H, T, T, generator=torch.Generator().manual_seed(4)) * 3

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.masks.arrays import DiagnosisError
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.masks.rule import build_meaning_mask
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.masks.rule import build_meaning_mask
 
 T, H = 9, 4
 SCORES = torch.randn(2, H, T, T, generator=torch.Generator().manual_seed(4))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.masks.read_files import extract_trace_maps
-from model.masks.softmax import detect_real_keys, detect_real_tokens, softmax
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.masks.read_files import extract_trace_maps
+from attenscope.masks.softmax import detect_real_keys, detect_real_tokens, softmax
+from attenscope.trace import AttentionMap, AttentionTrace
 
 KEEP = np.array([[1, 1, 1, 0, 0, 0]], bool)
 RANDOM = np.random.default_rng(0)

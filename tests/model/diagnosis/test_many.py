@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model.gallery.recipes import RECIPES
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
+from attenscope.gallery.recipes import RECIPES
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
 from tests.model.diagnosis.many_cases import cases
 from tests.model.diagnosis.test_fixes import mended
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch.nn.attention.flex_attention import create_block_mask
 
-from model.masks.arrays import DiagnosisError
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
-from model.masks.softmax import softmax as masked_softmax
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.softmax import softmax as masked_softmax
 
 T = 8
 CAUSAL = np.tril(np.ones((T, T), bool))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.masks.softmax import softmax
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.masks.softmax import softmax
 
 T = 10
 RANDOM = np.random.default_rng(0)

@@ -15,15 +15,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.cli.diagnose import diagnose_file, run_diagnose
-from model.masks.arrays import DiagnosisError
-from model.masks.attention_call import AttentionCall
-from model.masks.diagnose import diagnose
-from model.masks.findings import Finding
-from model.masks.read_files import read_array_file
-from model.trace import AttentionMap, AttentionTrace, TraceError
-from viz.traces.verdict import diagnose_map
+from attenscope.capture.attention import capture_attention
+from attenscope.cli.diagnose import diagnose_file, run_diagnose
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Finding
+from attenscope.masks.read_files import read_array_file
+from attenscope.trace import AttentionMap, AttentionTrace, TraceError
+from attenscope.viz.traces.verdict import diagnose_map
 
 
 class Explicit(nn.Module):

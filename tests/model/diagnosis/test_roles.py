@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.masks.arrays import ArrayRole, DiagnosisError
-from model.masks.read_text import ambiguity_text, describe_axes, read_axes
-from model.masks.roles import OPPOSITE_ROLES, convert_to_role, guess_role
-from model.masks.shapes import normalise_arrays
-from model.masks.softmax import softmax
+from attenscope.masks.arrays import ArrayRole, DiagnosisError
+from attenscope.masks.read_text import ambiguity_text, describe_axes, read_axes
+from attenscope.masks.roles import OPPOSITE_ROLES, convert_to_role, guess_role
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)
 PADDED = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]], bool)

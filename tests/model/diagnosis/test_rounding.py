@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from model.masks.diagnose import diagnose
-from model.masks.softmax import softmax
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.softmax import softmax
 
 SCORES = np.array([[2.0, -19.0, 1.0, 0.0], [0.0, -18.0, 1.0, 2.0], [1.0, -20.0, 0.0, 2.5]])
 KEEP = np.ones(4, bool)

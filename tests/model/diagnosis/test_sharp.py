@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.masks.diagnose import diagnose
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
-from model.masks.softmax import softmax
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.softmax import softmax
 from tests.model.diagnosis.sound_cases import sound
 
 CAUSAL = np.tri(6, dtype=bool)

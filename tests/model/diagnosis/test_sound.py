@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from model.masks.judge import diagnose_arrays
-from model.masks.shapes import normalise_arrays
+from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.shapes import normalise_arrays
 from tests.model.diagnosis.sound_cases import KINDS, sound
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.language import PSEUDO_LANGUAGE, use_language
-from model.masks.arrays import ARRAY_NAMES, DiagnosisError
-from model.masks.catalogue import FAULTS
-from model.masks.diagnose import diagnose
-from model.masks.findings import Diagnosis
-from model.masks.read_text import describe_axes
-from model.masks.roles import guess_role
-from model.masks.softmax import softmax
-from model.masks.structure import Structure
+from attenscope.language import PSEUDO_LANGUAGE, use_language
+from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError
+from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.findings import Diagnosis
+from attenscope.masks.read_text import describe_axes
+from attenscope.masks.roles import guess_role
+from attenscope.masks.softmax import softmax
+from attenscope.masks.structure import Structure
 
 CAUSAL = np.tri(6, dtype=bool)
 KEEP = np.array([[1, 1, 1, 1, 0, 0], [1] * 6], bool)

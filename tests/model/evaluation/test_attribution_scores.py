@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.__main__ import main
-from model.attribution.methods import ATTRIBUTION_METHODS
-from model.evaluation.attribution import (
+from attenscope.__main__ import main
+from attenscope.attribution.methods import ATTRIBUTION_METHODS
+from attenscope.evaluation.attribution import (
     ATTRIBUTION_FILE,
     AttributionScoresError,
     find_loose_threshold,
@@ -22,7 +22,7 @@ from model.evaluation.attribution import (
     roc_area,
     write_attribution_scores,
 )
-from model.translate import Translator
+from attenscope.translate import Translator
 from tests import toy
 
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, list_checkpoints
-from model.checkpoint.measurements import CARD_FILE
-from model.evaluation.quality import QUOTES_SECTION, read_quotes, retranslate_quotes
-from model.translate import Translator
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, list_checkpoints
+from attenscope.checkpoint.measurements import CARD_FILE
+from attenscope.evaluation.quality import QUOTES_SECTION, read_quotes, retranslate_quotes
+from attenscope.translate import Translator
 
 TABLE = "\n| sentence | what it writes | remark |\n|---|---|---|\n| a \\| b |  | a \\| stays |\n| c | old | |\n\n"
 CARD_TEXT = (

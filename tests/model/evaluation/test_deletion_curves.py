@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.blocks import compute_values_without_pieces
-from model.attribution.methods import attribute_all_methods, attribute_target
-from model.attribution.target import make_piece_target
-from model.evaluation.attribution import measure_deletion_curves
-from model.translate import Translator
+from attenscope.attribution.blocks import compute_values_without_pieces
+from attenscope.attribution.methods import attribute_all_methods, attribute_target
+from attenscope.attribution.target import make_piece_target
+from attenscope.evaluation.attribution import measure_deletion_curves
+from attenscope.translate import Translator
 
 
 def test_each_step_takes_the_next_piece_away(toy_translator: Translator) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from model.__main__ import main
-from model.evaluation.device_check import LOG_PROB_TOLERANCE, check_device
-from model.network.config import BOS_ID
-from model.network.transformer import Transformer
-from model.translate import Translator
+from attenscope.__main__ import main
+from attenscope.evaluation.device_check import LOG_PROB_TOLERANCE, check_device
+from attenscope.network.config import BOS_ID
+from attenscope.network.transformer import Transformer
+from attenscope.translate import Translator
 from tests import toy
 from tests.elsewhere import elsewhere
 

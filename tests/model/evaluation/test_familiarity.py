@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.__main__ import main
-from model.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints, load_checkpoint
-from model.evaluation.in_domain_score import (
+from attenscope.__main__ import main
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints, load_checkpoint
+from attenscope.evaluation.in_domain_score import (
     FALSE_ALARMS,
     FAMILIARITY_FILE,
     FamiliarityError,
@@ -21,7 +21,7 @@ from model.evaluation.in_domain_score import (
     read_familiarity,
     replace_familiarity_section,
 )
-from model.translate import Translator
+from attenscope.translate import Translator
 from tests import toy
 
 

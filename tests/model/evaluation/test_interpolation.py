@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sacrebleu
 
-from model.evaluation.quality import LEAST_CHRF, choose_closest, find_copied_words
+from attenscope.evaluation.quality import LEAST_CHRF, choose_closest, find_copied_words
 
 SOURCE = "She leaves the house at seven."
 REFERENCE = "Sie verlässt um sieben das Haus."

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, list_checkpoints
-from model.checkpoint.measurements import CARD_FILE
-from model.cli.models import READING_BEAM
-from model.evaluation.quality import (
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, list_checkpoints
+from attenscope.checkpoint.measurements import CARD_FILE
+from attenscope.cli.models import READING_BEAM
+from attenscope.evaluation.quality import (
     PHENOMENA_SECTION,
     READINGS_FILE,
     PhenomenaError,
@@ -23,7 +23,7 @@ from model.evaluation.quality import (
     replace_phenomena_table,
     write_readings,
 )
-from model.translate import Translator
+from attenscope.translate import Translator
 
 ITEMS = [
     PhenomenonItem("names", "I am Ada.", "Ich bin Ada."),

@@ -7,17 +7,17 @@ import copy
 import pytest
 import torch
 
-from model.checkpoint.load import Checkpoint
-from model.experiments.ablation import (
+from attenscope.checkpoint.load import Checkpoint
+from attenscope.experiments.ablation import (
     compare_with_changes,
     force_with_changes,
     is_teacher_forced,
     translate_with_changes,
 )
-from model.interventions.changes import HeadChange, MaskChange, ModelChange, parse_changes
-from model.text.words import WordChange
-from model.trace import KINDS
-from model.translate import Translator
+from attenscope.interventions.changes import HeadChange, MaskChange, ModelChange, parse_changes
+from attenscope.text.words import WordChange
+from attenscope.trace import KINDS
+from attenscope.translate import Translator
 
 SENTENCE = "the old dog sees a red cat here."
 NO_CROSS: tuple[ModelChange, ...] = tuple(HeadChange("cross", layer, head) for layer in (0, 1) for head in (0, 1))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.attribution.target import AttributionError
-from model.experiments.patching import (
+from attenscope.attribution.target import AttributionError
+from attenscope.experiments.patching import (
     Contrast,
     find_contrast,
     make_control,
@@ -17,8 +17,8 @@ from model.experiments.patching import (
     patch_stream,
     read_minimal_pairs,
 )
-from model.network.hooks import hook_outputs, record_outputs
-from model.translate import Translator
+from attenscope.network.hooks import hook_outputs, record_outputs
+from attenscope.translate import Translator
 from tests import toy
 
 FIRST, SECOND, SAME = "the old dog sees a cat.", "the old tree sees a cat.", "the old dog likes a cat."

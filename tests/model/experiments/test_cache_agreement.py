@@ -8,17 +8,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.capture.attention import capture_attention
-from model.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
-from model.experiments.mask_trial import CAPTURE_WAYS, CacheAgreement, compare_three_ways, measure_cache_agreement
-from model.interventions.apply import apply_changes
-from model.interventions.changes import InterventionError, parse_changes
-from model.network.attention import KeyValueCache, MultiHeadAttention
-from model.network.autoregressive import DecodingCache
-from model.network.config import EOS_ID
-from model.network.layers import DecoderCache
-from model.network.transformer import Transformer
-from model.translate import Translator
+from attenscope.capture.attention import capture_attention
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
+from attenscope.experiments.mask_trial import CAPTURE_WAYS, CacheAgreement, compare_three_ways, measure_cache_agreement
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import InterventionError, parse_changes
+from attenscope.network.attention import KeyValueCache, MultiHeadAttention
+from attenscope.network.autoregressive import DecodingCache
+from attenscope.network.config import EOS_ID
+from attenscope.network.layers import DecoderCache
+from attenscope.network.transformer import Transformer
+from attenscope.translate import Translator
 from tests import toy
 from tests.model.network.test_hooks import hooks_on
 

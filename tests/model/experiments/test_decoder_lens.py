@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.decoding.greedy import decode_batch_greedily
-from model.experiments.lens import run_decoder_lens, run_logit_lens
-from model.translate import Translator
+from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
+from attenscope.translate import Translator
 from tests import toy
 
 

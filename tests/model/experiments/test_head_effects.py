@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from model.attribution.methods import compute_target_value
-from model.attribution.target import make_piece_target
-from model.decoding.greedy import teacher_forced_log_probs
-from model.experiments import ablation
-from model.experiments.ablation import (
+from attenscope.attribution.methods import compute_target_value
+from attenscope.attribution.target import make_piece_target
+from attenscope.decoding.greedy import teacher_forced_log_probs
+from attenscope.experiments import ablation
+from attenscope.experiments.ablation import (
     HeadEffects,
     head_effects,
     measure_batch_effects,
@@ -23,12 +23,12 @@ from model.experiments.ablation import (
     plan_ablation_batches,
     read_word_without_heads,
 )
-from model.interventions.apply import apply_changes
-from model.interventions.changes import HeadChange, ModelChange, parse_changes
-from model.network.config import PRESETS, make_preset_config
-from model.network.transformer import Transformer
-from model.trace import KINDS, Head
-from model.translate import Translator
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import HeadChange, ModelChange, parse_changes
+from attenscope.network.config import PRESETS, make_preset_config
+from attenscope.network.transformer import Transformer
+from attenscope.trace import KINDS, Head
+from attenscope.translate import Translator
 
 SENTENCE = "the old dog sees a red cat here."
 

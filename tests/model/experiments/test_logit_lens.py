@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.experiments.lens import run_logit_lens
-from model.network.config import BOS_ID
-from model.network.hooks import record_outputs
-from model.translate import Translator
+from attenscope.experiments.lens import run_logit_lens
+from attenscope.network.config import BOS_ID
+from attenscope.network.hooks import record_outputs
+from attenscope.translate import Translator
 from tests import toy
 
 SENTENCE = "the old dog sees a red cat here."

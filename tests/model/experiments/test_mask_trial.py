@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from model.experiments.mask_trial import MASKS_BY_KIND, MaskTrial, perturb_inputs, run_mask_trial, run_trial_tests
-from model.mask_tests.checks import run_mask_tests
-from model.mask_tests.outcomes import CHECKS
-from model.mask_tests.subjects import PaddedIds, make_part_subject
-from model.masks.rule import RuleError
-from model.network.config import PAD_ID, PRESETS, make_preset_config
-from model.network.transformer import Transformer
-from model.trace import Kind
-from model.translate import Translator
+from attenscope.experiments.mask_trial import MASKS_BY_KIND, MaskTrial, perturb_inputs, run_mask_trial, run_trial_tests
+from attenscope.mask_tests.checks import run_mask_tests
+from attenscope.mask_tests.outcomes import CHECKS
+from attenscope.mask_tests.subjects import PaddedIds, make_part_subject
+from attenscope.masks.rule import RuleError
+from attenscope.network.config import PAD_ID, PRESETS, make_preset_config
+from attenscope.network.transformer import Transformer
+from attenscope.trace import Kind
+from attenscope.translate import Translator
 
 SENTENCE = "the old dog sees a red house today."
 EVERY = [(kind, name) for kind, names in MASKS_BY_KIND.items() for name in names]

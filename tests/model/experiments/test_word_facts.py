@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.experiments.ablation import WordFacts, force_with_changes, read_word_facts
-from model.experiments.lens import LogitLens
-from model.interventions.changes import ModelChange, parse_changes
-from model.translate import Translator
+from attenscope.experiments.ablation import WordFacts, force_with_changes, read_word_facts
+from attenscope.experiments.lens import LogitLens
+from attenscope.interventions.changes import ModelChange, parse_changes
+from attenscope.translate import Translator
 
 SENTENCE = "the old dog sees a red cat here."
 

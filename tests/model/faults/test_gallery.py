@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from model.gallery import more_pairs
-from model.gallery.gallery import EXHIBITS, ExhibitSide, read_function_sources, run_exhibit
-from model.masks.catalogue import FAULTS
+from attenscope.gallery import more_pairs
+from attenscope.gallery.gallery import EXHIBITS, ExhibitSide, read_function_sources, run_exhibit
+from attenscope.masks.catalogue import FAULTS
 
 
 def test_every_fault_of_the_catalogue_is_shown() -> None:
@@ -46,6 +46,6 @@ def test_running_an_entry_leaves_chance_as_it_was() -> None:
 def test_the_source_shown_is_complete() -> None:
     code, helpers = read_function_sources(more_pairs.left_pads_fixed)
     assert code.startswith("def left_pads_fixed(")
-    assert "def three_layers(" in helpers
+    assert "def run_three_layers(" in helpers
     assert "def masked_softmax(" in helpers
     assert "noqa" not in read_function_sources(more_pairs.return_in_loop_broken)[0]

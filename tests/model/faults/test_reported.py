@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from model.gallery.gallery import EXHIBITS, run_exhibit
-from model.gallery.reported_padding import REPORTS
-from model.masks.catalogue import FAULTS
+from attenscope.gallery.gallery import EXHIBITS, run_exhibit
+from attenscope.gallery.reported_padding import REPORTS
+from attenscope.masks.catalogue import FAULTS
 
 
 def test_there_are_many_reports_each_with_its_place_and_a_name_of_its_own() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model.atlas.build import Corpus, build_atlas
-from model.atlas.query import Atlas, open_atlas
-from model.translate import Translator
+from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.atlas.query import Atlas, open_atlas
+from attenscope.translate import Translator
 from tests import toy
 
 

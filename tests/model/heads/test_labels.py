@@ -12,17 +12,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.atlas.build import Corpus, build_atlas
-from model.atlas.files import ATLAS_FOLDER
-from model.atlas.forward import PLACE_NAMES, Place
-from model.atlas.query import LEAST_AGREEMENT, Atlas, find_best_place, label_head, open_atlas
-from model.capture.attention import find_attention_sites
-from model.checkpoint.load import CHECKPOINTS_FOLDER, load_checkpoint
-from model.network.hooks import OutputHook, hook_outputs
-from model.network.transformer import Transformer
-from model.text.tokenizer import Tokenizer
-from model.trace import Head
-from model.translate import Translator
+from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.atlas.files import ATLAS_FOLDER
+from attenscope.atlas.forward import PLACE_NAMES, Place
+from attenscope.atlas.query import LEAST_AGREEMENT, Atlas, find_best_place, label_head, open_atlas
+from attenscope.capture.attention import find_attention_sites
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, load_checkpoint
+from attenscope.network.hooks import OutputHook, hook_outputs
+from attenscope.network.transformer import Transformer
+from attenscope.text.tokenizer import Tokenizer
+from attenscope.trace import Head
+from attenscope.translate import Translator
 from tests import toy
 
 PLANTED: tuple[Place, ...] = ("previous", "same_word", "punctuation", "first", "next", "last")

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from model.atlas import projection
-from model.atlas.projection import ProjectionSpace, align_queries_and_keys, project_to_principal_plane, project_tokens
-from model.atlas.query import Atlas
-from model.capture.attention import capture_attention
-from model.network.autoregressive import shift_right
-from model.trace import KINDS, Kind
-from model.translate import Translator
+from attenscope.atlas import projection
+from attenscope.atlas.projection import (
+    ProjectionSpace,
+    align_queries_and_keys,
+    project_to_principal_plane,
+    project_tokens,
+)
+from attenscope.atlas.query import Atlas
+from attenscope.capture.attention import capture_attention
+from attenscope.network.autoregressive import shift_right
+from attenscope.trace import KINDS, Kind
+from attenscope.translate import Translator
 
 
 def test_the_plane_is_that_of_the_singular_vectors() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from model.atlas.files import AtlasError
-from model.atlas.pruning import (
+from attenscope.atlas.files import AtlasError
+from attenscope.atlas.pruning import (
     PRUNING_FILE,
     Pruning,
     PruningError,
@@ -24,12 +24,12 @@ from model.atlas.pruning import (
     shuffle_heads,
     translate_without_heads,
 )
-from model.atlas.query import Atlas, open_atlas, released_atlas_folder
-from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
-from model.interventions.apply import apply_changes
-from model.interventions.changes import parse_changes
-from model.trace import Head
-from model.translate import Translator
+from attenscope.atlas.query import Atlas, open_atlas, released_atlas_folder
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import parse_changes
+from attenscope.trace import Head
+from attenscope.translate import Translator
 from tests import toy
 
 PAIRS = toy.sentences(6, seed=9)

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.__main__ import main
-from model.atlas import query
-from model.atlas.files import LINKS_TABLE, AtlasError
-from model.atlas.query import (
+from attenscope.__main__ import main
+from attenscope.atlas import query
+from attenscope.atlas.files import LINKS_TABLE, AtlasError
+from attenscope.atlas.query import (
     Atlas,
     Question,
     QuestionError,
@@ -33,8 +33,8 @@ from model.atlas.query import (
     sample_rows,
     search_atlas,
 )
-from model.text.language import WORD_TAGS
-from model.trace import KINDS, Head
+from attenscope.text.language import WORD_TAGS
+from attenscope.trace import KINDS, Head
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=12).filter(str.strip)
 TOKENS = st.builds(TokenCondition, st.just("") | TEXT, st.just("") | TEXT, st.sampled_from(WORD_TAGS))

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from model.atlas.build import Corpus, build_atlas
-from model.atlas.files import HEADS_TABLE
-from model.atlas.query import open_atlas, released_atlas_folder
-from model.atlas.timeline import TIMELINE_FILE, Timeline, TimelineError, measure_timeline, read_timeline
-from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts, restore_random_start
-from model.experiments.lens import TrainingSnapshot
-from model.translate import Translator
+from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.atlas.files import HEADS_TABLE
+from attenscope.atlas.query import open_atlas, released_atlas_folder
+from attenscope.atlas.timeline import TIMELINE_FILE, Timeline, TimelineError, measure_timeline, read_timeline
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts, restore_random_start
+from attenscope.experiments.lens import TrainingSnapshot
+from attenscope.translate import Translator
 from tests import toy
 
 

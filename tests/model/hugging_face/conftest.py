@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from model.runnable_model import RunnableModel
-from model.user_model import load_user_model
+from attenscope.runnable_model import RunnableModel
+from attenscope.user_model import load_user_model
 from tests import folders
 
 

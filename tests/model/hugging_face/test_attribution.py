@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.analysis.flow import compute_rollout
-from model.attribution.any_model import attribute_available_methods, list_methods
-from model.attribution.methods import Attribution
-from model.attribution.target import make_piece_target
-from model.runnable_model import RunnableModel
-from model.trace import AttentionMap, AttentionTrace, Kind
+from attenscope.analysis.flow import compute_rollout
+from attenscope.attribution.any_model import attribute_available_methods, list_methods
+from attenscope.attribution.methods import Attribution
+from attenscope.attribution.target import make_piece_target
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from model.decoding.greedy import Constraints, Sampling, Strategy
-from model.experiments.ablation import compare_with_changes, head_effects, read_word_facts
-from model.experiments.lens import run_logit_lens
-from model.interventions.changes import InterventionError, parse_changes
-from model.runnable_model import InputError, LocalError, LocalModel, RunnableModel
-from model.trace import Kind
-from model.user_model import list_named_folders, load_user_model
+from attenscope.decoding.greedy import Constraints, Sampling, Strategy
+from attenscope.experiments.ablation import compare_with_changes, head_effects, read_word_facts
+from attenscope.experiments.lens import run_logit_lens
+from attenscope.interventions.changes import InterventionError, parse_changes
+from attenscope.runnable_model import InputError, LocalError, LocalModel, RunnableModel
+from attenscope.trace import Kind
+from attenscope.user_model import list_named_folders, load_user_model
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")
@@ -267,9 +267,9 @@ def _config(folder: Path, **changed: Any) -> None:
 
 def test_without_transformers_it_says_what_to_install(folder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder("gpt2")
-    for name in [one for one in sys.modules if one.startswith("model.hugging_face.load")]:
+    for name in [one for one in sys.modules if one.startswith("attenscope.hugging_face.load")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delattr("model.hugging_face.load", raising=False)
+    monkeypatch.delattr("attenscope.hugging_face.load", raising=False)
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(LocalError, match="pip install transformers"):
         load_user_model(f"hf:{path}")

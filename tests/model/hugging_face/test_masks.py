@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.experiments.mask_trial import MaskTrial, list_masks, perturb_inputs, run_mask_trial, run_trial_tests
-from model.network.autoregressive import shift_right
-from model.runnable_model import InputError, RunnableModel
-from model.trace import Kind
+from attenscope.experiments.mask_trial import MaskTrial, list_masks, perturb_inputs, run_mask_trial, run_trial_tests
+from attenscope.network.autoregressive import shift_right
+from attenscope.runnable_model import InputError, RunnableModel
+from attenscope.trace import Kind
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")

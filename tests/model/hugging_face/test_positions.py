@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.network.autoregressive import Side, make_decoder_inputs
-from model.positions.experiments import (
+from attenscope.network.autoregressive import Side, make_decoder_inputs
+from attenscope.positions.experiments import (
     POSITION_MOVES,
     ExperimentError,
     PositionExperiment,
@@ -19,7 +19,7 @@ from model.positions.experiments import (
     compute_new_positions,
     run_experiment,
 )
-from model.positions.table import read_embedding_parts
+from attenscope.positions.table import read_embedding_parts
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")

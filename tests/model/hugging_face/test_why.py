@@ -12,17 +12,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.attribution.any_model import compute_decoder_streams, run_attention_pass
-from model.attribution.blocks import compute_source_shares
-from model.attribution.methods import attribute_target, compute_target_value
-from model.attribution.target import make_piece_target
-from model.experiments.ablation import read_word_without_heads
-from model.experiments.lens import run_decoder_lens, run_logit_lens
-from model.experiments.patching import find_contrast, patch_heads, patch_stream
-from model.hugging_face.networks import has_residual_streams_only
-from model.network.autoregressive import make_decoder_inputs
-from model.runnable_model import RunnableModel, Translation
-from model.trace import Kind
+from attenscope.attribution.any_model import compute_decoder_streams, run_attention_pass
+from attenscope.attribution.blocks import compute_source_shares
+from attenscope.attribution.methods import attribute_target, compute_target_value
+from attenscope.attribution.target import make_piece_target
+from attenscope.experiments.ablation import read_word_without_heads
+from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
+from attenscope.experiments.patching import find_contrast, patch_heads, patch_stream
+from attenscope.hugging_face.networks import has_residual_streams_only
+from attenscope.network.autoregressive import make_decoder_inputs
+from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.trace import Kind
 from tests.folders import SENTENCE
 
 pytest.importorskip("transformers")
@@ -231,7 +231,9 @@ def test_few_rows_at_once_give_the_same(
     pair = find_contrast(live, first, second)
     whole = attribute_target(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
     assert live.model.rows_at_once(128, len(pair.target.input_ids)) == 128
-    monkeypatch.setattr("model.hugging_face.networks.MAX_LOGITS", 3 * len(live.tokenizer) * len(pair.target.input_ids))
+    monkeypatch.setattr(
+        "attenscope.hugging_face.networks.MAX_LOGITS", 3 * len(live.tokenizer) * len(pair.target.input_ids)
+    )
     assert live.model.rows_at_once(128, len(pair.target.input_ids)) == 3
     split = attribute_target(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
     for one, other in zip(whole, split, strict=True):

@@ -24,10 +24,10 @@ from transformers import (
     LongformerModel,
 )
 
-from model.capture.attention import capture_attention
-from model.interventions.any_model import head_effects, intervene
-from model.interventions.changes import InterventionError
-from model.trace import AttentionTrace
+from attenscope.capture.attention import capture_attention
+from attenscope.interventions.any_model import head_effects, intervene
+from attenscope.interventions.changes import InterventionError
+from attenscope.trace import AttentionTrace
 
 SIZES: dict[str, Any] = {"num_attention_heads": 4, "hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 30}
 SIZES |= {"initializer_range": 0.5}  # large enough for no head to be near uniform

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from model.capture.attention import capture_attention
-from model.decoding.greedy import decode_greedily
-from model.interventions.apply import apply_changes
-from model.interventions.changes import (
+from attenscope.capture.attention import capture_attention
+from attenscope.decoding.greedy import decode_greedily
+from attenscope.interventions.apply import apply_changes
+from attenscope.interventions.changes import (
     HeadChange,
     InterventionError,
     MaskChange,
@@ -24,12 +24,12 @@ from model.interventions.changes import (
     format_changes,
     parse_changes,
 )
-from model.network.attention import MultiHeadAttention, force_attention_path, make_causal_mask, make_padding_mask
-from model.network.config import BOS_ID, PAD_ID
-from model.network.layers import DecoderCache
-from model.network.transformer import Transformer
-from model.trace import KINDS, Kind
-from model.translate import Translator
+from attenscope.network.attention import MultiHeadAttention, force_attention_path, make_causal_mask, make_padding_mask
+from attenscope.network.config import BOS_ID, PAD_ID
+from attenscope.network.layers import DecoderCache
+from attenscope.network.transformer import Transformer
+from attenscope.trace import KINDS, Kind
+from attenscope.translate import Translator
 from tests.toy import random_model
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 4, 3, PAD_ID, PAD_ID]])

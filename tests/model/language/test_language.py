@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from babel.messages.catalog import Catalog, Message
 
-from model import language
-from model.language import (
+from attenscope import language
+from attenscope.language import (
     COMPLETE_LANGUAGES,
     LANGUAGES,
     PSEUDO_LANGUAGE,
@@ -38,7 +38,7 @@ def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     catalog.add("{model} took {steps:,} steps.", "{steps:,} Schritte brauchte {model}.")
     catalog.add(("{count} head", "{count} heads"), ("{count} Kopf", "{count} Köpfe"))
     made = gettext.GNUTranslations(io.BytesIO(messages.compiled(catalog)))
-    monkeypatch.setattr("model.language.load_catalogue", lambda _: made)
+    monkeypatch.setattr("attenscope.language.load_catalogue", lambda _: made)
     with use_language("de"):
         yield
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model import language as model_language
-from model.__main__ import main
-from model.language import ARGPARSE_MESSAGES, LANGUAGES, PSEUDO_LANGUAGE, terminal_language
+from attenscope import language as model_language
+from attenscope.__main__ import main
+from attenscope.language import ARGPARSE_MESSAGES, LANGUAGES, PSEUDO_LANGUAGE, terminal_language
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,12 @@ from model.language import ARGPARSE_MESSAGES, LANGUAGES, PSEUDO_LANGUAGE, termin
 def test_the_variables_of_gettext_say_the_language(
     variables: dict[str, str], language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (model_language, model_language):
-        monkeypatch.setattr(module, "COMPLETE", tuple(LANGUAGES))
+    monkeypatch.setattr(model_language, "COMPLETE_LANGUAGES", tuple(LANGUAGES))
     assert terminal_language(variables) == language
 
 
 def test_a_language_that_is_not_complete_is_not_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (model_language, model_language):
-        monkeypatch.setattr(module, "COMPLETE", ("en",))
+    monkeypatch.setattr(model_language, "COMPLETE_LANGUAGES", ("en",))
     assert terminal_language({"LANG": "de_DE.UTF-8"}) == "en"
 
 
@@ -63,8 +61,7 @@ def _default_catalogue() -> Iterator[None]:
 def test_argparse_speaks_no_language_that_is_not_complete(
     complete: tuple[str, ...], usage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in (model_language, model_language):
-        monkeypatch.setattr(module, "COMPLETE", complete)
+    monkeypatch.setattr(model_language, "COMPLETE_LANGUAGES", complete)
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     with pytest.raises(SystemExit):
         main(["translate", "--help"])

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from model.language import PSEUDO_LANGUAGE, SOURCE_LANGUAGE, load_texts, translation_path
+from attenscope.language import PSEUDO_LANGUAGE, SOURCE_LANGUAGE, load_texts, translation_path
+from attenscope.viz import tour
+from attenscope.viz.explore import examples
+from attenscope.viz.talk import session
+from attenscope.viz.ui import words
 from tests import messages
 from tests.model.language.test_terms import breaches
-from viz import tour
-from viz.explore import examples
-from viz.talk import session
-from viz.ui import words
 
 FILES = (words.GLOSSARY_FILE, tour.TOUR_FILE, examples.EXAMPLES_FILE, session.SHIPPED_TALK_FILE)
 PROSE = {"title", "text", "button", "phenomenon", "see", "point", "notes", "term", "also", "passed", "formula"}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from attenscope.viz.web.bundle import MESSAGE_PATTERN, SAY_CALL
 from tests import messages
 from tests.english import ENGLISH, is_english
 from tests.messages import KEYWORDS, ROOT
-from viz.web.bundle import MESSAGE_PATTERN, SAY_CALL
 
 SOURCES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rglob("*.py"))
 SCRIPTS = sorted(path for path in (ROOT / "viz").rglob("*.js") if path.name != "changes.js")

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 import torch
 
-from model.capture.any_model.axes import AxisLayout
-from model.capture.any_model.kernels import compute_fused_attention, read_softmax_attention
-from model.masks.conventions import CONVENTIONS, mask_from_boolean, mask_to_boolean
-from model.masks.diagnose import diagnose
-from model.masks.roles import guess_role
-from model.masks.shapes import normalise_arrays
-from model.masks.softmax import is_blocked, softmax
-from model.network.interfaces import convert_additive_mask
-from viz.figures.look import LIGHT, Look
-from viz.figures.masks import plot_mask_pipeline
-from viz.masks.judge import build_attention_stages
-from viz.masks.pictures import HeadSlice
+from attenscope.capture.any_model.axes import AxisLayout
+from attenscope.capture.any_model.kernels import compute_fused_attention, read_softmax_attention
+from attenscope.masks.conventions import CONVENTIONS, mask_from_boolean, mask_to_boolean
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.roles import guess_role
+from attenscope.masks.shapes import normalise_arrays
+from attenscope.masks.softmax import is_blocked, softmax
+from attenscope.network.interfaces import convert_additive_mask
+from attenscope.viz.figures.look import LIGHT, Look
+from attenscope.viz.figures.masks import plot_mask_pipeline
+from attenscope.viz.masks.judge import build_attention_stages
+from attenscope.viz.masks.pictures import HeadSlice
 
 FILLS = [-1e3, -5e3, -1e4, -1e9, float(np.finfo(np.float16).min), float(np.finfo(np.float32).min), -math.inf]
 CAUSAL = np.tri(4, dtype=bool)
@@ -155,5 +155,5 @@ def test_nan_does_not_block() -> None:
 
 
 def test_the_threshold_loads_no_torch() -> None:
-    code = "import sys, model.masks.softmax, model.masks.conventions; sys.exit('torch' in sys.modules)"
+    code = "import sys, attenscope.masks.softmax, attenscope.masks.conventions; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

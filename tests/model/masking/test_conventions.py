@@ -13,7 +13,7 @@ import transformers
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_mask
 
-from model.masks.conventions import (
+from attenscope.masks.conventions import (
     CONVENTIONS,
     ConversionError,
     conversion_code,
@@ -21,10 +21,10 @@ from model.masks.conventions import (
     mask_from_boolean,
     mask_to_boolean,
 )
-from model.network.attention import MultiHeadAttention
-from model.network.config import make_preset_config
-from model.network.interfaces import PadRowInterface
-from model.network.transformer import Transformer
+from attenscope.network.attention import MultiHeadAttention
+from attenscope.network.config import make_preset_config
+from attenscope.network.interfaces import PadRowInterface
+from attenscope.network.transformer import Transformer
 
 B, H, Q, K, D = 2, 3, 4, 4, 6
 SMALL = {"d_model": H * D, "heads": H, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 8}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.masks.diagnose import diagnose
-from model.masks.rule import (
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.rule import (
     MaskSizes,
     RuleError,
     build_layer_masks,
@@ -15,7 +15,7 @@ from model.masks.rule import (
     hides_future,
     parse_meaning,
 )
-from model.masks.structure import CAUSAL, Structure, name_structure, parse_structure, recognise_structure
+from attenscope.masks.structure import CAUSAL, Structure, name_structure, parse_structure, recognise_structure
 
 T = 8
 IMAGE = np.tri(10, dtype=bool)

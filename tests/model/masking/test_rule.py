@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
-from model.masks.softmax import lengths_to_keep
+from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
+from attenscope.masks.softmax import lengths_to_keep
 
 SIZES = MaskSizes(5, 5, (5, 3))
 

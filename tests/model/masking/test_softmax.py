@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from model.masks.softmax import softmax
+from attenscope.masks.softmax import softmax
 
 SCORES = np.random.default_rng(0).normal(size=(2, 3, 4, 5)) * 40
 

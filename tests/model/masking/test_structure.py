@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.masks.structure import Structure
+from attenscope.masks.structure import Structure
 
 
 @pytest.mark.parametrize(

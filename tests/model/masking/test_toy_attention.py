@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from model.masks.toy_attention import (
+from attenscope.masks.toy_attention import (
     MASK_READERS,
     TOY_WRITINGS,
     MaskReader,

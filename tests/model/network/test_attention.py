@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from model.network.attention import (
+from attenscope.network.attention import (
     AttentionPath,
     KeyValueCache,
     MultiHeadAttention,
@@ -19,7 +19,7 @@ from model.network.attention import (
     compute_masked_softmax,
     force_attention_path,
 )
-from model.network.hooks import declare_observer
+from attenscope.network.hooks import declare_observer
 from tests.toy import config
 
 PATHS: tuple[AttentionPath, ...] = ("explicit", "fused")

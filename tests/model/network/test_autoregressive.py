@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from model.network.autoregressive import pad_ids, shift_right
-from model.network.config import BOS_ID, PAD_ID
+from attenscope.network.autoregressive import pad_ids, shift_right
+from attenscope.network.config import BOS_ID, PAD_ID
 
 
 def test_padded() -> None:

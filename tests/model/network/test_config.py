@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from model.network.config import DROPOUT_PLACES, PRESETS, SPECIAL_PIECES, TransformerConfig, make_preset_config
+from attenscope.network.config import DROPOUT_PLACES, PRESETS, SPECIAL_PIECES, TransformerConfig, make_preset_config
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.network.hooks import declare_observer, hook_outputs, is_observed, is_observing, record_outputs
-from model.network.transformer import Transformer
+from attenscope.network.hooks import declare_observer, hook_outputs, is_observed, is_observing, record_outputs
+from attenscope.network.transformer import Transformer
 from tests.toy import random_model
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7, 3]]), torch.tensor([[2, 11, 12]])

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.network.attention import check_boolean_mask, combine_masks, make_causal_mask, make_padding_mask
+from attenscope.network.attention import check_boolean_mask, combine_masks, make_causal_mask, make_padding_mask
 
 SIZES = st.integers(1, 9)
 

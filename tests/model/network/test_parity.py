@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from model.network.attention import (
+from attenscope.network.attention import (
     AttentionPath,
     MultiHeadAttention,
     combine_masks,
@@ -18,9 +18,9 @@ from model.network.attention import (
     make_causal_mask,
     make_padding_mask,
 )
-from model.network.config import PAD_ID, TransformerConfig
-from model.network.hooks import hook_outputs
-from model.network.layers import StdLayerNorm, make_layer_norm
+from attenscope.network.config import PAD_ID, TransformerConfig
+from attenscope.network.hooks import hook_outputs
+from attenscope.network.layers import StdLayerNorm, make_layer_norm
 from tests.model.network.twins import copy_attention, nn_transformer, same_transformer, shake
 from tests.toy import config
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.network.layers import PositionalEncoding, make_sinusoidal_table
+from attenscope.network.layers import PositionalEncoding, make_sinusoidal_table
 from tests.toy import config, random_model
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from model.network.attention import make_causal_mask, make_padding_mask
-from model.network.config import BOS_ID, PAD_ID, make_preset_config
-from model.network.interfaces import (
+from attenscope.network.attention import make_causal_mask, make_padding_mask
+from attenscope.network.config import BOS_ID, PAD_ID, make_preset_config
+from attenscope.network.interfaces import (
     AnnotatedInterface,
     OriginalInterface,
     PadRowInterface,
@@ -25,7 +25,7 @@ from model.network.interfaces import (
     list_state_tensors,
     make_subsequent_mask,
 )
-from model.network.transformer import Transformer
+from attenscope.network.transformer import Transformer
 from tests.model.network.twins import nn_transformer, same_transformer, shake
 
 SOURCE = torch.tensor([[5, 6, 7, 3], [9, 3, PAD_ID, PAD_ID], [7, 8, 3, PAD_ID]])

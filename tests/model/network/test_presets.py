@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from model.checkpoint.load import build_random_model
-from model.network.config import (
+from attenscope.checkpoint.load import build_random_model
+from attenscope.network.config import (
     DROPOUT_PLACES,
     FIELDS_FROM_SOURCE,
     ORIGINAL_PRESET_NOTE,
@@ -21,10 +21,10 @@ from model.network.config import (
     TransformerConfig,
     make_preset_config,
 )
-from model.network.hooks import record_outputs
-from model.network.layers import StdLayerNorm
-from model.network.transformer import Transformer
-from model.translate import Translator
+from attenscope.network.hooks import record_outputs
+from attenscope.network.layers import StdLayerNorm
+from attenscope.network.transformer import Transformer
+from attenscope.translate import Translator
 from tests import toy
 
 NAMES = list(PRESETS)

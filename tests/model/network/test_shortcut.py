@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model import torch_layers
-from model.decoding.beam import beam_search
-from model.decoding.greedy import decode_greedily
-from model.network import transformer
-from model.network.attention import force_attention_path
-from model.network.config import PRESETS, make_preset_config
-from model.network.hooks import declare_observer, hook_outputs
-from model.network.transformer import Transformer, is_unobserved, make_shortcut
-from model.torch_layers import reorder_linear_weights
+from attenscope import torch_layers
+from attenscope.decoding.beam import beam_search
+from attenscope.decoding.greedy import decode_greedily
+from attenscope.network import transformer
+from attenscope.network.attention import force_attention_path
+from attenscope.network.config import PRESETS, make_preset_config
+from attenscope.network.hooks import declare_observer, hook_outputs
+from attenscope.network.transformer import Transformer, is_unobserved, make_shortcut
+from attenscope.torch_layers import reorder_linear_weights
 
 SIZES = {"d_model": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
 CPU = torch.device("cpu")

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from model.network.attention import combine_masks, make_causal_mask, make_padding_mask
-from model.network.config import BOS_ID, PAD_ID
-from model.network.hooks import record_outputs
-from model.network.layers import DecoderCache
-from model.network.transformer import Transformer
+from attenscope.network.attention import combine_masks, make_causal_mask, make_padding_mask
+from attenscope.network.config import BOS_ID, PAD_ID
+from attenscope.network.hooks import record_outputs
+from attenscope.network.layers import DecoderCache
+from attenscope.network.transformer import Transformer
 from tests.toy import VOCABULARY, random_model
 
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, PAD_ID, PAD_ID]])

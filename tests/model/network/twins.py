@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from model.network.attention import MultiHeadAttention
-from model.network.layers import DecoderLayer, EncoderLayer
-from model.network.transformer import Transformer
+from attenscope.network.attention import MultiHeadAttention
+from attenscope.network.layers import DecoderLayer, EncoderLayer
+from attenscope.network.transformer import Transformer
 from tests.toy import config
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from model.network.autoregressive import Side
-from model.network.hooks import hook_outputs, record_outputs
-from model.network.layers import DecoderCache, PositionalEncoding, make_sinusoidal_table
-from model.positions.analysis import compute_expected_overlap, score_positional_heads
-from model.positions.experiments import (
+from attenscope.network.autoregressive import Side
+from attenscope.network.hooks import hook_outputs, record_outputs
+from attenscope.network.layers import DecoderCache, PositionalEncoding, make_sinusoidal_table
+from attenscope.positions.analysis import compute_expected_overlap, score_positional_heads
+from attenscope.positions.experiments import (
     POSITION_MOVES,
     ExperimentError,
     ExperimentSides,
@@ -24,8 +24,8 @@ from model.positions.experiments import (
     move_positions,
     run_experiment,
 )
-from model.positions.table import read_embedding_parts
-from model.translate import Translator
+from attenscope.positions.table import read_embedding_parts
+from attenscope.translate import Translator
 from tests.toy import config, random_model
 
 SENTENCE = "the old dog sees a red house and the cat today."

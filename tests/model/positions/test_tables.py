@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
 
-from model.network.layers import PositionalEncoding, compute_sinusoidal_rows, make_sinusoidal_table
-from model.positions.analysis import (
+from attenscope.network.layers import PositionalEncoding, compute_sinusoidal_rows, make_sinusoidal_table
+from attenscope.positions.analysis import (
     compute_distance_profile,
     compute_shift_blocks,
     compute_shift_matrix,
@@ -20,8 +20,8 @@ from model.positions.analysis import (
     measure_uniqueness,
     position_similarity,
 )
-from model.positions.analysis import compute_wavelengths as wavelengths_of
-from model.positions.table import (
+from attenscope.positions.analysis import compute_wavelengths as wavelengths_of
+from attenscope.positions.table import (
     TABLE_FORMS,
     compute_form_difference,
     compute_form_values,

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from model import torch_layers
-from model.checkpoint.load import load_checkpoint
-from model.decoding.greedy import decode_batch_greedily
-from model.network.config import TransformerConfig
-from model.network.transformer import Transformer
-from model.torch_internals import reorder_weight
-from model.torch_layers import KERNEL_ROW_COUNTS, Linear, reorder_linear_weights
+from attenscope import torch_layers
+from attenscope.checkpoint.load import load_checkpoint
+from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.network.config import TransformerConfig
+from attenscope.network.transformer import Transformer
+from attenscope.torch_internals import reorder_weight
+from attenscope.torch_layers import KERNEL_ROW_COUNTS, Linear, reorder_linear_weights
 
 ASKED = torch_layers.is_onednn_faster
 needs_onednn = pytest.mark.skipif(reorder_weight(torch.ones(2, 2)) is None, reason="torch has no such product here")

@@ -9,10 +9,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from model import torch_internals
-from model.capture.attention import capture_attention
-from model.network.hooks import HookPoint
-from model.torch_internals import TorchInternalsError, check_watchable, copy_without_override_check, is_compiled
+from attenscope import torch_internals
+from attenscope.capture.attention import capture_attention
+from attenscope.network.hooks import HookPoint
+from attenscope.torch_internals import TorchInternalsError, check_watchable, copy_without_override_check, is_compiled
 
 X = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from model.checkpoint.load import CHECKPOINTS_FOLDER
-from model.text.tokenizer import Tokenizer, split_with_dropout
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
+from attenscope.text.tokenizer import Tokenizer, split_with_dropout
 
 RANKS = {"er": 0, "lo": 1, "low": 2, "lower": 3, "we": 4, "▁low": 5, "▁lower": 6}
 ROOT = Path(__file__).parents[3]
@@ -53,6 +53,6 @@ def test_another_process_draws_the_same() -> None:
     path = CHECKPOINTS_FOLDER / "everyday-en-de" / "tokenizer.model"
     texts = (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
     asked = f"Tokenizer.load(Path({str(path)!r})).sample_ids({texts!r}, 0.1, 7)"
-    code = f"from pathlib import Path; from model.text.tokenizer import Tokenizer; print({asked})"
+    code = f"from pathlib import Path; from attenscope.text.tokenizer import Tokenizer; print({asked})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(Tokenizer.load(path).sample_ids(texts, 0.1, 7))

@@ -12,8 +12,8 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.network.config import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from model.text.tokenizer import Tokenizer, TokenizerError
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from attenscope.text.tokenizer import Tokenizer, TokenizerError
 from tests import toy
 
 

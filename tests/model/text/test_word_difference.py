@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.text.words import WordChange, compare_words
+from attenscope.text.words import WordChange, compare_words
 
 
 def same(text: str) -> WordChange:

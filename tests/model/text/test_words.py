@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.text.words import SPECIAL_TOKENS, group_words, hide_special_tokens, is_cjk, join_word, merge_words
-from model.trace import AttentionMap
+from attenscope.text.words import SPECIAL_TOKENS, group_words, hide_special_tokens, is_cjk, join_word, merge_words
+from attenscope.trace import AttentionMap
 
 
 def joined(*tokens: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from model.training.synthetic import (
+from attenscope.training.synthetic import (
     make_joined_copies,
     make_renamed_copies,
     make_renumbered_copies,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.network.config import BOS_ID, EOS_ID, PAD_ID
-from model.training.data import (
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID
+from attenscope.training.data import (
     Batches,
     TrainingPhase,
     compute_pair_frequencies,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.training.synthetic import NUMBER_DRAWERS, fill_frames, read_frames
+from attenscope.training.synthetic import NUMBER_DRAWERS, fill_frames, read_frames
 
 CHECKPOINTS = Path(__file__).parents[3] / "checkpoints"
 TABLE = CHECKPOINTS / "everyday-en-de" / "frames.tsv"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from model.training.trainer import TOKENS_PER_SLICE, smoothed_cross_entropy
+from attenscope.training.trainer import TOKENS_PER_SLICE, smoothed_cross_entropy
 
 
 def compare(tokens: int, width: int, vocabulary: int, smoothing: float, bias: bool, seed: int = 0) -> None:

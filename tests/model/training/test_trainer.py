@@ -13,12 +13,12 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from model.checkpoint.load import unique_weights
-from model.checkpoint.measurements import HistoryRow
-from model.checkpoint.recipe import Recipe
-from model.network.transformer import Transformer
-from model.training.data import Batches, TrainingPhase
-from model.training.trainer import STATE_FILE, Trainer
+from attenscope.checkpoint.load import unique_weights
+from attenscope.checkpoint.measurements import HistoryRow
+from attenscope.checkpoint.recipe import Recipe
+from attenscope.network.transformer import Transformer
+from attenscope.training.data import Batches, TrainingPhase
+from attenscope.training.trainer import STATE_FILE, Trainer
 from tests import toy
 
 SMALL = {"d_model": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "feed_forward": 64, "max_length": 64}

@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 import torch
 
-from model.checkpoint.load import unique_weights
-from model.network.config import SPECIAL_PIECES
-from model.network.transformer import Transformer
-from model.text.tokenizer import Tokenizer
-from model.training.data import copy_starting_weights
+from attenscope.checkpoint.load import unique_weights
+from attenscope.network.config import SPECIAL_PIECES
+from attenscope.network.transformer import Transformer
+from attenscope.text.tokenizer import Tokenizer
+from attenscope.training.data import copy_starting_weights
 from tests import toy
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.analysis.heads import ALIGNMENT_READINGS
-from model.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
-from model.text.words import split_words
-from model.translate import Translator
-from model.word_alignment.gold import (
+from attenscope.analysis.heads import ALIGNMENT_READINGS
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
+from attenscope.text.words import split_words
+from attenscope.translate import Translator
+from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES
+from attenscope.word_alignment.gold import (
     GOLD_FOLDER,
     LINKS_FILE,
     GoldError,
@@ -28,7 +29,7 @@ from model.word_alignment.gold import (
     read_annotation_passes,
     read_gold,
 )
-from model.word_alignment.measure import (
+from attenscope.word_alignment.measure import (
     ALIGNMENT_FILE,
     AlignmentError,
     make_diagonal_links,
@@ -38,7 +39,6 @@ from model.word_alignment.measure import (
     read_attention_links,
 )
 from tests import toy
-from viz.figures.heatmap import ROW_LABEL_NAMES
 
 GOLD = GOLD_FOLDER / "en-de"
 

@@ -12,15 +12,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from attenscope.viz.figures.look import Look
+from attenscope.viz.ui.addresses.explore import EXPLORE_LINE_THRESHOLD
+from attenscope.viz.web.bundle import FULL_BYTE, FULL_UINT16, MASKED_BYTE, quantise_finely, quantise_weights
+from attenscope.viz.web.maps import LEAST_POWER, LinkOptions, MatrixData
+from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.maps import encode_matrix as packed_matrix
+from attenscope.viz.web.texts import encode_shaded_text as packed_text
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import attention
-from viz.figures.look import Look
-from viz.ui.addresses.explore import EXPLORE_LINE_THRESHOLD
-from viz.web.bundle import FULL_BYTE, FULL_UINT16, MASKED_BYTE, quantise_finely, quantise_weights
-from viz.web.maps import LEAST_POWER, LinkOptions, MatrixData
-from viz.web.maps import encode_links as packed_links
-from viz.web.maps import encode_matrix as packed_matrix
-from viz.web.texts import encode_shaded_text as packed_text
 
 WEIGHTS = arrays(np.float32, (4, 6), elements=st.floats(0, 1, width=32))
 EVERY = np.ones((4, 6), dtype=bool)

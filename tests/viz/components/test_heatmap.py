@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attenscope.viz.figures.heatmap import WeightGrid, make_head_grid
+from attenscope.viz.figures.look import DARK, Look
+from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, quantise_finely
+from attenscope.viz.web.maps import LinkOptions, encode_heatmap
+from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.texts import encode_shaded_text as packed_text
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import attention
-from viz.figures.heatmap import WeightGrid, make_head_grid
-from viz.figures.look import DARK, Look
-from viz.web.bundle import FULL_UINT16, MASKED_UINT16, quantise_finely
-from viz.web.maps import LinkOptions, encode_heatmap
-from viz.web.maps import encode_links as packed_links
-from viz.web.texts import encode_shaded_text as packed_text
 
 MOST = 40_000
 """Bytes of one head of 64 tokens."""

@@ -10,15 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.decoding.greedy import DecodingStep
-from model.language import LANGUAGES, use_language
+from attenscope.decoding.greedy import DecodingStep
+from attenscope.language import LANGUAGES, use_language
+from attenscope.viz.figures.look import Look
+from attenscope.viz.web.bundle import (
+    COMPONENTS_FOLDER,
+    FULL_BYTE,
+    MASKED_BYTE,
+    bundle_scripts,
+    pack_arrays,
+    quantise_weights,
+)
+from attenscope.viz.web.maps import LinkOptions, encode_overview
+from attenscope.viz.web.maps import encode_links as links
+from attenscope.viz.web.texts import encode_shaded_text as text
+from attenscope.viz.web.texts import token_line_data
 from tests.viz.fakes import HEADS, LAYERS, FakeTranslator, attention
-from viz.figures.look import Look
-from viz.web.bundle import COMPONENTS_FOLDER, FULL_BYTE, MASKED_BYTE, bundle_scripts, pack_arrays, quantise_weights
-from viz.web.maps import LinkOptions, encode_overview
-from viz.web.maps import encode_links as links
-from viz.web.texts import encode_shaded_text as text
-from viz.web.texts import token_line_data
 
 MODULES = sorted(COMPONENTS_FOLDER.rglob("*.js"))
 
@@ -101,7 +108,7 @@ def test_bundle_is_in_the_language_that_is_spoken(monkeypatch: pytest.MonkeyPatc
             assert (msgid1, msgid2) == ("{count} head", "{count} heads")
             return "{count} Kopf" if n == 1 else "{count} Köpfe"
 
-    monkeypatch.setattr("viz.web.bundle.load_catalogue", lambda _: German())
+    monkeypatch.setattr("attenscope.viz.web.bundle.load_catalogue", lambda _: German())
     (tmp_path / "a.js").write_text('[say("Play"), sayMany("{count} head", "{count} heads", 2)];')
     assert bundle_scripts(tmp_path / "a.js") == '[say("Abspielen"), sayMany("{count} Kopf", "{count} Köpfe", 2)];'
     numbers = COMPONENTS_FOLDER / "shared" / "number.js"

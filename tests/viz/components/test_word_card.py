@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from model.decoding.greedy import Candidate, DecodingStep
-from model.experiments.ablation import WordFacts
-from model.trace import Head
+from attenscope.decoding.greedy import Candidate, DecodingStep
+from attenscope.experiments.ablation import WordFacts
+from attenscope.trace import Head
+from attenscope.viz.web.texts import MAX_CARD_ROWS, decision_layer_text, word_card_data
 from tests.model.experiments.test_word_facts import lens_of
-from viz.web.texts import MAX_CARD_ROWS, decision_layer_text, word_card_data
 
 CANDIDATES = tuple(Candidate(at, math.log(share), f" w{at}") for at, share in enumerate((0.6, 0.3, 0.05, 0.0001, 1e-9)))
 HEADS: list[tuple[Head, float]] = [(("cross", 1, 0), -4.0), (("encoder", 0, 2), 1.0), (("decoder", 0, 0), -0.004)]

@@ -14,27 +14,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from model.decoding.greedy import Candidate, Constraints
-from model.experiments.mask_trial import CacheAgreement, measure_cache_agreement
-from model.language import format_number
-from model.runnable_model import Translation
-from model.trace import AttentionTrace
-from model.translate import Translator
+from attenscope.decoding.greedy import Candidate, Constraints
+from attenscope.experiments.mask_trial import CacheAgreement, measure_cache_agreement
+from attenscope.language import format_number
+from attenscope.runnable_model import Translation
+from attenscope.trace import AttentionTrace
+from attenscope.translate import Translator
+from attenscope.viz.decode.runs import DecodingRequest
+from attenscope.viz.decode.texts import agreement_text, describe_problems
+from attenscope.viz.figures.look import Look
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, write_id_sequences, write_token_ids
+from attenscope.viz.ui.addresses.shared import CHANGES
+from attenscope.viz.ui.controls import describe_given_translation
+from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
+from attenscope.viz.web.charts import beam_tree_data
+from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from tests.model.decoding.test_observer_check import scaling
 from tests.viz.components.test_digits import printed
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import FakeTranslator
 from tests.viz.page_texts import captions
-from viz.decode.runs import DecodingRequest
-from viz.decode.texts import agreement_text, describe_problems
-from viz.figures.look import Look
-from viz.ui import cache
-from viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, write_id_sequences, write_token_ids
-from viz.ui.addresses.shared import CHANGES
-from viz.ui.controls import describe_given_translation
-from viz.web.bundle import FULL_BYTE, MASKED_BYTE
-from viz.web.charts import beam_tree_data
-from viz.web.players import PlayerStart, encode_decode_player
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "decode.py"
 SENTENCE = "the old dog sees a cat."
@@ -225,7 +225,7 @@ def test_the_badge_loses_its_tick_where_a_capture_changes_the_weights(
     opened: Callable[..., AppTest], asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = opened(changes=asked.get("changes", ""))
-    monkeypatch.setattr("model.capture.attention._make_tensor_hook", scaling)
+    monkeypatch.setattr("attenscope.capture.attention._make_tensor_hook", scaling)
     app.query_params.update(asked)
     app.run()
     assert not app.exception

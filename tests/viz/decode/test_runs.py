@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 
-from model.devices import OutOfMemory
-from model.language import say, use_language
-from model.runnable_model import Translation
+from attenscope.devices import OutOfMemory
+from attenscope.language import say, use_language
+from attenscope.runnable_model import Translation
+from attenscope.viz.decode import runs
+from attenscope.viz.decode.runs import DecodingRequest
 from tests.viz.fakes import FakeTranslator
-from viz.decode import runs
-from viz.decode.runs import DecodingRequest
 
 
 class Slow(FakeTranslator):

@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from model.translate import Translator
-from viz.decode import panels
-from viz.decode.panels import build_saved_view, steps_table
-from viz.decode.runs import DecodingRequest
-from viz.export.parts import Words
-from viz.figures.look import LIGHT, Look, readable_token
-from viz.web.players import PlayerStart
+from attenscope.translate import Translator
+from attenscope.viz.decode import panels
+from attenscope.viz.decode.panels import build_saved_view, steps_table
+from attenscope.viz.decode.runs import DecodingRequest
+from attenscope.viz.export.parts import Words
+from attenscope.viz.figures.look import LIGHT, Look, readable_token
+from attenscope.viz.web.players import PlayerStart
 
 
 def test_the_table_gives_each_candidate_and_its_probability_a_column(toy_translator: Translator) -> None:

@@ -12,11 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sentencepiece import sentencepiece_model_pb2
 
-from model.evaluation.eight_bits import quantise_rows
+from attenscope.evaluation.eight_bits import quantise_rows
+from attenscope.viz.engine.package import (
+    ENGINE_FOLDER,
+    KERNEL_FILE,
+    PackageError,
+    check_tokenizer,
+    encode_half,
+    pack_checkpoint,
+)
+from attenscope.viz.web.bundle import bundle_scripts
 from tests import toy
 from tests.viz.components.test_packing import unpack
-from viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, PackageError, check_tokenizer, encode_half, pack_checkpoint
-from viz.web.bundle import bundle_scripts
 
 MODULES = sorted(ENGINE_FOLDER.glob("*.js"))
 NUMBERS = st.floats(-60_000, 60_000, width=16)

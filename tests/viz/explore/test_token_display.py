@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.text.words import RowLabel
-from model.trace import AttentionMap
-from viz.explore.scene import display_tokens, find_special_tokens
+from attenscope.text.words import RowLabel
+from attenscope.trace import AttentionMap
+from attenscope.viz.explore.scene import display_tokens, find_special_tokens
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")
 PREDICTED = (" das", " älte", "ste", " Haus", ".", "</s>")

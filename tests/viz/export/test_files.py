@@ -18,18 +18,18 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from model.language import use_language
+from attenscope.language import use_language
+from attenscope.viz.export import collect
+from attenscope.viz.export.__main__ import main as command_line
+from attenscope.viz.export.live_file import LIVE_FOLDER as LIVE
+from attenscope.viz.export.page import BROWSER_FOLDER, TILES_PICTURE_SHARES, build_talk_page, build_view_page
+from attenscope.viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
+from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.notebook.widget import NOTEBOOK_FOLDER as NOTEBOOK
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.web import maps, players, texts
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 from tests.viz.fakes import FakeTranslator
-from viz.export import collect
-from viz.export.__main__ import main as command_line
-from viz.export.live_file import LIVE_FOLDER as LIVE
-from viz.export.page import BROWSER_FOLDER, TILES_PICTURE_SHARES, build_talk_page, build_view_page
-from viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
-from viz.figures.look import DARK, LIGHT, Look
-from viz.notebook.widget import NOTEBOOK_FOLDER as NOTEBOOK
-from viz.talk.scenes import Scene, Talk
-from viz.web import maps, players, texts
-from viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 
 ROOT = Path(__file__).resolve().parents[3]
 AWKWARD = "</script><script>alert(1)</script> \u2028 مرحبا &amp; $code"
@@ -209,7 +209,7 @@ model = "nope"
 def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_path: Path) -> None:
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
     talk.write_text(TALK, encoding="utf-8")
-    command = [sys.executable, "-m", "viz.export", str(talk), str(out)]
+    command = [sys.executable, "-m", "attenscope.viz.export", str(talk), str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, "a scene was left out"
     assert done.stderr.splitlines()[-1].endswith("scenes are not in it.")
@@ -235,7 +235,7 @@ def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(
         (talk, tmp_path / "none" / "talk.html", [f"There is no folder '{tmp_path / 'none'}'"]),
         (talk, tmp_path, ["is a folder; name a file"]),
     ):
-        monkeypatch.setattr(sys, "argv", ["viz.export", str(file), str(into)])
+        monkeypatch.setattr(sys, "argv", ["attenscope.viz.export", str(file), str(into)])
         assert command_line() == 1
         error = capsys.readouterr().err
         assert [said in error for said in says] == [True] * len(says)

@@ -9,8 +9,8 @@ from datetime import date
 
 from fontTools.ttLib import TTFont
 
-from viz.export.live_file import build_live_page as live_page
-from viz.export.page import (
+from attenscope.viz.export.live_file import build_live_page as live_page
+from attenscope.viz.export.page import (
     CUT_FONT_NAME,
     TYPEABLE_LETTERS,
     PackedModel,
@@ -18,9 +18,9 @@ from viz.export.page import (
     build_talk_page,
     build_view_page,
 )
-from viz.export.parts import Slide, View, Words
-from viz.figures.look import LIGHT
-from viz.streamlit_internals import read_font_file
+from attenscope.viz.export.parts import Slide, View, Words
+from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.streamlit_internals import read_font_file
 
 MADE = date(2025, 1, 2)
 FACE = re.compile(r'/\* (.*?) \*/\n@font-face \{ ([^}]*)url\("data:font/woff2;base64,([^"]*)"\)')

@@ -16,22 +16,22 @@ from typing import get_args
 import pytest
 import streamlit as st
 
-from model.checkpoint.load import list_checkpoints, load_checkpoint, save_checkpoint
-from model.evaluation.eight_bits import EightBits
-from model.translate import Translator
+from attenscope.checkpoint.load import list_checkpoints, load_checkpoint, save_checkpoint
+from attenscope.evaluation.eight_bits import EightBits
+from attenscope.translate import Translator
+from attenscope.viz.engine.package import WeightForm
+from attenscope.viz.export import collect
+from attenscope.viz.export import page as export_page
+from attenscope.viz.export.__main__ import main as command_line
+from attenscope.viz.export.live_file import build_live_file, list_live_files
 from tests import toy
-from viz.engine.package import WeightForm
-from viz.export import collect
-from viz.export import page as export_page
-from viz.export.__main__ import main as command_line
-from viz.export.live_file import build_live_file, list_live_files
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     monkeypatch.setattr(
         collect, "start_page_runtime", lambda: None
     )  # One process has one runtime, and nothing is drawn here.
-    monkeypatch.setattr(sys, "argv", ["viz.export", "live", *map(str, arguments)])
+    monkeypatch.setattr(sys, "argv", ["attenscope.viz.export", "live", *map(str, arguments)])
     return command_line()
 
 

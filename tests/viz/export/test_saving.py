@@ -9,13 +9,13 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-import viz
-from viz.export.parts import Chart, Columns, Component, Part, Words
-from viz.export.save import PICTURE_ROLES, build_iframe_html, has_picture
-from viz.masks.mask_input import Edits, MaskInput
-from viz.masks.pictures import build_panels, slice_judgement
-from viz.masks.verdict import judge_with_edits
-from viz.web.bundle import COMPONENTS_FOLDER
+from attenscope import viz
+from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
+from attenscope.viz.export.save import PICTURE_ROLES, build_iframe_html, has_picture
+from attenscope.viz.masks.mask_input import Edits, MaskInput
+from attenscope.viz.masks.pictures import build_panels, slice_judgement
+from attenscope.viz.masks.verdict import judge_with_edits
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER
 
 CAUSAL = np.tril(np.ones((6, 6), bool))
 SAVED = re.compile(r'\bComponent\("(\w+)"')

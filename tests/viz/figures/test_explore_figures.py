@@ -8,24 +8,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.analysis.flow import compute_attention_flow, join_attentions
-from model.analysis.steps import compute_pipeline
-from model.experiments.lens import run_logit_lens
-from model.trace import TENSOR_NAMES, Kind
-from model.translate import Translator
+from attenscope.analysis.flow import compute_attention_flow, join_attentions
+from attenscope.analysis.steps import compute_pipeline
+from attenscope.experiments.lens import run_logit_lens
+from attenscope.trace import TENSOR_NAMES, Kind
+from attenscope.translate import Translator
+from attenscope.viz.explore.many_heads import compute_flow_map
+from attenscope.viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_joint
+from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
+from attenscope.viz.figures.look import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
+from attenscope.viz.figures.words import lens_in_words
+from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
+from attenscope.viz.web.charts import encode_pipeline as packed_pipeline
+from attenscope.viz.web.maps import LinkOptions
+from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.texts import encode_shaded_text as packed_text
 from tests import toy
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import HEADS, FakeTranslator, attention
-from viz.explore.many_heads import compute_flow_map
-from viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_joint
-from viz.figures.lens import plot_lens_grid, plot_lens_ranks
-from viz.figures.look import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
-from viz.figures.words import lens_in_words
-from viz.web.bundle import FULL_BYTE, MASKED_BYTE
-from viz.web.charts import encode_pipeline as packed_pipeline
-from viz.web.maps import LinkOptions
-from viz.web.maps import encode_links as packed_links
-from viz.web.texts import encode_shaded_text as packed_text
 
 TEXT = "the old dog sees a tree today."
 

@@ -10,13 +10,23 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from model.analysis.flow import JointAttention
-from model.trace import AttentionMap
+from attenscope.analysis.flow import JointAttention
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.explore import flow_in_words, joint_in_words
+from attenscope.viz.figures.heatmap import FEWEST_CELLS, choose_signed_ink, diverging_colours, hatch_lines, heatmap
+from attenscope.viz.figures.look import (
+    DARK,
+    LIGHT,
+    RAMPS,
+    Look,
+    Palette,
+    blend_colours,
+    quote_token,
+    readable_token,
+    token_label,
+)
+from attenscope.viz.figures.words import head_in_words, heatmap_in_words, row_in_words
 from tests.viz.fakes import HEADS, LAYERS, attention
-from viz.figures.explore import flow_in_words, joint_in_words
-from viz.figures.heatmap import FEWEST_CELLS, choose_signed_ink, diverging_colours, hatch_lines, heatmap
-from viz.figures.look import DARK, LIGHT, RAMPS, Look, Palette, blend_colours, quote_token, readable_token, token_label
-from viz.figures.words import head_in_words, heatmap_in_words, row_in_words
 
 SOURCE = (" the", " cat", " the", "</s>")
 FED = ("<s>", " die", " Katze")

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from model.language import use_language
-from viz.figures.look import LETTER_WIDTH, format_percent, format_signed, label_margin, place_name, quote_token
+from attenscope.language import use_language
+from attenscope.viz.figures.look import (
+    LETTER_WIDTH,
+    format_percent,
+    format_signed,
+    label_margin,
+    place_name,
+    quote_token,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.trace import AttentionMap
+from attenscope.trace import AttentionMap
+from attenscope.viz.explore.saving import DrawnView, has_all_heads
+from attenscope.viz.explore.saving import build_view_parts as saved_parts
+from attenscope.viz.explore.scene import display_tokens
+from attenscope.viz.export.parts import Columns, Words
+from attenscope.viz.figures.heatmap import (
+    LONGEST_UNPOOLED,
+    MOST_POINTS,
+    make_head_grid,
+    pool_weights,
+    pooling_block_size,
+)
+from attenscope.viz.figures.look import LIGHT, Look
+from attenscope.viz.figures.words import heatmap_in_words, overview_in_words
+from attenscope.viz.web.bundle import MASKED_BYTE
+from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
+from attenscope.viz.web.maps import encode_overview as packed_overview
 from tests.viz.components.test_packing import unpack
-from viz.explore.saving import DrawnView, has_all_heads
-from viz.explore.saving import build_view_parts as saved_parts
-from viz.explore.scene import display_tokens
-from viz.export.parts import Columns, Words
-from viz.figures.heatmap import LONGEST_UNPOOLED, MOST_POINTS, make_head_grid, pool_weights, pooling_block_size
-from viz.figures.look import LIGHT, Look
-from viz.figures.words import heatmap_in_words, overview_in_words
-from viz.web.bundle import MASKED_BYTE
-from viz.web.maps import encode_heatmap as packed_heatmap
-from viz.web.maps import encode_overview as packed_overview
 
 MOST_BYTES_A_WEIGHT = 1.5
 

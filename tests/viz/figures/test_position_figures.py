@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.language import format_number
-from model.network.layers import make_sinusoidal_table
-from model.positions.analysis import compute_distance_profile, compute_wavelengths, position_similarity
-from model.positions.table import TABLE_FORMS, measure_form_error
+from attenscope.language import format_number
+from attenscope.network.layers import make_sinusoidal_table
+from attenscope.positions.analysis import compute_distance_profile, compute_wavelengths, position_similarity
+from attenscope.positions.table import TABLE_FORMS, measure_form_error
+from attenscope.viz.figures import positions
+from attenscope.viz.figures.curves import linear_axis, log_axis
+from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.positions import views
+from attenscope.viz.web.charts import encode_curves as packed_curves
 from tests.viz.components.test_packing import unpack
-from viz.figures import positions
-from viz.figures.curves import linear_axis, log_axis
-from viz.figures.look import LIGHT
-from viz.positions import views
-from viz.web.charts import encode_curves as packed_curves
 
 
 def test_waves_are_the_tables_columns() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from model.trace import AttentionMap
-from viz.figures.heatmap import heatmap
-from viz.figures.stage import LEAST_FONT_SIZE, fit_to_stage
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.heatmap import heatmap
+from attenscope.viz.figures.stage import LEAST_FONT_SIZE, fit_to_stage
 
 
 def map_of(tokens: int) -> AttentionMap:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from model.attribution.blocks import SourceShares
-from model.attribution.logit import LogitPart, ResidualPart
-from model.evaluation.attribution import DeletionCurves
-from model.experiments.patching import PatchMap
-from model.trace import Kind
-from tests.viz.components.test_packing import unpack
-from viz.figures.heatmap import diverging_colours, negative_colour
-from viz.figures.look import DARK, LIGHT, Palette
-from viz.figures.why import (
+from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.logit import LogitPart, ResidualPart
+from attenscope.evaluation.attribution import DeletionCurves
+from attenscope.experiments.patching import PatchMap
+from attenscope.trace import Kind
+from attenscope.viz.figures.heatmap import diverging_colours, negative_colour
+from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.figures.why import (
     format_share,
     list_head_rows,
     plot_deletion,
@@ -27,8 +26,9 @@ from viz.figures.why import (
     plot_source_shares,
     sum_by_sublayer,
 )
-from viz.web.bundle import FULL_BYTE
-from viz.web.texts import SignedText, encode_signed_text
+from attenscope.viz.web.bundle import FULL_BYTE
+from attenscope.viz.web.texts import SignedText, encode_signed_text
+from tests.viz.components.test_packing import unpack
 
 AWKWARD = (" <b>a", " b&c", "</s>")
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK])

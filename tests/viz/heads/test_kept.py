@@ -10,26 +10,26 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.heads import ALIGNMENT_READINGS
-from model.atlas import timeline as atlas_timeline
-from model.atlas.build import Corpus
-from model.atlas.pruning import Pruning, measure_pruning, shuffle_heads, translate_without_heads
-from model.atlas.timeline import Timeline
-from model.checkpoint import load
-from model.checkpoint.load import restore_random_start
-from model.experiments.lens import TrainingSnapshot
-from model.text.words import split_words
-from model.trace import KINDS, Head
-from model.translate import Translator
-from model.word_alignment.gold import read_gold
-from model.word_alignment.measure import AlignmentRates, measure_alignment
+from attenscope.analysis.heads import ALIGNMENT_READINGS
+from attenscope.atlas import timeline as atlas_timeline
+from attenscope.atlas.build import Corpus
+from attenscope.atlas.pruning import Pruning, measure_pruning, shuffle_heads, translate_without_heads
+from attenscope.atlas.timeline import Timeline
+from attenscope.checkpoint import load
+from attenscope.checkpoint.load import restore_random_start
+from attenscope.experiments.lens import TrainingSnapshot
+from attenscope.text.words import split_words
+from attenscope.trace import KINDS, Head
+from attenscope.translate import Translator
+from attenscope.viz.figures import heads
+from attenscope.viz.figures.heads import first_table_row, plot_pruning, plot_rate_tables
+from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
+from attenscope.viz.heads import kept, texts
+from attenscope.viz.ui import cache
+from attenscope.word_alignment.gold import read_gold
+from attenscope.word_alignment.measure import AlignmentRates, measure_alignment
 from tests import toy
 from tests.viz.page_texts import as_read
-from viz.figures import heads
-from viz.figures.heads import first_table_row, plot_pruning, plot_rate_tables
-from viz.figures.look import DARK, KIND_NAMES, LIGHT
-from viz.heads import kept, texts
-from viz.ui import cache
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "heads.py"
 NAME = "toy-en-de"

@@ -12,17 +12,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.atlas.build import Corpus, build_atlas
-from model.atlas.files import ATLAS_FOLDER
-from model.atlas.measure import MEASURE_EXPLANATIONS
-from model.atlas.projection import ProjectionSpace, project_tokens
-from model.atlas.query import Atlas, HeadRow, open_atlas, read_question, search_atlas
-from model.checkpoint import load
-from model.trace import Head
-from model.translate import Translator
-from tests import toy
-from tests.viz.page_texts import as_read
-from viz.figures.heads import (
+from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.atlas.files import ATLAS_FOLDER
+from attenscope.atlas.measure import MEASURE_EXPLANATIONS
+from attenscope.atlas.projection import ProjectionSpace, project_tokens
+from attenscope.atlas.query import Atlas, HeadRow, open_atlas, read_question, search_atlas
+from attenscope.checkpoint import load
+from attenscope.trace import Head
+from attenscope.translate import Translator
+from attenscope.viz.figures.heads import (
     HeadDot,
     MeasureStrip,
     kind_colours,
@@ -31,11 +29,11 @@ from viz.figures.heads import (
     plot_projection,
     sentence_part,
 )
-from viz.figures.look import DARK, KIND_NAMES, LIGHT
-from viz.heads import cache as heads_cache
-from viz.heads import map, one_head, projection, texts
-from viz.ui import cache as ui_cache
-from viz.ui.addresses.heads import (
+from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
+from attenscope.viz.heads import cache as heads_cache
+from attenscope.viz.heads import map, one_head, projection, texts
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
     HEADS_MEASURES,
     PROJECTION_SPACES,
@@ -43,6 +41,8 @@ from viz.ui.addresses.heads import (
     read_map_box,
     write_map_box,
 )
+from tests import toy
+from tests.viz.page_texts import as_read
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "heads.py"
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.mask_tests.backends import BackendComparison, BackendResult
+from attenscope.mask_tests.backends import BackendComparison, BackendResult
+from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.figures.masks import THUMBNAIL_SIDE, make_mask_thumbnail, mask_colours
+from attenscope.viz.masks import backends
+from attenscope.viz.ui import cache
 from tests import folders
 from tests.viz.page_texts import captions
-from viz.figures.look import LIGHT
-from viz.figures.masks import THUMBNAIL_SIDE, make_mask_thumbnail, mask_colours
-from viz.masks import backends
-from viz.ui import cache
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 SAME = BackendResult("eager", "same", difference=2e-6, noise=1e-5)

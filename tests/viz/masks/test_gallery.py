@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from model.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
-from model.gallery.reported_padding import REPORTS
-from model.language import use_language
-from viz.figures.look import DARK, LIGHT, Look
-from viz.figures.masks import MaskPanel, classify_cells, plot_mask_pair
-from viz.masks.gallery import (
+from attenscope.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
+from attenscope.gallery.reported_padding import REPORTS
+from attenscope.language import use_language
+from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.masks import MaskPanel, classify_cells, plot_mask_pair
+from attenscope.viz.masks.gallery import (
     ENTRIES,
     REPORT_PLACES,
     describe_entry,
@@ -23,7 +23,7 @@ from viz.masks.gallery import (
     search_entries,
     tabulate_entry,
 )
-from viz.masks.gallery_texts import ENTRY_TEXTS
+from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS
 
 
 def test_every_entry_has_words_and_no_word_is_left_over() -> None:

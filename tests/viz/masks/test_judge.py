@@ -13,21 +13,19 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import viz
-from model.gallery.gallery import PRINTED_EXAMPLES
-from model.mask_tests.outcomes import compute_layer_reach
-from model.masks.attention_call import AttentionCall
-from model.masks.diagnose import diagnose
-from model.masks.read_text import read_printed_tensors
-from model.masks.softmax import softmax
-from model.trace import AttentionMap, AttentionTrace
-from model.untrusted_trace import open_trace
-from tests.viz.components.test_packing import unpack
-from tests.viz.page_texts import ISOLATES, as_read, captions
-from viz.figures.look import DARK, LIGHT, Look
-from viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
-from viz.masks.mask_input import Edits, MaskInput
-from viz.masks.pictures import (
+from attenscope import viz
+from attenscope.gallery.gallery import PRINTED_EXAMPLES
+from attenscope.mask_tests.outcomes import compute_layer_reach
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.read_text import read_printed_tensors
+from attenscope.masks.softmax import softmax
+from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.untrusted_trace import open_trace
+from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
+from attenscope.viz.masks.mask_input import Edits, MaskInput
+from attenscope.viz.masks.pictures import (
     build_panels,
     classify_weights,
     compare_with_meant,
@@ -36,7 +34,7 @@ from viz.masks.pictures import (
     mark_additive_fills,
     slice_judgement,
 )
-from viz.masks.verdict import (
+from attenscope.viz.masks.verdict import (
     FIX_API_KEY,
     describe_headline,
     describe_place,
@@ -46,17 +44,19 @@ from viz.masks.verdict import (
     judge_with_edits,
     sort_findings,
 )
-from viz.serving.middleware import MEGABYTE
-from viz.talk.attachments import ArraysFile
-from viz.traces.session import build_session_values
-from viz.traces.upload_store import ArrayBytesCounter, get_upload_store
-from viz.web.mask_editor import CellMark, CellState, MaskPanel, encode_mask_editor
+from attenscope.viz.serving.middleware import MEGABYTE
+from attenscope.viz.talk.attachments import ArraysFile
+from attenscope.viz.traces.session import build_session_values
+from attenscope.viz.traces.upload_store import ArrayBytesCounter, get_upload_store
+from attenscope.viz.web.mask_editor import CellMark, CellState, MaskPanel, encode_mask_editor
+from tests.viz.components.test_packing import unpack
+from tests.viz.page_texts import ISOLATES, as_read, captions
 
 PAGES = Path(viz.__file__).parent / "pages"
 APP = """
 import streamlit as st
-from viz.masks.judge import show
-show()
+from attenscope.viz.masks.judge import draw_judge_view
+draw_judge_view()
 """
 CAUSAL = np.tri(4, dtype=bool)
 SCORES = np.random.default_rng(0).normal(size=(4, 4))
@@ -330,8 +330,8 @@ def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.Mon
     handed = get_upload_store().get(app.session_state["stage-key"])
     app.text_area(key="mask_text").set_value(f"weights = {LEAKY.tolist()}\nmeant = {CAUSAL.tolist()}").run()
     judged = get_upload_store().get(app.session_state["stage-key"])
-    monkeypatch.setattr("viz.masks.judge.is_presenting", lambda: True)
-    monkeypatch.setattr("viz.masks.judge.is_on_stage", lambda: True)
+    monkeypatch.setattr("attenscope.viz.masks.judge.is_presenting", lambda: True)
+    monkeypatch.setattr("attenscope.viz.masks.judge.is_on_stage", lambda: True)
     stage = page()
     for name, value in build_session_values(judged).items():
         stage.session_state[name] = value
@@ -385,7 +385,7 @@ def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:
 
 def test_arrays_of_files_that_are_replaced_or_refused_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = ArrayBytesCounter(of_one=20 * MEGABYTE, of_all=100 * MEGABYTE)
-    monkeypatch.setattr("viz.masks.input.get_array_bytes_counter", lambda: counted)
+    monkeypatch.setattr("attenscope.viz.masks.input.get_array_bytes_counter", lambda: counted)
 
     def npz(*shape: int) -> bytes:
         file = io.BytesIO()
@@ -419,7 +419,7 @@ def test_a_text_is_read_once_as_long_as_it_stays(monkeypatch: pytest.MonkeyPatch
         read.append(text)
         return read_printed_tensors(text)
 
-    monkeypatch.setattr("viz.masks.input.read_printed_tensors", reading)
+    monkeypatch.setattr("attenscope.viz.masks.input.read_printed_tensors", reading)
     app = AppTest.from_string(APP, default_timeout=60)
     app.run()
     for text in ("[[1,0],[1,1]]", "x"):

@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 from plotly.colors import find_intermediate_color, hex_to_rgb
 
+from attenscope.viz.figures.look import Look
+from attenscope.viz.notebook.static import colour_weights, encode_png, static_html
 from tests.viz.fakes import FakeTranslator
-from viz.figures.look import Look
-from viz.notebook.static import colour_weights, encode_png, static_html
 
 AWKWARD = "<img src=x onerror=alert(1)> & 'quoted'"
 TRACE = FakeTranslator().translate("two words").trace

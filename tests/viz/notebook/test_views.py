@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from model.analysis.flow import join_attentions
-from model.trace import TraceError
-from tests.viz.fakes import FakeTranslator, attention
-from viz.export.parts import Component, flatten_parts
-from viz.figures.look import DARK, Look
-from viz.notebook.widget import (
+from attenscope.analysis.flow import join_attentions
+from attenscope.trace import TraceError
+from attenscope.viz.export.parts import Component, flatten_parts
+from attenscope.viz.figures.look import DARK, Look
+from attenscope.viz.notebook.widget import (
     NOTEBOOK_FOLDER,
     NOTEBOOK_VIEWS,
     WIDGET_COMPONENTS,
@@ -28,8 +27,9 @@ from viz.notebook.widget import (
     build_widget_script,
     encode_widget_content,
 )
-from viz.web.bundle import COMPONENTS_FOLDER as COMPONENT
-from viz.web.bundle import FULL_UINT16, MASKED_UINT16, bundle_scripts
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER as COMPONENT
+from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, bundle_scripts
+from tests.viz.fakes import FakeTranslator, attention
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULT = FakeTranslator().translate("an awkward </script> sentence")
@@ -153,7 +153,7 @@ def test_modules_that_share_a_scope_declare_each_name_once() -> None:
 def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
     code = (
         "import sys; sys.modules['streamlit'] = sys.modules['torch'] = None\n"
-        "from viz.notebook import content, static, views; content.script()"
+        "from attenscope.viz.notebook import content, static, views; content.script()"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

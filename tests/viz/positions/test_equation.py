@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from model.language import use_language
-from model.positions.table import compute_table_cell, make_formula_table
-from viz.export.parts import MathML
-from viz.positions import more_views
+from attenscope.language import use_language
+from attenscope.positions.table import compute_table_cell, make_formula_table
+from attenscope.viz.export.parts import MathML
+from attenscope.viz.positions import more_views
 
 
 def inside(one: MathML) -> tuple[MathML, ...]:

@@ -11,24 +11,24 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from model.network.layers import make_sinusoidal_table
-from model.positions.analysis import score_positional_heads
-from model.positions.table import EmbeddingParts, extract_table, make_formula_table
-from model.translate import Translator
+from attenscope.network.layers import make_sinusoidal_table
+from attenscope.positions.analysis import score_positional_heads
+from attenscope.positions.table import EmbeddingParts, extract_table, make_formula_table
+from attenscope.translate import Translator
+from attenscope.viz.figures import positions
+from attenscope.viz.figures.heatmap import diverging_colours, negative_colour, plotly_colorscale
+from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.positions import experiments, texts, views
+from attenscope.viz.positions.controls import TableChoice
+from attenscope.viz.positions.views import build_table_matrix, tabulate_encodings
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.positions import POSITIONS_TABLE_VIEWS, POSITIONS_VIEWS
+from attenscope.viz.web.bundle import FULL_BYTE
+from attenscope.viz.web.maps import MatrixData, encode_matrix
 from tests import toy
 from tests.viz import page_texts
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import attention
-from viz.figures import positions
-from viz.figures.heatmap import diverging_colours, negative_colour, plotly_colorscale
-from viz.figures.look import DARK, LIGHT, Look
-from viz.positions import experiments, texts, views
-from viz.positions.controls import TableChoice
-from viz.positions.views import build_table_matrix, tabulate_encodings
-from viz.ui import cache
-from viz.ui.addresses.positions import POSITIONS_TABLE_VIEWS, POSITIONS_VIEWS
-from viz.web.bundle import FULL_BYTE
-from viz.web.maps import MatrixData, encode_matrix
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "positions.py"
 SENTENCE = "the old dog sees a red house today."

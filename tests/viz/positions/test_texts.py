@@ -7,23 +7,23 @@ import re
 import numpy as np
 import pytest
 
-from model.language import PSEUDO_LANGUAGE, format_number, use_language
-from model.positions.analysis import (
+from attenscope.language import PSEUDO_LANGUAGE, format_number, use_language
+from attenscope.positions.analysis import (
     compute_distance_profile,
     measure_shift_error,
     measure_uniqueness,
     position_similarity,
 )
-from model.positions.experiments import POSITION_MOVES, ExperimentSides, PositionExperiment
-from model.positions.table import (
+from attenscope.positions.experiments import POSITION_MOVES, ExperimentSides, PositionExperiment
+from attenscope.positions.table import (
     TABLE_FORMS,
     PositionTable,
     compute_form_values,
     compute_table_cell,
     make_formula_table,
 )
-from viz.positions import experiments, more_views, texts
-from viz.positions.controls import TableChoice
+from attenscope.viz.positions import experiments, more_views, texts
+from attenscope.viz.positions.controls import TableChoice
 
 SIDES: tuple[ExperimentSides, ...] = ("source", "target", "both")
 WORD = re.compile(r"[A-Za-z]{4,}")

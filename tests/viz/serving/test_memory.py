@@ -7,19 +7,19 @@ import sys
 
 import pytest
 
-from viz.serving import server
+from attenscope.viz.serving import server
 
 SCRIPT = """
 import sys
 import numpy as np
-from viz.serving.server import give_back, keep_little
+from attenscope.viz.serving.server import limit_kept_memory, release_free_memory
 
 def resident():
     lines = open("/proc/self/status").read().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) // 1024
 
 if "keep" in sys.argv:
-    keep_little()
+    limit_kept_memory()
 before = resident()
 for size in (6, 20, {size}):  # what glibc sees freed, it keeps more of
     np.ones(size * 2**17)
@@ -30,7 +30,7 @@ for _ in range(40):
 print(resident() - before)
 arrays.clear()
 if "give" in sys.argv:
-    give_back()
+    release_free_memory()
 print(resident() - before)
 """
 

@@ -24,11 +24,11 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 from uvicorn import Config
 
-import viz
-from viz.serving.first_script import FirstScript
-from viz.serving.middleware import MEGABYTE, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
-from viz.serving.server import allow_other_hosts, serve_app, split_arguments
-from viz.streamlit_internals import is_own_host, read_message_kind
+from attenscope import viz
+from attenscope.viz.serving.first_script import FirstScript
+from attenscope.viz.serving.middleware import MEGABYTE, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
+from attenscope.viz.serving.server import allow_other_hosts, serve_app, split_arguments
+from attenscope.viz.streamlit_internals import is_own_host, read_message_kind
 
 R = TypeVar("R")
 SMALL = ServerSettings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)

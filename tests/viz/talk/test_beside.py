@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from model.trace import AttentionMap, AttentionTrace
-from model.untrusted_trace import OpenedTrace
-from viz.talk import attachments
-from viz.talk.checks import check_talk
-from viz.talk.file import format_talk, parse_talk
-from viz.talk.scenes import Scene, Talk
-from viz.traces.upload_store import UploadStore
+from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.untrusted_trace import OpenedTrace
+from attenscope.viz.talk import attachments
+from attenscope.viz.talk.checks import check_talk
+from attenscope.viz.talk.file import format_talk, parse_talk
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.traces.upload_store import UploadStore
 
 OWN = Scene("Mine", "explore", {"kind": "encoder"}, trace="mine.safetensors")
 MASK = Scene("My mask", "masks", arrays="mask.npy")
@@ -133,7 +133,7 @@ def _array(size: int) -> bytes:
 def test_one_file_holds_what_the_files_show(saved: dict[str, bytes], tmp_path: Path) -> None:
     (tmp_path / "talk.toml").write_text(format_talk(TALK), encoding="utf-8")
     out = tmp_path / "talk.html"
-    command = [sys.executable, "-m", "viz.export", str(tmp_path / "talk.toml"), str(out)]
+    command = [sys.executable, "-m", "attenscope.viz.export", str(tmp_path / "talk.toml"), str(out)]
     made = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     found = re.search(r'id="content">([^<]*)<', out.read_text(encoding="utf-8"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from model.network.config import TransformerConfig
-from viz.talk import scenes
-from viz.talk.checks import check_talk
-from viz.talk.file import format_talk, parse_talk
-from viz.talk.scenes import Scene, Talk
+from attenscope.network.config import TransformerConfig
+from attenscope.viz.talk import scenes
+from attenscope.viz.talk.checks import check_talk
+from attenscope.viz.talk.file import format_talk, parse_talk
+from attenscope.viz.talk.scenes import Scene, Talk
 
 SENTENCE = {"sentence": "He didn't read the well-known book."}
 SMALL = TransformerConfig(heads=2, encoder_layers=3, decoder_layers=1)

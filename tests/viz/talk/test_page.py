@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.language import LANGUAGES, use_language
-from model.network.config import TransformerConfig
-from viz.talk import editor, file, session
-from viz.talk.checks import check_talk
-from viz.talk.file import format_talk, parse_talk
-from viz.talk.scenes import PARTS_BY_PAGE, SCENE_PARTS, Scene, Talk
-from viz.talk.session import load_shipped_talk
-from viz.ui import cache
-from viz.ui.addresses.pages import PAGES
+from attenscope.language import LANGUAGES, use_language
+from attenscope.network.config import TransformerConfig
+from attenscope.viz.talk import editor, file, session
+from attenscope.viz.talk.checks import check_talk
+from attenscope.viz.talk.file import format_talk, parse_talk
+from attenscope.viz.talk.scenes import PARTS_BY_PAGE, SCENE_PARTS, Scene, Talk
+from attenscope.viz.talk.session import load_shipped_talk
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.pages import PAGES
 
 PAGE = Path(__file__).parents[3] / "viz" / "pages" / "talk.py"
 MODELS = {

@@ -7,11 +7,11 @@ import tomllib
 
 import pytest
 
-from model.network.config import TransformerConfig
-from viz.talk.checks import check_talk
-from viz.talk.file import format_talk, parse_talk
-from viz.talk.scenes import MOST_SCENES, Scene, Talk
-from viz.ui.addresses.pages import PAGES
+from attenscope.network.config import TransformerConfig
+from attenscope.viz.talk.checks import check_talk
+from attenscope.viz.talk.file import format_talk, parse_talk
+from attenscope.viz.talk.scenes import MOST_SCENES, Scene, Talk
+from attenscope.viz.ui.addresses.pages import PAGES
 
 GOOD = """title = "Two views"
 model = "small"

@@ -8,22 +8,22 @@ from functools import cache
 import numpy as np
 import pytest
 
-from model.analysis.heads import compute_head_statistics, rank_heads_by_alignment
-from model.checkpoint.load import CHECKPOINTS_FOLDER
-from model.experiments.ablation import translate_with_changes
-from model.experiments.lens import load_training_snapshots, run_snapshots
-from model.interventions.changes import parse_changes
-from model.language import LANGUAGES, use_language
-from model.positions.experiments import PositionExperiment, run_experiment
-from model.runnable_model import Translation
-from model.trace import AttentionTrace
-from model.translate import Translator
+from attenscope.analysis.heads import compute_head_statistics, rank_heads_by_alignment
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
+from attenscope.experiments.ablation import translate_with_changes
+from attenscope.experiments.lens import load_training_snapshots, run_snapshots
+from attenscope.interventions.changes import parse_changes
+from attenscope.language import LANGUAGES, use_language
+from attenscope.positions.experiments import PositionExperiment, run_experiment
+from attenscope.runnable_model import Translation
+from attenscope.trace import AttentionTrace
+from attenscope.translate import Translator
+from attenscope.viz.talk.scenes import Scene
+from attenscope.viz.talk.session import load_shipped_talk
+from attenscope.viz.why import cache as why_cache
+from attenscope.viz.why.cache import ReadingKey, WordKey
+from attenscope.viz.why.texts import RANDOM_ORDER, compute_curve_areas
 from tests.model.language.test_texts import numbers
-from viz.talk.scenes import Scene
-from viz.talk.session import load_shipped_talk
-from viz.why import cache as why_cache
-from viz.why.cache import ReadingKey, WordKey
-from viz.why.texts import RANDOM_ORDER, compute_curve_areas
 
 SCENES = {scene.title: scene for scene in load_shipped_talk()[0].scenes}
 SENTENCES = (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from viz.traces.upload_store import KEEP_SECONDS, ArrayBytesCounter, UploadStore, UploadStoreError
+from attenscope.viz.traces.upload_store import KEEP_SECONDS, ArrayBytesCounter, UploadStore, UploadStoreError
 
 
 def test_a_thing_is_found_by_its_key_and_by_nothing_else() -> None:

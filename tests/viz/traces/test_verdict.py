@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from model.language import use_language
-from model.trace import AttentionMap, AttentionTrace
-from model.untrusted_trace import open_trace
-from viz.traces.verdict import MOST_JUDGED_CELLS, compute_verdicts, diagnose_map
+from attenscope.language import use_language
+from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.untrusted_trace import open_trace
+from attenscope.viz.traces.verdict import MOST_JUDGED_CELLS, compute_verdicts, diagnose_map
 
 
 def test_the_verdict_of_a_large_map_says_how_many_heads_it_is_of() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from model.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_facts
-from model.network.config import FIELDS_FROM_SOURCE, PRESET_SOURCES, PRESETS, TransformerConfig, make_preset_config
-from viz.training.page import SIZE_FIELDS, describe_preset, format_value
+from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_facts
+from attenscope.network.config import FIELDS_FROM_SOURCE, PRESET_SOURCES, PRESETS, TransformerConfig, make_preset_config
+from attenscope.viz.training.page import SIZE_FIELDS, describe_preset, format_value
 
 README = Path(__file__).resolve().parents[3] / "README.md"
 FIELDS = [field.name for field in dataclasses.fields(TransformerConfig) if field.name != "preset"]

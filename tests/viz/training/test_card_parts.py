@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viz.export.parts import Table, Words
-from viz.training.page import build_card_parts
+from attenscope.viz.export.parts import Table, Words
+from attenscope.viz.training.page import build_card_parts
 
 CARD = """# A model
 

@@ -12,27 +12,27 @@ import pytest
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
-from model.checkpoint import card, load
-from model.checkpoint.card import find_differing_fields, read_preset_model
-from model.checkpoint.load import list_snapshot_steps, release_snapshots, save_checkpoint, unique_weights
-from model.checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow, Score, save_score, write_history
-from model.checkpoint.recipe import RECIPE_FILE, Recipe
-from model.network.config import PRESETS, make_preset_config
-from model.network.transformer import Transformer
-from model.translate import Translator
+from attenscope.checkpoint import card, load
+from attenscope.checkpoint.card import find_differing_fields, read_preset_model
+from attenscope.checkpoint.load import list_snapshot_steps, release_snapshots, save_checkpoint, unique_weights
+from attenscope.checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow, Score, save_score, write_history
+from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
+from attenscope.network.config import PRESETS, make_preset_config
+from attenscope.network.transformer import Transformer
+from attenscope.translate import Translator
+from attenscope.viz.figures.curves import plot_training_curves
+from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.training import curves, page, texts
+from attenscope.viz.training.page import sanitise_card
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.training import TRAINING_VIEWS
+from attenscope.viz.ui.style import table_html
+from attenscope.viz.web.bundle import FULL_BYTE
+from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 from tests import toy
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import attention
 from tests.viz.page_texts import as_read
-from viz.figures.curves import plot_training_curves
-from viz.figures.look import DARK, LIGHT, Look
-from viz.training import curves, page, texts
-from viz.training.page import sanitise_card
-from viz.ui import cache
-from viz.ui.addresses.training import TRAINING_VIEWS
-from viz.ui.style import table_html
-from viz.web.bundle import FULL_BYTE
-from viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "training.py"
 SENTENCE = "the old dog sees a red house today."
@@ -57,15 +57,15 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(load, "CHECKPOINTS_FOLDER", tmp_path)
     monkeypatch.setattr(cache, "list_checkpoint_names", lambda: load.list_checkpoints(tmp_path))
     for name in (
-        "_loaded",
-        "translation",
-        "stops",
-        "moments",
-        "snapshot_steps",
-        "history",
-        "scores",
-        "card",
-        "preset_models",
+        "_load_model_on_device",
+        "compute_translation",
+        "load_snapshots",
+        "compute_snapshot_runs",
+        "list_snapshot_steps",
+        "load_training_history",
+        "load_bleu_scores",
+        "load_model_card",
+        "load_preset_models",
     ):
         getattr(cache, name).clear()
     return tmp_path

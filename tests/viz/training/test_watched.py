@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.trace import AttentionTrace
-from model.untrusted_trace import OpenError, read_training_run
+from attenscope.trace import AttentionTrace
+from attenscope.untrusted_trace import OpenError, read_training_run
 from tests.viz.fakes import LAYERS, attention
 from tests.viz.page_texts import as_read
 

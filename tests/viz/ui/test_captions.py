@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.checkpoint.card import CheckpointSummary, summarise_checkpoint
-from model.checkpoint.load import find_checkpoint_folder
-from model.evaluation.in_domain_score import DetectionRates, Familiarity
-from model.experiments.ablation import Comparison
-from model.interventions.changes import parse_changes
-from model.runnable_model import Translation
+from attenscope.checkpoint.card import CheckpointSummary, summarise_checkpoint
+from attenscope.checkpoint.load import find_checkpoint_folder
+from attenscope.evaluation.in_domain_score import DetectionRates, Familiarity
+from attenscope.experiments.ablation import Comparison
+from attenscope.interventions.changes import parse_changes
+from attenscope.runnable_model import Translation
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.controls import model_summary_text
+from attenscope.viz.web.texts import token_line_data
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator
-from viz.ui import cache
-from viz.ui.controls import model_summary_text
-from viz.web.texts import token_line_data
 
 
 class Chinese(FakeTranslator):
@@ -141,8 +141,8 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
 @pytest.mark.parametrize(("model", "how"), [("everyday-en-de", "bytes"), ("multi30k-en-de", "an unknown token")])
 def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(model: str, how: str) -> None:
     def page(model: str) -> None:
-        from model.translate import Translator
-        from viz.ui.words import draw_hints
+        from attenscope.translate import Translator
+        from attenscope.viz.ui.words import draw_hints
 
         translator = Translator.load(model, "cpu")
         read = translator.translate("I like 狗.")

@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import viz
-from model.checkpoint.load import list_checkpoints
-from viz.language import LANGUAGE_KEY
-from viz.ui import controls
+from attenscope import viz
+from attenscope.checkpoint.load import list_checkpoints
+from attenscope.viz.language import LANGUAGE_KEY
+from attenscope.viz.ui import controls
 
 VIZ = Path(viz.__file__).parent
 DRAWN_BY_OFFER = {"selectbox", "radio", "segmented_control", "pills", "multiselect", "select_slider"}
@@ -23,9 +23,9 @@ NAMED = ("key", "slot")
 FILES = sorted(VIZ.rglob("*.py"))
 OFFERS = """
 import streamlit as st
-from model.language import say
-from viz.ui import widgets
-st.session_state["got"] = widgets.offer(st.{widget}, "x", ("light", "dark"), key="colour", format_func=say)
+from attenscope.language import say
+from attenscope.viz.ui import controls
+st.session_state["got"] = controls.draw_choice(st.{widget}, "x", ("light", "dark"), key="colour", format_func=say)
 """
 
 
@@ -45,9 +45,9 @@ def says(node: ast.AST) -> bool:
 def test_choices_are_drawn_by_one_function_and_no_key_is_a_word(file: Path) -> None:
     for name, call in calls(file):
         widget = name.rpartition(".")[2]
-        assert not (name.startswith("st.") and widget in DRAWN_BY_OFFER), f"line {call.lineno}: widgets.offer draws it"
+        assert not (name.startswith("st.") and widget in DRAWN_BY_OFFER), f"line {call.lineno}: draw_choice draws it"
         keys = [one.value for one in call.keywords if one.arg in NAMED]
-        options = call.args[2:3] if name.endswith("widgets.offer") else []
+        options = call.args[2:3] if widget == "draw_choice" else []
         assert not any(map(says, (*keys, *options))), f"line {call.lineno}: a key or an option is a word"
 
 

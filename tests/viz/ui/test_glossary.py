@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.language import LANGUAGES, use_language
+from attenscope.language import LANGUAGES, use_language
+from attenscope.viz.ui.words import (
+    WORD_ENDINGS,
+    GlossaryEntry,
+    escape_markdown,
+    load_glossary_entries,
+    mark_glossary_terms,
+)
 from tests.viz.page_texts import as_read
-from viz.ui.words import WORD_ENDINGS, GlossaryEntry, escape_markdown, load_glossary_entries, mark_glossary_terms
 
 
 def said(language: str) -> tuple[GlossaryEntry, ...]:

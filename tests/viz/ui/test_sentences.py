@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from viz.tour import load_tour_steps
-from viz.ui import sentences
-from viz.ui.addresses.shared import SENTENCE
+from attenscope.viz.tour import load_tour_steps
+from attenscope.viz.ui import sentences
+from attenscope.viz.ui.addresses.shared import SENTENCE
 
 ENGLISH, CHINESE = {"source_language": "en"}, {"source_language": "zh"}
 CAPTIONS = ENGLISH | {"examples": "A woman walks. | A dog runs."}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from viz.figures.look import DARK, LIGHT, Palette
-from viz.ui import style
+from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.ui import style
 
 CONFIG = Path(__file__).resolve().parents[3] / ".streamlit" / "config.toml"
 

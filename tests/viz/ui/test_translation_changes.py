@@ -7,8 +7,8 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attenscope.viz.ui.words import attention_difference, mark_word_changes
 from tests.viz.fakes import attention
-from viz.ui.words import attention_difference, mark_word_changes
 
 
 def test_changes_by_hand() -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-import viz
-from viz.ui.address import (
+from attenscope import viz
+from attenscope.viz.ui.address import (
     AddressPage,
     ChoiceParameter,
     NumberParameter,
@@ -23,14 +23,14 @@ from viz.ui.address import (
     switch_parameter,
     text_parameter,
 )
-from viz.ui.addresses import decode, explore, masks, shared
-from viz.ui.addresses import pins as addresses_pins
-from viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses import decode, explore, masks, shared
+from attenscope.viz.ui.addresses import pins as addresses_pins
+from attenscope.viz.ui.addresses.pages import PAGES
 
 VIZ = Path(viz.__file__).parent
-OWN = ("frame.py", "streamlit_internals.py", "components/presenter/__init__.py")
+OWN = ("page_setup.py", "streamlit_internals.py", "web/stage.py", "ui/address.py")
 """Files that read the address itself: `present` is a window's, not a view's."""
-APART = {VIZ / name for name in OWN}.union((VIZ / "ui" / "url_state").glob("*.py"))
+APART = {VIZ / name for name in OWN}
 SOURCES = sorted({*VIZ.rglob("*.py")} - APART)
 EVERY = [one for known in PAGES.values() for one in known.parameters.values()]
 NONSENSE = [
@@ -156,8 +156,8 @@ def shows(script: Callable[[], None], **address: str) -> AppTest:
 
 
 def numbers() -> None:
-    from viz.ui import controls
-    from viz.ui.address import clean_address
+    from attenscope.viz.ui import controls
+    from attenscope.viz.ui.address import clean_address
 
     size = number_parameter("size", 3, 1, 9)
     clean_address(AddressPage.of("test", size, text_parameter("word", "a", longest=5)))
@@ -182,7 +182,7 @@ def test_what_makes_sense_is_kept() -> None:
 def held() -> None:
     import streamlit as st
 
-    from viz.ui.address import clean_address
+    from attenscope.viz.ui.address import clean_address
 
     stop = number_parameter("stop", 1, 1, 9)
     clean_address(AddressPage.of(st.session_state.get("page", "one"), stop))
@@ -231,7 +231,7 @@ def test_what_belongs_to_another_owner_stays_in_the_session() -> None:
 
 def test_back_and_forward_bring_the_value_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
     app = shows(held, stop="4")
-    monkeypatch.setattr("viz.ui.address.is_history_navigation", lambda: True)
+    monkeypatch.setattr("attenscope.viz.ui.address.is_history_navigation", lambda: True)
     app.query_params["stop"] = "6"
     app.run()
     assert app.session_state["found"] == 6
@@ -241,7 +241,7 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
     def pages() -> None:
         import streamlit as st
 
-        from viz.ui.address import clean_address
+        from attenscope.viz.ui.address import clean_address
 
         here = st.session_state.get("page", "one")
         own = number_parameter("step", 1, 1, 9, slot=f"step of {here}")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.translate import Translator
+from attenscope.translate import Translator
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.why import cache as why_cache
+from attenscope.viz.why.cache import ReadingKey, WordKey
 from tests.viz import page_texts
-from viz.ui import cache as ui_cache
-from viz.why import cache as why_cache
-from viz.why.cache import ReadingKey, WordKey
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "why.py"
 SENTENCE = "the old dog sees a red house today."

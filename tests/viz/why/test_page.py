@@ -12,23 +12,23 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.attribution.methods import ATTRIBUTION_METHODS
-from model.attribution.target import AttributionError
-from model.experiments.ablation import read_word_without_heads
-from model.experiments.patching import read_minimal_pairs
-from model.translate import Translator
+from attenscope.attribution.methods import ATTRIBUTION_METHODS
+from attenscope.attribution.target import AttributionError
+from attenscope.experiments.ablation import read_word_without_heads
+from attenscope.experiments.patching import read_minimal_pairs
+from attenscope.translate import Translator
+from attenscope.viz.export.parts import Chart, Component, flatten_parts
+from attenscope.viz.figures.look import DARK, LIGHT, quote_token
+from attenscope.viz.traces import session
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, read_attention_cell, write_attention_cell
+from attenscope.viz.web.stage import COLLECTED_VIEWS
+from attenscope.viz.why import cache as why_cache
+from attenscope.viz.why import layers, texts
+from attenscope.viz.why.cache import ReadingKey, WordKey
+from attenscope.viz.why.controls import find_word_pieces
+from attenscope.viz.why.heads import find_strongest_cell
 from tests.viz.why.conftest import OTHER, SAME, SENTENCE, Open, captions, infos
-from viz.export.parts import Chart, Component, flatten_parts
-from viz.figures.look import DARK, LIGHT, quote_token
-from viz.traces import session
-from viz.ui import cache as ui_cache
-from viz.ui.addresses.why import WHY_VIEWS, AttentionCell, read_attention_cell, write_attention_cell
-from viz.web.stage import COLLECTED_VIEWS
-from viz.why import cache as why_cache
-from viz.why import layers, texts
-from viz.why.cache import ReadingKey, WordKey
-from viz.why.controls import find_word_pieces
-from viz.why.heads import find_strongest_cell
 
 PAIR = {"second": OTHER, "control": SAME}
 
@@ -214,8 +214,8 @@ def test_a_probability_of_zero_gets_a_sentence(open_page: Open, monkeypatch: pyt
     def none(*_: object) -> float:
         return -math.inf
 
-    monkeypatch.setattr("viz.why.cache.target_value", none)
-    monkeypatch.setattr("model.attribution.methods.compute_target_value", none)
+    monkeypatch.setattr("attenscope.viz.why.cache.compute_target_value", none)
+    monkeypatch.setattr("attenscope.attribution.methods.compute_target_value", none)
     assert "is zero in this model" in infos(open_page(why=view))
 
 
@@ -226,7 +226,7 @@ def test_a_given_translation_is_explained(open_page: Open) -> None:
 
 
 def test_an_opened_trace_is_said_to_have_no_model(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("viz.why.controls.get_open_trace", lambda: object())
+    monkeypatch.setattr("attenscope.viz.why.controls.get_open_trace", lambda: object())
     assert texts.OPENED_TRACE_NOTE in captions(open_page())
     assert session.get_open_trace() is None
 
@@ -318,7 +318,7 @@ def test_the_strongest_cell_is_of_the_strongest_head(
         seen.append(keep(question))
         return seen[-1]
 
-    monkeypatch.setattr("viz.why.heads.find_strongest_cell", watched)
+    monkeypatch.setattr("attenscope.viz.why.heads.find_strongest_cell", watched)
     open_page(why="score", pin=f"target.{word.position + 1}")
     assert seen == [strongest_of(word)]
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.attribution.blocks import SourceShares
-from model.attribution.logit import LogitPart, LogitParts, ResidualPart, ScoreParts
-from model.attribution.methods import ATTENTION_X_GRADIENT_METHOD, ATTRIBUTION_METHODS, Attribution
-from model.attribution.target import Target
-from model.evaluation.attribution import AttributionScores, DeletionCurves, LooseThreshold, MethodScore
-from model.experiments.ablation import HeadEffects
-from model.experiments.lens import DecoderLens
-from model.experiments.patching import Contrast, PatchMap
-from model.trace import Kind
+from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.logit import LogitPart, LogitParts, ResidualPart, ScoreParts
+from attenscope.attribution.methods import ATTENTION_X_GRADIENT_METHOD, ATTRIBUTION_METHODS, Attribution
+from attenscope.attribution.target import Target
+from attenscope.evaluation.attribution import AttributionScores, DeletionCurves, LooseThreshold, MethodScore
+from attenscope.experiments.ablation import HeadEffects
+from attenscope.experiments.lens import DecoderLens
+from attenscope.experiments.patching import Contrast, PatchMap
+from attenscope.trace import Kind
+from attenscope.viz.ui.addresses.why import AttentionCell
+from attenscope.viz.why import texts
 from tests.viz.fakes import attention
-from viz.ui.addresses.why import AttentionCell
-from viz.why import texts
 
 TARGET = Target((4, 5, 3), (" a", " b", "</s>"), (2, 7), ("<s>", " x"), (9,), (" y",))
 AGAINST = replace(TARGET, against_id=8, against="z")

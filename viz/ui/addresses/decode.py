@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from viz.ui.address import (
+from attenscope.viz.ui.address import (
     AddressPage,
     Parameter,
     choice_parameter,
@@ -14,8 +14,8 @@ from viz.ui.address import (
     switch_parameter,
     text_parameter,
 )
-from viz.ui.addresses import shared
-from viz.ui.addresses.pins import PIN
+from attenscope.viz.ui.addresses import shared
+from attenscope.viz.ui.addresses.pins import PIN
 
 DecodeMethod = Literal["greedy", "sample", "beam", "given"]
 DECODE_METHODS: tuple[DecodeMethod, ...] = get_args(DecodeMethod)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from model.analysis.heads import Measure
-from model.trace import KINDS
-from viz.figures.explore import FLOW_KINDS
-from viz.ui.address import (
+from attenscope.analysis.heads import Measure
+from attenscope.trace import KINDS
+from attenscope.viz.figures.explore import FLOW_KINDS
+from attenscope.viz.ui.address import (
     AddressPage,
     ChoiceParameter,
     Parameter,
@@ -17,8 +17,8 @@ from viz.ui.address import (
     switch_parameter,
     text_parameter,
 )
-from viz.ui.addresses import shared
-from viz.ui.addresses.pins import PIN, is_short_number
+from attenscope.viz.ui.addresses import shared
+from attenscope.viz.ui.addresses.pins import PIN, is_short_number
 
 SingleView = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers"]
 """A view of one run."""

@@ -6,11 +6,11 @@ import math
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from model.atlas.forward import PLACE_NAMES
-from model.atlas.measure import MEASURE_EXPLANATIONS
-from model.atlas.projection import ProjectionSpace
-from model.atlas.query import MAX_QUESTION_LENGTH
-from viz.ui.address import (
+from attenscope.atlas.forward import PLACE_NAMES
+from attenscope.atlas.measure import MEASURE_EXPLANATIONS
+from attenscope.atlas.projection import ProjectionSpace
+from attenscope.atlas.query import MAX_QUESTION_LENGTH
+from attenscope.viz.ui.address import (
     AddressPage,
     ChoiceParameter,
     Parameter,
@@ -19,7 +19,7 @@ from viz.ui.address import (
     number_parameter,
     text_parameter,
 )
-from viz.ui.addresses import shared
+from attenscope.viz.ui.addresses import shared
 
 HeadsView = Literal["map", "head", "search", "projection", "alignment", "pruning", "over training"]
 HEADS_VIEWS: tuple[HeadsView, ...] = get_args(HeadsView)

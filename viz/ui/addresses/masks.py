@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, get_args
 
-from model.experiments.mask_trial import MASK_NAMES, MaskName
-from model.masks.conventions import CONVENTIONS
-from model.masks.rule import MAX_MASK_SIZE
-from model.masks.softmax import PaddingSide
-from model.masks.toy_attention import MASK_READER_NAMES, MASK_READERS, NUMBER_FORMATS, TOY_WRITING_NAMES, TOY_WRITINGS
-from viz.ui.address import AddressPage, Parameter, choice_parameter, find_parameters, number_parameter, text_parameter
-from viz.ui.addresses import shared
+from attenscope.experiments.mask_trial import MASK_NAMES, MaskName
+from attenscope.masks.conventions import CONVENTIONS
+from attenscope.masks.rule import MAX_MASK_SIZE
+from attenscope.masks.softmax import PaddingSide
+from attenscope.masks.toy_attention import (
+    MASK_READER_NAMES,
+    MASK_READERS,
+    NUMBER_FORMATS,
+    TOY_WRITING_NAMES,
+    TOY_WRITINGS,
+)
+from attenscope.viz.ui.address import (
+    AddressPage,
+    Parameter,
+    choice_parameter,
+    find_parameters,
+    number_parameter,
+    text_parameter,
+)
+from attenscope.viz.ui.addresses import shared
 
 MasksPart = Literal["judge", "try on the model", "backends", "gallery", "convert"]
 MaskSource = Literal["paste", "upload", "build", "opened trace"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from model.language import to_say
-from viz.ui.address import AddressPage
-from viz.ui.addresses import decode, explore, heads, masks, positions, training, why
+from attenscope.language import to_say
+from attenscope.viz.ui.address import AddressPage
+from attenscope.viz.ui.addresses import decode, explore, heads, masks, positions, training, why
 
 PAGES: dict[str, AddressPage] = {
     one.PAGE.name: one.PAGE for one in (explore, decode, why, heads, positions, training, masks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from viz.ui.address import Parameter
+from attenscope.viz.ui.address import Parameter
 
 PinPlace = Literal["source", "target", "source_key", "target_key"]
 """What a pinned position counts: tokens of the sentence, of its translation, or, in self-attention, keys of either."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from model.positions.experiments import POSITION_MOVES, ExperimentSides
-from model.positions.table import DIMENSION_ORDERS, SINUSOID_BASE, TABLE_FORMS
-from viz.ui.address import (
+from attenscope.positions.experiments import POSITION_MOVES, ExperimentSides
+from attenscope.positions.table import DIMENSION_ORDERS, SINUSOID_BASE, TABLE_FORMS
+from attenscope.viz.ui.address import (
     AddressPage,
     ListParameter,
     choice_parameter,
@@ -14,7 +14,7 @@ from viz.ui.address import (
     number_parameter,
     text_parameter,
 )
-from viz.ui.addresses import shared
+from attenscope.viz.ui.addresses import shared
 
 PositionsView = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]
 POSITIONS_VIEWS: tuple[PositionsView, ...] = get_args(PositionsView)

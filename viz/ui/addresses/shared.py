@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from model.language import LANGUAGES, PSEUDO_LANGUAGE
-from model.trace import KINDS
-from viz.figures.heatmap import ROW_LABELS
-from viz.figures.look import RAMPS, SCALES
-from viz.ui.address import choice_parameter, number_parameter, switch_parameter, text_parameter
+from attenscope.language import LANGUAGES, PSEUDO_LANGUAGE
+from attenscope.trace import KINDS
+from attenscope.viz.figures.heatmap import ROW_LABELS
+from attenscope.viz.figures.look import RAMPS, SCALES
+from attenscope.viz.ui.address import choice_parameter, number_parameter, switch_parameter, text_parameter
 
 MAX_PLACE = 999
 """The last layer, head or position that an address can name; what a model has is found out by the page."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from viz.ui.address import AddressPage, choice_parameter, find_parameters, switch_parameter, text_parameter
-from viz.ui.addresses import shared
+from attenscope.viz.ui.address import AddressPage, choice_parameter, find_parameters, switch_parameter, text_parameter
+from attenscope.viz.ui.addresses import shared
 
 TrainingView = Literal["snapshots", "curves", "architecture", "parameters", "card", "comparison"]
 TRAINING_VIEWS: tuple[TrainingView, ...] = get_args(TrainingView)

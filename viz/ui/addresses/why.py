@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-from model.attribution.any_model import ANY_MODEL_METHODS
-from model.attribution.methods import ATTRIBUTION_METHODS, DEFAULT_METHOD
-from model.trace import KINDS, Kind
-from viz.ui.address import AddressPage, Parameter, choice_parameter, find_parameters, text_parameter
-from viz.ui.addresses import shared
-from viz.ui.addresses.pins import PIN, is_short_number
+from attenscope.attribution.any_model import ANY_MODEL_METHODS
+from attenscope.attribution.methods import ATTRIBUTION_METHODS, DEFAULT_METHOD
+from attenscope.trace import KINDS, Kind
+from attenscope.viz.ui.address import AddressPage, Parameter, choice_parameter, find_parameters, text_parameter
+from attenscope.viz.ui.addresses import shared
+from attenscope.viz.ui.addresses.pins import PIN, is_short_number
 
 WhyView = Literal["source words", "deletion", "heads", "score", "source or prefix", "two sentences", "layers"]
 WHY_VIEWS: tuple[WhyView, ...] = get_args(WhyView)

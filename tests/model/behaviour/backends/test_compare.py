@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.mask_tests.backends import (
+from attenscope.mask_tests.backends import (
     WAYS,
     assert_backends_agree,
     assert_cache_agrees,

@@ -11,9 +11,9 @@ import torch
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from model.mask_tests.backend_runs import PlainKernel
-from model.mask_tests.backends import PAGE_WAYS, compare_backends, compare_text_backends
-from model.runnable_model import InputError
+from attenscope.mask_tests.backend_runs import PlainKernel
+from attenscope.mask_tests.backends import PAGE_WAYS, compare_backends, compare_text_backends
+from attenscope.runnable_model import InputError
 from tests import folders
 from tests.model.behaviour.backends.test_compare import GROUPED, INPUTS
 
@@ -66,7 +66,7 @@ def test_every_way_shows_the_mask_that_it_applied() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt2", "marian"])
 def test_a_folder_is_compared_on_a_sentence(name: str, tmp_path: Path) -> None:
-    from model.user_model import load_user_model
+    from attenscope.user_model import load_user_model
 
     folders.FOLDERS[name](tmp_path / name)
     model: Any = load_user_model(f"hf:{tmp_path / name}")

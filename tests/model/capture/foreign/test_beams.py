@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.trace import TraceError
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import TraceError
 from tests.model.capture.foreign.test_hugging_face import SOURCE, built
 
 NAMES = ["GPT2LMHeadModel", "T5ForConditionalGeneration", "LlamaForCausalLM"]

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from model.capture.attention import capture_attention
-from model.torch_internals import run_eagerly
+from attenscope.capture.attention import capture_attention
+from attenscope.torch_internals import run_eagerly
 from tests.model.capture.foreign.test_hugging_face import SOURCE, built
 
 graphs: list[str] = []

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-from model.capture.attention import capture_attention
-from model.masks.attention_call import AttentionCall
-from model.masks.diagnose import diagnose
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.diagnose import diagnose
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile"),

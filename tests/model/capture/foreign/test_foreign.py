@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right
 
-from model.capture.any_model.modules import REMARK_MESSAGES
-from model.capture.attention import capture_attention
-from model.trace import TraceError
+from attenscope.capture.any_model.modules import REMARK_MESSAGES
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import TraceError
 from tests.model.capture.foreign.models import (
     AttentionSeq2Seq,
     Block,

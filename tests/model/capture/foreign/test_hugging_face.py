@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.capture.any_model.modules import REMARK_MESSAGES
-from model.capture.attention import capture_attention
-from model.masks.diagnose import diagnose
-from model.trace import AttentionMap, TraceError
+from attenscope.capture.any_model.modules import REMARK_MESSAGES
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.diagnose import diagnose
+from attenscope.trace import AttentionMap, TraceError
 
 transformers = pytest.importorskip("transformers")
 

@@ -10,16 +10,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.analysis.heads import attention_entropy
-from model.analysis.steps import select_head
-from model.capture.attention import capture_attention
-from model.masks.diagnose import diagnose
-from model.text.words import hide_special_tokens, merge_words
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.analysis.heads import attention_entropy
+from attenscope.analysis.steps import select_head
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.diagnose import diagnose
+from attenscope.text.words import hide_special_tokens, merge_words
+from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.viz.figures.heatmap import heatmap, make_head_grid
+from attenscope.viz.figures.words import overview_in_words
+from attenscope.viz.traces.verdict import diagnose_map
 from tests.model.capture.foreign.test_hugging_face import SIZES
-from viz.figures.heatmap import heatmap, make_head_grid
-from viz.figures.words import overview_in_words
-from viz.traces.verdict import diagnose_map
 
 GROUPED = {**SIZES, "num_key_value_heads": 2, "head_dim": 8}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {

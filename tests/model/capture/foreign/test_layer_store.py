@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model.capture.any_model import modules
-from model.capture.any_model.axes import AxisLayout
-from model.capture.any_model.kernels import read_softmax_attention
-from model.capture.any_model.modules import MIN_STORED_BYTES, LayerStore, is_causal_mask, stack_as_view
-from model.capture.any_model.recording import AnyModelRecording
-from model.capture.attention import capture_attention
+from attenscope.capture.any_model import modules
+from attenscope.capture.any_model.axes import AxisLayout
+from attenscope.capture.any_model.kernels import read_softmax_attention
+from attenscope.capture.any_model.modules import MIN_STORED_BYTES, LayerStore, is_causal_mask, stack_as_view
+from attenscope.capture.any_model.recording import AnyModelRecording
+from attenscope.capture.attention import capture_attention
 
 LENGTH, HEADS, LAYERS = 300, 3, 4  # 1.03 MiB of weights a layer
 

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from model.capture.any_model.modules import REMARK_MESSAGES, REMARKS_SETTING, read_saved_remarks, remarks_text
-from model.capture.attention import capture_attention
-from model.language import PSEUDO_LANGUAGE, load_catalogue, use_language
-from model.masks.attention_call import AttentionCall
-from model.trace import AttentionTrace
+from attenscope.capture.any_model.modules import REMARK_MESSAGES, REMARKS_SETTING, read_saved_remarks, remarks_text
+from attenscope.capture.attention import capture_attention
+from attenscope.language import PSEUDO_LANGUAGE, load_catalogue, use_language
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.trace import AttentionTrace
 
 
 def test_a_trace_is_read_in_another_language_than_it_was_written_in(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.trace import TraceError
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import TraceError
 from tests.model.capture.foreign.test_hugging_face import SIZES, built
 
 GROUPED = {**SIZES, "num_key_value_heads": 2}

@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.masks.attention_call import AttentionCall
-from model.masks.read_files import passed_mask_text
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.read_files import passed_mask_text
+from attenscope.trace import AttentionMap, AttentionTrace
 
 CAUSAL = torch.ones(5, 5).tril().bool()
 KEEP = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.any_model.recording import AnyModelRecording
-from model.capture.attention import capture_attention
-from model.masks.diagnose import diagnose
-from model.trace import AttentionTrace, TraceError
+from attenscope.capture.any_model.recording import AnyModelRecording
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.diagnose import diagnose
+from attenscope.trace import AttentionTrace, TraceError
 from tests.model.capture.foreign.models import encoder, state
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested.tensor")  # torch says so of its own encoder

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import varlen
 
-from model.capture.attention import capture_attention
-from model.masks.attention_call import AttentionCall
-from model.masks.diagnose import diagnose
-from model.trace import TraceError
+from attenscope.capture.attention import capture_attention
+from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.diagnose import diagnose
+from attenscope.trace import TraceError
 
 STARTS, H, D = torch.tensor([0, 3, 7, 8], dtype=torch.int32), 4, 8
 LENGTHS = STARTS.diff().tolist()

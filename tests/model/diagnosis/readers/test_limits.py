@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.masks.read_files import UnreadableError, read_array_file
+from attenscope.masks.read_files import UnreadableError, read_array_file
 
 MB = 2**20
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from model.masks.arrays import DiagnosisError
-from model.masks.read_text import read_printed_tensors
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.read_text import read_printed_tensors
 
 TRIANGLE = np.tri(4, 5)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from model.cli.diagnose import diagnose_file
-from model.masks.arrays import DiagnosisError
-from model.masks.diagnose import diagnose
-from model.masks.read_text import read_printed_tensors
+from attenscope.cli.diagnose import diagnose_file
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.diagnose import diagnose
+from attenscope.masks.read_text import read_printed_tensors
 
 MASK = torch.ones(3, 3, dtype=torch.bool).tril()
 

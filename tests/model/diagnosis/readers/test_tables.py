@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import torch
 
-from model.cli.diagnose import diagnose_file
-from model.masks.arrays import DiagnosisError
-from model.masks.read_text import name_array, read_table
+from attenscope.cli.diagnose import diagnose_file
+from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.read_text import name_array, read_table
 
 WORDS = ["In", "#", ";", "1998", "a,b", "\n"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.masks.read_files import UnreadableError, read_array_file
+from attenscope.masks.read_files import UnreadableError, read_array_file
 from tests.model.diagnosis.readers.hostile_files import Bomb
 
 WEIGHTS = torch.full((2, 3, 3), 1 / 3)

@@ -6,11 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from model.analysis.heads import compute_mean_alignment
-from model.language import LANGUAGES, use_language
-from model.runnable_model import Translation
-from model.translate import Translator
-from viz.explore.examples import MIN_LINK_WEIGHT, Example, example_hint_text, find_example_place, load_examples
+from attenscope.analysis.heads import compute_mean_alignment
+from attenscope.language import LANGUAGES, use_language
+from attenscope.runnable_model import Translation
+from attenscope.translate import Translator
+from attenscope.viz.explore.examples import (
+    MIN_LINK_WEIGHT,
+    Example,
+    example_hint_text,
+    find_example_place,
+    load_examples,
+)
 
 MODEL = "everyday-en-de"
 FURTHER = {

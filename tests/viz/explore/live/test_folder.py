@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.atlas.build import Corpus, build_atlas
-from model.hugging_face.folder import NO_STREAMS_LACKS
-from model.positions.experiments import POSITION_MOVES
-from model.runnable_model import RunnableModel
-from model.user_model import load_user_model
+from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.hugging_face.folder import NO_STREAMS_LACKS
+from attenscope.positions.experiments import POSITION_MOVES
+from attenscope.runnable_model import RunnableModel
+from attenscope.user_model import load_user_model
+from attenscope.viz.talk.checks import check_talk
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui.addresses.heads import HEADS_VIEWS as VIEWS_OF_HEADS
+from attenscope.viz.ui.addresses.why import WHY_VIEWS as VIEWS_OF_WHY
+from attenscope.viz.why import cache as why_cache
 from tests import folders
 from tests.viz.page_texts import captions
-from viz.talk.checks import check_talk
-from viz.talk.scenes import Scene, Talk
-from viz.ui import cache as ui_cache
-from viz.ui.addresses.heads import HEADS_VIEWS as VIEWS_OF_HEADS
-from viz.ui.addresses.why import WHY_VIEWS as VIEWS_OF_WHY
-from viz.why import cache as why_cache
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers

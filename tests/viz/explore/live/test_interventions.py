@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.experiments.ablation import Comparison
-from model.interventions.changes import format_changes, parse_changes
-from model.text.words import WordChange
+from attenscope.experiments.ablation import Comparison
+from attenscope.interventions.changes import format_changes, parse_changes
+from attenscope.text.words import WordChange
+from attenscope.viz.explore.interventions import replace_heads_off
+from attenscope.viz.explore.texts import describe_changes, difference_html
+from attenscope.viz.ui import cache
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator
-from viz.explore.interventions import replace_heads_off
-from viz.explore.texts import describe_changes, difference_html
-from viz.ui import cache
 
 
 def again(name: str, text: str, changes: str, given: str) -> Comparison:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.heads import rank_heads_by_alignment
-from model.runnable_model import Translation
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.analysis.heads import rank_heads_by_alignment
+from attenscope.runnable_model import Translation
+from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.viz.explore import live
+from attenscope.viz.ui import cache
 from tests.viz import page_texts
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import FakeTranslator
-from viz.explore import live
-from viz.ui import cache
 
 
 def title(app: AppTest) -> str:

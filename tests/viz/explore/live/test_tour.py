@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.heads import make_head_claim
-from model.language import LANGUAGES, use_language
-from model.runnable_model import Translation
-from model.trace import AttentionMap
-from model.translate import Translator
-from viz.tour import TOUR_MODEL, TourStep, list_live_file_steps, load_tour_steps
-from viz.ui.addresses.explore import PAGE
-from viz.ui.addresses.pins import read_pins
+from attenscope.analysis.heads import make_head_claim
+from attenscope.language import LANGUAGES, use_language
+from attenscope.runnable_model import Translation
+from attenscope.trace import AttentionMap
+from attenscope.translate import Translator
+from attenscope.viz.tour import TOUR_MODEL, TourStep, list_live_file_steps, load_tour_steps
+from attenscope.viz.ui.addresses.explore import PAGE
+from attenscope.viz.ui.addresses.pins import read_pins
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from model.trace import AttentionTrace
-from model.untrusted_trace import open_trace
+from attenscope.trace import AttentionTrace
+from attenscope.untrusted_trace import open_trace
+from attenscope.viz.ui.addresses.explore import EXPLORE_VIEWS
 from tests.viz.fakes import attention, foreign_trace
 from tests.viz.page_texts import ISOLATES, as_read
-from viz.ui.addresses.explore import EXPLORE_VIEWS
 
 
 def captions(app: AppTest) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from attenscope.viz.explore.opened import pool_attention
 from tests.viz.fakes import attention
-from viz.explore.opened import pool_attention
 
 
 def test_a_large_map_has_smaller_tiles_that_keep_the_largest_weight() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.attribution.any_model import NOT_COMPUTED_MESSAGE
-from model.runnable_model import LocalError, LocalModel
-from model.translate import Translator
-from model.user_model import load_user_model, read_option
+from attenscope.attribution.any_model import NOT_COMPUTED_MESSAGE
+from attenscope.runnable_model import LocalError, LocalModel
+from attenscope.translate import Translator
+from attenscope.user_model import load_user_model, read_option
+from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.why import cache as why_cache
+from attenscope.viz.why import texts
 from tests.viz.page_texts import captions
-from viz.ui import cache as ui_cache
-from viz.why import cache as why_cache
-from viz.why import texts
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -24,8 +24,8 @@ FACTORIES = '''
 import torch
 from torch import nn
 from tests import toy
-from model.attribution.foreign import NOT_COMPUTED
-from model.translate import Translator
+from attenscope.attribution.any_model import NOT_COMPUTED_MESSAGE
+from attenscope.translate import Translator
 import transformers
 
 class Counting:

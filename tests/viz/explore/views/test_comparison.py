@@ -10,17 +10,21 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.steps import compare_maps, find_shared_axes, select_head
-from model.experiments.lens import run_logit_lens
-from model.trace import AttentionMap
-from tests.viz.explore.live.test_page import captions
-from tests.viz.fakes import FakeTranslator, attention
-from viz.explore.comparison import HeadComparison, SecondScene, SecondSide, comparison_table, describe_comparison
-from viz.explore.many_heads import lens_table
-from viz.explore.scene import DisplayOptions, display_tokens
-from viz.explore.scene import Scene as RealScene
-from viz.export.parts import Columns, Words, flatten_parts
-from viz.figures.explore import (
+from attenscope.analysis.steps import compare_maps, find_shared_axes, select_head
+from attenscope.experiments.lens import run_logit_lens
+from attenscope.trace import AttentionMap
+from attenscope.viz.explore.comparison import (
+    HeadComparison,
+    SecondScene,
+    SecondSide,
+    comparison_table,
+    describe_comparison,
+)
+from attenscope.viz.explore.many_heads import lens_table
+from attenscope.viz.explore.scene import DisplayOptions, display_tokens
+from attenscope.viz.explore.scene import Scene as RealScene
+from attenscope.viz.export.parts import Columns, Words, flatten_parts
+from attenscope.viz.figures.explore import (
     CHANGE_PANEL,
     PANEL_OFFSET,
     SECOND_PANEL,
@@ -29,9 +33,11 @@ from viz.figures.explore import (
     locate_click,
     plot_comparison,
 )
-from viz.figures.look import DARK, LIGHT, Look
-from viz.ui import cache
-from viz.web.stage import COLLECTED_VIEWS
+from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.ui import cache
+from attenscope.viz.web.stage import COLLECTED_VIEWS
+from tests.viz.explore.live.test_page import captions
+from tests.viz.fakes import FakeTranslator, attention
 
 TOKENS = (" the", " the", "<b>", "</s>")
 

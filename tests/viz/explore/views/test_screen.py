@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.analysis.flow import compute_rollout
-from model.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
-from model.text.words import SPECIAL_TOKENS, group_words
-from model.trace import AttentionTrace
-from model.translate import Translator
-from model.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
+from attenscope.analysis.flow import compute_rollout
+from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
+from attenscope.text.words import SPECIAL_TOKENS, group_words
+from attenscope.trace import AttentionTrace
+from attenscope.translate import Translator
+from attenscope.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
+from attenscope.viz.export.parts import Columns, Component, Words
+from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.ui import cache
+from attenscope.viz.ui.addresses.explore import ExploreView
+from attenscope.viz.web.stage import COLLECTED_VIEWS
 from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import FakeTranslator, attention
 from tests.viz.page_texts import captions as captions_of
-from viz.export.parts import Columns, Component, Words
-from viz.figures.look import LIGHT
-from viz.ui import cache
-from viz.ui.addresses.explore import ExploreView
-from viz.web.stage import COLLECTED_VIEWS
 
 SENTENCE = "the old dog sees a tree today."
 ABOVE = ("Underlined: ", "Click a piece", "The model was unsure", "Press a head to turn it off", "Masks: ")

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.any_model.axes import AxisEvidence, infer_layout
-from model.capture.attention import capture_attention
-from model.trace import TraceError
+from attenscope.capture.any_model.axes import AxisEvidence, infer_layout
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import TraceError
 
 Scores = Callable[[Tensor, Tensor], Tensor]
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.trace import AttentionMap, AttentionTrace
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import AttentionMap, AttentionTrace
 from tests.model.capture.foreign.test_hugging_face import SIZES, TWO
 
 transformers = pytest.importorskip("transformers")

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from model.capture.attention import capture_attention
-from model.trace import TraceError
+from attenscope.capture.attention import capture_attention
+from attenscope.trace import TraceError
 
 X, MEMORY = (torch.randn(2, 5, 16, generator=torch.Generator().manual_seed(seed)) for seed in (0, 1))
 TURN = torch.linspace(0, 1, 5)[:, None]

@@ -1,0 +1,1 @@
+"""Numbers computed from captured attention alone. No torch."""

@@ -1,0 +1,1 @@
+"""What every head does over a corpus: measured, kept as tables, and searched."""

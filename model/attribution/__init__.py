@@ -1,0 +1,1 @@
+"""Which input a prediction rests on: gradients, attention, and sums that are exact."""

@@ -1,0 +1,1 @@
+"""How translations are written: greedy, sampled, by beam search, or with a given prefix."""

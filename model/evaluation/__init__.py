@@ -1,0 +1,1 @@
+"""Scores of translations and of explanations, measured on text and kept beside a checkpoint."""

@@ -1,0 +1,1 @@
+"""A changed model or input beside the unchanged one."""

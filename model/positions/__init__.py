@@ -1,0 +1,1 @@
+"""Positional encodings and what heads make of them."""

@@ -1,0 +1,1 @@
+"""The training of a checkpoint: data, batches and the loop."""

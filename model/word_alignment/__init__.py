@@ -1,0 +1,1 @@
+"""Attention heads held against word alignments that people made."""

@@ -1,0 +1,1 @@
+"""The page Explore: what a view needs, the views and the screen, live runs and opened traces."""

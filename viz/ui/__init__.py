@@ -1,0 +1,1 @@
+"""What all pages share: controls, the address, captions, styles."""

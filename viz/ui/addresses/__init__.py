@@ -1,0 +1,1 @@
+"""What the address of each page can say."""

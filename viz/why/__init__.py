@@ -1,0 +1,1 @@
+"""The page Why: its question, what is computed for it, its sentences and its views."""
