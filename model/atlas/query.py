@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 import re
 import shlex
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -22,6 +19,7 @@ from ..checkpoint.load import find_checkpoint_folder
 from ..language import join_items, join_sentences, say, say_many, to_say
 from ..text.language import WORD_TAGS
 from ..trace import KINDS, Head, Kind
+from .database import QuestionError, check_pattern, run_query
 from .files import (
     ATLAS_FOLDER,
     COSTS_TABLE,
@@ -55,10 +53,6 @@ from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS
 MAX_QUESTION_LENGTH = 300
 _TERM_PATTERN = re.compile(r"^(word|pos|distance|weight|map|head)(=|~|>=)(.+)$", re.DOTALL)
 _TERM_SIGNS = {"word": ("=", "~"), "weight": (">=",)}
-
-
-class QuestionError(ValueError):
-    """A question that cannot be read; the message says where and what there is."""
 
 
 @dataclass(frozen=True)
@@ -513,110 +507,6 @@ def _query_and_key_pieces(
         return target, source
     own = source if head[0] == "encoder" else (start, *target[:-1])
     return own, own
-
-
-# Questions put to an atlas in SQL, by DuckDB: it reads the Parquet files where they lie, and no index is made.
-#
-# A connection serves one query. It sees the files of its atlas and nothing else of the machine, its memory is limited,
-# and a query that takes long is ended. What a visitor types reaches it as a parameter alone, never as a part of the
-# SQL.
-
-
-MEMORY_LIMIT, THREAD_LIMIT, TIME_LIMIT = "512MB", 2, 30.0
-"""What one query may use; then it is ended."""
-TABLE_FILES = {
-    LINKS_TABLE: f"{LINKS_TABLE}/*.parquet",
-    **{name: f"{name}.parquet" for name in (COSTS_TABLE, SENTENCES_TABLE, TAGS_TABLE)},
-}
-
-
-def run_query(
-    folder: Path, table: str, sql: str, parameters: Sequence[Any] = (), seconds: float = TIME_LIMIT
-) -> pd.DataFrame:
-    """Run one SELECT over a table of an atlas, which `sql` calls {table}; ``?`` stands for a parameter.
-
-    AtlasError for a damaged file, which it names, for a query that takes more than `seconds`, and for one that needs
-    more memory than it may have.
-    """
-    files = [str(path) for path in sorted(folder.glob(TABLE_FILES[table]))]
-    if not files:
-        missing = folder / TABLE_FILES[table]
-        raise AtlasError(say("{path} is missing: restore the atlas from its source, or build it again.", path=missing))
-    try:
-        with _open_connection(folder, seconds) as connection:
-            return connection.execute(sql.format(table="read_parquet(?)"), [files, *parameters]).df()
-    except duckdb.InterruptException as error:
-        raise AtlasError(
-            say("This question took more than {seconds:.0f} seconds: ask for one map or one head.", seconds=seconds)
-        ) from error
-    except duckdb.OutOfMemoryException as error:
-        raise AtlasError(say("This question needs too much memory: ask for one map or one head.")) from error
-    except duckdb.Error as error:
-        damaged = _find_damaged_file(files)
-        if damaged is None:
-            raise
-        raise AtlasError(
-            say(
-                "{path} is damaged: restore the atlas from its source, or build it again. ({error})",
-                path=damaged,
-                error=_first_error_line(error),
-            )
-        ) from error
-
-
-def check_pattern(pattern: str) -> None:
-    """Raise QuestionError for a regular expression that RE2 does not read."""
-    try:
-        with duckdb.connect(":memory:") as connection:
-            connection.execute("SELECT regexp_matches('', ?)", [pattern])
-    except duckdb.Error as error:
-        raise QuestionError(
-            say(
-                "The regular expression “{pattern}” cannot be read: {error}.",
-                pattern=pattern,
-                error=_first_error_line(error),
-            )
-        ) from error
-
-
-@contextmanager
-def _open_connection(folder: Path, seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection in memory that may read one folder, interrupted when it has run so long."""
-    limits: dict[str, str | bool | int | float | list[str]] = {"memory_limit": MEMORY_LIMIT, "threads": THREAD_LIMIT}
-    limits |= {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    connection = duckdb.connect(":memory:", config=limits)
-    end = threading.Timer(seconds, connection.interrupt)
-    end.daemon = True
-    try:
-        # A path is no parameter of SET; quotes are doubled, so that it stays one string whatever it holds.
-        place = str(folder).replace("'", "''")
-        connection.execute(f"SET allowed_directories = ['{place}/']")
-        connection.execute("SET temp_directory = ''")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        end.start()
-        yield connection
-    finally:
-        end.cancel()
-        connection.close()
-
-
-def _find_damaged_file(files: Sequence[str]) -> str | None:
-    """The first of the files that cannot be read."""
-    import pyarrow.parquet as pq
-
-    for file in files:
-        try:
-            with pq.ParquetFile(file) as table:
-                for _ in table.iter_batches():
-                    pass
-        except Exception:  # whatever a damaged file makes of itself
-            return file
-    return None
-
-
-def _first_error_line(error: Exception) -> str:
-    return str(error).splitlines()[0][:200].removeprefix("Invalid Input Error: ")
 
 
 # An atlas that is open: what its manifest and its table of heads say.

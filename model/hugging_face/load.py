@@ -33,11 +33,11 @@ from .folder import (
     NO_POSITIONS_MESSAGE,
     NO_STREAMS_LACKS,
     TRANSLATION_LACKS,
-    FolderTokenizer,
     describe_unapplied_settings,
 )
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, has_residual_streams_only
 from .positions import find_added_positions
+from .tokenizer import FolderTokenizer
 
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 POSITION_COUNT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")

@@ -23,7 +23,7 @@ from attenscope.viz.explore.screen import draw_screen
 from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
-from attenscope.viz.traces.session import draw_open_menu
+from attenscope.viz.traces.upload import draw_open_menu
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.address import Parameter, is_in_address
 from attenscope.viz.ui.addresses.pins import PIN, add_pins, get_pin, toggle_pins

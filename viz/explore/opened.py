@@ -24,7 +24,8 @@ from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, d
 from attenscope.viz.explore.screen import draw_screen
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict
-from attenscope.viz.traces.session import close_trace, draw_open_menu, remember_result
+from attenscope.viz.traces.session import close_trace, remember_result
+from attenscope.viz.traces.upload import draw_open_menu
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 

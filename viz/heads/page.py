@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attenscope.atlas.database import QuestionError
 from attenscope.atlas.files import AtlasError
 from attenscope.atlas.pruning import PruningError
-from attenscope.atlas.query import Atlas, QuestionError
+from attenscope.atlas.query import Atlas
 from attenscope.atlas.timeline import TimelineError
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator

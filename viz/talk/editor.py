@@ -27,8 +27,7 @@ from attenscope.viz.talk.scenes import (
     Talk,
     find_live_obstacle,
 )
-from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run
-from attenscope.viz.traces.session import get_open_trace as current_trace
+from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run, get_open_trace
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import AddressPage
@@ -271,7 +270,7 @@ def _add_view(page: AddressPage) -> None:
     if problem := _explain_refusal(page.name, len(mine.scenes)):
         st.toast(problem)
         return
-    opened = current_trace() if page.name == "explore" else None
+    opened = get_open_trace() if page.name == "explore" else None
     try:
         trace = attachments.attach_trace(opened) if opened else ""
         arrays = "".join(attachments.attach_arrays(*one) for one in _collect_judged_arrays(page.name))

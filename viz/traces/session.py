@@ -1,4 +1,4 @@
-"""The trace that a visitor has opened, the results computed from it, and the menu that opens one."""
+"""The trace that a visitor has opened and what was computed of it, both kept in that visitor's session alone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from attenscope.language import say
 from attenscope.untrusted_trace import (
-    MAX_FILE_MEGABYTES,
     OpenedRun,
     OpenedTrace,
     OpenError,
@@ -21,13 +19,8 @@ from attenscope.untrusted_trace import (
     read_training_run,
     read_uploaded_trace,
 )
-from attenscope.viz.fair_queue import READING_QUEUE, BusyError
-from attenscope.viz.traces.upload_store import UploadStoreError, get_array_bytes_counter, get_upload_store
-from attenscope.viz.ui import controls
-from attenscope.viz.ui.words import escape_markdown
-
-# The trace that a visitor has opened, and what was computed of it: both are kept in that visitor's session alone.
-
+from attenscope.viz.fair_queue import READING_QUEUE
+from attenscope.viz.traces.upload_store import get_array_bytes_counter, get_upload_store
 
 T = TypeVar("T")
 OPEN_ERROR_KEY = "open-error"
@@ -150,36 +143,3 @@ def remember_result(opened: OpenedTrace, name: str, arguments: Hashable, compute
     if name not in results or results[name][0] != arguments:
         results[name] = (arguments, compute())
     return results[name][1]
-
-
-# The folded-away place where a visitor opens a saved trace.
-
-
-_UPLOAD_COUNT_KEY = "files-opened"
-
-
-def draw_open_menu() -> None:
-    """Draw the menu with the uploader and, after a file that cannot be opened, the sentence that says why."""
-    with st.popover(say("Open a trace"), type="tertiary", key="open"):
-        st.markdown(say("A trace that `capture.trace.save(…)` or *Save* has written. It stays in your session alone."))
-        _draw_uploader()
-    error = st.session_state.pop(OPEN_ERROR_KEY, None)
-    if error:
-        st.error(escape_markdown(error))
-
-
-def _draw_uploader() -> None:
-    """Draw an uploader that is empty again after every file: the trace is kept in the session, not the bytes."""
-    key = f"trace-file-{st.session_state.get(_UPLOAD_COUNT_KEY, 0)}"
-
-    def open_file() -> None:
-        file = st.session_state[key]
-        if file is None:
-            return
-        st.session_state[_UPLOAD_COUNT_KEY] = st.session_state.get(_UPLOAD_COUNT_KEY, 0) + 1
-        try:
-            open_uploaded_trace(file.name, file.getbuffer())
-        except (OpenError, UploadStoreError, BusyError) as error:
-            st.session_state[OPEN_ERROR_KEY] = str(error)
-
-    controls.file_uploader(say("Trace"), MAX_FILE_MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)

@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attenscope.__main__ import main
-from attenscope.atlas import query
+from attenscope.atlas import database
+from attenscope.atlas.database import QuestionError, run_query
 from attenscope.atlas.files import LINKS_TABLE, AtlasError
 from attenscope.atlas.query import (
     Atlas,
     Question,
-    QuestionError,
     TokenCondition,
     find_costliest_sentences,
     find_examples,
@@ -29,7 +29,6 @@ from attenscope.atlas.query import (
     load_tag_pairs,
     open_atlas,
     read_question,
-    run_query,
     sample_rows,
     search_atlas,
 )
@@ -148,7 +147,7 @@ def test_a_query_reads_its_atlas_alone_and_ends_in_time(
     beside.join()
     assert time.monotonic() - began < 20
     assert others == [1]
-    monkeypatch.setattr(query, "MEMORY_LIMIT", "12MB")
+    monkeypatch.setattr(database, "MEMORY_LIMIT", "12MB")
     with pytest.raises(AtlasError, match="too much memory"):
         run_query(atlas.folder, LINKS_TABLE, "SELECT list(a) FROM {table}, range(300) a ORDER BY 1")
 

@@ -157,7 +157,7 @@ def shows(script: Callable[[], None], **address: str) -> AppTest:
 
 def numbers() -> None:
     from attenscope.viz.ui import controls
-    from attenscope.viz.ui.address import clean_address
+    from attenscope.viz.ui.address import AddressPage, clean_address, number_parameter, text_parameter
 
     size = number_parameter("size", 3, 1, 9)
     clean_address(AddressPage.of("test", size, text_parameter("word", "a", longest=5)))
@@ -182,7 +182,7 @@ def test_what_makes_sense_is_kept() -> None:
 def held() -> None:
     import streamlit as st
 
-    from attenscope.viz.ui.address import clean_address
+    from attenscope.viz.ui.address import AddressPage, clean_address, number_parameter
 
     stop = number_parameter("stop", 1, 1, 9)
     clean_address(AddressPage.of(st.session_state.get("page", "one"), stop))
@@ -219,6 +219,8 @@ def test_what_belongs_to_another_owner_stays_in_the_session() -> None:
     def script() -> None:
         import streamlit as st
 
+        from attenscope.viz.ui.address import number_parameter
+
         stop = number_parameter("stop", 1, 1, 9)
         stop.hold(of="a sentence")
         stop.set(2, of="an opened trace")
@@ -241,7 +243,7 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
     def pages() -> None:
         import streamlit as st
 
-        from attenscope.viz.ui.address import clean_address
+        from attenscope.viz.ui.address import AddressPage, clean_address, number_parameter
 
         here = st.session_state.get("page", "one")
         own = number_parameter("step", 1, 1, 9, slot=f"step of {here}")

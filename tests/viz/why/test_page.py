@@ -214,7 +214,6 @@ def test_a_probability_of_zero_gets_a_sentence(open_page: Open, monkeypatch: pyt
     def none(*_: object) -> float:
         return -math.inf
 
-    monkeypatch.setattr("attenscope.viz.why.cache.compute_target_value", none)
     monkeypatch.setattr("attenscope.attribution.methods.compute_target_value", none)
     assert "is zero in this model" in infos(open_page(why=view))
 
