@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
 import subprocess
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-import setup as wheel
 from attenscope.viz.server import NEEDED_PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +37,8 @@ assert attenscope.AttentionTrace.load("my.safetensors").cross.key_tokens == tupl
 figure = attenscope.figures.heatmap(trace.decoder, layer=0, head=3)
 assert "layer 1, head 4" in figure.layout.title.text
 assert attenscope.diagnose(**capture.arrays("decoder"), meant="causal", map="decoder").sound
-assert attenscope.diagnosis.FAULTS
+from attenscope.masks.catalogue import FAULTS
+assert FAULTS
 from attenscope.testing import assert_no_future_leak, assert_padding_ignored, mask_picture
 
 class Leaky(nn.Module):
@@ -96,8 +95,11 @@ try:
 except ImportError as error:
     print(error)
 """
-
-
+COMMANDS = """
+from attenscope.language import say, typed_command
+print(typed_command("python -m model train --config"), say("Train one with `python -m model train`."))
+"""
+"""What people read of commands is what they can type."""
 PAGES = """
 import sys
 import model  # the stranger's own
@@ -165,38 +167,36 @@ def test_the_extra_for_the_app_names_what_it_needs() -> None:
     assert {name.replace("_", "-") for name in NEEDED_PACKAGES} == everywhere
 
 
-@pytest.mark.walk
-@pytest.mark.parametrize("part", ["model", "viz", "app.py"])
-def test_the_wheel_imports_nothing_by_its_name_here(part: str) -> None:
-    """Imports and commands of every file as they stand in the wheel; what is relative there leads to the same file."""
-    for path in [ROOT / part] if part == "app.py" else (ROOT / part).rglob("*.py"):
-        package = ".".join(path.relative_to(ROOT).parent.parts)
-        source = path.read_text(encoding="utf-8")
-        before, after = (
-            [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
-            for text in (source, wheel.renamed(source, package))
-        )
-        for here, there in zip(before, after, strict=True):
-            target = wheel.imported(wheel.installed(package), there)
-            assert target == wheel.installed(wheel.imported(package, here)), path
-            assert target.partition(".")[0] not in ("model", "viz")
-        plain = [
-            alias.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import) for alias in node.names
-        ]
-        assert not any(name.partition(".")[0] in ("model", "viz") for name in plain), path
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the project is installed without what it depends on."""
+    folder = tmp_path_factory.mktemp("installed")
+    install(sys.executable, copied(folder), "--no-deps", "--no-index", "--target", str(folder / "site"))
+    return folder / "site"
 
 
 @pytest.mark.walk
-def test_a_stranger_installs_records_draws_judges_and_opens_the_app(tmp_path: Path) -> None:
-    site, folder = tmp_path / "site", tmp_path / "elsewhere"
+def test_what_is_installed_is_what_was_tested(site: Path) -> None:
+    """Every module, byte by byte, under the name that it has in the checkout."""
+    installed = {path.relative_to(site / "attenscope"): path for path in (site / "attenscope").rglob("*.py")}
+    here = {path.relative_to(ROOT / "model"): path for path in (ROOT / "model").rglob("*.py")}
+    here |= {path.relative_to(ROOT): path for path in (ROOT / "viz").rglob("*.py")}
+    here[Path("viz", "start", "attenscope_app.py")] = ROOT / "app.py"
+    assert set(installed) == set(here)
+    assert [str(name) for name, path in here.items() if path.read_bytes() != installed[name].read_bytes()] == []
+
+
+@pytest.mark.walk
+def test_a_stranger_installs_records_draws_judges_and_opens_the_app(site: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
     folder.mkdir()
-    install(sys.executable, copied(tmp_path), "--no-deps", "--no-index", "--target", str(site))
     assert {path.name for path in site.iterdir() if "-" not in path.name} == {"attenscope", "bin"}
     run(sys.executable, SCRIPT, folder, PYTHONPATH=str(site))
     assert "future-visible" in run(sys.executable, WITHOUT_TOKENIZER, folder, PYTHONPATH=str(site))
     assert "plotly, which is not installed here: pip install plotly" in run(
         sys.executable, WITHOUT_PLOTLY, folder, PYTHONPATH=str(site)
     )
+    assert "attenscope train --config" in run(sys.executable, COMMANDS, folder, PYTHONPATH=str(site))
     assert run(sys.executable, PAGES, folder, PYTHONPATH=str(site)) == "everyday-en-de everyday-zh-en"
 
 

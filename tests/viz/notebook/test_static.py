@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
+import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -86,6 +87,7 @@ def test_a_token_is_text() -> None:
     }  # fmt: skip
 
 
-def test_a_trace_shows_itself_where_the_views_are_installed() -> None:
-    """Here they are not below the package of the model; tests/browser/test_notebooks.py asks an installed one."""
+def test_a_trace_shows_itself_where_the_views_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "<img" in str(TRACE._repr_html_())
+    monkeypatch.setitem(sys.modules, "attenscope.viz.notebook.static", None)
     assert TRACE._repr_html_() is None
