@@ -1,4 +1,4 @@
-"""The command line of the project."""
+"""The command line ``python -m model``: the table of its commands, and the parser that runs one of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Command(NamedTuple):
     """One command. Its module is loaded when it is asked for: ``diagnose`` needs neither a tokenizer nor torch."""
 
     text: str
-    """What it does, as :func:`~.language.say.say` takes it."""
+    """What it does, as :func:`.language.say` takes it."""
     module: str
     arguments: str
     """The function of the module that declares its options."""

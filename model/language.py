@@ -37,7 +37,7 @@ _INSTALLED_COMMANDS = {
 
 
 def say(message: str, **values: Any) -> str:
-    """The message in the current language, with values put in its {fields}, numbers as the language writes them."""
+    """Return the message in the current language, its {fields} filled in, numbers as the language writes them."""
     language = current_language()
     return _fill_message(
         message if language == SOURCE_LANGUAGE else load_catalogue(language).gettext(message), values, language
@@ -53,28 +53,28 @@ def typed_command(text: str) -> str:
 
 
 def say_many(one: str, many: str, count: int, **values: Any) -> str:
-    """The same of a message whose words depend on the number `count`, which stands in it as {count}."""
+    """Return a message whose words depend on the number `count`, which stands in it as {count}."""
     language = current_language()
     return _fill_message(load_catalogue(language).ngettext(one, many, count), {"count": count, **values}, language)
 
 
 def to_say(message: str) -> str:
-    """The message as it stands, marked for the catalogues: a constant that :func:`say` says when it is read."""
+    """Mark a message for the catalogues and return it unchanged: a constant that :func:`say` translates later."""
     return message
 
 
 def join_sentences(*texts: str) -> str:
-    """Whole sentences one after the other, as the language parts them; empty ones are left out."""
+    """Join whole sentences as the language separates them; empty ones are left out."""
     return ("" if current_language() == "zh" else " ").join(filter(None, texts))
 
 
 def join_items(items: Iterable[str]) -> str:
-    """Items in a row, as the language parts them."""
+    """Join items as the language separates them."""
     return ("、" if current_language() == "zh" else ", ").join(items)
 
 
 def format_number(value: float, form: str = "") -> str:
-    """A number formatted as Python's format specifier says, with a minus sign as wide as its digits.
+    """Format a number by Python's format specifier, with a minus sign as wide as its digits.
 
     It has the language's other signs too: 1.234,5 and 12 % in German.
     """
@@ -83,7 +83,7 @@ def format_number(value: float, form: str = "") -> str:
 
 
 def number_separators() -> str:
-    """The signs before decimals and between thousands, as plotly's ``layout.separators`` has them."""
+    """Return the signs before decimals and between thousands, as plotly's ``layout.separators`` has them."""
     return ",." if current_language() == "de" else ".,"
 
 
@@ -121,7 +121,7 @@ SOURCE_LANGUAGE = "en"
 LANGUAGES = {SOURCE_LANGUAGE: "English", "de": "Deutsch", "zh": "中文"}
 """What there is a catalogue of, by code, named as its readers name it."""
 LANGUAGE_TAGS = {"zh": "zh-Hans"}
-"""How HTML and browsers call a language, where its code alone says too little."""
+"""The language tags of HTML and browsers, where the code alone says too little."""
 COMPLETE_LANGUAGES = (SOURCE_LANGUAGE, "de", "zh")
 """The languages that every page speaks; no other is offered."""
 PSEUDO_LANGUAGE = "en-XA"
@@ -156,7 +156,7 @@ class PseudoTranslations(gettext.NullTranslations):
 
 @functools.cache
 def load_catalogue(language: str) -> gettext.NullTranslations:
-    """The messages in a language. Raises ValueError for one that there is no catalogue of."""
+    """Load the messages in a language. Raises ValueError where there is no catalogue of it."""
     if language == PSEUDO_LANGUAGE:
         return PseudoTranslations()
     if language == SOURCE_LANGUAGE:
@@ -172,7 +172,7 @@ def find_closest_language(wanted: str) -> str:
     return base if base in COMPLETE_LANGUAGES else SOURCE_LANGUAGE
 
 
-# Whose language it is that is spoken: a block of code's own, else that of the visitor for whom this thread runs.
+# The current language: that of the enclosing block, else that of the visitor for whom this thread runs.
 
 
 P = ParamSpec("P")
@@ -183,7 +183,7 @@ _of_visitor: Callable[[], str] = lambda: SOURCE_LANGUAGE  # noqa: E731
 
 
 def current_language() -> str:
-    """The language of what is said now."""
+    """Return the code of the current language."""
     return _CURRENT_LANGUAGE.get() or _of_visitor()
 
 
@@ -204,7 +204,7 @@ def use_language(language: str) -> Iterator[None]:
 
 
 def bind_language(work: Callable[P, R]) -> Callable[P, R]:
-    """`work` that says everything in the language of now, whenever and in whatever thread it is called."""
+    """Bind `work` to the current language, whenever and in whatever thread it is called."""
     language = current_language()
 
     def spoken(*arguments: P.args, **named: P.kwargs) -> R:
@@ -215,7 +215,7 @@ def bind_language(work: Callable[P, R]) -> Callable[P, R]:
 
 
 def set_visitor_language_source(of_visitor: Callable[[], str]) -> None:
-    """Take the language from `of_visitor` where none is spoken yet: it knows for whom the calling thread runs.
+    """Take the language from `of_visitor` where none is set: it knows for whom the calling thread runs.
 
     An app that serves visitors calls this once; everything else speaks English.
     """
@@ -231,7 +231,7 @@ def set_visitor_language_source(of_visitor: Callable[[], str]) -> None:
 
 @functools.cache
 def load_texts(path: Path, language: str) -> dict[str, Any]:
-    """What an English TOML file says, with the prose of a language where there is any; not to be changed.
+    """Load an English TOML file, with its prose in a language where there is a translation; not to be changed.
 
     Tables in a list are matched by their place in it.
     """
@@ -244,7 +244,7 @@ def load_texts(path: Path, language: str) -> dict[str, Any]:
 
 
 def translation_path(path: Path, language: str) -> Path:
-    """The file with the prose of a language: ``talk.de.toml`` of ``talk.toml``."""
+    """Return the file with the prose of a language: ``talk.de.toml`` of ``talk.toml``."""
     return path.with_suffix(f".{language}{path.suffix}")
 
 
@@ -265,7 +265,7 @@ def _accent_texts(own: Any) -> Any:
     return [*map(_accent_texts, own)] if isinstance(own, list) else load_catalogue(PSEUDO_LANGUAGE).gettext(own)
 
 
-# The language of a command line, and the words of argparse in it.
+# The command line: its language, and the words of argparse in it.
 
 
 LOCALE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
@@ -306,7 +306,7 @@ def terminal_language(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def add_language_option(parser: argparse.ArgumentParser) -> None:
-    """Give a command that writes what people read the option of its language, at first that of the terminal."""
+    """Add the option ``--language``, by default that of the terminal, to a command that writes what people read."""
     parser.add_argument(
         "--language",
         choices=COMPLETE_LANGUAGES,

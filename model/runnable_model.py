@@ -32,7 +32,7 @@ from .text.tokenizer import EncodedText
 from .text.words import TokenNames, name_continuation, name_translation
 from .trace import TENSOR_NAMES, AttentionMap, AttentionTrace
 
-# What a model wrote: a text, the steps in which it came to be, and the attention of all of them.
+# What a model wrote.
 
 
 class InputError(ValueError):
@@ -119,7 +119,7 @@ class Translation:
         return step if step is not None and 0 <= step < len(self.steps) else None
 
 
-# A model that reads a text and writes another, as pages run it: ours or anybody's, and what it cannot do.
+# A model that writes: one of this project, or of a folder.
 
 
 MAX_CHARACTERS_PER_TOKEN = 30
@@ -215,11 +215,11 @@ class RunnableModel:
         return say("this model gives zeros there, never NaN")
 
     def encode(self, text: str) -> EncodedText:
-        """Text -> pieces. InputError for a text that is empty or too long for the model."""
+        """Return the pieces of a text. Raises InputError for one that is empty or too long for the model."""
         return self._checked(text, self.tokenizer.encode)
 
     def encode_target(self, text: str) -> EncodedText:
-        """The same of a text that it is to have written."""
+        """Return the pieces of a text that the model is to have written. Raises InputError as :meth:`encode` does."""
         return self._checked(text, self.tokenizer.encode_target)
 
     def words(self, text: str) -> tuple[int, ...]:
@@ -389,7 +389,7 @@ class RunnableModel:
         )
 
 
-# What a page may ask of a model that is run on it.
+# What a page may ask of a model.
 
 
 Ability = Literal[
@@ -411,7 +411,7 @@ Ability = Literal[
     "kept measures",
     "examples",
 ]
-"""What it takes:
+"""What each takes:
 
 - ``write``: a text written token by token, given texts read, beam search;
 - ``translate``: an encoder and cross-attention besides;
@@ -433,11 +433,11 @@ Ability = Literal[
 """
 ABILITIES: tuple[Ability, ...] = get_args(Ability)
 
-# A module that only reads: somebody's own, or an encoder, with the function that runs it on a text.
+# A module that only reads: the user's own, or an encoder.
 
 
 class LocalError(ValueError):
-    """A factory that gives no model, or a model that cannot read a sentence; the message is the sentence to show."""
+    """A model that cannot be made, or that cannot read a sentence; the message is the sentence to show."""
 
 
 @dataclass(frozen=True, eq=False)

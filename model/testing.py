@@ -5,12 +5,12 @@
     def test_my_decoder(mask_picture):
         assert_no_future_leak(model, ids, picture=mask_picture)
 
-``model`` is a Hugging Face model, a :class:`~.behaviour.subject.Subject`, or any module of token ids: then
+``model`` is a Hugging Face model, a :class:`~.mask_tests.subjects.Subject`, or any module of token ids: then
 ``embedding`` names the module in it that embeds them, and it is called as ``model(ids)`` unless ``call(ids, keep)``
 says otherwise: what comes back are outputs (B, T, D). ``keep`` (B, T), True = a real token, is the padding that is
 tried; without it, two tokens at the right. Only an end that it pads is padded elsewhere, save in Hugging Face models
-that take positions. The messages name the behaviour tests by code and number (:data:`~.behaviour.outcomes.CHECKS`), and
-the first module that lets the fault in (:mod:`~.behaviour.first_module`); hooks stand on the model for that alone.
+that take positions. The messages name the mask tests by code and number (:data:`~.mask_tests.outcomes.CHECKS`), and the
+first module that lets the fault in (:mod:`~.mask_tests.first_module`); the model gets hooks for that alone.
 
 Of a Hugging Face model :func:`compare_backends` says where its kernels, caches and paddings part.
 
@@ -183,7 +183,7 @@ def _subjects(
     pad_id: int,
     causal: bool,
 ) -> dict[str, Subject]:
-    """The model as the tests see it. TypeError and ValueError for arguments that do not make one."""
+    """The model as the tests see it. Raises TypeError and ValueError for arguments that do not make one."""
     if isinstance(model, Subject):
         module = model.run if model.module is None and isinstance(model.run, nn.Module) else model.module
         return {"model": replace(model, causal=causal or model.causal, module=module)}

@@ -14,9 +14,6 @@ from torch.nn import functional as F
 
 from .torch_internals import is_function_mode_active, multiply_reordered_weight, reorder_weight
 
-# The linear layer of the model: torch's own, and for inference a product with weights laid out beforehand.
-
-
 KERNEL_ROW_COUNTS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows of a product of laid out weights. oneDNN keeps a kernel of half a megabyte for each number that it has seen."""
 MIN_KERNEL_ROWS, MAX_KERNEL_ROWS = KERNEL_ROW_COUNTS[0], KERNEL_ROW_COUNTS[-1]

@@ -1,4 +1,4 @@
-"""What was captured: numpy only, frozen, saved as safetensors with JSON beside it. Imports no torch."""
+"""Captured attention as frozen numpy arrays, saved as safetensors with JSON in its header. Imports no torch."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AttentionMap:
     layer_paths: tuple[str, ...] = ()
     """(L,) the module of each layer, by its path in the model; empty where that is not known."""
     layer_calls: tuple[str, ...] = ()
-    """(L,) where in the code each layer called attention, as JSON (:class:`.masking.attention_call.AttentionCall`)."""
+    """(L,) where in the code each layer called attention, as JSON (:class:`.masks.attention_call.AttentionCall`)."""
     passed_masks: np.ndarray | None = None
     """(1 or L, 1 or H, Q, K) bool, True = may attend: the mask that each layer's call was given, whatever took effect,
     all open where none arrived. None where it is not known, or none arrived anywhere; ``layer_calls`` say which."""
@@ -144,7 +144,7 @@ class AttentionMap:
         return self.masks[layer, head if self.masks.shape[1] > 1 else 0]
 
     def rows(self, label: Literal["fed", "predicted"] = "fed") -> tuple[str, ...]:
-        """The row labels: the token fed in, or the token predicted where there is one."""
+        """Return the row labels: the token fed in, or the token predicted where there is one."""
         return self.predicted_tokens if label == "predicted" and self.predicted_tokens else self.query_tokens
 
 
@@ -158,7 +158,7 @@ class AttentionTrace:
     source: str = ""
     target: str = ""
     model: str = ""
-    """Name of the checkpoint, or of the class of a foreign model."""
+    """Name of the checkpoint, or of the class of any other model."""
     model_hash: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """JSON values: attention path, decoding settings, device, whatever is needed to make it again."""
@@ -258,5 +258,5 @@ def _read_map(kind: Kind, described: Any, arrays: dict[str, np.ndarray]) -> Atte
 def replace_tokens(
     one: AttentionMap, queries: tuple[str, ...], keys: tuple[str, ...], predicted: tuple[str, ...] = ()
 ) -> AttentionMap:
-    """The same map with its rows and columns named."""
+    """Return the same map with its rows and columns named."""
     return dataclasses.replace(one, query_tokens=queries, key_tokens=keys, predicted_tokens=predicted)

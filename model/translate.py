@@ -26,7 +26,7 @@ BATCH_TOKENS = 4000  # padded source tokens translated at once
 
 
 class Translator(RunnableModel):
-    """A loaded checkpoint that translates, and can do all that there is on the pages but compare kernels of others."""
+    """A loaded checkpoint that translates. It can do all that the pages offer but compare kernels of other models."""
 
     model: Transformer
     tokenizer: Tokenizer

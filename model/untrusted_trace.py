@@ -158,7 +158,7 @@ def open_trace(name: str, trace: AttentionTrace) -> OpenedTrace:
 
 
 def clean_text(text: str, longest: int) -> str:
-    """Text that can be sent and read: no half characters, no control characters, at most `longest` characters."""
+    """Return a text fit to be sent and read: no half or control characters, at most `longest` characters."""
     whole = text[: longest + 1].encode("utf-8", "replace").decode()
     printable = "".join(sign if sign.isprintable() else " " for sign in whole)
     return printable if len(printable) <= longest else printable[: longest - 1] + "…"
@@ -211,6 +211,6 @@ def _make_drawable_map(one: AttentionMap) -> AttentionMap:
 
 
 def clean_tokens(raw: Sequence[str]) -> tuple[str, ...]:
-    """Tokens as this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
+    """Return tokens as this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
     short = (clean_text(token, MAX_TOKEN_CHARACTERS) or " " for token in raw)
     return tuple(" " + token[1:] if token[0] in WORD_START_SIGNS and len(token) > 1 else token for token in short)

@@ -2,9 +2,9 @@
 
 The factory takes no arguments and returns either
 
-- a :class:`~.translate.Translator`, which then stands among the checkpoints on every page, or
+- a :class:`.translate.Translator`, which then stands among the checkpoints on every page, or
 - ``(module, run)``: any nn.Module, and a function that runs it on one sentence and returns its tokens, a list of
-  strings or ``{"source": [...], "target": [...], "predicted": [...]}`` as :mod:`.token_names` takes them.
+  strings or ``{"source": [...], "target": [...], "predicted": [...]}`` as :data:`.text.words.TokenNames` says.
 """
 
 from __future__ import annotations

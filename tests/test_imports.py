@@ -27,10 +27,15 @@ WRONG = {
 def imported_modules(path: Path) -> Iterator[str]:
     """The names in the absolute imports of a file, also inside functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module or ""
+        yield from imported_names(node)
+
+
+def imported_names(node: ast.AST) -> Iterator[str]:
+    """The modules that a statement imports by their full names."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        yield node.module or ""
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -51,6 +56,19 @@ def test_an_import_that_is_not_allowed_is_found(file: str, tmp_path: Path) -> No
     done = subprocess.run(import_command(), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Contracts: 5 kept, 1 broken." in done.stdout
+
+
+def test_the_app_loads_what_requirements_bring() -> None:
+    """What a module imports when it is loaded comes with requirements.txt, or with Streamlit."""
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    brought = {line.partition("==")[0].replace("-", "_") for line in lines} | {"pyarrow", "starlette", "attenscope"}
+    optional = {"transformers": "model/hugging_face/", "pytest": "model/testing.py"}
+    for path in [*MODULES, ROOT / "app.py"]:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for name in imported_names(node):
+                package, place = name.partition(".")[0], str(path.relative_to(ROOT))
+                allowed = package in brought or package in sys.stdlib_module_names
+                assert allowed or place.startswith(optional.get(package, "?")), f"{place} imports {name}"
 
 
 def test_reading_and_judging_need_no_torch() -> None:

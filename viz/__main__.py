@@ -15,31 +15,30 @@ from attenscope.viz.serving.server import limit_kept_memory, release_free_memory
 from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs
 
 COLLECTION_INTERVAL = 10.0
-"""Seconds between two collections of garbage, which is given back then."""
+"""Seconds between two garbage collections, after which free memory goes back to the system."""
 
 
 def warm_up_first_model() -> None:
     """Load the model that the page opens with and translate what it opens with; visitors share both."""
-    from attenscope.checkpoint.load import (
-        CheckpointError,  # only here: torch takes seconds, in which the server can begin
-    )
-    from attenscope.viz.ui import cache as ui_cache
+    # Imported only here: torch takes seconds, in which the server can start.
+    from attenscope.checkpoint.load import CheckpointError
+    from attenscope.viz.ui import cache
     from attenscope.viz.ui.sentences import list_example_sentences
 
-    for name in ui_cache.list_checkpoint_names()[:1]:
+    for name in cache.list_checkpoint_names()[:1]:
         try:
-            first, *_ = list_example_sentences(ui_cache.load_runnable_model(name).card)
+            first, *_ = list_example_sentences(cache.load_runnable_model(name).card)
         except CheckpointError:
             return  # The page says what is wrong with it.
         if first:
-            ui_cache.compute_translation(name, first)
+            cache.compute_translation(name, first)
 
 
 def _warm_up_and_collect() -> None:
-    """Warm up; then collect garbage for all visitors together, which stops them all.
+    """Warm up, then collect garbage for all visitors at once, which stops them all for that time.
 
-    Streamlit would collect it after each run of each visitor (``runner.postScriptGC``). What is there once the app is
-    warm, libraries above all, stays out of every collection.
+    Streamlit would collect it after each run of each visitor (``runner.postScriptGC``). Objects that exist once the app
+    is warm, libraries above all, stay out of every collection.
     """
     warm_up_first_model()
     gc.collect()

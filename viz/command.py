@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_export(arguments: Sequence[str]) -> int:
-    """Run what has a parser of its own, since all that it draws is imported after its arguments are known."""
+    """Run the export, which has a parser of its own, since it imports what it draws after its arguments are known."""
     with use_language(terminal_language()):
         absent = missing_packages_text()
     if absent:

@@ -1,4 +1,4 @@
-"""Whose turn it is to compute: a few computations at a time, short ones first, so that one visitor freezes no other."""
+"""A queue of computations: a few at a time, short ones first, so that one visitor does not block the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BusyError(RuntimeError):
 
 @dataclass(order=True)
 class Ticket:
-    """The place of one computation: short ones come first, then those that came first."""
+    """The place of one computation: short ones go first, then those that came first."""
 
     is_long: bool
     number: int
@@ -61,7 +61,7 @@ class FairQueue:
             self._end()
 
     def pause(self) -> None:
-        """Between two steps of a long computation: let those go first that are shorter, or came before."""
+        """Let shorter and earlier computations go first; called between two steps of a long one."""
         ticket = self._ticket
         if ticket is None:
             return
@@ -73,7 +73,7 @@ class FairQueue:
 
     @contextmanager
     def release_turn(self) -> Iterator[None]:
-        """Give the thread's turn up for one block, in which it waits for what another thread may be computing."""
+        """Give up the thread's turn for a block in which it waits for what another thread may be computing."""
         ticket = self._ticket
         if ticket is None:
             yield
@@ -85,7 +85,7 @@ class FairQueue:
             self._begin(ticket, patience=float("inf"))
 
     def before(self, ticket: Ticket) -> int:
-        """Return how many are before a ticket that does not compute: 0 where its turn can come at once."""
+        """Return how many computations are before a waiting ticket; 0 where its turn can come at once."""
         with self._changed:
             running = self._places - self._free
             return 0 if self._free else running + sum(one < ticket for one in self._queue)
@@ -119,8 +119,11 @@ class FairQueue:
 
 
 COMPUTE_QUEUE = FairQueue(max(1, (os.cpu_count() or 1) - 1))
-"""Those of this process: one core is left to the server itself."""
+"""The queue of this process; one core is left to the server itself."""
 
 READING_QUEUE = FairQueue(1)
-"""Of what visitors upload and paste: one text or file is read at a time, whoever brought it, so that neither the
-memory that reading takes nor its hold on the interpreter grows with the number of visitors."""
+"""The queue for what visitors upload and paste.
+
+One text or file is read at a time, so that neither the memory that reading takes nor its hold on the interpreter grows
+with the number of visitors.
+"""

@@ -1,4 +1,4 @@
-"""The language that a visitor reads: the address says it (``lang=zh``), else their browser."""
+"""The language of a visitor: that of the address (``lang=zh``), else that of their browser."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.web.shell import draw_language_menu
 
 LANGUAGE_KEY = "language"
-"""Where the session has it."""
+"""Session key of the language."""
 
 
 def set_visitor_language() -> None:
-    """Find out the visitor's language; comes before anything is said."""
+    """Find out and set the visitor's language; call it before any text is made."""
     st.session_state[LANGUAGE_KEY] = language = LANGUAGE.hold() or find_closest_language(st.context.locale or "")
     model_language.set_language(language)
 
 
 def get_visitor_language() -> str:
-    """The language of the visitor for whom this thread runs a part of a page; English outside of any."""
+    """Return the language of the visitor for whom this thread runs a page; English outside of a page."""
     if not is_in_run():
         return SOURCE_LANGUAGE
     language: str = st.session_state.get(LANGUAGE_KEY, SOURCE_LANGUAGE)
-    # To ask the session costs a hundred times as much, and a thread runs for one visitor.
+    # Remembered for the thread, which runs for one visitor: asking the session takes a hundred times as long.
     model_language.set_language(language)
     return language
 

@@ -1,4 +1,4 @@
-"""The frame that every page begins with: a checked address, the style, presenter mode, the talk's button."""
+"""The frame that every page starts with: a checked address, the style, presenter mode, and the header."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from attenscope.viz.web.shell import draw_page_menu, hide_until_ready, track_his
 from attenscope.viz.web.stage import get_scene_file_key, is_on_stage, is_presenting, mount_page_presenter
 
 PRESENTED_STYLE = Path(__file__).parent / "talk" / "presented.css"
-"""What a page looks like that is a scene on the whole screen."""
+"""The style of a page that is a scene on the whole screen."""
 
 
 def draw_page_frame(page: str) -> None:
-    """Draw the frame of a page; comes before all else of it."""
+    """Draw the frame of a page; call it before anything else on the page."""
     too_long = clean_address(PAGES[page]) if page in PAGES else []
     clear_page_default_model()
     st.html(style.build_style_element())
@@ -50,7 +50,7 @@ def draw_page_frame(page: str) -> None:
 
 
 def _draw_page_header(page: str) -> None:
-    """What a page has besides its view while nobody presents it."""
+    """Draw what a page has besides its view while nobody presents it."""
     session.keep_talk_draft(page)
     shown = page in PAGES and not editor.has_opened_training(page)
     if shown:
@@ -68,7 +68,7 @@ def _draw_page_header(page: str) -> None:
 
 
 def _draw_presenter(page: str) -> None:
-    """Let the page be shown alone; what it shows of the visitor's own the stage finds, which is another session."""
+    """Let the page be shown alone on the stage, another session, with the visitor's own trace or mask."""
     if page == "masks" and MASKS_PART.get() == "judge":
         mount_page_presenter(attachments.get_stage_key())  # The page hands over what is judged once it has read it.
         return

@@ -1,4 +1,4 @@
-"""Results of a model, as pages compute them: once for all visitors, in turns, and on the CPU where the GPU is full."""
+"""Caches of model results: each is computed once for all visitors, in turns, and on the CPU where the GPU is full."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CachedFunction(Generic[P, R]):
     def __init__(self, work: Callable[P, R], entries: int | None, spinner: bool | str) -> None:
         @cache
         def in_language(language: str) -> Any:
-            """The same cache in every language: only what is read meanwhile is another."""
+            """Return the cache, the same one in every language; only the text of the spinner differs."""
             text = say(spinner) if isinstance(spinner, str) else spinner
             return st.cache_resource(max_entries=entries, show_spinner=text)(work)
 
@@ -39,7 +39,7 @@ class CachedFunction(Generic[P, R]):
 
 
 class QueuedFunction(CachedFunction[P, R]):
-    """The same, computed in turns."""
+    """A cached function whose results are computed in turns."""
 
     def __init__(self, work: Callable[P, R], entries: int, spinner: bool | str, is_long: bool) -> None:
         super().__init__(work, entries, spinner)
@@ -48,7 +48,7 @@ class QueuedFunction(CachedFunction[P, R]):
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         before = COMPUTE_QUEUE.before(COMPUTE_QUEUE.ticket(self._is_long))
         try:
-            # Another thread may be computing what is asked for: nobody waits for it in their own turn.
+            # Another thread may be computing this result: no thread keeps its turn while it waits for that.
             with (
                 COMPUTE_QUEUE.release_turn(),
                 st.spinner(say("{count} before you …", count=before)) if before else nullcontext(),
@@ -60,17 +60,18 @@ class QueuedFunction(CachedFunction[P, R]):
 
 
 def cache_result(spinner: str, entries: int | None = None) -> Callable[[Callable[P, R]], CachedFunction[P, R]]:
-    """Return a decorator of what is cached for all visitors, without turns; `spinner` is a message for :func:`say`."""
+    """Return a decorator that caches for all visitors, without turns; `spinner` is a message for :func:`say`."""
     return lambda work: CachedFunction(work, entries, spinner)
 
 
 def queue_and_cache(
     entries: int, spinner: bool | str = False, *, is_long: bool = False
 ) -> Callable[[Callable[P, R]], QueuedFunction[P, R]]:
-    """Return a decorator of what is computed with a model: once, for all visitors, who share the frozen result.
+    """Return a decorator of functions that compute with a model: once for all visitors, who share the frozen result.
 
-    Visitors take turns, `is_long` ones last; the page ends with a sentence for whom no turn comes. Where the GPU has no
-    memory left, this and everything after it is computed on the CPU. `spinner` is a message that :func:`say` says.
+    Computations take turns, `is_long` ones last; a visitor whose turn does not come reads a sentence that says so.
+    Where the GPU has no memory left, this and everything after it runs on the CPU. `spinner` is a message for
+    :func:`say`.
     """
 
     def decorate(work: Callable[P, R]) -> QueuedFunction[P, R]:

@@ -1,4 +1,4 @@
-"""``attenscope app`` and ``attenscope open``: the pages served on this machine, and a browser that shows them."""
+"""The commands ``attenscope app`` and ``attenscope open``: serve the pages on this machine, and open a browser."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ NEEDED_PACKAGES = (
     "fontTools",
     "brotli",
 )
-"""What the extra [app] installs, as it is imported."""
+"""What the extra [app] installs, by the names under which it is imported."""
 PAGE_OPTIONS = ("model", "models", "atlas")
 """Options that the pages read themselves."""
 DEFAULT_PORT = 8501
 START_TIMEOUT = 60.0
-"""Seconds in which the server begins, or no browser is opened."""
+"""Seconds to wait for the server before the browser is opened; later it is not opened."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +106,7 @@ def _serve_pages(arguments: argparse.Namespace, options: Sequence[str]) -> int:
     address = f"http://127.0.0.1:{arguments.port}"
     if not arguments.no_browser and _has_screen():
         threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
-    # In a context of its own: visitors are not spoken to in the language of this terminal.
+    # In a context of its own, so that visitors do not get the language of this terminal.
     Context().run(main, ["--server.port", str(arguments.port), "--server.fileWatcherType", "none", "--", *options])
     return 0
 

@@ -1,4 +1,4 @@
-"""All that is used of Streamlit beyond its public interface, as version 1.67 has it.
+"""All uses of Streamlit beyond its public interface, as version 1.67 has it.
 
 - Query parameters: one that a widget is bound to can be neither removed by code nor taken to another page, nor told
   apart from one that the visitor's Back button has brought (``QueryParams``, ``ScriptRunContext``).
@@ -11,7 +11,7 @@
 - The logger that warns at every use of a cache outside of a visitor's run.
 - The files of the font that pages are set in.
 
-Whatever another version lacks is named by :class:`InternalsError`.
+Where another version lacks a part, :class:`InternalsError` names it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def write_query_parameter(name: str, text: str) -> None:
 
 
 def unbind_query_parameters() -> None:
-    """Part the parameters of the address from the widgets that they are bound to. Raises InternalsError."""
+    """Unbind the parameters of the address from their widgets. Raises InternalsError."""
     context = _get_run_context()
     if context is None:
         return
@@ -109,9 +109,9 @@ def is_history_navigation() -> bool:
 
 
 def create_connection_probe() -> Callable[[], bool]:
-    """Return what tells, from any thread, whether the visitor of this run still has the page open.
+    """Return a function that tells, from any thread, whether the visitor of this run still has the page open.
 
-    Of a run that no browser has asked for it is always true. Raises InternalsError.
+    For a run without a browser it always returns True. Raises InternalsError.
     """
     context, runtime = _get_run_context(), _find_streamlit_object("streamlit.runtime", "Runtime")
     with _name_missing_part("Runtime.exists, Runtime.instance or Runtime.is_active_session"):
@@ -147,7 +147,7 @@ class PageRun:
 
 
 def start_runtime(app: Path) -> None:
-    """Make the runtime that components register with, where no server does; before any of them is imported.
+    """Make the runtime that components register with, where no server does; call it before any of them is used.
 
     Raises InternalsError.
     """
@@ -161,8 +161,10 @@ def start_runtime(app: Path) -> None:
 
 
 def read_message_kind(data: bytes) -> str | None:
-    """What a message of the browser asks for, such as "rerun_script"; "" for nothing known, None for bytes that are no
-    message. Raises InternalsError."""
+    """Return what a message of the browser asks for, such as "rerun_script"; "" for nothing known.
+
+    None for bytes that are no message. Raises InternalsError.
+    """
     message = _find_streamlit_object("streamlit.proto.BackMsg_pb2", "BackMsg")()
     try:
         message.ParseFromString(data)

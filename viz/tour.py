@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache as once
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from attenscope.language import current_language, load_texts
 
 TOUR_FILE = Path(__file__).parent / "tour.toml"
 TOUR_MODEL = "everyday-en-de"
-"""The released model against which a test holds what the texts say."""
+"""The released model on which a test checks what the texts say."""
 PAGE_ONLY_PARAMETERS = {"order": "effect"}
-"""What an address can ask for that a live file cannot show."""
+"""Parameters of an address with values that a live file cannot show."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class TourStep:
     attempt: Mapping[str, str] = field(default_factory=dict)
     """The view that the button goes to; empty for the page Decode."""
     in_file: Mapping[str, str] = field(default_factory=dict)
-    """Texts that are others in a live file, by name."""
+    """Texts that a live file replaces, by name."""
 
 
 def load_tour_steps() -> tuple[TourStep, ...]:
@@ -37,7 +37,7 @@ def load_tour_steps() -> tuple[TourStep, ...]:
     return _read_tour_steps(current_language())
 
 
-@once
+@cache
 def _read_tour_steps(language: str) -> tuple[TourStep, ...]:
     steps = load_texts(TOUR_FILE, language)["step"]
     return tuple(TourStep(**{"attempt" if name == "try" else name: of for name, of in one.items()}) for one in steps)

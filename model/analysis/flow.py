@@ -12,7 +12,7 @@ import numpy as np
 from ..language import say, to_say
 from ..trace import AttentionMap, AttentionTrace, Kind, TraceError
 
-# Many heads as one map: means over heads or layers, and attention rollout. No torch.
+# Means over heads or layers, and attention rollout.
 #
 # Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers", section 3: with A = 0.5 W + 0.5 I for the
 # residual connection and W the mean over heads, rollout(l) = A(l) rollout(l - 1). They define it for a stack of
@@ -55,10 +55,9 @@ def compute_rollout(trace: AttentionTrace) -> AttentionTrace:
     encoder = trace.encoder and _make_rolled_map(trace.encoder, list(_roll_encoder(_mean_over_heads(trace.encoder))))
     if trace.decoder is None:
         return dataclasses.replace(trace, encoder=encoder, cross=None)
-    if trace.cross is None:
-        return dataclasses.replace(
-            trace, encoder=encoder, decoder=_make_rolled_map(trace.decoder, _roll_lone_decoder(trace.decoder))
-        )
+    if trace.cross is None:  # a decoder without an encoder is a stack of self-attention like any other
+        rolled = list(_roll_encoder(_mean_over_heads(trace.decoder)))
+        return dataclasses.replace(trace, encoder=encoder, decoder=_make_rolled_map(trace.decoder, rolled))
     memory = np.eye(len(trace.cross.key_tokens)) if encoder is None else encoder.weights[-1, 0]
     own, other = zip(
         *_roll_decoder(_mean_over_heads(trace.decoder), _mean_over_heads(trace.cross), memory), strict=True
@@ -97,7 +96,7 @@ def require_whole_trace(trace: AttentionTrace) -> None:
 
 
 def add_residual(weights: np.ndarray) -> np.ndarray:
-    """0.5 W + 0.5 I of mean weights (T, T); a row that may attend to nothing is that of I."""
+    """Return 0.5 W + 0.5 I of mean weights W (T, T); a row that may attend to nothing is that of I."""
     return _mix_with_stream(weights, np.eye(len(weights)))
 
 
@@ -107,11 +106,6 @@ def _roll_encoder(layers: np.ndarray) -> Iterator[np.ndarray]:
     for weights in layers:
         rolled = _mix_with_stream(weights @ rolled, rolled)
         yield rolled
-
-
-def _roll_lone_decoder(decoder: AttentionMap) -> list[np.ndarray]:
-    """A decoder without an encoder is a stack of self-attention like any other."""
-    return list(_roll_encoder(_mean_over_heads(decoder)))
 
 
 def _roll_decoder(own: np.ndarray, cross: np.ndarray, memory: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -127,7 +121,7 @@ def _roll_decoder(own: np.ndarray, cross: np.ndarray, memory: np.ndarray) -> Ite
 
 
 def _mix_with_stream(read: np.ndarray, stream: np.ndarray) -> np.ndarray:
-    """0.5 W + 0.5 I applied; a row that read nothing stays what it was."""
+    """Return half of what was read and half of the stream; a row that read nothing stays what it was."""
     return np.where(read.any(-1, keepdims=True), 0.5 * read + 0.5 * stream, stream)
 
 
@@ -136,19 +130,18 @@ def _mean_over_heads(attention: AttentionMap) -> np.ndarray:
 
 
 def _make_rolled_map(attention: AttentionMap, rolled: list[np.ndarray]) -> AttentionMap:
-    """A map of what was rolled out; a cell that no path reaches after the last layer is masked."""
+    """Return the rollout (L, Q, K) as a map; a cell that no path reaches after the last layer is masked."""
     weights = np.stack(rolled)[:, None]
     mask, weights = weights.max((0, 1)) > 0, weights.astype(np.float32)
     return dataclasses.replace(attention, weights=weights, mask=mask, layer_masks=None, passed_masks=None, tensors={})
 
 
-# Attention flow: how much could pass at most from a position down to an input token. No torch.
+# Attention flow: how much could pass at most from a position down to an input token.
 #
-# Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers", section 3: the mean attention of each layer
-# with the residual connection, A = 0.5 W + 0.5 I as in :mod:`.rollout`, gives the capacities of a network, and the
-# attention of a position to an input token is the maximum flow between them. They define it for a stack of
-# self-attention; carrying it through decoder and cross-attention is this project's own extension. Their code divides a
-# row by its sum, this not.
+# Abnar and Zuidema (2020), section 3: the mean attention of each layer with the residual connection, A = 0.5 W + 0.5 I
+# as in :func:`compute_rollout`, gives the capacities of a network, and the attention of a position to an input token is
+# the maximum flow between them. The extension to decoder and cross-attention is again this project's own. Their code
+# divides a row by its sum; this code does not.
 
 
 FLOW_EXPLANATION = to_say(
@@ -158,7 +151,7 @@ FLOW_EXPLANATION = to_say(
     "Like rollout it knows nothing of the values and the feed-forward layers, and treats all heads alike."
 )
 CAPACITY_SCALE = 2**40
-"""Capacities are rounded to multiples of 1 / SCALE, 1e-12, since whole numbers can be added exactly."""
+"""Capacities are rounded to multiples of 1 / CAPACITY_SCALE, 1e-12, since whole numbers can be added exactly."""
 MOST_FLOW_WORK = 50_000_000
 """Pairs of tokens times edges of the network: half a minute on one core. A stack has L n^2 edges for n^2 pairs."""
 CAPACITIES_AT_ONCE = 2**19
@@ -168,16 +161,16 @@ CAPACITIES_AT_ONCE = 2**19
 def compute_attention_flow(
     trace: AttentionTrace, kind: Kind, layer: int = -1, queries: Sequence[int] | None = None
 ) -> AttentionMap:
-    """The flow from positions after `layer` to the input tokens of one kind: a map with weights (1, 1, Q, K).
+    """Return the flow from positions after `layer` to the input tokens of one kind: a map, weights (1, 1, Q, K).
 
     Args:
         kind: ``encoder``: from source positions to source tokens; ``cross``: from target positions to source tokens,
             through the decoder's layers up to `layer` and all of the encoder's; ``decoder``: to target tokens.
         queries: the rows that are computed; the others stay zero. None for all.
 
-    Raises TraceError where the trace has no such map, for cached steps, and for more than MOST_WORK. On one core, a row
-    of 40 tokens takes 0.2 s through 6 layers and 0.6 s through those of both sides; all of 20 tokens through 4 layers
-    0.3 s and 0.9 s.
+    Raises TraceError where the trace has no such map, for cached steps, and for more than MOST_FLOW_WORK. On one core,
+    a row of 40 tokens takes 0.2 s through 6 layers and 0.6 s through those of both sides; all of 20 tokens through 4
+    layers 0.3 s and 0.9 s.
     """
     attention = trace.maps.get(kind)
     if attention is None:
@@ -238,12 +231,12 @@ def _list_trace_edges(trace: AttentionTrace, kind: Kind, layer: int) -> Iterator
     """All edges from the positions after `layer` down to the input tokens."""
     if kind == "encoder" or trace.cross is None:
         yield from _list_stack_edges(
-            _average_heads(trace.maps[kind])[: _count_layers(trace.maps[kind], layer)], first=0
+            _mean_over_heads(trace.maps[kind])[: _count_layers(trace.maps[kind], layer)], first=0
         )
         return
     assert trace.decoder is not None
     count = _count_layers(trace.decoder, layer)
-    own, cross = _average_heads(trace.decoder)[:count], _average_heads(trace.cross)[:count]
+    own, cross = _mean_over_heads(trace.decoder)[:count], _mean_over_heads(trace.cross)[:count]
     reads = cross.any(-1)
     stays = np.where(reads, 0.5, 1.0)[:, :, None] * np.eye(own.shape[1])
     memory = 2 * count - 1
@@ -255,7 +248,7 @@ def _list_trace_edges(trace: AttentionTrace, kind: Kind, layer: int) -> Iterator
             yield FlowEdges(group, group + 1, _round_capacity(stays[index]))
             yield FlowEdges(group + 1, group + 2, _round_capacity(add_residual(own[index])))
     if kind == "cross" and trace.encoder is not None:
-        yield from _list_stack_edges(_average_heads(trace.encoder), first=memory)
+        yield from _list_stack_edges(_mean_over_heads(trace.encoder), first=memory)
 
 
 def _list_stack_edges(layers: np.ndarray, first: int) -> Iterator[FlowEdges]:
@@ -266,10 +259,6 @@ def _list_stack_edges(layers: np.ndarray, first: int) -> Iterator[FlowEdges]:
 
 def _count_layers(attention: AttentionMap, layer: int) -> int:
     return range(attention.layers)[layer] + 1
-
-
-def _average_heads(attention: AttentionMap) -> np.ndarray:
-    return attention.weights.mean(1, dtype=np.float64)
 
 
 def _round_capacity(capacity: np.ndarray) -> np.ndarray:
@@ -298,7 +287,7 @@ class FlowEdges:
 
 
 def solve_maximum_flow(edges: Sequence[FlowEdges]) -> np.ndarray:
-    """The greatest flow (P,) of each network from its first node to its last.
+    """Return the greatest flow (P,) of each network from its first node to its last.
 
     Groups of nodes are numbered from the top; the first and the last hold one node each.
     """
@@ -399,7 +388,7 @@ class _FlowNetworks:
             self.excess = [excess[networks] for excess in self.excess]
 
 
-# All three attentions of one layer as one matrix over source and target: Tensor2Tensor's picture. No torch.
+# The joint matrix: all three attentions of one layer over source and target, as Tensor2Tensor draws them.
 #
 #                 source     target
 #     source   |  encoder  |  never   |
@@ -433,7 +422,7 @@ class JointAttention:
 def join_attentions(trace: AttentionTrace, layer: int, head: int | None = None) -> JointAttention:
     """Return one head of a layer, or the mean over its heads, of all three attentions; counted from 0.
 
-    TraceError if one of the maps is missing or has no such layer or head.
+    Raises TraceError if one of the maps is missing or has no such layer or head.
     """
     encoder, decoder, cross = trace.encoder, trace.decoder, trace.cross
     if encoder is None or decoder is None or cross is None:

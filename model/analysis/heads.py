@@ -13,11 +13,11 @@ from ..text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
 from ..trace import AttentionMap, TraceError
 from .steps import select_head
 
-# What each head does, in numbers: how spread its attention is, how far it looks, on which token its mass lies.
+# Statistics: how spread a head's attention is, how far it looks, on which token its mass lies.
 #
 # Every measure is a mean over the rows (queries) that have a choice and for which it is defined: a row that may attend
 # to one key only, such as the decoder's first, says nothing of the head, and the first row has no previous token.
-# Where no row has a choice, those with one key count. No torch.
+# Where no row has a choice, those with one key count.
 
 
 Measure = Literal["entropy", "distance", "previous", "same", "next", "first", "end", "alignment"]
@@ -51,7 +51,7 @@ FOCUS_MEASURES: tuple[Measure, ...] = ("previous", "same", "next", "first", "end
 
 
 def compute_head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray]:
-    """Every measure that means something for this map, each (L, H)."""
+    """Return every measure that means something for this map, each (L, H)."""
     measures: dict[Measure, np.ndarray] = {
         "entropy": attention_entropy(attention),
         "distance": attention_distance(attention),
@@ -64,7 +64,7 @@ def compute_head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray
 
 
 def find_habit_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
-    """For each habit that this map allows, (Q, K) bool: the cells whose weights are its share of the mass.
+    """Return (Q, K) bool for each habit that this map allows: the cells whose weights are its share of the mass.
 
     Only rows with a choice hold such cells, and the habit is a mean over the rows that hold one.
     """
@@ -83,7 +83,7 @@ def find_habit_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
 
 
 def rows_with_choice(mask: np.ndarray) -> np.ndarray:
-    """(Q,) bool: the rows with two allowed keys or more; where there is none, those with one."""
+    """Return (Q,) bool: the rows with two allowed keys or more; where there is none, those with one."""
     allowed = mask.sum(-1)
     return allowed > 1 if (allowed > 1).any() else allowed > 0
 
@@ -127,7 +127,7 @@ def _mean_over_rows(values: np.ndarray, counted: np.ndarray) -> np.ndarray:
     return np.where(counted, values, 0).sum(-1, dtype=np.float64) / np.maximum(counted.sum(-1), 1)
 
 
-# What a head does, in one sentence together with the data that the sentence is about. No torch.
+# Claims: what a head does, in one sentence, with the data that the sentence is about.
 #
 # A claim names a habit, the rows it counts and the number that it prints, so that anybody can work it out again from
 # the map. Its words go by how the rows are named: by the token fed in, or by the token predicted.
@@ -240,7 +240,7 @@ def _habit_token_text(attention: AttentionMap, habit: Habit, label: RowLabel) ->
     return say(_HABIT_PLACES[habit])
 
 
-# Which cross-attention head aligns? Every head held against the average of all heads, at two readings. No torch.
+# Alignment: every cross-attention head compared with the average of all heads, at two readings.
 #
 # The average over heads as a soft alignment goes back to Garg et al. (2019), "Jointly Learning to Align and Translate
 # with Transformer Models", section 4.1; that single heads can align better than the average is known, so the ranking
@@ -251,7 +251,7 @@ def _habit_token_text(attention: AttentionMap, habit: Habit, label: RowLabel) ->
 
 AlignmentReading = Literal["predicted", "fed"]
 ALIGNMENT_READINGS: tuple[AlignmentReading, ...] = ("predicted", "fed")
-"""The token of a row that an alignment is of."""
+"""Whether the alignment of a row is that of the token it predicts, or of the token fed in."""
 
 ALIGNMENT_EXPLANATION = to_say(
     "The weights of all cross-attention heads of all layers are averaged, the end-of-sentence token left out, and the "
@@ -315,7 +315,7 @@ class HeadAlignment:
 
 
 def compute_mean_alignment(cross: AttentionMap) -> np.ndarray:
-    """The mean over layers and heads, special source tokens set to 0 and each row rescaled -> (Q, K)."""
+    """Return the mean over layers and heads, special source tokens set to 0 and each row rescaled: (Q, K)."""
     if cross.kind != "cross":
         raise TraceError(say("An alignment is read from cross-attention; this is the {kind} map.", kind=cross.kind))
     mean = cross.weights.mean((0, 1), dtype=np.float64)
@@ -327,7 +327,7 @@ def compute_mean_alignment(cross: AttentionMap) -> np.ndarray:
 
 
 def find_alignment_cells(cross: AttentionMap, reading: AlignmentReading) -> np.ndarray:
-    """(Q, K) bool: in each row that counts, the key to which the average of all heads aligns its token.
+    """Return (Q, K) bool: in each row that counts, the key to which the average of all heads aligns its token.
 
     A token predicted at one row is fed in at the next: read at the token fed in, a row has the key of the row before.
     """
@@ -344,7 +344,7 @@ def find_alignment_cells(cross: AttentionMap, reading: AlignmentReading) -> np.n
 def rank_heads_by_alignment(
     cross: AttentionMap, readings: tuple[AlignmentReading, ...] = ALIGNMENT_READINGS
 ) -> tuple[HeadAlignment, ...]:
-    """All cross-attention heads, the best aligned first, each at the reading at which it aligns better."""
+    """Return all cross-attention heads, the best aligned first, each at the reading at which it aligns better."""
     cells = {reading: find_alignment_cells(cross, reading) for reading in readings}
     ranking = [
         max(
@@ -359,7 +359,7 @@ def rank_heads_by_alignment(
 def _score_head_alignment(
     cross: AttentionMap, layer: int, head: int, reading: AlignmentReading, cells: np.ndarray
 ) -> HeadAlignment:
-    """One head against the cells (Q, K) that it is expected to look at."""
+    """Compare one head with the cells (Q, K) that it is expected to look at."""
     rows = np.flatnonzero(cells.any(-1))
     weights = cross.weights[layer, head, rows]
     own, special = weights.argmax(-1), _is_special_key(cross)

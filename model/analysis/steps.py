@@ -1,4 +1,4 @@
-"""Attention computed step by step, weighted by value norms, and compared between two maps."""
+"""Attention computed step by step, weighted by value norms, and compared between two maps. No torch at import."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Kind, TraceError
 if TYPE_CHECKING:
     from torch import nn
 
-# One query of one head, step by step: q, k, their product, scores, mask, softmax, weighted values. No torch.
+# One query of one head, step by step: q, k, their product, scores, mask, softmax, weighted values.
 #
-# The steps are the model's own tensors, and each is recomputed here from the one before it: what is shown is what ran.
+# The steps are the model's own tensors. Each is also recomputed from the one before it, so what is shown is what ran.
 
 
 STEP_TOLERANCE = 1e-3
@@ -72,8 +72,8 @@ def compute_pipeline(
 ) -> AttentionPipeline:
     """Return the steps of one query, all counted from 0. The scale is read off the scores unless it is given.
 
-    TraceError when the trace was made without its tensors, when there is no such query, and when the steps do not
-    follow from each other.
+    Raises TraceError when the trace was made without its tensors, when there is no such query, and when the steps do
+    not follow from each other.
     """
     if missing := [name for name in TENSOR_NAMES if name not in attention.tensors]:
         raise TraceError(
@@ -132,7 +132,7 @@ def _infer_scale(dot: np.ndarray, scores: np.ndarray, width: int) -> float:
 def _check_steps(
     scaled: np.ndarray, scores: np.ndarray, mask: np.ndarray, masked: np.ndarray, weights: np.ndarray
 ) -> float:
-    """The largest difference; TraceError naming the step whose difference is too large."""
+    """Return the largest difference. Raises TraceError, naming the step, where one is too large."""
     steps = {
         say("scores"): np.abs(scaled - scores).max(initial=0.0),
         say("masked scores"): np.abs(masked - scores).max(initial=0.0, where=mask),
@@ -155,7 +155,7 @@ def _check_steps(
     return float(max(steps.values()))
 
 
-# Attention weighted by what it carries: a large weight on a short value vector passes little on.
+# Weighting by value norms: a large weight on a short value vector passes little on.
 #
 # Kobayashi et al. (2020), "Attention is Not Only a Weight: Analyzing Transformers with Vector Norms", section 2: a
 # head adds the sum of alpha f(x) with f(x) = (x W_V + b_V) W_O, and the norm of alpha f(x) is what a key contributes.
@@ -191,9 +191,9 @@ def weight_by_value_norms(attention: AttentionMap, output: np.ndarray | None = N
 
 
 def weight_trace_by_value_norms(trace: AttentionTrace, model: nn.Module | None = None) -> AttentionTrace:
-    """Return the trace with every map value-weighted by the output projections of the `model` that made it.
+    """Return the trace with every map weighted by value norms, by the output projections of the `model` that made it.
 
-    Without a model by the value vectors alone, as :func:`weight_by_value_norms` does.
+    Without a model, by the value vectors alone, as :func:`weight_by_value_norms` does.
     """
     maps: dict[str, Any] = {
         kind: weight_by_value_norms(attention, None if model is None else read_output_projections(model, kind))
@@ -207,7 +207,7 @@ def read_output_projections(model: nn.Module, kind: Kind) -> np.ndarray:
 
     Raises TraceError where it is not known which layer of a model from elsewhere joins the heads.
     """
-    from torch import Tensor  # which weighting a saved trace does not need, nor what comes with it
+    from torch import Tensor  # a saved trace is weighted without torch
 
     from ..capture.attention import find_attention_sites
     from ..network.attention import MultiHeadAttention
@@ -226,7 +226,7 @@ def read_output_projections(model: nn.Module, kind: Kind) -> np.ndarray:
     return np.stack(slices)
 
 
-# Two maps side by side: what one attends to more than the other, on the tokens both have. No torch.
+# Comparing two maps: what one attends to more than the other, on the tokens both have.
 
 
 PositionPairs = tuple[tuple[int, int], ...]
@@ -276,7 +276,7 @@ class MapDifference:
 def compare_maps(first: AttentionMap, second: AttentionMap, rows: RowLabel = "fed") -> MapDifference:
     """Align the tokens of two maps of one kind, in order, and keep what both have; rows by the chosen label.
 
-    TraceError for different kinds, different numbers of layers or heads, and for sentences that share no token.
+    Raises TraceError for different kinds, different numbers of layers or heads, and for sentences that share no token.
     """
     if first.kind != second.kind:
         raise TraceError(

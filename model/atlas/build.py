@@ -1,4 +1,9 @@
-"""Build an atlas from a corpus, part by part, and merge the parts into one set of tables."""
+"""Build an atlas from a corpus, part by part, and merge the parts into one set of tables.
+
+A part is a fixed number of lines of the corpus, and its tables depend on these lines alone. So one process and several
+give the same atlas, and a build that was killed goes on with the parts that are not there yet. The processes share
+nothing but the folder.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +41,7 @@ from .files import (
     HEADS_TABLE,
     LINKS_TABLE,
     MANIFEST_FILE,
-    PART_LINKS,
-    PART_SENTENCES,
+    PART_SUMS,
     PARTS_FOLDER,
     SENTENCES_TABLE,
     SINGLE_FILE_TABLES,
@@ -51,13 +55,6 @@ from .files import (
 )
 from .forward import PLACES, TOKENS_A_BATCH, Sentence, SpecialIds, make_batches, run_batch
 from .measure import COST_MEASURE, EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS, measure_heads
-
-# An atlas built from a corpus, part after part, by one process or by many that share a folder.
-#
-# A part is so many lines of the corpus, whoever runs it, and its tables depend on these lines alone: so one process
-# and several give the same atlas, and a build that was killed goes on with the parts that are not there yet. Nothing
-# is sent between the processes; the folder is all that they share.
-
 
 REPORT_FILE = "report.json"
 LINES_A_PART = 100
@@ -76,7 +73,7 @@ class WorkerShare(NamedTuple):
 
     @classmethod
     def from_environment(cls) -> WorkerShare:
-        """As torchrun says it to the processes that it starts."""
+        """Read the variables that torchrun sets for the processes it starts."""
         return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
 
 
@@ -114,7 +111,7 @@ def build_atlas(
 
 
 def _create_or_read_manifest(folder: Path, plan: AtlasPlan, licence: str, start: str) -> Manifest:
-    """The manifest of a new atlas, or of the one that is there if it is made of the same."""
+    """Return the manifest of a new atlas, or of the one in the folder if its plan is the same."""
     if (folder / MANIFEST_FILE).exists():
         found = read_manifest(folder)
         if found.plan != plan:
@@ -150,8 +147,8 @@ def _build_part(
         tables.add(found, measure_heads(translator.model, found, plan.costs))
     made = tables.tables()
     report: dict[str, object] = {
-        "sentences": made[PART_SENTENCES].num_rows,
-        "links": made[PART_LINKS].num_rows,
+        "sentences": made[SENTENCES_TABLE].num_rows,
+        "links": made[LINKS_TABLE].num_rows,
         "tokens": sum(len(one.target_ids) for one in sentences),
         "seconds": time.perf_counter() - started,
         "skipped": vars(skipped),
@@ -160,7 +157,7 @@ def _build_part(
 
 
 def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list[Sentence]:
-    """Every pair as the model reads it, the translations that are not given made by the model."""
+    """Return every pair as token ids; the model translates the sources that have no target."""
     card, tokenizer = translator.card, translator.tokenizer
     start = tokenizer.token(translator.model.start_id)
     languages = str(card.get("source_language", "")), str(card.get("target_language", ""))
@@ -178,7 +175,7 @@ def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list
 
 @torch.inference_mode()
 def _translate_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> dict[int, list[int]]:
-    """Greedy translations by line, their end with them, also of one that was cut off."""
+    """Return greedy translations by line, each closed by the end token, even one that was cut off."""
     found: dict[int, list[int]] = {}
     model, end = translator.model, next(iter(translator.model.end_ids))
     ordered = sorted(pairs, key=lambda pair: (len(pair.source_encoded.ids), pair.line))
@@ -210,9 +207,7 @@ def _write_part(folder: Path, number: int, tables: TablesByName, report: dict[st
     beside.replace(place)
 
 
-__all__ = ["LINES_A_PART", "SkippedLines", "WorkerShare", "build_atlas"]
-
-# A corpus read in parts of so many lines each, whoever runs them; what cannot be used is counted with its reason.
+# The corpus, read in parts; lines that cannot be used are counted with their reason.
 
 
 EMPTY_LINE, LINE_TOO_LONG, INVALID_UNICODE, OTHER_LANGUAGE, NO_COUNTERPART = (
@@ -278,7 +273,7 @@ class SkippedLines:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Two files, or one whose translations the model makes, cut into parts of so many lines."""
+    """A source file, and a target file unless the model is to translate, cut into parts."""
 
     source: Path
     target: Path | None
@@ -292,7 +287,7 @@ class Corpus:
 
     @classmethod
     def read(cls, source: Path, target: Path | None, size: int, most: int | None = None) -> Corpus:
-        """Find the parts of the first `most` lines, of all without it. ValueError where there are none; OSError."""
+        """Find the parts of the first `most` lines, or of all. Raises ValueError where there are none, and OSError."""
         digest, count, offsets = hashlib.sha256(), 0, []
         at = [0] * (1 if target is None else 2)
         for lines in islice(_read_lines(source, target, at), most):
@@ -362,31 +357,31 @@ def _read_lines(source: Path, target: Path | None, offsets: Sequence[int]) -> It
         yield from zip_longest(*files)
 
 
-# The parts of an atlas put together: tables one after the other, sums added up, costs resampled.
+# Merging the parts: tables are concatenated, sums added, costs resampled.
 
 
 ROWS_A_FILE = 4_000_000
-"""Links of a file, more or less: parts are kept whole."""
+"""About how many links a file holds; a part is never split."""
 ROWS_A_GROUP = 250_000
 """Rows that a query can skip or share among threads."""
 COST_RESAMPLES, RESAMPLE_GROUPS, RESAMPLE_SEED = 1000, 20_000, 0
-"""Of the bootstrap: beyond so many sentences, groups of them are drawn instead of single ones."""
+"""Draws of the bootstrap; the most groups that sentences are put into before drawing; the seed."""
 CONFIDENCE_LEVEL = 0.95
 COST_DIGITS = 3
-"""Of what a sentence costs, in nats: more are noise that packs badly."""
+"""Decimals of a sentence's cost in nats; more are noise that compresses badly."""
 HEAD_COLUMNS = ["map", "layer", "head"]
 
 
 def finish_atlas(folder: Path, manifest: Manifest, parts: Sequence[Path]) -> Manifest:
     """Write the tables of a whole atlas and its manifest, and take the parts away. AtlasError names a damaged part."""
-    reports = [json.loads(_require_readable(part / "report.json").read_text(encoding="utf-8")) for part in parts]
+    reports = [json.loads(_require_readable(part / REPORT_FILE).read_text(encoding="utf-8")) for part in parts]
     shutil.rmtree(folder / LINKS_TABLE, ignore_errors=True)
     (folder / LINKS_TABLE).mkdir()
     for number, group in enumerate(_group_parts(parts, [report["links"] for report in reports])):
         _join_tables(group, LINKS_TABLE, folder / LINKS_TABLE / f"{number:04}.parquet")
     for name in (SENTENCES_TABLE, COSTS_TABLE):
         _join_tables(parts, name, folder / f"{name}.parquet")
-    sums = _sum_tables(parts, "sums", ["half", *HEAD_COLUMNS, "measure"])
+    sums = _sum_tables(parts, PART_SUMS, ["half", *HEAD_COLUMNS, "measure"])
     tags = _sum_tables(parts, TAGS_TABLE, [*HEAD_COLUMNS, "query_tag", "key_tag"])
     costs = (
         bootstrap_costs(parts)
@@ -419,7 +414,7 @@ def finish_atlas(folder: Path, manifest: Manifest, parts: Sequence[Path]) -> Man
 
 
 def build_heads_table(sums: pd.DataFrame, more: list[str]) -> pd.DataFrame:
-    """A row a head (and whatever `more` tells apart), a column a measure: means over the rows that count."""
+    """Return a row a head (and a value of the columns `more`), a column a measure: means over the rows that count."""
     by = [*more, *HEAD_COLUMNS]
     added = sums.groupby([*by, "measure"], sort=False)[["total", "rows"]].sum()
     means = (added["total"] / added["rows"].where(added["rows"] > 0)).unstack("measure")
@@ -437,7 +432,8 @@ def build_heads_table(sums: pd.DataFrame, more: list[str]) -> pd.DataFrame:
 def bootstrap_costs(parts: Sequence[Path]) -> pd.DataFrame:
     """The interval of each head's cost: sentences drawn with replacement, 1,000 times (Efron 1979), percentiles.
 
-    The cost is a mean over tokens, so each draw is a ratio of sums over its sentences. -> PLACE, cost_low, cost_high.
+    The cost is a mean over tokens, so each draw is a ratio of sums over its sentences. The columns
+    are map, layer, head, cost_low and cost_high.
     """
     totals = []
     for part in parts:
@@ -489,7 +485,7 @@ def _write_parquet(table: pa.Table, path: Path) -> None:
 
 
 def _group_parts(parts: Sequence[Path], links: Sequence[int]) -> Iterator[list[Path]]:
-    """Parts on end with about so many links together as a file is to have."""
+    """Yield runs of parts that together have about ROWS_A_FILE links."""
     group: list[Path] = []
     count = 0
     for part, number in zip(parts, links, strict=True):

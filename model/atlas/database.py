@@ -1,8 +1,8 @@
-"""Questions put to an atlas in SQL, by DuckDB: it reads the Parquet files where they lie, and no index is made.
+"""Query the tables of an atlas in SQL with DuckDB, which reads the Parquet files in place; there is no index.
 
 A connection serves one query. It sees the files of its atlas and nothing else of the machine, its memory is limited,
-and a query that takes long is ended. What a visitor types reaches it as a parameter alone, never as a part of the
-SQL."""
+and a query that takes too long is interrupted. What a visitor types is only ever a parameter, never a part of the SQL.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..language import say
-from .files import (
-    COSTS_TABLE,
-    LINKS_TABLE,
-    SENTENCES_TABLE,
-    TAGS_TABLE,
-    AtlasError,
-)
+from .files import COSTS_TABLE, LINKS_TABLE, SENTENCES_TABLE, TAGS_TABLE, AtlasError
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,7 +27,7 @@ class QuestionError(ValueError):
 
 
 MEMORY_LIMIT, THREAD_LIMIT, TIME_LIMIT = "512MB", 2, 30.0
-"""What one query may use; then it is ended."""
+"""Memory, threads and seconds that one query may use."""
 TABLE_FILES = {
     LINKS_TABLE: f"{LINKS_TABLE}/*.parquet",
     **{name: f"{name}.parquet" for name in (COSTS_TABLE, SENTENCES_TABLE, TAGS_TABLE)},
@@ -45,8 +39,8 @@ def run_query(
 ) -> pd.DataFrame:
     """Run one SELECT over a table of an atlas, which `sql` calls {table}; ``?`` stands for a parameter.
 
-    AtlasError for a damaged file, which it names, for a query that takes more than `seconds`, and for one that needs
-    more memory than it may have.
+    Raises AtlasError for a damaged file, which it names, for a query that takes more than `seconds`, and for one that
+    needs more memory than it may have.
     """
     duckdb = load_duckdb()
     files = [str(path) for path in sorted(folder.glob(TABLE_FILES[table]))]

@@ -1,4 +1,14 @@
-"""The files of an atlas on disk: its manifest, its folder layout and its Parquet tables."""
+"""The files of an atlas on disk: its manifest, its folder layout and its Parquet tables.
+
+atlas.json         what the atlas is made of, with the model's hash; what was left out; the size of every file
+heads.parquet      a row a map x layer x head, a column a measure
+halves.parquet     the same for the sentences of even and of odd numbers
+sentences.parquet  a row a sentence
+tags.parquet       the weight between parts of speech, of each head
+costs.parquet      a row a sentence and head: what switching the head off costs
+links/*.parquet    the heaviest keys of each row of each head
+parts/             only while the atlas is built: the same tables, of a part of the lines each
+"""
 
 from __future__ import annotations
 
@@ -19,15 +29,6 @@ from ..text.words import START_TOKEN
 from ..trace import KINDS, Kind
 from .forward import BatchRun, Sentence
 from .measure import WEIGHT_STEPS, BatchMeasures, MapLinks, RowSums, TagMass, compute_tag_mass, find_links
-
-# An atlas on disk: its manifest and tables, and the parts of one that is being built.
-#
-# atlas.json what it was made of, with the model's hash; what was left out; the size of every file heads.parquet a row
-# a map x layer x head, a column a measure halves.parquet the same for the sentences of even and of odd numbers
-# sentences.parquet a row a sentence tags.parquet the weight between parts of speech, of each head costs.parquet a row
-# a sentence and head: what switching the head off costs links/*.parquet the heaviest keys of each row of each head
-# parts/ only while it is being built: the same tables of so many lines each
-
 
 ATLAS_FORMAT = "attenscope-atlas-2"
 MANIFEST_FILE, PARTS_FOLDER = "atlas.json", "parts"
@@ -51,7 +52,7 @@ class AtlasError(ValueError):
 
 @dataclass(frozen=True)
 class AtlasPlan:
-    """What an atlas is made of: only the same goes on."""
+    """What an atlas is made of; a build goes on only with an equal plan."""
 
     model: str
     model_hash: str
@@ -111,7 +112,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return what atlas.json says. AtlasError."""
+    """Return what atlas.json says. Raises AtlasError."""
     path = folder / MANIFEST_FILE
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -185,15 +186,16 @@ def check_atlas_model(manifest: Manifest, name: str, model_hash: str) -> None:
         )
 
 
-# The tables of one part of an atlas: what was measured of its sentences, ready to be written as Parquet.
+# The tables of one part, ready to be written as Parquet.
 
 
 TablesByName = dict[str, pa.Table]
-PART_LINKS, PART_SENTENCES, PART_TAGS, PART_COSTS, PART_SUMS = "links", "sentences", "tags", "costs", "sums"
+PART_SUMS = "sums"
+"""The table of sums, which only parts have."""
 
 
 class PartTables:
-    """Batch after batch becomes the tables of a part."""
+    """Collects batches into the tables of a part."""
 
     def __init__(self, least_weight: float = 0.0) -> None:
         """Links below `least_weight` are left out."""
@@ -224,16 +226,16 @@ class PartTables:
         """Return the tables by name, their rows in the order of the lines."""
         self._sentences.sort(key=lambda one: one[0].line)
         return {
-            PART_LINKS: build_link_table([one for one, _ in self._sentences], self._links),
-            PART_SENTENCES: build_sentence_table(self._sentences),
-            PART_TAGS: build_tag_table(self._tags),
-            PART_COSTS: _build_cost_table(self._costs),
+            LINKS_TABLE: build_link_table([one for one, _ in self._sentences], self._links),
+            SENTENCES_TABLE: build_sentence_table(self._sentences),
+            TAGS_TABLE: build_tag_table(self._tags),
+            COSTS_TABLE: _build_cost_table(self._costs),
             PART_SUMS: _build_sum_table(self._sums),
         }
 
 
 def build_link_table(sentences: Sequence[Sentence], links: dict[Kind, list[MapLinks]]) -> pa.Table:
-    """A row a link; what is said of query and key is dictionary-encoded."""
+    """Return a row a link; pieces, words and tags are dictionary-encoded."""
     tables = [_build_map_links(kind, sentences, found) for kind, found in links.items() if sentences]
     if not tables:
         return LINK_SCHEMA.empty_table()
@@ -275,7 +277,7 @@ def _build_map_links(kind: Kind, sentences: Sequence[Sentence], found: Sequence[
 
 
 def build_sentence_table(sentences: Iterable[tuple[Sentence, float]]) -> pa.Table:
-    """A row a sentence: both sides as text, as pieces, and the word and part of speech of every piece."""
+    """Return a row a sentence: both sides as text, as pieces, and the word and part of speech of every piece."""
     found = list(sentences)
     columns: dict[str, Any] = {
         "sentence": pa.array([one.line for one, _ in found], pa.int32()),
@@ -292,9 +294,9 @@ def build_sentence_table(sentences: Iterable[tuple[Sentence, float]]) -> pa.Tabl
 
 
 def build_tag_table(found: dict[Kind, TagMass]) -> pa.Table:
-    """A row a map x layer x head x part of speech of the query x of the key, for each that a query has.
+    """Return a row a map x layer x head x part of speech of the query x of the key, for each that a query has.
 
-    Keys of every part of speech: another part of the atlas may have the pair, and its rows are those of all parts.
+    Keys have every part of speech: another part of the atlas may have the pair, and its rows are those of all parts.
     """
     columns: dict[str, list[Any]] = {name: [] for name in TAG_SCHEMA.names}
     for kind, one in found.items():
@@ -351,17 +353,18 @@ def _encode_dictionary(codes: np.ndarray, names: Sequence[str]) -> pa.Dictionary
 
 
 _HEAD_FIELDS = [("map", pa.string()), ("layer", pa.int16()), ("head", pa.int16())]
-_WORD_FIELDS = [(f"{end}_{what}", pa.dictionary(pa.int32(), pa.string())) for end in ("query", "key") for what in
-          ("piece", "word", "tag")]  # fmt: skip
+_WORD_FIELDS = [
+    (f"{end}_{what}", pa.dictionary(pa.int32(), pa.string()))
+    for end in ("query", "key")
+    for what in ("piece", "word", "tag")
+]
 LINK_SCHEMA = pa.schema(
     [("sentence", pa.int32()), ("map", pa.dictionary(pa.int32(), pa.string())), *_HEAD_FIELDS[1:],
-     ("query", pa.int32()),
-     ("key", pa.int32()), ("weight", pa.float32()), ("distance", pa.int32()), *_WORD_FIELDS]
+     ("query", pa.int32()), ("key", pa.int32()), ("weight", pa.float32()), ("distance", pa.int32()), *_WORD_FIELDS]
 )  # fmt: skip
 TAG_SCHEMA = pa.schema(
     [*_HEAD_FIELDS, ("query_tag", pa.string()), ("key_tag", pa.string()), ("mass", pa.float64()),
-     ("even", pa.float64()),
-     ("rows", pa.float64())]
+     ("even", pa.float64()), ("rows", pa.float64())]
 )  # fmt: skip
 COST_SCHEMA = pa.schema(
     [("sentence", pa.int32()), *_HEAD_FIELDS, ("cost", pa.float32()), ("tokens", pa.int16()), ("token", pa.int16()),

@@ -24,13 +24,10 @@ from ..text.language import START_TAG, is_punctuation, tag_words
 from ..text.words import SPECIAL_TOKENS, START_TOKEN, group_words, join_word
 from ..trace import KINDS, Kind
 
-# One batch of sentences through the model by teacher forcing, with all that the measures need of it.
-
-
 TOKENS_A_BATCH = 1000
 """Source and target tokens of a batch, padding included."""
 MEMORY_KEY = "memory"
-"""Where a run has the encoder's output."""
+"""The key of the encoder's output among the tensors of a run."""
 
 
 class SpecialIds(NamedTuple):
@@ -199,7 +196,7 @@ def make_decoder_mask(batch: Batch) -> Tensor | None:
 
 @torch.inference_mode()
 def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
-    """Return what of each row's weight stays on its tokens when the words of the source change places.
+    """Return the share of each row's weight that stays on its tokens when the words of the source change places.
 
     The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
     end; the translation is given as it was. -> (B, L, H, Q), 0 to 1 for each map: sum over the keys of the lesser of
@@ -241,9 +238,9 @@ def find_allowed_place_cells(found: BatchRun, kind: Kind) -> Tensor:
 
 
 def find_aligned_cells(found: BatchRun) -> tuple[Tensor, Tensor]:
-    """Return the source token that all cross-attention heads together align, at both readings: (B, Q, K) bool each.
+    """Return the source token that the mean of all cross-attention heads points to, at both readings.
 
-    As :func:`model.analysis.heads.alignment_cells` does for one sentence.
+    (B, Q, K) bool each; :func:`model.analysis.heads.find_alignment_cells` does the same for one sentence.
     """
     mean = found.weights("cross").double().mean((1, 2))
     for row, sentence in enumerate(found.batch.sentences):
@@ -283,7 +280,7 @@ def _source_and_target_ids(sentences: Sequence[Sentence]) -> tuple[list[tuple[in
     return [one.source_ids for one in sentences], [one.target_ids for one in sentences]
 
 
-# Places that a head may look at in every row, as cells of an attention map. No torch.
+# Places that a head may look at in every row, as cells of an attention map.
 
 
 Place = Literal[
@@ -302,7 +299,7 @@ Place = Literal[
 ]
 PLACES: tuple[Place, ...] = get_args(Place)
 ALIGNED_PLACES: tuple[Place, Place] = ("aligned_predicted", "aligned_fed")
-"""Known only once the weights are: see :func:`.forward.aligned_cells`."""
+"""Known only once the weights are: see :func:`find_aligned_cells`."""
 SELF_ATTENTION_PLACES: frozenset[Place] = frozenset({"same", "previous", "next", "later_piece"})
 PLACE_NAMES: MappingProxyType[Place, str] = MappingProxyType(
     {
@@ -351,7 +348,7 @@ def find_place_cells(kind: Kind, queries: TokenizedSide, keys: TokenizedSide) ->
     return np.stack([found.get(place, nowhere) for place in PLACES], -1)
 
 
-# The tokens of one side of a sentence, with what the measures ask of each: its word and part of speech. No torch.
+# The tokens of one side of a sentence, with the word and the part of speech of each.
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from .forward import (
     make_decoder_mask,
 )
 
-# The measures of a head, row by row, and their sums over the rows of a batch.
+# Measures of every row, and their sums over the rows of a batch.
 #
 # A measure is a mean over the rows (queries) that have a choice, two keys or more, and for which it is defined: the
 # first row has no previous token. The rows of all sentences count alike. Sentences of even and of odd numbers are
@@ -196,7 +196,7 @@ def _sum_rows(rows: RowMeasure, halves: Tensor, heads: tuple[int, ...]) -> RowSu
     return RowSums(*totals)
 
 
-# What switching off each head costs, for a batch: every head of a layer is so many rows of one forward pass.
+# Costs: one forward pass switches off every head of a layer, each in its own copy of the rows.
 
 
 TOKENS_A_PASS = 2400
@@ -207,8 +207,8 @@ TOKENS_A_PASS = 2400
 def compute_log_prob_changes(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
     """Return how each target token's log-probability changes with one head off: (B, L, H, T) for each map, in nats.
 
-    The batched form of :func:`model.experiments.ablation.head_effects`. A pass begins at the layer of its heads:
-    what stands before is as it was; of a model that is not of this project, at the encoder or at the decoder.
+    The batched form of :func:`model.experiments.ablation.head_effects`. In a model of this project a pass begins at the
+    layer of its heads, since what comes before is unchanged; in any other, at the encoder or at the decoder.
     """
     return {
         kind: torch.stack([_compute_site_changes(model, found, site) for site in found.sites_of_kind(kind)], 1)
@@ -259,7 +259,7 @@ def _decode_from_layer(
 def _decode_from_start(
     model: AutoregressiveModel, found: BatchRun, site: AttentionSite, rows: slice, batch: Batch, heads: int
 ) -> Tensor:
-    """The same of any model, from the beginning of a stack on."""
+    """The same for any model, from the beginning of a stack on."""
     mask = model.source_mask(batch.source).repeat(heads, 1, 1, 1)
     if site.kind == "encoder":
         memory = model.encode(batch.source.repeat(heads, 1), mask)
@@ -287,7 +287,7 @@ def _slice_rows(batch: Batch, heads: int) -> Iterator[slice]:
     return (slice(at, at + rows) for at in range(0, len(batch.sentences), rows))
 
 
-# The heaviest keys of every row of every head of a batch, and the weight between parts of speech.
+# Links: the heaviest keys of every row; and the weight between parts of speech.
 
 
 KEYS_A_ROW = 3
@@ -305,7 +305,7 @@ class MapLinks(NamedTuple):
     query: np.ndarray
     key: np.ndarray
     weight: np.ndarray
-    """In steps of 1 / STEPS."""
+    """In steps of 1 / WEIGHT_STEPS."""
 
 
 class TagMass(NamedTuple):
@@ -358,17 +358,15 @@ def _sum_by_tags(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     return torch.einsum("blhqj,bqi->lhij", torch.einsum("blhqk,bkj->blhqj", weights, keys), queries)
 
 
-# What heads add to the residual stream, for a batch: its size, and its part of the logit of the reference token.
+# What heads add to the residual stream: its size, and its part of the logit of the reference token.
 
 
 @torch.inference_mode()
 def compute_norm_shares(found: BatchRun, kind: Kind) -> Tensor | None:
     """Return each head's share of what the heads of its layer add to a row: (B, L, H, Q), 0 to 1.
 
-    None where it is not known which layer joins the heads.
-
-    The size of what a head adds is the norm of sum alpha f(x), Kobayashi et al. (2020), section 2, output projection
-    included and its bias left out.
+    None where it is not known which layer joins the heads. The size of what a head adds is the norm of sum alpha f(x),
+    Kobayashi et al. (2020), section 2, output projection included and its bias left out.
     """
     shares = []
     for site in found.sites_of_kind(kind):
@@ -384,9 +382,9 @@ def compute_norm_shares(found: BatchRun, kind: Kind) -> Tensor | None:
 def compute_logit_contributions(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
     """Return what the decoder's heads add to the logit of each target token: (B, L, H, T) for decoder and cross.
 
-    Nothing of a model that is not of this project, whose norms are not known one by one.
+    Empty for a model that is not of this project, whose norms are not known one by one.
 
-    Direct logit attribution (Elhage et al. 2021), as :func:`model.attribution.logit.logit_parts` does for one
+    Direct logit attribution (Elhage et al. 2021), as :func:`model.attribution.logit.split_logit` does for one
     word: norms between a head and the logit have the scale that they have in this run. The direction of the logit is
     carried back through those norms instead of every head forward.
     """

@@ -61,10 +61,11 @@ class Projection:
 def project_tokens(
     translator: RunnableModel, atlas: Atlas, space: ProjectionSpace, head: Head, asked: str = ""
 ) -> Projection:
-    """Run the model over sentences of its atlas and put what it computes of their tokens into one plane.
+    """Run the model over sentences of its atlas and project the vectors of their tokens into one plane.
 
-    Where the corpus has more than TOKENS, sentences that hold the text `asked` come first, then others at random, the
-    same every time. `head` is the one whose queries and keys are meant. AtlasError for an atlas that is damaged.
+    Where the corpus has more than MAX_TOKENS, sentences that hold the text `asked` come first, then others at random,
+    the same every time. `head` is the one whose queries and keys are meant. Raises AtlasError for an atlas that is
+    damaged.
     """
     found = run_query(atlas.folder, SENTENCES_TABLE, _SAMPLE_QUERY, [asked, MAX_TOKENS])
     sentences = _rebuild_sentences(translator, found)

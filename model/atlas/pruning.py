@@ -1,4 +1,10 @@
-"""Remove heads one after another, measure the remaining translation quality, and read and write pruning.json."""
+"""Remove heads one after another, measure the remaining translation quality, and read and write pruning.json.
+
+Heads are removed in the order of their cost, and in random orders to compare. Michel et al. (2019), "Are Sixteen Heads
+Really Better than One?", section 4, order heads by an estimate of their importance; see also Voita et al. (2019),
+"Analyzing Multi-Head Self-Attention". Nothing is trained again afterwards. A head that is removed adds nothing: its
+context is zero.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,9 @@ import random
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import sacrebleu
 import torch
 from torch import Tensor, nn
 
@@ -28,13 +33,8 @@ from ..translate import Translator
 from .files import AtlasError
 from .query import Atlas
 
-# Heads taken away one after another, and what is left of the translation: in the order of their cost, and by chance.
-#
-# After Michel et al. (2019), "Are Sixteen Heads Really Better than One?", section 4, who order heads by an estimate of
-# their importance, and Voita et al. (2019), "Analyzing Multi-Head Self-Attention". Nothing is trained again
-# afterwards. A head that is taken away adds nothing: its context is zero. Many models with fewer heads are rows of one
-# batch.
-
+if TYPE_CHECKING:
+    import sacrebleu
 
 TOKENS_A_PASS = 2400
 """Source and target tokens of all rows of one forward pass."""
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 def order_heads_by_cost(atlas: Atlas) -> tuple[Head, ...]:
-    """The heads, the one that costs least first. AtlasError for an atlas without costs."""
+    """The heads, the one that costs least first. Raises AtlasError for an atlas without costs."""
     if "cost" not in atlas.heads or atlas.heads["cost"].isna().any():
         raise AtlasError(
             say("The atlas in {folder} has no costs: build it again without --no-costs.", folder=atlas.folder)
@@ -65,12 +65,12 @@ def check_pruning_order(found: Pruning, atlas: Atlas) -> None:
 
 
 def shuffle_heads(heads: Sequence[Head], seed: int) -> tuple[Head, ...]:
-    """The heads in an order of chance that is the same whatever order they come in."""
+    """Return the heads in a random order that does not depend on the order they come in."""
     return tuple(random.Random(seed).sample(sorted(heads), len(heads)))
 
 
 def choose_head_counts(heads: int, count: int) -> tuple[int, ...]:
-    """At most `count` numbers of heads left, from all to none, as even as whole numbers are."""
+    """Return at most `count` numbers of heads left, from all to none, evenly spaced as far as whole numbers are."""
     return tuple(dict.fromkeys(np.linspace(heads, 0, count).round().astype(int).tolist()))
 
 
@@ -85,7 +85,7 @@ def measure_pruning(
     count: int = 13,
     on_progress: Callable[[int], None] = lambda models: None,
 ) -> Pruning:
-    """Measure models with fewer heads on source and reference sentences; `on_progress` hears how many were done."""
+    """Measure models with fewer heads on source and reference sentences; `on_progress` gets the number just done."""
     left = choose_head_counts(len(order), count)
     orders = [tuple(order), *(shuffle_heads(order, seed) for seed in range(random_orders))]
     # All orders have their two ends in common.
@@ -109,7 +109,10 @@ def measure_pruning(
 def translate_without_heads(
     translator: Translator, sources: Sequence[str], removed: Sequence[Collection[Head]]
 ) -> list[list[str]]:
-    """Greedy translations by models that lack some heads: a list for each, a text for each source. InputError."""
+    """Return greedy translations by models that lack some heads: a list for each, a text for each source.
+
+    The models are rows of one batch. Raises InputError.
+    """
     ids = [translator.encode(text).ids for text in sources]
     found = [[""] * len(sources) for _ in removed]
     places = [
@@ -144,7 +147,7 @@ def log_prob_without_heads(
 
 
 def make_silencing_hooks(model: Transformer, removed: Sequence[Collection[Head]]) -> dict[nn.Module, OutputHook]:
-    """Hooks that set to zero the context of the heads that each row of the batch lacks."""
+    """Return hooks that set to zero the context of the heads that each row of the batch lacks."""
     device = next(model.parameters()).device
     hooks: dict[nn.Module, OutputHook] = {}
     for site in find_attention_sites(model):
@@ -162,11 +165,13 @@ def _make_zeroing_hook(off: Tensor) -> OutputHook:
 
 
 def _make_bleu_metric(translator: Translator) -> sacrebleu.BLEU:
+    import sacrebleu  # only who measures needs it, not who runs the app
+
     return sacrebleu.BLEU(tokenize="zh" if translator.card.get("target_language") == "zh" else "13a")
 
 
 def _split_into_passes(rows: Sequence[T], length: Callable[[T], int]) -> Iterator[list[T]]:
-    """The rows, which are ordered by length or nearly so, in passes of so many tokens."""
+    """Yield the rows, which are ordered by length or nearly so, in passes of at most TOKENS_A_PASS tokens."""
     batch: list[T] = []
     longest = 0
     for row in rows:
@@ -179,7 +184,7 @@ def _split_into_passes(rows: Sequence[T], length: Callable[[T], int]) -> Iterato
         yield batch
 
 
-# pruning.json beside a checkpoint: what is left of its translations as heads are taken away. No torch.
+# pruning.json, beside a checkpoint.
 
 
 PRUNING_FILE = "pruning.json"
@@ -220,7 +225,7 @@ class Pruning:
     """The line of the text, from 1, that was used first."""
     sentences: int
     pairs_sha256: str
-    """Of the sentences and their references, see :func:`model.checkpoint.measurements.pairs_sha256`."""
+    """Of the sentences and their references, see :func:`model.checkpoint.measurements.hash_pairs`."""
     signature: str
     """Of sacreBLEU."""
     left: tuple[int, ...]
@@ -229,7 +234,7 @@ class Pruning:
     """The heads as they are taken away by cost, the one that costs least first."""
     by_cost: PruningCurve
     random: tuple[PruningCurve, ...]
-    """In orders of chance; the order of number N is :func:`model.atlas.pruning.random_order` with the seed N."""
+    """In random orders; the order of number N is :func:`shuffle_heads` with the seed N."""
 
     def write(self, folder: Path) -> None:
         """Write pruning.json into a checkpoint's folder."""
@@ -242,7 +247,7 @@ class Pruning:
         return frozenset(self.order[: len(self.order) - self.left[point]])
 
     def fewest_heads_keeping(self, share: float, bleu: Sequence[float]) -> int:
-        """The fewest heads left, of one course of BLEU, down to which every point keeps a share of the first."""
+        """Return the fewest heads left down to which every point of a curve of BLEU keeps a share of the first."""
         enough = self.left[0]
         for heads, score in zip(self.left, bleu, strict=True):
             if score < share * bleu[0]:
@@ -252,7 +257,7 @@ class Pruning:
 
 
 def read_pruning(folder: Path, name: str, model_hash: str) -> Pruning:
-    """Return what was measured of the model in a folder. PruningError where nothing was, or of another model."""
+    """Return what was measured of the model in a folder. Raises PruningError where nothing was, or of another model."""
     return _PRUNING_MEASUREMENT.read(folder, name, model_hash, _parse_pruning)
 
 

@@ -37,13 +37,13 @@ from .files import (
 from .forward import PLACE_NAMES, PLACES, Place
 from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS
 
-# What is searched for in an atlas, as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.
+# A question as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.
 #
 # Left of the arrow stands what is asked of the query, the token that attends, right of it what is asked of the key;
 # the rest may stand anywhere.
 #
 #     word=dog  word~^un   a word, whatever its case, or a regular expression (RE2) that is found in it
-#     pos=NOUN             a part of speech, see :data:`model.text.language.TAGS`
+#     pos=NOUN             a part of speech, see :data:`model.text.language.WORD_TAGS`
 #     distance=-1          the place of the key minus that of the query, in tokens; distance=-3..-1 is any of these
 #     weight>=0.5          the least weight of a link
 #     map=cross            one of the maps
@@ -137,7 +137,7 @@ class Question:
 
 
 def read_question(text: str) -> Question:
-    """Read a question. QuestionError."""
+    """Read a question. Raises QuestionError."""
     if len(text) > MAX_QUESTION_LENGTH:
         raise QuestionError(
             say(
@@ -243,11 +243,10 @@ def _distance_text(low: int, high: int) -> str:
     return say_many("{count} token after", "{count} tokens after", low)
 
 
-# A question answered by an atlas: which heads do that more often than the others of their map, and where.
+# Searching: which heads have such links more often than the others of their map, and examples of them.
 
 
 EXAMPLE_COUNT = 50
-HEAD_COLUMNS = ["map", "layer", "head"]
 _COUNT_QUERY = """
     FROM {{table}}
     SELECT map, layer, head, count(*) AS links, count(*) FILTER (WHERE {key}) AS hits
@@ -262,7 +261,7 @@ _EXAMPLE_QUERY = """
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search gives."""
+    """The answer to a question."""
 
     question: Question
     heads: pd.DataFrame
@@ -309,7 +308,7 @@ class SearchResult:
 def search_atlas(atlas: Atlas, question: Question, least: int = 10) -> SearchResult:
     """Count the links that a question asks for, by head; heads with fewer than `least` that begin so have no lift.
 
-    AtlasError, and QuestionError for a regular expression that cannot be read.
+    Raises AtlasError, and QuestionError for a regular expression that cannot be read.
     """
     _check_question(atlas, question)
     # Chance is the share of the whole map, so all of its heads are counted even where one is asked for.
@@ -377,7 +376,7 @@ def _key_condition(question: Question) -> tuple[str, list[Any]]:
 
 
 def _token_condition(end: str, asked: TokenCondition) -> tuple[str, list[Any]]:
-    """The condition on a token; `end` is ``run_query`` or ``key``, of our own and never a visitor's text."""
+    """The condition on a token; `end` is ``query`` or ``key``, never a visitor's text."""
     conditions, parameters = ["true"], []
     for column, test, value in (
         (f"{end}_word", "lower({}) = lower(?)", asked.word),
@@ -390,7 +389,7 @@ def _token_condition(end: str, asked: TokenCondition) -> tuple[str, list[Any]]:
     return " AND ".join(conditions), parameters
 
 
-# Sentences of a head: rows from the top, the middle and the bottom tenth of its weights, and those that cost most.
+# Rows of a head from the top, the middle and the bottom tenth of its weights, and the sentences it costs most.
 
 
 WEIGHT_TENTHS = {"top": 10, "middle": 5, "bottom": 1}
@@ -490,7 +489,8 @@ def load_tag_pairs(atlas: Atlas, head: Head) -> pd.DataFrame:
     """Return the weight from part of speech to part of speech, highest lift first: a row a pair.
 
     query_tag, key_tag, rows (that begin so), share (of their weight), even (of a head that spreads every row evenly),
-    lift (share / even). Pairs of fewer rows than FEWEST, and of words whose part of speech is not known, are left out.
+    lift (share / even). Pairs of fewer rows than FEWEST_TAG_ROWS, and of words whose part of speech is not known, are
+    left out.
     """
     found = run_query(atlas.folder, TAGS_TABLE, _TAGS_QUERY, list(head))
     found = found[(found["rows"] >= FEWEST_TAG_ROWS) & (found["query_tag"] != "") & (found["key_tag"] != "")]
@@ -509,12 +509,12 @@ def _query_and_key_pieces(
     return own, own
 
 
-# An atlas that is open: what its manifest and its table of heads say.
+# An open atlas.
 
 
 @dataclass(frozen=True, eq=False)
 class Atlas:
-    """An atlas of the model that is looked at."""
+    """An open atlas: its manifest and its tables of heads."""
 
     folder: Path
     manifest: Manifest
@@ -550,7 +550,7 @@ class Atlas:
         return tuple(name for name in MEASURE_EXPLANATIONS if name in self.heads and self.heads[name].notna().any())
 
     def row(self, head: Head) -> pd.Series:
-        """Return the measures of a head. AtlasError for one that the model has not."""
+        """Return the measures of a head. Raises AtlasError for one that the model has not."""
         try:
             return self.heads.iloc[self._rows[head]]
         except KeyError as error:
@@ -575,7 +575,10 @@ class Atlas:
 
 
 def open_atlas(folder: Path, name: str, model_hash: str) -> Atlas:
-    """Open the atlas of a model. AtlasError where it is of another, of another version, unfinished or damaged."""
+    """Open the atlas of a model.
+
+    Raises AtlasError where it is of another, of another version, unfinished or damaged.
+    """
     manifest = read_manifest(folder)
     check_atlas_complete(folder, manifest)
     check_atlas_model(manifest, name, model_hash)
@@ -584,13 +587,8 @@ def open_atlas(folder: Path, name: str, model_hash: str) -> Atlas:
         path = folder / f"{table}.parquet"
         try:
             tables.append(pd.read_parquet(path))
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            LookupError,
-            pa.ArrowException,
-        ) as error:  # also of pandas' own notes in it
+        # Damage to the notes that pandas keeps in the file raises errors of many kinds.
+        except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
             raise AtlasError(
                 say("{path} is damaged: restore the atlas from its source, or build it again.", path=path)
             ) from error
@@ -602,9 +600,7 @@ def released_atlas_folder(checkpoint: str | Path) -> Path:
     return find_checkpoint_folder(checkpoint) / ATLAS_FOLDER
 
 
-__all__ = ["PLACE_NAMES", "Atlas", "Head", "head_name", "open_atlas", "released_atlas_folder"]
-
-# What a head is called.
+# Names of heads.
 
 
 HEAD_NAMES: dict[Kind, str] = {
@@ -615,19 +611,19 @@ HEAD_NAMES: dict[Kind, str] = {
 
 
 def head_name(head: Head) -> str:
-    """Return what a person reads: the attention, layer and head from 1."""
+    """Return the name of a head for people: its attention, layer and head, counted from 1."""
     kind, layer, number = head
     return say(HEAD_NAMES[kind], layer=layer + 1, head=number + 1)
 
 
-# A name for what a head does, given only where the corpus carries it.
+# Labels of heads: a name for what a head does, given only where the corpus carries it.
 #
 # A row counts for a place when more than half of its weight lies there. A head is labelled with a place when the share
 # of such rows, among those that have the place, is far above what rows spread evenly would give: by Cohen's (1960)
 # agreement corrected for chance, (share - even) / (1 - even), of at least one half, also at the lower end of its 95%
 # interval. The rows of a sentence are alike, so the interval is as wide as if each sentence were one row. A place that
-# few rows have, less than a quarter, names no head: most rows would not be spoken of. With several places it is the
-# one of the highest agreement.
+# few rows have, less than a quarter, names no head, since the label would not speak of most rows. Of several places
+# the one of the highest agreement is taken.
 
 
 LEAST_AGREEMENT = 0.5
@@ -657,7 +653,7 @@ class HeadLabel:
         return (self.share - self.even) / (1 - self.even)
 
     def is_carried_by(self, sentences: int) -> bool:
-        """Return whether so many sentences are enough for the label: at the lower ends of both intervals."""
+        """Return whether so many sentences are enough for the label, by the lower ends of both intervals."""
         agreement = (_lower_bound(self.share, sentences) - self.even) / (1 - self.even)
         return agreement >= LEAST_AGREEMENT and _lower_bound(self.has, sentences) >= LEAST_PLACE_SHARE
 
@@ -687,7 +683,7 @@ def label_head(measures: Mapping[Any, Any] | pd.Series[Any], sentences: int) -> 
 
 
 def find_best_place(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLabel:
-    """Return the place of the highest agreement, however low that is; MIXED where no place is common enough."""
+    """Return the place of the highest agreement, however low that is; MIXED_LABEL where none is common enough."""
     found = []
     for place in PLACES:
         share, even, has = (

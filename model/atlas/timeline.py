@@ -1,4 +1,4 @@
-"""Measure every head at each snapshot of a training, and read and write timeline.json."""
+"""Measure every head at each snapshot of a training, on one corpus, and read and write timeline.json."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from .forward import Sentence, make_batches, run_batch
 from .measure import MEASURE_EXPLANATIONS, measure_heads
 from .query import label_head
 
-# Every head measured at each snapshot of a training, on one corpus with given translations.
-
 
 def measure_timeline(
     stops: Sequence[TrainingSnapshot],
@@ -32,9 +30,13 @@ def measure_timeline(
     costs: bool = False,
     on_progress: Callable[[int], None] = lambda stops: None,
 ) -> Timeline:
-    """Measure the heads of every stop; the released weights come last. TimelineError without a sentence to read."""
+    """Measure the heads of every stop; the released weights come last.
+
+    Raises TimelineError where the model can read no line of the corpus.
+    """
     released = stops[-1].translator
-    parts = [_read_part_sentences(released, corpus, number) for number in range(-(-corpus.lines // corpus.size))]
+    numbers = range(-(-corpus.lines // corpus.size))
+    parts = [encode_pairs(released, read_usable_pairs(released, corpus, number)[0]) for number in numbers]
     sentences = sum(map(len, parts))
     if not sentences:
         raise TimelineError(say("{model} can read no line of {file}.", model=released.name, file=corpus.source))
@@ -50,10 +52,6 @@ def measure_timeline(
         tuple(stop.step for stop in stops),
         pd.concat(tables, keys=range(len(tables)), names=["stop"]).reset_index("stop").reset_index(drop=True),
     )
-
-
-def _read_part_sentences(translator: Translator, corpus: Corpus, number: int) -> list[Sentence]:
-    return encode_pairs(translator, read_usable_pairs(translator, corpus, number)[0])
 
 
 def _measure_snapshot(
@@ -75,7 +73,7 @@ def _measure_snapshot(
     )
 
 
-# timeline.json beside a checkpoint: the measures of every head at each snapshot of its training. No torch.
+# timeline.json, beside a checkpoint.
 
 
 TIMELINE_FILE = "timeline.json"
@@ -120,9 +118,8 @@ class Timeline:
     def courses(self, measure: str) -> dict[Head, tuple[float, ...]]:
         """A measure of every head, a number a stop; NaN where it is not defined."""
         found: dict[Head, tuple[float, ...]] = {}
-        columns = (
-            self.heads[name].tolist() for name in (*TIMELINE_HEAD_COLUMNS, measure)
-        )  # the rows stand in the order of the stops
+        # The rows stand in the order of the stops.
+        columns = (self.heads[name].tolist() for name in (*TIMELINE_HEAD_COLUMNS, measure))
         for kind, layer, head, value in zip(*columns, strict=True):
             found[kind, layer, head] = (*found.get((kind, layer, head), ()), float(value))
         return found
@@ -141,7 +138,10 @@ class Timeline:
 
 
 def read_timeline(folder: Path, name: str, model_hash: str) -> Timeline:
-    """Return what was measured of the model in a folder. TimelineError where nothing was, or of another model."""
+    """Return what was measured of the model in a folder.
+
+    Raises TimelineError where nothing was, or of another model.
+    """
     return _TIMELINE_MEASUREMENT.read(folder, name, model_hash, _parse_timeline)
 
 

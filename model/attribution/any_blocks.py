@@ -1,4 +1,9 @@
-"""The attention blocks of any model, found in one recorded pass and each checked by its numbers."""
+"""The attention blocks of any model, found in one recorded pass and each checked by its numbers.
+
+What a block is made of is not known from outside, so it is looked for among the tensors of the pass: the projection
+that was given weights times values, and the norm that reads the sum of its output and the residual stream. What is
+not found is refused, and so is a model in which anything but attention mixes positions.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +24,6 @@ from ..trace import AttentionMap, AttentionTrace
 from .blocks import AttentionBlock
 from .logit import FixedScaleNorm
 from .target import AttributionError, Target
-
-# The attention blocks of a model that nobody here wrote, found in one pass, each part checked by its numbers.
-#
-# What a block is made of is not known from outside, so it is looked for among the tensors of the pass: the projection
-# that was given weights times values, and the norm that reads the sum of its output and the residual stream. What is
-# not found is refused, and so is a model in which anything but attention mixes positions.
-
 
 BLOCK_TOLERANCE = 1e-4
 """The largest difference of two tensors that are taken for the same, relative to the largest number of either."""
@@ -220,7 +218,7 @@ def _check_mixing(steps: Iterable[tuple[Tensor, Tensor]]) -> None:
                 raise AttributionError(_refusal_text(say("positions are mixed beside its attention")))
 
 
-# One forward pass of a model that nobody here wrote, found by running it, that can be made again otherwise.
+# One forward pass that can be made again with other embeddings.
 
 
 ForwardHook = Callable[[nn.Module, tuple[Any, ...], dict[str, Any], Any], Any]
@@ -244,7 +242,7 @@ class RepeatablePass:
 
 
 def find_predicted_target(reading: RepeatablePass, position: int) -> tuple[Target, Tensor]:
-    """The piece predicted at a row as the target, and its value (1,).
+    """Return the piece predicted at a row as the target, and its value (1,).
 
     It is what was fed next, where the names of the pieces say so, and else the most probable.
     """
@@ -265,7 +263,7 @@ def find_predicted_target(reading: RepeatablePass, position: int) -> tuple[Targe
 def compute_row_logits(
     reading: RepeatablePass, changes: Mapping[int, Callable[[Tensor], Tensor]], position: int
 ) -> Tensor:
-    """Logits (1, 1, V) of one row, the embeddings of source (0) or target (1) changed at their first lookup."""
+    """Return logits (1, 1, V) of one row, the embeddings of source (0) or target (1) changed at their first lookup."""
     with ExitStack() as stack:
         for side, change in changes.items():
             stack.enter_context(
@@ -288,7 +286,7 @@ def _make_first_lookup_hook(ids: Tensor, change: Callable[[Tensor], Tensor]) -> 
 
 @contextmanager
 def hook_modules(modules: Iterable[nn.Module], hook: ForwardHook) -> Iterator[None]:
-    """Forward hooks that act in this thread alone, since the model may be shared; gone when the block ends."""
+    """Hook modules inside the block. The hooks act in this thread alone, since the model may be shared."""
     observer = object()
 
     def own(*call: Any) -> Any:
@@ -301,6 +299,10 @@ def hook_modules(modules: Iterable[nn.Module], hook: ForwardHook) -> Iterator[No
 
 
 def record_repeatable_pass(model: LocalModel, text: str) -> RepeatablePass:
+    """Run a model on a text, and return the pass as one that can be made again.
+
+    Raises AttributionError where its tokens name no source and target, or its embeddings are not found.
+    """
     lookups: list[tuple[nn.Module, Any]] = []
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
@@ -363,11 +365,11 @@ def _make_rerun(
     return run
 
 
-# The straight line from zero token embeddings to those of the text, for a model that nobody here wrote.
-
-
 class AnyModelLine:
-    """As :class:`model.attribution.gradients.Line` asks for; a forward pass a point, at one row of the output."""
+    """The line of :class:`.gradients.EmbeddingLine` from zero to the text, at one row of the output of any model.
+
+    Every point takes a forward pass.
+    """
 
     def __init__(self, reading: RepeatablePass, position: int) -> None:
         self.reading, self.position = reading, position

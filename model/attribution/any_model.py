@@ -37,9 +37,7 @@ from .methods import (
 )
 from .target import AttributionError, Target, no_piece_text
 
-# The methods of the page Why that need no more of a model than its embeddings and its captured attention.
-#
-# Its masks cannot be reached in general, so a piece is removed by making its embedding zero.
+# The masks of a model cannot be reached in general, so a piece is removed by making its embedding zero.
 
 
 ATTENTION_METHODS = {
@@ -166,16 +164,6 @@ def _attribute_rollout(reading: RepeatablePass, position: int) -> Attribution:
     return _make_attribution("rollout", target, value, source, prefix[: position + 1])
 
 
-def _attribute_attention_norm(reading: RepeatablePass, position: int) -> Attribution:
-    return _attribute_by_blocks(
-        "attention-norm", reading, position, lambda _, decoder: compute_last_read_norms(decoder)
-    )
-
-
-def _attribute_alti(reading: RepeatablePass, position: int) -> Attribution:
-    return _attribute_by_blocks("alti", reading, position, compute_alti_shares)
-
-
 def _attribute_by_blocks(
     method: str,
     reading: RepeatablePass,
@@ -232,11 +220,13 @@ _METHOD_FUNCTIONS: Mapping[str, Callable[[RepeatablePass, int], Attribution]] = 
     "attention-x-gradient": _attribute_attention_x_gradient,
     "attention": _attribute_last_attention,
     "rollout": _attribute_rollout,
-    "attention-norm": _attribute_attention_norm,
-    "alti": _attribute_alti,
+    "attention-norm": lambda reading, position: _attribute_by_blocks(
+        "attention-norm", reading, position, lambda _, decoder: compute_last_read_norms(decoder)
+    ),
+    "alti": lambda reading, position: _attribute_by_blocks("alti", reading, position, compute_alti_shares),
 }
 
-# What a word of a live model rests on: of ours by what is known of it, of others by what is found in a pass.
+# Any runnable model: the parts of ours are known, those of others are looked for in a pass.
 
 
 DECODER_SUBLAYERS: Mapping[Kind, str] = {"decoder": "self-attention", "cross": "cross-attention"}
@@ -278,7 +268,7 @@ def run_attention_pass(
 def make_repeatable_pass(
     model: AutoregressiveModel, source_ids: Sequence[int], input_ids: Sequence[int]
 ) -> RepeatablePass:
-    """Return that pass as one that can be made again with other embeddings."""
+    """Return a pass over a source (S,) and what the decoder is fed (T,), to be made again with other embeddings."""
     device = next(model.parameters()).device
     source, inputs = (torch.tensor([list(ids)], device=device) for ids in (source_ids, input_ids))
     tables = model.token_embedding("source"), model.token_embedding("target")

@@ -20,8 +20,6 @@ from ..trace import KINDS, Kind
 from .logit import FixedScaleNorm, PassRecording, Sublayer, list_sublayers, record_pass
 from .target import Target
 
-# An attention block as a sum: what each query reads from each key, beside the residual stream that it adds to.
-
 
 @dataclass(frozen=True, eq=False)
 class AttentionBlock:
@@ -237,10 +235,10 @@ def block_keys(model: AutoregressiveModel, kind: Kind, keep: Tensor) -> Iterator
 
 # Source or prefix: how much of each word of a translation comes from the source, and whether it has come loose.
 #
-# Two measures. The share by ALTI+ (:mod:`.alti`) says where the vectors come from; Dale et al. (2022), "Detecting and
-# Mitigating Hallucinations in Machine Translation", find hallucinations by it. The effect is an intervention: how much
-# more probable a piece is than without the source. The alarm goes by the effect, which tells true from shuffled pairs
-# far better (`python -m model attribution` measures both).
+# Two measures. The share by ALTI+ (:func:`compute_alti_shares`) says where the vectors come from; Dale et al. (2022),
+# "Detecting and Mitigating Hallucinations in Machine Translation", find hallucinations by it. The effect is an
+# intervention: how much more probable a piece is than without the source. The alarm goes by the effect, which tells
+# true from shuffled pairs far better (`python -m model attribution` measures both).
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +277,7 @@ def compute_source_shares(
 ) -> SourceShares:
     """Return the shares of a translation, read by teacher forcing; interventions open in this thread take part.
 
-    `seen` as in :func:`.methods.attribute`. Raises AttributionError where the parts of a block are not found.
+    `seen` as in :func:`.methods.attribute_target`. Raises AttributionError where the parts of a block are not found.
     """
     seen = seen or make_attention_pass(record_translation(translator, translation))
     own, source = (one.cpu().numpy() for one in compute_alti_shares(*seen.stacks()))

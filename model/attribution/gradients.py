@@ -74,9 +74,8 @@ def compute_integrated_gradients(
 
     F at the ends of a cell says what its integral must sum to. Networks with ReLUs have kinks along the line, where no
     fixed rule of moderate size is exact; each round splits the worst cells, the rows of one pass, until the
-    completeness error is at most `tolerance`, or :data:`MIN_TOLERANCE_NATS` nats where that is more.
-    After :data:`MAX_ROUNDS` rounds it
-    ends with the error that it has.
+    completeness error is at most `tolerance`, or :data:`MIN_TOLERANCE_NATS` nats where that is more. After
+    :data:`MAX_ROUNDS` rounds it ends with the error that it has.
     """
     return integrate_along_line(_BaselineLine(model, target), tolerance)
 

@@ -52,7 +52,7 @@ class LogitParts:
     parts: tuple[LogitPart, ...]
     """In the order in which they are added."""
     sum: float
-    """Of all parts."""
+    """The sum of all scores."""
     logit: float
     """As the model computed it, or the difference."""
 
@@ -248,7 +248,7 @@ def _add_sublayer_parts(
     return added if sublayer.residual.pre else added.apply_norm(sublayer.residual.norm)
 
 
-# One forward pass with all that the exact decompositions need, in float64: streams, heads, weights, norms.
+# One recorded forward pass with all that the exact decompositions need: streams, heads, weights, norms.
 
 
 _ATTENTION_TENSORS = ("q", "k", "v", "scores", "weights", "context")

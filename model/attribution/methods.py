@@ -1,4 +1,10 @@
-"""All attribution methods as one function with one result, and the scores that attention alone gives."""
+"""All attribution methods as one function with one result, and the scores that attention alone gives.
+
+    target = make_word_target(translator, translation, 3)
+    attribute_target(translator, target, "leave-one-out").source
+
+Every method scores the pieces of the source; all but plain attention score those of the prefix too.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +41,8 @@ from .gradients import (
 from .logit import PassRecording, record_pass
 from .target import AttributionError, Target
 
-# What attention alone says of a word: the last cross-attention, the vectors it carries, and rollout.
-#
-# A row of attention does not know which word is predicted from it; these scores are the same for every X at one place.
+# What attention alone says of a word. A row of attention does not know which word is predicted from it, so these scores
+# are the same for every X at one place.
 
 
 def average_last_cross_attention(seen: AttentionPass) -> Tensor:
@@ -72,9 +77,7 @@ def _make_attention_map(seen: Mapping[Kind, Tensor], kind: Kind) -> AttentionMap
     return AttentionMap(kind, weights, tuple(rows), tuple(columns), np.ones(weights.shape[-2:], dtype=bool))
 
 
-# Every way of saying what made the model write a word, as one function and one result.
-#
-# target = target_word(translator, translation, 3) attribute(translator, target, "leave-one-out").source
+# All methods as one function.
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +142,11 @@ ATTRIBUTION_METHODS = {
 }
 """Name -> what the score is, a message."""
 BLOCK_METHODS = ("attention-norm", "alti")
-"""Those that need the parts of every attention block."""
+"""The methods that need the parts of every attention block."""
 ATTENTION_X_GRADIENT_METHOD = {
     "attention-x-gradient": to_say("how far the value falls, to first order, as all weights on the piece become zero")
 }
-"""The same of what is not among the methods that are measured over sentences."""
+"""The same for the method that is not measured over sentences."""
 
 DEFAULT_METHOD = "leave-one-out"
 

@@ -110,7 +110,7 @@ def make_piece_target(
 
 
 def no_piece_text(number: int, count: int) -> str:
-    """That a translation of `count` pieces has no piece `number`, from 1."""
+    """Return the sentence that a translation of `count` pieces has no piece `number`, from 1."""
     return say("There is no piece {number}: this translation has {count} pieces.", number=number, count=count)
 
 
@@ -132,9 +132,9 @@ def make_word_target(
 
 
 def find_piece_id(model: RunnableModel, text: str, beside: str) -> int:
-    """Return the id of Y as a person types it, at a place where the piece `beside` stands. AttributionError.
+    """Return the id of Y as a person types it, at a place where the piece `beside` stands.
 
-    A piece inside a word has no space before it, and neither has its rival.
+    A piece inside a word has no space before it, and neither has its rival. Raises AttributionError.
     """
     tokenizer = model.tokenizer
     exact = None if beside.startswith(" ") else tokenizer.piece_id(text)

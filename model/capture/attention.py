@@ -1,4 +1,12 @@
-"""Capture the attention weights of every layer and head through forward hooks while a model runs."""
+"""Capture the attention weights of every layer and head while a model runs.
+
+    with capture_attention(model) as capture:
+        model(source, target)
+    capture.trace.cross.weights        # (L, H, T, S)
+
+Nothing in the model knows of it, no output changes, and two threads that capture on one shared model get their own
+traces.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +38,6 @@ from .any_model.stacking import (
 )
 from .any_model.watcher import watch
 
-# Attention weights of every layer and head, read through forward hooks while a model runs.
-#
-#     with capture_attention(model) as capture:
-#         model(source, target)
-#     capture.trace.cross.weights        # (L, H, T, S)
-#
-# Nothing in the model knows of it, no output changes, and two threads capturing on one shared model get their own
-# traces.
-
 
 @contextmanager
 def capture_attention(
@@ -55,14 +54,14 @@ def capture_attention(
     Args:
         model: one of this project, or any other: what it does by ``F.scaled_dot_product_attention``, flex_attention,
             nn.MultiheadAttention, or a softmax in a module called attention is recorded.
-        tensors: more to keep: any of q, k, v, scores, masked_scores. Of a foreign model only those that can be seen.
+        tensors: more to keep: any of q, k, v, scores, masked_scores. Of another model only those that can be seen.
         modules: paths or patterns (``blocks.*.mixer``) of the modules that are attention, where names do not say
             so; nothing else is recorded then. A mapping also says what they are: ``{"blocks.*.mixer": "decoder"}``.
         tokens: names of the rows and columns: a list of strings, one list for each sample of a batch, or either as
             ``{"source": ..., "target": ...}``.
         half: store weights in half precision, in half the memory, until a trace is made of them: each is then off by
             at most 2.5e-4.
-        detach: False to keep the graph of gradients, for :meth:`~.base.Capture.gradients`; where a fused kernel would
+        detach: False to keep the graph of gradients, for :meth:`Capture.gradients`; where a fused kernel would
             run, weights times values are computed in its place.
 
     The model is as it was when the block ends, also by an exception. What is compiled runs uncompiled inside the
@@ -94,16 +93,16 @@ def capture_attention(
 def _record_hook_points(
     model: nn.Module, sites: list[AttentionSite], tensors: Collection[str], half: bool, graph: bool
 ) -> Iterator[HookRecording]:
-    """The recording of a model with hook points."""
+    """Record the attention of a model with hook points."""
     recording = HookRecording(sites, type(model).__name__)
     functions: dict[nn.Module, OutputHook] = {}
     for site in sites:
         for point in ("weights", *tensors):
-            kept = recording.calls[site.path, point]
-            keeper = _make_half_hook if half and point == "weights" else _make_tensor_hook
-            functions[getattr(site.module, point)] = keeper(kept)
+            make_hook = _make_half_hook if half and point == "weights" else _make_tensor_hook
+            hook = make_hook(recording.calls[site.path, point])
             if graph and point == "weights":
-                functions[getattr(site.module, point)] = _make_graph_hook(keeper(kept), recording.graph[site.path])
+                hook = _make_graph_hook(hook, recording.graph[site.path])
+            functions[getattr(site.module, point)] = hook
         functions[site.module.get_submodule("mask")] = _make_mask_hook(recording, site.path)
     with hook_outputs(functions):
         yield recording
@@ -117,13 +116,13 @@ def _make_tensor_hook(calls: list[Tensor]) -> OutputHook:
 
 
 def _make_graph_hook(keep: OutputHook, graph: list[Tensor]) -> OutputHook:
-    """The same, which keeps the tensor itself as well."""
+    """Return `keep` with one step more: the tensor itself, a part of the graph of gradients, is kept in `graph`."""
 
-    def also(output: Tensor) -> None:
+    def keep_graph(output: Tensor) -> None:
         graph.append(output)
         keep(output)
 
-    return also
+    return keep_graph
 
 
 def _make_half_hook(calls: list[Tensor]) -> OutputHook:
@@ -134,7 +133,7 @@ def _make_half_hook(calls: list[Tensor]) -> OutputHook:
 
 
 def _make_mask_hook(recording: HookRecording, path: str) -> OutputHook:
-    """A call need not have a mask, so a mask is kept by the number of its call: that of the weights to come."""
+    """Keep a mask by the number of its call, that of the weights to come: not every call has a mask."""
 
     def keep(output: Tensor) -> None:
         recording.masks[path, len(recording.calls[path, "weights"])] = output.detach()
@@ -142,7 +141,7 @@ def _make_mask_hook(recording: HookRecording, path: str) -> OutputHook:
     return keep
 
 
-# What ``capture_attention`` gives: the traces of the sentences that a model read, whoever recorded them.
+# What ``capture_attention`` gives.
 
 
 class Recording(Protocol):
@@ -241,7 +240,7 @@ class Capture:
         return {"weights": np.stack([one.weights for one in maps]), "mask": np.stack(masks), **tensors}
 
 
-# The tensors that the hooks of one capture have read from a model of this project, and the traces they become.
+# The recording of a model of this project.
 
 
 @dataclass
@@ -287,7 +286,7 @@ class HookRecording:
         return AttentionTrace(maps.get("encoder"), maps.get("decoder"), maps.get("cross"), model=self.model)
 
     def _check(self, index: int) -> None:
-        """TraceError unless all that ran last was of one batch, and it has this sentence."""
+        """Raise TraceError unless all that ran last was of one batch, and the batch has this sentence."""
         last: set[int] = set()
         for kind in KINDS:
             for site in [one for one in self.sites if one.kind == kind][:1]:
@@ -410,13 +409,10 @@ def _get_layer_path(site: AttentionSite) -> str:
     return site.path.rpartition(".")[0]
 
 
-# The hook points of an attention that somebody else computes, and what that attention is.
-
-
 class AttentionPoints(nn.Module):
-    """Hook points as those of :class:`~.network.attention.MultiHeadAttention`, put into a foreign attention module.
+    """The hook points of :class:`attenscope.network.attention.MultiHeadAttention`, for attention of another library.
 
-    They hold no weights and change nothing that no hook changes.
+    They hold no weights, and without hooks they change nothing.
     """
 
     def __init__(self, kind: Kind, layer: int, heads: int) -> None:

@@ -17,14 +17,14 @@ from .load import WEIGHTS_FILE, Checkpoint, CheckpointError, parse_config, read_
 from .measurements import SCORES_SECTION, HistoryRow, Score, read_history, read_scores
 from .recipe import RECIPE_FILE, Recipe
 
-# The card that stands beside a model just trained: its facts, and the place where its scores go.
+# The model card of a model just trained: its facts, and the place where its scores go.
 
 
 CARD_FACTS = ("data", "licence", "attribution")
 
 
 def make_model_card(checkpoint: Checkpoint, recipe: Recipe, folder: Path) -> str:
-    """Markdown; what a person knows of the model, such as its weaknesses, is left to them to add."""
+    """Return Markdown; what a person knows of the model, such as its weaknesses, is theirs to add."""
     title = recipe.facts.get("title", f"{recipe.source_language} to {recipe.target_language}")
     rows = {
         "architecture": _architecture_text(checkpoint),
@@ -65,7 +65,7 @@ def _escape_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-# What a list says of a checkpoint: languages, what it is for, size and score. Nothing is loaded for it.
+# An entry in a list of checkpoints: languages, title, size and score. No weights are loaded for it.
 
 
 PRESET_GROUP = to_say("Presets, trained alike")
@@ -79,7 +79,7 @@ class CheckpointSummary:
     title: str
     """What it is, as its card says; "" where the card says nothing."""
     source_language: str
-    """Its code, such as "en"; "" where the card does not name it. So is the target language."""
+    """Its code, such as "en"; "" where the card does not name it. The same holds for the target language."""
     target_language: str
     parameters: int
     score: Score | None
@@ -158,7 +158,7 @@ def find_differing_fields(found: Sequence[PresetModel]) -> tuple[str, ...]:
 def has_preset(folder: Path) -> bool:
     """Return whether the recipe beside a checkpoint starts from a preset."""
     try:
-        return json.loads((folder / "recipe.json").read_text(encoding="utf-8"))["model"].get("preset") in PRESETS
+        return json.loads((folder / RECIPE_FILE).read_text(encoding="utf-8"))["model"].get("preset") in PRESETS
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False
 

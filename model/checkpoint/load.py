@@ -28,12 +28,12 @@ from ..torch_layers import reorder_linear_weights
 from . import FOLDER_VARIABLE
 from .recipe import RECIPE_FILE, Recipe
 
-# A model with its tokenizer and facts, written to a checkpoint's folder and read from it; see files.py.
+# A checkpoint: a model with its tokenizer and facts.
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A model with all it takes to use it, and to say what it is."""
+    """A model with its tokenizer and the facts of its card."""
 
     name: str
     model: Transformer
@@ -66,7 +66,10 @@ def to_safetensors(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.flo
 
 
 def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Checkpoint:
-    """Return a checkpoint by its name below checkpoints/ or its folder, in float32 and eval mode. CheckpointError."""
+    """Return a checkpoint by its name below checkpoints/ or its folder, in float32 and eval mode.
+
+    Raises CheckpointError.
+    """
     folder = find_checkpoint_folder(name)
     facts = read_facts(folder)
     config = parse_config(folder, facts)
@@ -109,7 +112,7 @@ class _SkipInitialisation(TorchFunctionMode):
 
 
 def build_model(config: TransformerConfig, data: bytes, name: str) -> Transformer:
-    """Return a model of `config` with the weights of a safetensors file, in eval mode. CheckpointError."""
+    """Return a model of `config` with the weights of a safetensors file, in eval mode. Raises CheckpointError."""
     weights = _read_weights(data, name)
     _check_config_size(config, weights, name)
     with _SkipInitialisation():
@@ -205,7 +208,7 @@ ARCHITECTURE_KEY = "architecture"
 
 
 def _find_checkpoints_folder() -> Path:
-    """The folder that is named, else that of the project; an installed package has the two for use inside it."""
+    """Return the folder that FOLDER_VARIABLE names, else the one in the installed package, else the project's."""
     here = Path(__file__).resolve()
     project, package = (here.parents[up] / "checkpoints" for up in (2, 1))
     named = os.environ.get(FOLDER_VARIABLE)
@@ -229,7 +232,10 @@ def list_checkpoints(folder: Path = CHECKPOINTS_FOLDER) -> list[str]:
 
 
 def find_checkpoint_folder(name: str | Path) -> Path:
-    """Return the folder of a checkpoint given by its name below checkpoints/ or by its folder. CheckpointError."""
+    """Return the folder of a checkpoint given by its name below checkpoints/ or by its folder.
+
+    Raises CheckpointError.
+    """
     given, released = Path(name), CHECKPOINTS_FOLDER / name
     folder = given if (given / CONFIG_FILE).is_file() or not released.is_dir() else released
     if not folder.is_dir():
@@ -247,7 +253,7 @@ def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """Return what a checkpoint's config.json says: "model", "card" and "sha256". CheckpointError."""
+    """Return what a checkpoint's config.json says: "model", "card" and "sha256". Raises CheckpointError."""
     path = folder / CONFIG_FILE
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -277,7 +283,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def parse_config(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
-    """Return the architecture that config.json describes, whose hash it gives. CheckpointError."""
+    """Return the architecture that config.json describes, whose hash it gives. Raises CheckpointError."""
     try:
         config = TransformerConfig.from_json(json.dumps(facts["model"]))
     except ValueError as error:
@@ -295,7 +301,7 @@ def parse_config(folder: Path, facts: dict[str, Any]) -> TransformerConfig:
 
 
 def read_verified_file(folder: Path, name: str, facts: dict[str, Any]) -> bytes:
-    """Return the bytes of a file, whose hash is the one the configuration gives. CheckpointError."""
+    """Return the bytes of a file, whose hash is the one the configuration gives. Raises CheckpointError."""
     try:
         data = (folder / name).read_bytes()
     except OSError as error:
@@ -326,10 +332,9 @@ def sha256_hex(data: bytes) -> str:
 
 # Snapshots of a training: the model at some of its steps, kept in half precision in the checkpoint's folder.
 #
-# Its two ends are not kept: the recipe's seed makes the random start again, and the end is the checkpoint itself.
-#
-# They share the checkpoint's configuration and tokenizer. config.json holds the hash of each, so that only the files
-# that belong to it are loaded.
+# The two ends of the training are not kept: the recipe's seed makes the random start again, and the end is the
+# checkpoint itself. Snapshots share the checkpoint's configuration and tokenizer. config.json holds the hash of each,
+# so that only the files that belong to it are loaded.
 
 
 SNAPSHOTS_FOLDER = "snapshots"
@@ -337,16 +342,18 @@ SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors"
 
 
 def list_snapshot_steps(name: str | Path) -> tuple[int, ...]:
-    """The steps that a checkpoint, by name or folder, has snapshots of; none for most. CheckpointError."""
+    """Return the steps that a checkpoint, by name or folder, has snapshots of; none for most.
+
+    Raises CheckpointError.
+    """
     return _parse_snapshot_steps(read_facts(find_checkpoint_folder(name)))
 
 
 def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:
-    """The checkpoint as it was at `step`, on the same device; at 0, as its training began. `folder`: where it lies, if
-    not under its name.
+    """Return the checkpoint as it was at `step`, on the same device; at 0, as its training began.
 
-    CheckpointError, naming the file and the fault, for a step of which there is no sound snapshot, and for step 0 where
-    no recipe says the seed.
+    `folder` is where it lies, if not under its name. Raises CheckpointError, naming the file and the fault, for a step
+    of which there is no sound snapshot, and for step 0 where no recipe has the seed.
     """
     place = find_checkpoint_folder(folder or checkpoint.name)
     if step == 0:
@@ -371,21 +378,21 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
 
 
 def restore_random_start(checkpoint: Checkpoint, seed: int) -> Checkpoint:
-    """The checkpoint with the random weights that its training began with, if the recipe's seed is given."""
+    """Return the checkpoint with the random weights that the `seed` of its recipe gives."""
     return _replace_model(checkpoint, build_random_model(checkpoint.model.config, seed), f"random {seed}")
 
 
 def build_random_model(config: TransformerConfig, seed: int) -> Transformer:
-    """A model as it is before its first step; leaves the random generator as it was."""
+    """Return a model as it is before its first step; the random generator stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Transformer(config).eval()
 
 
 def has_random_start(name: str | Path) -> bool:
-    """Whether a recipe beside the checkpoint says that its training began with random weights.
+    """Return whether a recipe beside the checkpoint says that its training began with random weights.
 
-    True too for one that cannot be read: what is wrong with it is said by `read_start_seed`.
+    Also True for a recipe that cannot be read: :func:`read_start_seed` says what is wrong with it.
     """
     path = find_checkpoint_folder(name) / RECIPE_FILE
     try:
@@ -395,9 +402,9 @@ def has_random_start(name: str | Path) -> bool:
 
 
 def read_start_seed(name: str | Path) -> int:
-    """The seed of a checkpoint's random start, in the recipe beside it.
+    """Return the seed of a checkpoint's random start, from the recipe beside it.
 
-    CheckpointError where there is no recipe to read it in, or where training began with trained weights.
+    Raises CheckpointError where there is no recipe to read it from, or where training began with trained weights.
     """
     folder = find_checkpoint_folder(name)
     try:
@@ -419,9 +426,9 @@ def read_start_seed(name: str | Path) -> int:
 
 
 def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:
-    """Copy the snapshots of a training's folder into a checkpoint's, in half precision -> their steps.
+    """Copy the snapshots of a training's folder into a checkpoint's, in half precision; return their steps.
 
-    Those of an earlier release are removed. CheckpointError for a file that is no snapshot.
+    Those of an earlier release are removed. Raises CheckpointError for a file that is no snapshot.
     """
     shutil.rmtree(folder / SNAPSHOTS_FOLDER, ignore_errors=True)
     facts = read_facts(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -14,11 +13,11 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from ..atomic_write import format_csv, write_file
 from ..language import join_items, say, typed_command
 
-# What was measured of a model, in a JSON file beside it, read only for the very weights that it was measured of.
+# A measurement of a model: a JSON file beside it, which counts only for the very weights that were measured.
 
 
 class Measurement(Protocol):
-    """What a file holds: it says of which model it is."""
+    """The content of a measurement file, which names its model."""
 
     @property
     def model(self) -> str: ...
@@ -40,7 +39,7 @@ def hash_pairs(pairs: Iterable[tuple[str, str]]) -> str:
 
 @dataclass(frozen=True)
 class MeasurementFile:
-    """One kind of file, and how its faults are told."""
+    """One kind of measurement file, and its error messages."""
 
     name: str
     format: str
@@ -92,7 +91,7 @@ class MeasurementFile:
         return measured
 
 
-# The course of a training: history.csv, a row every so many steps.
+# history.csv: the course of a training, a row every so many steps.
 
 
 HISTORY_FILE = "history.csv"
@@ -126,7 +125,7 @@ def write_history(rows: Sequence[HistoryRow], path: Path) -> None:
 
 
 def read_history(folder: Path) -> tuple[HistoryRow, ...]:
-    """Return the rows in a checkpoint's folder; none where there is no history. HistoryError."""
+    """Return the rows in a checkpoint's folder; none where there is no history. Raises HistoryError."""
     path = folder / HISTORY_FILE
     if not path.exists():
         return ()
@@ -197,7 +196,7 @@ class CardSection(NamedTuple):
         return self.replace_section(card, text)
 
 
-# scores.json beside a checkpoint: what `python -m model evaluate --keep SET` measured, for the card and the page.
+# scores.json beside a checkpoint: what `python -m model evaluate --keep SET` measured.
 
 
 SCORES_FILE, CARD_FILE = "scores.json", "README.md"
@@ -237,7 +236,10 @@ class Score:
 
 
 def read_scores(folder: Path) -> tuple[Score, ...]:
-    """Return the scores of a checkpoint's folder, in the order kept; none where there is no file. ScoresError."""
+    """Return the scores of a checkpoint's folder, in the order kept; none where there is no file.
+
+    Raises ScoresError.
+    """
     path = folder / SCORES_FILE
     if not path.exists():
         return ()
@@ -265,7 +267,7 @@ def save_score(folder: Path, score: Score) -> tuple[Score, ...]:
         after = tuple(score if one.key == score.key else one for one in before)
     else:
         after = (*before, score)
-    text = json.dumps({"scores": [dataclasses.asdict(one) for one in after]}, indent=2, ensure_ascii=False)
+    text = json.dumps({"scores": [asdict(one) for one in after]}, indent=2, ensure_ascii=False)
     write_file(folder / SCORES_FILE, text + "\n")
     card = folder / CARD_FILE
     if card.exists():

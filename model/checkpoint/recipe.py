@@ -1,4 +1,4 @@
-"""How a checkpoint is trained, as one JSON file that stands beside it: what to run again to get it."""
+"""The recipe of a training: a JSON file beside the checkpoint, from which it can be trained again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..language import join_items, say
 RECIPE_FILE = "recipe.json"
 SCHEDULES = ("linear", "inverse_sqrt")
 WEIGHT_FREE_FIELDS = frozenset({"name", "facts", "model", "dev_split", "evaluate_sentences", "save_every"})
-"""Fields that change no weight; and the model, which is compared as it was built."""
+"""Fields that change no weight; and the model, whose built configuration is compared instead."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Recipe:
     """More files as in `written`, added to it while the learning rate falls."""
     rewritten: str = ""
     """A table of lines that a model has rewritten, a file beside this one, as a data folder "rewritten" while the
-    learning rate falls (see :func:`model.training.data.read_rewritten`)."""
+    learning rate falls (see :func:`model.training.data.read_rewritten_pairs`)."""
     longest: int = 100
     """Pairs with more tokens than this on a side are left out of training."""
 
@@ -108,8 +108,8 @@ class Recipe:
     average: int = 5
     """Weights of the last this many evaluations are averaged into the released ones."""
     snapshots: int | list[int] = 0
-    """How many moments there are to see, evenly spaced in log steps, the random start and the end among them; or the
-    steps between these two to be seen, so that `steps` may still change."""
+    """How many moments of the training are kept, evenly spaced in log steps, random start and end among them; or the
+    steps between these two, so that `steps` may still change."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "save_every", "evaluate_every", "tokens_per_batch", "average", "vocab_size"):
@@ -158,7 +158,7 @@ class Recipe:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a recipe; ValueError with a sentence for a file that is none."""
+        """Read a recipe. Raises ValueError for a file that is none."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
@@ -243,7 +243,7 @@ def _check_file_list(name: str, files: Any) -> None:
 
 
 def _check_mixture(name: str, mixture: Any) -> None:
-    """ValueError unless it gives every folder a number of at least 0."""
+    """Raise ValueError unless the mixture gives every folder a number of at least 0."""
     if mixture is None and name == "decay_mixture":
         return
     if not isinstance(mixture, dict):

@@ -15,19 +15,18 @@ from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
 from ..masks.arrays import DiagnosisError
-from ..masks.findings import Diagnosis, Finding, add_origins
-from ..masks.findings import Verdict as JudgedVerdict
+from ..masks.findings import Diagnosis, Finding, Verdict, add_origins
 from ..masks.fixes import APIS, Api, write_fixes_for_api
 from ..masks.judge import diagnose_arrays
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
 from ..masks.roles import assign_roles
 from ..masks.rule import hides_future, parse_meaning
 from ..masks.shapes import normalise_arrays
-from ..masks.structure import STRUCTURE_WORDS as MEANINGS
+from ..masks.structure import STRUCTURE_WORDS
 
-FileVerdict = JudgedVerdict | Literal["unreadable"]
+FileVerdict = Verdict | Literal["unreadable"]
 EXIT_CODES: dict[FileVerdict, int] = {"sound": 0, "open": 0, "question": 0, "faulty": 1, "unreadable": 2}
-VERDICTS_WORST_FIRST: tuple[JudgedVerdict, ...] = ("faulty", "question", "open", "sound")
+VERDICTS_WORST_FIRST: tuple[Verdict, ...] = ("faulty", "question", "open", "sound")
 VERDICT_WORDS: dict[FileVerdict, str] = {
     "sound": to_say("sound"),
     "open": to_say(
@@ -77,7 +76,9 @@ def add_diagnose_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--meant",
         metavar="KIND",
-        help=say("what was meant: {meanings}, joined by + or and; layers in turn by /", meanings=join_items(MEANINGS)),
+        help=say(
+            "what was meant: {meanings}, joined by + or and; layers in turn by /", meanings=join_items(STRUCTURE_WORDS)
+        ),
     )
     parser.add_argument("--api", choices=APIS, help=say("the interface in which fixes are to be written"))
     parser.add_argument("--json", action="store_true", help=say("one JSON object a line, in the order of the files"))

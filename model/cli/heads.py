@@ -128,7 +128,7 @@ def describe_atlas(found: Manifest, folder: Path) -> str:
 
 
 def _load_model(arguments: argparse.Namespace) -> RunnableModel:
-    """The checkpoint, or the translating model that ``--model`` names."""
+    """Load the checkpoint, or the translating model that ``--model`` names."""
     if not arguments.model:
         return Translator.load(arguments.checkpoint, _choose_device(arguments.device))
     found = load_user_model(arguments.model)
@@ -146,7 +146,7 @@ def _choose_device(name: str | None) -> torch.device:
 
 
 def _untagged_languages_text(translator: RunnableModel) -> str:
-    """Which languages of the model have no tagger, in words; "" where both have one."""
+    """Return which languages of the model have no tagger, in words; "" where both have one."""
     languages = {str(translator.card.get(f"{side}_language", "")) for side in ("source", "target")}
     missing = sorted(
         one or say("a language that the model card does not name") for one in languages - set(TAGGER_MODELS)
@@ -186,7 +186,7 @@ def add_heads_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_heads(arguments: argparse.Namespace) -> int:
-    """Print what the page Heads shows."""
+    """Print every measure of every head, or the answer to a question."""
     folder = find_checkpoint_folder(arguments.checkpoint)
     model_hash = sha256_hex(read_verified_file(folder, WEIGHTS_FILE, read_facts(folder)))[:12]
     atlas = open_atlas(arguments.atlas or released_atlas_folder(arguments.checkpoint), folder.name, model_hash)
@@ -290,7 +290,7 @@ def run_align(arguments: argparse.Namespace) -> int:
 
 
 def describe_alignment(found: AlignmentRates) -> str:
-    """The best heads and the means, for people."""
+    """Return the best heads and the means as a table for people."""
     heads = sorted((one for one in found.rates if one.part == "head"), key=lambda one: one.aer)
     facts = {"model": found.model, "pairs": found.pairs, "gold": found.gold}
     links = {"sure": found.sure, "possible": found.possible}
@@ -402,7 +402,7 @@ def check_sentences(translator: Translator, sentences: list[str], first_line: in
 
 
 def describe_pruning(found: Pruning) -> str:
-    """The curves as a table, and where they are kept."""
+    """Return the curves as a table for people."""
     said = say(
         "{model} on {sentences:,} sentences of {source}, from line {line:,} on",
         model=found.model,
@@ -450,16 +450,16 @@ def run_timeline(arguments: argparse.Namespace) -> int:
         )
     checkpoint = load_checkpoint(arguments.checkpoint, choose_device(arguments.device))
     corpus = Corpus.read(arguments.source, arguments.target, LINES_A_PART, arguments.sentences)
-    found_stops = load_training_snapshots(checkpoint, folder)
-    with tqdm(total=len(found_stops), unit=f" {say('snapshots')}") as bar:
-        found = measure_timeline(found_stops, corpus, arguments.costs, bar.update)
+    stops = load_training_snapshots(checkpoint, folder)
+    with tqdm(total=len(stops), unit=f" {say('snapshots')}") as bar:
+        found = measure_timeline(stops, corpus, arguments.costs, bar.update)
     found.write(folder)
     print(describe_timeline(found))
     return 0
 
 
 def describe_timeline(found: Timeline) -> str:
-    """How many heads carry each label, at each stop."""
+    """Return how many heads carry each label at each stop, as a table for people."""
     names = [say("released") if step is None else format_number(step, ",") for step in found.steps]
     counts = {name: found.count_labelled_heads(place) for place, name in PLACE_NAMES.items()}
     said = say(

@@ -24,17 +24,27 @@ from ..decoding.beam import BEAM_STOPS
 from ..devices import available_devices, choose_device, limit_to_one_thread
 from ..evaluation.device_check import DeviceCheck, check_device
 from ..evaluation.in_domain_score import FAMILIARITY_FILE, describe_familiarity, measure_familiarity, write_familiarity
-from ..evaluation.quality import format_quality_table, read_quotes, retranslate_quotes
+from ..evaluation.quality import (
+    PHENOMENA_SECTION,
+    READINGS_FILE,
+    attach_readings,
+    choose_closest,
+    describe_evaluation,
+    evaluate_translator,
+    format_quality_table,
+    read_phenomenon_items,
+    read_quotes,
+    read_readings,
+    replace_phenomena_table,
+    retranslate_quotes,
+)
 from ..language import SOURCE_LANGUAGE, format_number, join_items, say, to_say, use_language
 from ..training.data import SentencePair, read_pairs
 from ..translate import Translator
 
-# `python -m model translate`, `trace`, `evaluate`, `quality` and `familiarity`: a checkpoint from the command line.
-
-
 DEFAULT_CHECKPOINT = "everyday-en-de"
 READING_BEAM = 4
-"""Of the translations that are read sentence by sentence."""
+"""The beam width of the translations that people read sentence by sentence."""
 
 
 def add_translate_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +96,7 @@ def add_familiarity_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_text_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments that name the parallel text to measure on."""
+    """Add the arguments that name the parallel text to measure on."""
     parser.add_argument("--data", type=Path, required=True, help=say("a data folder, as train takes it"))
     parser.add_argument("--split", default="dev", help=say("the text to measure on: SPLIT.en, SPLIT.de (default dev)"))
     parser.add_argument("--set", help=say("its name for people (default: folder and split)"))
@@ -100,7 +110,7 @@ def read_named_text(arguments: argparse.Namespace, translator: Translator) -> tu
 
 
 def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
-    """The argument that names a checkpoint."""
+    """Add the argument that names a checkpoint."""
     parser.add_argument(
         "--checkpoint",
         default=DEFAULT_CHECKPOINT,
@@ -109,7 +119,7 @@ def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments that name a checkpoint and what it runs on."""
+    """Add the arguments that name a checkpoint and the device it runs on."""
     add_checkpoint_argument(parser)
     parser.add_argument("--device", help=say("cpu or cuda (default: the GPU when there is one)"))
 
@@ -131,7 +141,7 @@ def _load_translator(arguments: argparse.Namespace) -> Translator:
 
 
 def run_translate(arguments: argparse.Namespace) -> int:
-    """Lines of standard input to lines of standard output; an empty line stays empty."""
+    """Translate the lines of standard input to standard output; an empty line stays empty."""
     limit_to_one_thread()
     translator = _load_translator(arguments)
     lines = _split_lines(sys.stdin.read())
@@ -150,14 +160,8 @@ def run_translate(arguments: argparse.Namespace) -> int:
     hypotheses = dict(zip(full, found, strict=True))
     for number in range(len(lines)):
         written = hypotheses.get(number, [""])
-        print(_choose_closest(written, references[number], lines[number]) if references else written[0])
+        print(choose_closest(written, references[number], lines[number]) if references else written[0])
     return 0
-
-
-def _choose_closest(hypotheses: list[str], reference: str, source: str) -> str:
-    from ..evaluation.quality import choose_closest  # sacrebleu is asked only of those who train
-
-    return choose_closest(hypotheses, reference, source)
 
 
 def run_trace(arguments: argparse.Namespace) -> int:
@@ -170,9 +174,6 @@ def run_trace(arguments: argparse.Namespace) -> int:
 
 
 def run_evaluate(arguments: argparse.Namespace) -> int:
-    from ..evaluation.quality import describe_evaluation
-    from ..evaluation.quality import evaluate_translator as score  # sacrebleu is asked only of those who evaluate
-
     if arguments.output:
         check_writable(arguments.output)
     sources, references = (read_lines(path) for path in (arguments.source, arguments.reference))
@@ -180,7 +181,7 @@ def run_evaluate(arguments: argparse.Namespace) -> int:
     if arguments.step is not None:
         translator = Translator(load_snapshot(translator.checkpoint, arguments.step, arguments.checkpoint))
     protocol: ScoringProtocol = "tokenized" if arguments.tokenized else "raw"
-    result, written = score(translator, sources, references, arguments.beam, protocol, arguments.stop)
+    result, written = evaluate_translator(translator, sources, references, arguments.beam, protocol, arguments.stop)
     print(json.dumps(result.as_json(), ensure_ascii=False) if arguments.json else describe_evaluation(result))
     if arguments.keep:
         with use_language(SOURCE_LANGUAGE):
@@ -212,7 +213,7 @@ def run_quality(arguments: argparse.Namespace) -> int:
 
 
 def run_familiarity(arguments: argparse.Namespace) -> int:
-    """Measure how probable a checkpoint finds what it writes; keep it beside it, and in its card."""
+    """Measure how probable a checkpoint finds its own translations; write the result beside it and into its card."""
     folder = find_checkpoint_folder(arguments.checkpoint)
     check_writable(folder / FAMILIARITY_FILE)
     translator = _load_translator(arguments)
@@ -225,17 +226,15 @@ def run_familiarity(arguments: argparse.Namespace) -> int:
 
 
 def _update_phenomena(card: str, translator: Translator, folder: Path) -> str:
-    """The card with the sentences by phenomenon of the model's two languages, where it has a place for them."""
-    from ..evaluation import quality  # sacrebleu is asked only of those who evaluate
-
+    """Return the card with its table of sentences by phenomenon renewed, where it has a place for one."""
     languages = (translator.card.get(f"{side}_language", "") for side in ("source", "target"))
     path = CHECKPOINTS_FOLDER / f"phenomena.{'-'.join(languages)}.tsv"
-    if quality.PHENOMENA_SECTION.begin not in card or not path.is_file():
+    if PHENOMENA_SECTION.begin not in card or not path.is_file():
         return card
-    items = quality.read_phenomenon_items(path)
+    items = read_phenomenon_items(path)
     written = translator.translate_batch([one.source for one in items], beam=READING_BEAM)
-    read = quality.read_readings(folder / quality.READINGS_FILE)
-    return quality.replace_phenomena_table(card, quality.attach_readings(items, written, read), READING_BEAM)
+    read = read_readings(folder / READINGS_FILE)
+    return replace_phenomena_table(card, attach_readings(items, written, read), READING_BEAM)
 
 
 def _read_fixed_sentences(translator: Translator) -> list[str]:
@@ -263,7 +262,7 @@ def _split_lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-# `python -m model check`: every model on every device of this machine, held against the CPU.
+# `python -m model check`: every model on one device of this machine, compared with the CPU.
 
 
 SENTENCES_CHECKED = 12
@@ -286,7 +285,7 @@ def add_check_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Print the devices and a table; 1 where a model on a device is not what it is on the CPU."""
+    """Print the devices and a table; return 1 where a model on the device differs from the same model on the CPU."""
     device = choose_device(arguments.device)
     limit_to_one_thread()
     print(
@@ -323,7 +322,7 @@ def _check_models(names: list[str], device: torch.device) -> Iterator[DeviceChec
 
 
 def _choose_sentences(translator: Translator) -> list[str]:
-    """Some of the fixed sentences of the model's language, or else its card's examples."""
+    """Return some of the fixed sentences of the model's language, or else its card's examples."""
     path = CHECKPOINTS_FOLDER / f"sentences.{translator.card.get('source_language', '')}"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     examples = translator.card.get("examples") or []
@@ -356,7 +355,7 @@ def _format_line(cells: tuple[str, ...]) -> str:
 
 
 def text_width(text: str) -> int:
-    """Return the places that a text takes in a terminal."""
+    """Return the number of places that a text takes in a terminal."""
     return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
@@ -371,7 +370,7 @@ def align_right(text: str, places: int) -> str:
 
 
 def format_table(rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
-    """Return rows of as many cells each as lines: `texts` columns flush left, then numbers flush right."""
+    """Return rows of cells as aligned lines: the first `texts` columns flush left, then numbers flush right."""
     widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -382,7 +381,7 @@ def format_table(rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
     ]
 
 
-# Whether a file can be written, asked before the work that is to fill it.
+# A command checks that its file can be written before it begins the work.
 
 
 class WritableError(ValueError):
@@ -390,7 +389,7 @@ class WritableError(ValueError):
 
 
 def check_writable(path: Path) -> None:
-    """Nothing is changed: a file that is there stays as it is. Raises WritableError."""
+    """Raise WritableError where a file cannot be written. A file that is there stays as it is."""
     if path.is_dir():
         raise WritableError(say("'{path}' is a folder; name a file to write.", path=path))
     if not path.parent.is_dir():

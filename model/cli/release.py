@@ -1,4 +1,4 @@
-"""`python -m model release`: measure again all that hangs on a checkpoint's weights, as it was measured before."""
+"""`python -m model release`: repeat every measurement that depends on a checkpoint's weights, as it was made before."""
 
 from __future__ import annotations
 
@@ -81,22 +81,22 @@ class Release(NamedTuple):
     folder: Path
     hash: str
     data: Sequence[DataText]
-    """The first is what everything but scores is measured on."""
+    """Everything but scores is measured on the first."""
     device: str | None
 
     def text(self, name: str) -> DataText | None:
-        """The text that scores are called by: "Tatoeba dev" is dev of a folder tatoeba. None where it is not given."""
+        """Return the text that a score is named after: "Tatoeba dev" is dev of a folder tatoeba; None if not given."""
         *words, split = name.casefold().split()
         found = (text for word in reversed(words) for text in self.data if text.folder.name.casefold() == word)
         return next((text._replace(split=split) for text in found), None)
 
     def kept(self, file: str) -> dict[str, Any]:
-        """What a JSON file in the folder holds; nothing where there is none."""
+        """Return what a JSON file in the folder holds; nothing where there is none."""
         path = self.folder / file
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
     def is_of_others(self, file: str) -> bool:
-        """Whether a file is there that was measured of other weights."""
+        """Return whether a file is there that was measured with other weights."""
         found = self.kept(file)
         return bool(found) and found.get("plan", found).get("model_hash") != self.hash
 
@@ -106,7 +106,7 @@ class Release(NamedTuple):
 
 
 def score_commands(one: Release) -> Iterator[CommandWords]:
-    """Every score that is kept, and on the first text the greedy one of each snapshot."""
+    """Yield a command for every score that is kept, and for the greedy score of each snapshot on the first text."""
     kept = read_scores(one.folder)
     for score in kept:
         if score.step is None:
@@ -133,7 +133,7 @@ def quality_commands(one: Release) -> Iterator[CommandWords]:
 
 
 def atlas_commands(one: Release) -> Iterator[CommandWords]:
-    """Built beside the old one, which makes room for it when it is whole."""
+    """Build the atlas beside the old one, and replace that once the new one is whole."""
     place = released_atlas_folder(one.folder)
     if not one.is_of_others(f"{place.name}/{MANIFEST_FILE}"):
         return
@@ -185,7 +185,7 @@ def timeline_commands(one: Release) -> Iterator[CommandWords]:
 
 
 def measure_int8_loss(one: Release) -> Iterator[CommandWords]:
-    """No command of its own: what 8 bits lose is measured at a release alone."""
+    """Measure what 8 bits lose; this has no command of its own, since only a release needs it."""
     text = one.data[0]
     if one.is_of_others(eight_bits.INT8_FILE) or not one.kept(eight_bits.INT8_FILE):
         translator = Translator.load(one.folder, choose_device(one.device))
@@ -226,7 +226,7 @@ def add_release_arguments(parser: argparse.ArgumentParser) -> None:
 def run_release(arguments: argparse.Namespace) -> int:
     """Run every part, then the tests that hold what is said of released models.
 
-    What was already measured of these weights is left as it is, so that the same command goes on where it ended.
+    What was already measured with these weights is left as it is, so that the same command goes on where it ended.
     """
     folder = find_checkpoint_folder(arguments.checkpoint)
     check_writable(folder / eight_bits.INT8_FILE)

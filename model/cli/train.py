@@ -84,7 +84,7 @@ def run_train(arguments: argparse.Namespace) -> int:
 
 
 def build_config(recipe: Recipe) -> TransformerConfig:
-    """The architecture a recipe asks for; both sides share the recipe's one vocabulary."""
+    """Return the architecture a recipe asks for; both sides share the recipe's one vocabulary."""
     sizes = {"vocab_size": recipe.vocab_size, "target_vocab_size": recipe.vocab_size}
     fields = sizes | recipe.model
     try:
@@ -130,7 +130,7 @@ def _copy_recipe_files(recipe: Recipe, beside: Path, output: Path, kept: frozens
 
 
 def _load_start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
-    """The checkpoint that training begins with. ValueError unless it was trained as the recipe asks."""
+    """The checkpoint that training begins with. Raises ValueError unless it was trained as the recipe asks."""
     folder, asked = arguments.begin, recipe.begin_from
     if bool(folder) != bool(asked):
         raise ValueError(
@@ -161,7 +161,7 @@ def _load_start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | N
 
 
 class PhaseText(NamedTuple):
-    """What is trained on until the learning rate falls, or while it does."""
+    """The text of one phase of the training: until the learning rate falls, or while it falls."""
 
     pairs: list[SentencePair]
     often: np.ndarray

@@ -40,8 +40,7 @@ from ..language import SOURCE_LANGUAGE, format_number, join_items, join_sentence
 from ..runnable_model import LocalModel, RunnableModel
 from ..translate import Translator
 from ..user_model import load_user_model
-from .models import add_common_arguments, add_text_arguments, check_writable, read_named_text
-from .models import format_table as table_lines
+from .models import add_common_arguments, add_text_arguments, check_writable, format_table, read_named_text
 
 WordExplanation = Attribution | LogitParts | WordWithoutHeads
 BAR_LENGTH = 24  # characters of the longest bar
@@ -133,7 +132,7 @@ def run_attribution(arguments: argparse.Namespace) -> int:
 
 
 def _explain_target(translator: RunnableModel, target: Target, method: str) -> tuple[list[WordExplanation], str]:
-    """What one method or all of them say, and why others of all cannot."""
+    """Return what one method or all of them say, and why some of all cannot be computed."""
     check_target_value(target, compute_target_value(translator.model, target))
     if method == "heads-off":
         return [read_word_without_heads(translator.model, target)], ""
@@ -206,7 +205,7 @@ def _head_fall_lines(found: WordWithoutHeads) -> list[str]:
 
 def _bar_table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows that end with a number and a bar."""
-    lines = table_lines([row[:-1] for row in rows], texts=len(rows[0]) - 2) if rows else []
+    lines = format_table([row[:-1] for row in rows], texts=len(rows[0]) - 2) if rows else []
     return [f"  {line}  {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True)]
 
 

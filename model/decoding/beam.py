@@ -18,7 +18,7 @@ from .greedy import NO_CONSTRAINTS, Constraints, compute_length_limits, padding_
 # Beam search over many sentences at once, a generator of steps from which the whole tree can be drawn.
 #
 # Scores follow Hugging Face's `generate`: a finished hypothesis is worth (sum of log-probabilities) / length ** alpha,
-# its </s> counted in the length. When a sentence is done is chosen by :data:`Stop`.
+# its </s> counted in the length. When a sentence is done is chosen by :data:`BeamStop`.
 
 
 BeamStop = Literal["proven", "early"]
@@ -69,7 +69,7 @@ class BeamStep:
     finished: _FinishedHypotheses
 
     def best(self, sentence: int) -> list[Hypothesis]:
-        """The finished hypotheses of a sentence so far, best first, at most W."""
+        """Return the finished hypotheses of a sentence so far, best first, at most W."""
         scores, lengths = self.finished.scores[sentence].tolist(), self.finished.lengths[sentence].tolist()
         ids = self.finished.token_ids[sentence].tolist()
         rows = zip(ids, scores, lengths, strict=True)
@@ -181,8 +181,10 @@ def _take_rows(ids: Tensor, rows: Tensor) -> Tensor:
 def beam_search_batch(
     model: AutoregressiveModel, source: Tensor, width: int, alpha: float = 1.0, stop: BeamStop = "early"
 ) -> list[list[list[int]]]:
-    """The finished hypotheses of each of B sentences, ids without </s>, best first, at most `width` of each; by default
-    as soon as the field's tools stop."""
+    """Return the finished hypotheses of each of B sentences, ids without </s>, best first, at most `width` of each.
+
+    By default a search stops as soon as that of Hugging Face does.
+    """
     *_, last = beam_search(model, source, width, alpha, stop=stop)
     return [
         [[token for token in one.token_ids if token not in model.end_ids] for one in last.best(sentence)]
@@ -190,7 +192,7 @@ def beam_search_batch(
     ]
 
 
-# A beam search as a tree: every candidate that was weighed, what became of it, and the way that led to it.
+# The search tree: every candidate that was weighed, what became of it, and the way that led to it.
 
 
 CandidateFate = Literal["alive", "finished", "pruned"]
@@ -232,7 +234,7 @@ class BeamTree:
 
 
 def build_beam_tree(steps: Iterable[BeamStep]) -> BeamTree:
-    """The tree of a search over one sentence, from its steps so far."""
+    """Build the tree of a search over one sentence, from its steps so far."""
     nodes: list[BeamNode] = []
     running: list[int | None] = [None]
     last: BeamStep | None = None

@@ -57,11 +57,11 @@ class Sampling:
         return probabilities
 
     def draw(self, probabilities: Tensor, generator: torch.Generator) -> int:
-        """One id from `distribution`. On the CPU, so that a seed means the same on every device."""
+        """Draw one id from `distribution`, on the CPU, so that a seed means the same on every device."""
         return int(torch.multinomial(probabilities.float().cpu(), 1, generator=generator))
 
 
-# What a decoding must write, and what it may not.
+# Constraints: what a decoding must write, and what it may not.
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Constraints:
     """A beginning that is forced, and token sequences that may not be written."""
 
     prefix: tuple[int, ...] = ()
-    """The first target tokens; they go before what is forbidden."""
+    """The first target tokens; they have priority over what is forbidden."""
     forbidden: tuple[tuple[int, ...], ...] = ()
     """Sequences of ids: the last token of one is forbidden wherever the others have just been written."""
 
@@ -106,7 +106,7 @@ class Constraints:
 NO_CONSTRAINTS = Constraints()
 """Nothing is forced and nothing forbidden."""
 
-# Making a translation token by token. Decoding yields its steps; whoever calls displays them.
+# Decoding token by token: each function yields its steps.
 
 
 StopReason = Literal["eos", "length"]
@@ -148,9 +148,9 @@ class DecodingStep:
 
 
 def compute_length_limit(model: AutoregressiveModel, source_tokens: int, most: int | None = None) -> int:
-    """Tokens after which a translation is cut off: generous for the source, or `most`; never past the position table.
+    """Return the tokens after which a translation is cut off: `most`, or generous for the source.
 
-    ValueError for a `most` below 1.
+    It is never past the position table. Raises ValueError for a `most` below 1.
     """
     if most is not None and most < 1:
         raise ValueError(say("A translation has at least 1 token, so at most {most} cannot be asked for.", most=most))
@@ -158,12 +158,12 @@ def compute_length_limit(model: AutoregressiveModel, source_tokens: int, most: i
 
 
 def compute_length_limits(model: AutoregressiveModel, source: Tensor, most: int | None = None) -> list[int]:
-    """The same for each of source (B, S), PAD after the end: neighbours in a batch change nothing."""
+    """Return the limit of each sentence of source (B, S), PAD after the end; neighbours in a batch change nothing."""
     return [compute_length_limit(model, length, most) for length in model.source_mask(source).sum((1, 2, 3)).tolist()]
 
 
 def padding_mask_or_none(model: AutoregressiveModel, source: Tensor) -> Tensor | None:
-    """The padding mask of source (B, S), or None where nothing is padded and a mask would only cost time."""
+    """Return the padding mask of source (B, S), or None where nothing is padded and a mask would only cost time."""
     mask = model.source_mask(source)
     return None if mask.all() else mask
 
@@ -227,7 +227,7 @@ GREEDY_STRATEGY = Strategy()
 
 
 class CachedDecoder:
-    """One sentence under way: fed a token at a time, with the keys and values of those before in a cache."""
+    """The decoder on one sentence: fed a token at a time, with the keys and values of those before in a cache."""
 
     def __init__(self, model: AutoregressiveModel, source: Tensor) -> None:
         """source (1, S) ids"""
@@ -292,7 +292,7 @@ def compute_token_rank(log_probs: Tensor, token: int) -> int:
 def decode_batch_greedily(
     model: AutoregressiveModel, source: Tensor, max_tokens: int | None = None, constraints: Constraints = NO_CONSTRAINTS
 ) -> list[list[int]]:
-    """The same for many sentences at once, ids only: source (B, S), PAD after the end -> B lists without </s>."""
+    """Decode many sentences greedily at once, ids only: source (B, S), PAD after the end -> B lists without </s>."""
     limits = compute_length_limits(model, source, max_tokens)
     memory, memory_mask = model.encode(source), padding_mask_or_none(model, source)
     cache = model.new_cache()
@@ -318,7 +318,7 @@ def _cut_at_end(ids: list[int], ends: Collection[int]) -> list[int]:
     return list(takewhile(lambda token: token not in ends, ids))
 
 
-# Teacher forcing: what the model thinks of a translation that is given, in one forward pass or token by token.
+# Teacher forcing: the probabilities of a given translation, in one forward pass or token by token.
 
 
 @torch.inference_mode()
@@ -330,7 +330,7 @@ def teacher_forced_log_probs(model: AutoregressiveModel, source: Tensor, target_
 
 @torch.inference_mode()
 def replay_log_probs(model: AutoregressiveModel, source: Tensor, target_ids: Sequence[int]) -> Tensor:
-    """The same one token at a time with a cache, as a decoding that wrote these tokens computed them."""
+    """Read T given tokens one at a time with a cache, as a decoding that wrote them did: log-probabilities (T, V)."""
     decoder = CachedDecoder(model, source)
     fed = make_decoder_inputs(target_ids, model.start_id)
     return torch.stack([decoder.next_log_probs(token) for token in fed])
@@ -369,7 +369,7 @@ def teacher_force(
     )
 
 
-# The greatest numbers of a long row, quicker than by sorting through all of it.
+# Top-k of a long row, quicker than by sorting through all of it.
 
 
 LONG_ROW = 2048

@@ -1,4 +1,4 @@
-"""Whether capturing the attention of a translation changed it: the captured run against one with no hook."""
+"""Check whether capturing the attention of a translation changed it, by a second run without hooks."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def check_observer(
 
 
 def _collect_log_probs(steps: Sequence[DecodingStep]) -> dict[tuple[int, int], float]:
-    """(step, token) -> its log-probability, of all that T steps say."""
+    """Return (step, token) -> log-probability, for every token that the T steps name."""
     found = {(row, one.token_id): one.log_prob for row, step in enumerate(steps) for one in step.candidates}
     return found | {(row, step.token_id): step.log_prob for row, step in enumerate(steps)}
 
 
 def _largest_difference(kept: Mapping[tuple[int, int], float], log_probs: Tensor) -> float:
-    """Between what was kept and log_probs (T, V)."""
+    """Return the largest difference between the kept log-probabilities and log_probs (T, V)."""
     rows, tokens = zip(*kept, strict=True)
     values = torch.tensor(list(kept.values()), dtype=torch.float64, device="cpu")
     return (log_probs[list(rows), list(tokens)].double().cpu() - values).abs().max().item()

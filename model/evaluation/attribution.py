@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ..atomic_write import write_file
-from ..attribution import any_model
+from ..attribution.any_model import compute_log_probs_without_pieces
 from ..attribution.blocks import compute_source_shares, compute_values_without_pieces
 from ..attribution.methods import ATTRIBUTION_METHODS, Attribution, attribute_all_methods, rank_correlation
 from ..attribution.target import Target, make_piece_target
@@ -22,7 +22,7 @@ from ..runnable_model import LocalModel, RunnableModel
 from ..training.data import SentencePair
 from ..translate import Translator
 
-# attribution.json beside a checkpoint: which method tells best what a word rests on, and when to raise the alarm.
+# attribution.json, beside a checkpoint: which method is the best, and when a translation counts as loose.
 #
 # `python -m model attribution` measures both on parallel text and writes them, with a table for the model card.
 
@@ -99,7 +99,7 @@ def write_attribution_scores(folder: Path, scores: AttributionScores) -> None:
 
 
 def read_attribution_scores(folder: Path) -> AttributionScores | None:
-    """Return what was measured of the checkpoint in a folder, None where nothing was. AttributionScoresError."""
+    """Return what was measured of the checkpoint in a folder, None where nothing was. Raises AttributionScoresError."""
     path = folder / ATTRIBUTION_FILE
     if not path.exists():
         return None
@@ -147,7 +147,7 @@ def format_attribution_table(scores: AttributionScores) -> str:
     return "\n".join(lines)
 
 
-# Every attribution method judged on parallel text, and the threshold below which a translation is loose.
+# Measuring every method, and the threshold below which a translation is loose, on parallel text.
 
 
 FEWEST_PIECES = 5  # of a source; of fewer, two random pieces are too often the right ones
@@ -158,7 +158,7 @@ TOP_PIECES = 2
 def measure_attribution(
     translator: Translator, pairs: Sequence[SentencePair], name: str, sentences: int, seed: int = 0
 ) -> AttributionScores:
-    """Measure on a random choice of the pairs. AttributionScoresError where there are too few."""
+    """Measure on a random choice of the pairs. Raises AttributionScoresError where there are too few."""
     generator = np.random.default_rng(seed)
     encoded = [pair for pair in pairs if len(translator.tokenizer.encode(pair[0]).ids) >= FEWEST_PIECES]
     if len(encoded) < max(sentences, 2):
@@ -178,7 +178,7 @@ def measure_attribution(
 
 
 def find_loose_threshold(translator: Translator, pairs: Sequence[SentencePair]) -> LooseThreshold:
-    """Return the threshold between the pairs and the same with each target moved on to the next source."""
+    """Return the threshold that tells the pairs from the same pairs with each target moved on to the next source."""
     shifted = [(source, pairs[at - 1][1]) for at, (source, _) in enumerate(pairs)]
     (true, true_share), (shuffled, shuffled_share) = (
         _mean_source_effects(translator, kind) for kind in (pairs, shifted)
@@ -245,7 +245,7 @@ def _curve_falls(values: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([one[0] - one[TOP_PIECES] for one in values])
 
 
-# Whether a method is right: take away the pieces that it ranks first, and see what is left of the probability.
+# Deletion curves: take away the pieces that a method ranks first, and see what is left of the probability.
 #
 # Samek et al. (2017), "Evaluating the Visualization of What a Deep Neural Network Has Learned" (pixel flipping);
 # DeYoung et al. (2020), ERASER, comprehensiveness. Source pieces alone are taken away, </s> included, so that every
@@ -310,13 +310,13 @@ def measure_any_model_curves(
     random_orders: int = RANDOM_ORDERS,
     seed: int = 0,
 ) -> DeletionCurves:
-    """The same for piece `word` (from 1) of a model that nobody here wrote: a piece away has a zero embedding.
+    """Do the same for piece `word` (from 1) of any model, in which a removed piece has a zero embedding.
 
-    A forward pass for every deletion, since it is not known how such a model takes several sentences.
+    Every deletion takes a forward pass, since it is not known how such a model takes several sentences.
     """
     pieces = len(next(iter(attributions.values())).source)
     removed = _removal_masks(attributions, pieces, random_orders, seed)
-    values = any_model.compute_log_probs_without_pieces(model, text, word, removed.reshape(-1, pieces))
+    values = compute_log_probs_without_pieces(model, text, word, removed.reshape(-1, pieces))
     return _make_curves(attributions, values.reshape(removed.shape[:2]), None)
 
 

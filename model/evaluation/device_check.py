@@ -64,7 +64,10 @@ class DeviceCheck:
 
 @torch.inference_mode()
 def check_device(cpu: Translator, there: Translator, texts: Sequence[str]) -> DeviceCheck:
-    """Translate the texts with both translators, which hold the same model, and compare. InputError as they raise."""
+    """Translate the texts with both translators, which hold the same model, and compare.
+
+    Raises InputError as the translators do.
+    """
     pairs = [_translate_greedily(translator, texts) for translator in (cpu, there)]
     leads, differences = zip(
         *(_compare_translations(cpu, there, *one) for one in zip(texts, *pairs, strict=True)), strict=True

@@ -1,24 +1,21 @@
-"""What a model loses in 8 bits a weight: greedy BLEU beside that in half precision. No torch before it is measured."""
+"""Measure what a model loses in 8 bits a weight: its greedy BLEU beside that in half precision."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from ..atomic_write import write_file
-from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..network.transformer import Transformer
-    from ..translate import Translator
+from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, to_safetensors, unique_weights
+from ..network.transformer import Transformer
+from ..torch_layers import reorder_linear_weights
+from ..translate import Translator
 
 INT8_FILE = "int8.json"
 
@@ -44,9 +41,7 @@ def quantise_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def measure_eight_bits(translator: Translator, pairs: Sequence[tuple[str, str]], source: str) -> EightBits:
     """Translate the sources of `pairs` greedily with the model's weights, and with its matrices in 8 bits."""
-    import sacrebleu
-
-    from ..translate import Translator
+    import sacrebleu  # what only evaluation needs is not asked of people who run the app
 
     checkpoint = translator.checkpoint
     small = Translator(dataclasses.replace(checkpoint, model=_round_to_8_bits(checkpoint)))
@@ -59,11 +54,6 @@ def measure_eight_bits(translator: Translator, pairs: Sequence[tuple[str, str]],
 
 def _round_to_8_bits(checkpoint: Checkpoint) -> Transformer:
     """The model with every matrix rounded to 8 bits."""
-    import torch
-
-    from ..checkpoint.load import build_model, to_safetensors, unique_weights
-    from ..torch_layers import reorder_linear_weights
-
     weights = unique_weights(checkpoint.model)
     for name, weight in weights.items():
         if weight.ndim == 2:

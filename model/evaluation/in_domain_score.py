@@ -1,8 +1,8 @@
-"""familiarity.json beside a checkpoint: how probable a model finds what it writes for text of its own kind.
+"""Measure how probable a model finds its translations of familiar and of other text, kept in familiarity.json.
 
-A model gives lower probabilities to its translation of a sentence unlike its training text. How well this tells such
-sentences, `python -m model familiarity` measures on a text, on the same sentences with their words shuffled, and on
-their translations, which are in a language that the model does not read.
+A model gives lower probabilities to its translation of a sentence unlike its training text. `python -m model
+familiarity` measures how well this tells such sentences: on a text, on the same sentences with their words shuffled,
+and on their translations, which are in a language that the model does not read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class DetectionRates:
 
 @dataclass(frozen=True)
 class Familiarity:
-    """Below which mean log-probability a translation is unlike those of a text, and what this tells."""
+    """The mean log-probability below which a translation is unlike those of a text, and how well this tells others."""
 
     model: str
     model_hash: str
@@ -70,7 +70,7 @@ class Familiarity:
     """The reference translations, given to the model as if they were in its source language."""
 
     def is_unlike(self, steps: Iterable[DecodingStep]) -> bool:
-        """Whether a translation that the model wrote itself lies below the threshold."""
+        """Return whether a translation that the model wrote itself lies below the threshold."""
         return mean_log_prob(steps) < self.threshold
 
 
@@ -82,7 +82,7 @@ def mean_log_prob(steps: Iterable[DecodingStep]) -> float:
 def measure_familiarity(
     translator: Translator, pairs: Sequence[SentencePair], name: str, sentences: int, seed: int = 0
 ) -> Familiarity:
-    """Measure on a random choice of the pairs. FamiliarityError where there are too few."""
+    """Measure on a random choice of the pairs. Raises FamiliarityError where there are too few."""
     if not 2 <= sentences <= len(pairs):
         raise FamiliarityError(
             say(
@@ -114,7 +114,10 @@ def write_familiarity(folder: Path, found: Familiarity) -> None:
 
 
 def read_familiarity(folder: Path, name: str, model_hash: str) -> Familiarity:
-    """Return what was measured of the model in a folder. FamiliarityError where nothing was, or of another model."""
+    """Return what was measured of the model in a folder.
+
+    Raises FamiliarityError where nothing was, or of another model.
+    """
     return _FAMILIARITY_MEASUREMENT.read(folder, name, model_hash, _parse_familiarity)
 
 

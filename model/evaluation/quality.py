@@ -10,9 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import sacrebleu
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..atomic_write import write_file
 from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
@@ -20,7 +18,10 @@ from ..decoding.beam import BeamStop
 from ..language import say, to_say, typed_command
 from ..translate import Translator
 
-# How good a checkpoint is: sacreBLEU and chrF with their signatures, by sentence length, and speed.
+if TYPE_CHECKING:
+    import sacrebleu
+
+# Scores: sacreBLEU and chrF with their signatures, by sentence length, and speed.
 
 
 LENGTH_RANGES = ((1, 5), (6, 10), (11, 15), (16, 25), (26, 10_000))
@@ -64,7 +65,7 @@ def evaluate_translator(
     protocol: ScoringProtocol = "raw",
     stop: BeamStop = "early",
 ) -> tuple[Evaluation, list[str]]:
-    """Translate and score; returns the translations as well.
+    """Translate and score; return the translations as well.
 
     ``raw``: cased sacreBLEU with its own tokenisation (13a, or zh for Chinese). ``tokenized``: both sides lower-cased,
     punctuation-normalised and Moses-tokenised, scored as they are, as published Multi30k tables do.
@@ -78,6 +79,8 @@ def evaluate_translator(
                 references=len(references),
             )
         )
+    import sacrebleu  # only who measures needs it, not who runs the app
+
     started = time.perf_counter()
     written = translator.translate_batch(sources, beam, stop)
     seconds = time.perf_counter() - started
@@ -128,7 +131,7 @@ def _moses_tokenise(lines: Sequence[str], language: str) -> list[str]:
 
 
 def describe_evaluation(result: Evaluation) -> str:
-    """The same for people."""
+    """Return the scores as lines for people."""
     lines = [
         say(
             "{model} · {sentences} sentences · beam {beam} · {protocol}",
@@ -198,7 +201,7 @@ class TranslatedItem(NamedTuple):
 
 
 def read_phenomenon_items(path: Path) -> list[PhenomenonItem]:
-    """The sentences of a file. PhenomenaError for a line without three columns."""
+    """The sentences of a file. Raises PhenomenaError for a line without three columns."""
     items = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         cells = line.split("\t")
@@ -215,7 +218,7 @@ def read_phenomenon_items(path: Path) -> list[PhenomenonItem]:
 
 
 def read_readings(path: Path) -> dict[str, Reading]:
-    """Readings by sentence; none where there is no file. PhenomenaError for a file that holds no readings."""
+    """Readings by sentence; none where there is no file. Raises PhenomenaError for a file that holds no readings."""
     if not path.exists():
         return {}
     try:
@@ -242,7 +245,7 @@ def write_readings(path: Path, readings: Mapping[str, Reading]) -> None:
 def attach_readings(
     items: Sequence[PhenomenonItem], translations: Sequence[str], readings: Mapping[str, Reading]
 ) -> list[TranslatedItem]:
-    """Each sentence with its translation, and its reading where that very translation was read."""
+    """Return each sentence with its translation, and its reading where that very translation was read."""
     found = []
     for item, translation in zip(items, translations, strict=True):
         reading = readings.get(item.source)
@@ -253,7 +256,7 @@ def attach_readings(
 
 
 def format_phenomena_table(found: Sequence[TranslatedItem], beam: int) -> str:
-    """Markdown: a row a phenomenon with its chrF and how many were read as right, then every sentence."""
+    """Return Markdown: a row a phenomenon with its chrF and how many were read as right, then every sentence."""
     lines = ["| phenomenon | sentences | chrF | read as right |", "|---|---:|---:|---:|"]
     names = dict.fromkeys(one.item.phenomenon for one in found)
     lines += [_phenomenon_row(name, [one for one in found if one.item.phenomenon == name]) for name in names]
@@ -261,12 +264,12 @@ def format_phenomena_table(found: Sequence[TranslatedItem], beam: int) -> str:
     lines += ["| sentence | translation | reference | read as |", "|---|---|---|---|"]
     for one in found:
         cells = one.item.source, one.translation, one.item.reference, one.verdict
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+        lines.append(f"| {' | '.join(map(_escape_cell, cells))} |")
     return "\n".join(lines)
 
 
 def replace_phenomena_table(card: str, found: Sequence[TranslatedItem], beam: int) -> str:
-    """A card with the table between its marks; one without them stays as it is."""
+    """Return a card with the table between its marks; one without them stays as it is."""
     return (
         PHENOMENA_SECTION.replace_section(card, format_phenomena_table(found, beam))
         if PHENOMENA_SECTION.begin in card
@@ -275,6 +278,8 @@ def replace_phenomena_table(card: str, found: Sequence[TranslatedItem], beam: in
 
 
 def _phenomenon_row(name: str, found: Sequence[TranslatedItem]) -> str:
+    import sacrebleu  # only who measures needs it, not who runs the app
+
     score = sacrebleu.CHRF().corpus_score([one.translation for one in found], [[one.item.reference for one in found]])
     read = [one for one in found if one.reading]
     right = sum(one.verdict == "right" for one in read)
@@ -282,11 +287,11 @@ def _phenomenon_row(name: str, found: Sequence[TranslatedItem]) -> str:
     return f"| {name} | {len(found)} | {score.score:.1f} | {said} |"
 
 
-# Fixed everyday sentences through a checkpoint, as a table to be read: a regression shows before a score does.
+# Fixed everyday sentences as a table to be read: a regression shows here before it shows in a score.
 
 
 def format_quality_table(translator: Translator, sentences: Sequence[str], checkpoint: str, beam: int = 4) -> str:
-    """Markdown: each sentence with the greedy translation, and the beam's where it differs.
+    """Return Markdown: each sentence with the greedy translation, and the beam's where it differs.
 
     `checkpoint` is the name or the folder that the translator was loaded by.
     """
@@ -300,14 +305,9 @@ def format_quality_table(translator: Translator, sentences: Sequence[str], check
         "|---|---|---|",
     ]
     for source, one, other in zip(sentences, greedy, best, strict=True):
-        lines.append(
-            f"| {_escape_pipes(source)} | {_escape_pipes(one)} | {_escape_pipes(other) if other != one else ''} |"
-        )
+        cells = source, one, other if other != one else ""
+        lines.append(f"| {' | '.join(map(_escape_cell, cells))} |")
     return "\n".join([*lines, ""])
-
-
-def _escape_pipes(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 # Translations that a model card quotes, written into it by the model that the card is of.
@@ -321,12 +321,12 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
 def read_quotes(card: str) -> tuple[tuple[str, str], ...]:
-    """The sentences of a card's table and their translations as they stand there; none where there is no table."""
+    """Return the sentences of a card's table with their translations there; none where there is no table."""
     return tuple((cells[0], cells[1]) for cells in map(_split_cells, _quote_rows(card)))
 
 
 def retranslate_quotes(card: str, translate: Callable[[str], str]) -> str:
-    """A card with every translation of its table made again; one without the two marks stays as it is."""
+    """Return a card with every translation of its table made again; one without the two marks stays as it is."""
     for row in _quote_rows(card):
         sentence, _, *remarks = _split_cells(row)
         card = card.replace(row, f"| {' | '.join(map(_escape_cell, (sentence, translate(sentence), *remarks)))} |")
@@ -346,8 +346,8 @@ def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-# Training text between what a model writes and a reference: sequence-level interpolation, Kim and Rush (2016), arXiv
-# 1606.07947, section 3.3.
+# Training text between what a model writes and a reference: sequence-level interpolation, Kim and Rush (2016),
+# arXiv 1606.07947, section 3.3.
 
 
 LEAST_CHRF = 60.0
@@ -357,11 +357,12 @@ LEAST_CHRF = 60.0
 def choose_closest(hypotheses: Sequence[str], reference: str, source: str) -> str:
     """Return the hypothesis with the highest chrF++ (Popović 2017) against the reference, of equals the first.
 
-    A hypothesis that lost one of the :func:`find_copied_words` does not count: a name is a small part
-    of a score, and a model
-    that learns from its own slips of names slips more often. The reference stays where no hypothesis is left with at
-    least :data:`LEAST_CHRF`.
+    A hypothesis that lost one of the :func:`find_copied_words` does not count: a name is a small part of a score, and a
+    model that learns from its own slips of names slips more often. The reference stays where no hypothesis is left with
+    at least :data:`LEAST_CHRF`.
     """
+    import sacrebleu  # only who measures needs it, not who runs the app
+
     kept = find_copied_words(source, reference)
     left = [one for one in hypotheses if kept <= _count_words(one)]
     chrf = sacrebleu.CHRF(word_order=2)
@@ -371,8 +372,7 @@ def choose_closest(hypotheses: Sequence[str], reference: str, source: str) -> st
 
 
 def find_copied_words(source: str, reference: str) -> Counter[str]:
-    """Return the words with a capital or a digit that stand on both sides, as often as they stand on both: names and
-    numbers."""
+    """Return the names and numbers of a pair: words with a capital or a digit, as often as both sides have them."""
     shared = _count_words(source) & _count_words(reference)
     return Counter({word: count for word, count in shared.items() if re.search(r"\d", word) or word != word.lower()})
 

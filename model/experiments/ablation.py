@@ -25,7 +25,7 @@ from ..text.words import WordChange, compare_words, group_words, join_word
 from ..trace import Head, Kind
 from .lens import LogitLens, run_logit_lens
 
-# Translate again with the model changed, and say what that did: to the words, and to the old translation's odds.
+# Translating with a changed model, and comparing: the words, and the probability of the old translation.
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Comparison:
     changes: tuple[ModelChange, ...]
     words: tuple[WordChange, ...]
     log_probs_before: tuple[float, ...]
-    """The log-probability of each token of the translation before, teacher-forced through the model as it is."""
+    """The log-probability of each token of the old translation, teacher-forced through the unchanged model."""
     log_probs_after: tuple[float, ...]
     """The same tokens through the changed model."""
 
@@ -135,7 +135,7 @@ def _add_change_settings(translation: Translation, changes: Sequence[ModelChange
     return dataclasses.replace(translation, captured=dataclasses.replace(translation.captured, settings=settings))
 
 
-# What each head does for a translation: the change of its log-probabilities when that head alone is switched off.
+# The effect of each head: the change of a translation's log-probabilities when that head alone is switched off.
 #
 # All heads are rows of a few forward passes by teacher forcing. Michel et al. (2019), "Are Sixteen Heads Really Better
 # than One?", section 3.2, remove one head at a time in the same way and measure BLEU; here it is the log-probability
@@ -150,9 +150,8 @@ TOKENS_A_PASS = 2400
 class HeadEffects:
     """How switching off each head changes the log-probability of every token of a translation, in nats.
 
-    Below 0: the token is less probable without the head, so the head speaks for it.
-    Of :func:`measure_word_effects` it is the
-    value of one word, and T is 1.
+    Below 0: the token is less probable without the head, so the head speaks for it. From :func:`measure_word_effects`
+    it is the value of one word that changes, and T is 1.
     """
 
     changes: Mapping[Kind, np.ndarray]
@@ -204,7 +203,7 @@ def head_effects(model: AutoregressiveModel, source_ids: Sequence[int], target_i
 
 
 def plan_ablation_batches(model: nn.Module, source_length: int, target_length: int) -> tuple[tuple[Head, ...], ...]:
-    """The heads of each forward pass. Those of the encoder go by themselves, since the others share its output."""
+    """Return the heads of each forward pass. Those of the encoder have their own, since the others share its output."""
     sites = find_attention_sites(model)
     rows = max(1, TOKENS_A_PASS // (source_length + target_length) - 1)
     encoder, decoder = (
@@ -228,7 +227,7 @@ def join_effects(passes: Sequence[Sequence[Head]], changes: Sequence[np.ndarray]
 def measure_batch_effects(
     model: AutoregressiveModel, source_ids: Sequence[int], target_ids: Sequence[int], heads: Sequence[Head]
 ) -> np.ndarray:
-    """The changes for some heads, in one forward pass: (heads, T).
+    """Return the changes for some heads, from one forward pass: (heads, T).
 
     Row 0 of the batch is the model with all heads, so that both sides of each difference are rounded alike. Changes
     that are open in this thread take part. Raises ValueError for heads of the encoder beside others.
@@ -244,9 +243,9 @@ def measure_batch_effects(
 
 @torch.inference_mode()
 def measure_word_effects(model: AutoregressiveModel, target: Target, heads: Sequence[Head]) -> np.ndarray:
-    """The changes of the value of one word, log p(X) or logit X - logit Y, in one forward pass: (heads, 1).
+    """Return the changes of the value of one word, log p(X) or logit X - logit Y, from one forward pass: (heads, 1).
 
-    All else as in :func:`measure_batch_effects`.
+    All else is as in :func:`measure_batch_effects`.
     """
     states = _decode_without_heads(model, target.source_ids, target.input_ids, heads)[:, target.position :]
     found = target.value(model.generator(states)).cpu().numpy()
@@ -295,7 +294,7 @@ def _list_site_heads(site: AttentionSite) -> Iterator[Head]:
 
 
 def _split_evenly(heads: Sequence[Head], rows: int) -> Iterator[Sequence[Head]]:
-    """As few parts as have at most so many heads each, of like size."""
+    """Split the heads into as few parts as have at most `rows` heads each, of like size."""
     count = -(-len(heads) // rows)
     return (heads[at * len(heads) // count : (at + 1) * len(heads) // count] for at in range(count))
 
@@ -306,7 +305,7 @@ def _stack_heads(rows: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
     return np.array([[rows[layer, head] for head in range(heads)] for layer in range(layers)])
 
 
-# What a translation rests on, word by word: the source words that its attention lay on, and where it was decided.
+# Facts about each word of a translation: the source words that attention lay on, and the layer that decided it.
 #
 # A token's attention is told over all heads of all layers, each weight times the norm of what its key adds to the
 # residual stream (Kobayashi et al. 2020). It says where the model looked, not what made it write the token.
@@ -324,7 +323,7 @@ class SourceShare:
 
 @dataclass(frozen=True, eq=False)
 class WordFacts:
-    """What there is to say of each of the T tokens of a translation of S pieces."""
+    """The facts about each of the T tokens of a translation of S source pieces."""
 
     source_tokens: tuple[str, ...]
     attention: np.ndarray

@@ -30,7 +30,7 @@ from ..translate import Translator
 
 @dataclass(frozen=True, eq=False)
 class LogitLens:
-    """The predictions of the decoder at P places along its residual stream, for each of T target positions."""
+    """Predictions of the decoder at P places along its residual stream, for each of T target positions."""
 
     places: tuple[str, ...]
     """(P,) "embedding", "layer 1", ..., or with sublayers "layer 1 self-attention" and so on; the last is the model's
@@ -154,12 +154,12 @@ def run_decoder_lens(translator: RunnableModel, translation: Translation, token_
     )
 
 
-# One sentence through a model at several moments of its training.
+# One sentence run through the snapshots of a training.
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingSnapshot:
-    """The model at one moment."""
+    """A model at one moment of its training."""
 
     step: int | None
     """Steps trained; None for the released weights."""
@@ -187,9 +187,9 @@ class SnapshotRun:
 
 
 def load_training_snapshots(checkpoint: Checkpoint, folder: str | Path | None = None) -> tuple[TrainingSnapshot, ...]:
-    """The random start where there was one and the recipe knows its seed, every snapshot, and the released weights.
+    """Load the random start, if there was one and the recipe has its seed, every snapshot, and the released weights.
 
-    CheckpointError.
+    Raises CheckpointError.
     """
     place = folder or checkpoint.name
     steps = ((0,) if has_random_start(place) else ()) + list_snapshot_steps(place)
@@ -198,7 +198,10 @@ def load_training_snapshots(checkpoint: Checkpoint, folder: str | Path | None = 
 
 
 def run_snapshots(stops: Sequence[TrainingSnapshot], text: str, target_ids: Sequence[int]) -> tuple[SnapshotRun, ...]:
-    """`text` at every stop, each reading the translation `target_ids`. InputError for a text that cannot be read."""
+    """Run `text` at every stop: translate it, and read the translation `target_ids`.
+
+    Raises InputError for a text that cannot be read.
+    """
     return tuple(
         SnapshotRun(
             stop.step,

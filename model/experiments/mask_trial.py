@@ -31,9 +31,10 @@ from ..runnable_model import InputError, RunnableModel
 from ..trace import AttentionMap, Kind
 from ..translate import Translator
 
-# Another mask in a model that writes: what becomes of what it writes and of its attention.
+# Running a model under another mask: what it writes, and its attention.
 #
-# Nothing on the model is changed: the masks are edited on their way, in the thread that asks (:mod:`.interventions`).
+# The model itself is not changed: its masks are edited on their way, in the calling thread
+# (:func:`model.interventions.apply.edit_masks`).
 # The sentence may be padded, since many faults show only there. Decoding is done without a cache, so that an edited
 # mask holds for the whole prefix at every step, as it would in training.
 
@@ -72,10 +73,10 @@ class MaskTrial:
     rule: str = "causal and padding"
 
     def allowed(self, mask: np.ndarray, first: int, real: Sequence[int]) -> np.ndarray:
-        """The model's own (B, 1, Q, K) bool, True = may attend, with queries from `first` on -> this one.
+        """Return this mask in place of the model's own (B, 1, Q, K) bool, True = may attend, with queries from `first`.
 
-        So many keys of each sample, or of all where one number is given, are no padding. Raises RuleError for a rule
-        that cannot be read.
+        `real` is how many keys of each sample, or of all where it is one number, are no padding. Raises RuleError for a
+        rule that cannot be read.
         """
         queries, keys = mask.shape[-2:]
         i, j = first + np.arange(queries)[:, None], np.arange(keys)
@@ -219,11 +220,11 @@ def _sum_log_prob(model: RunnableModel, source: Tensor, ids: tuple[int, ...]) ->
     return float(log_probs.gather(1, torch.tensor([ids], device=source.device).T).sum())
 
 
-# A model under another mask: which outputs move with which input, and what the behaviour tests say.
+# Perturbation under another mask: which outputs move with which input, and what the mask tests say.
 
 
 INPUTS_A_BATCH = 32
-"""Inputs changed at a time."""
+"""Inputs that are changed in one batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +286,7 @@ def _exchange_tokens(model: RunnableModel, side: Side, places: Tensor, first: in
 def run_trial_tests(
     model: RunnableModel, result: TrialResult, kind: Kind, trial: MaskTrial | None
 ) -> tuple[Outcome, ...]:
-    """Return the outcomes of the behaviour tests on the part of the model in which `kind` stands.
+    """Return the outcomes of the mask tests on the part of the model in which `kind` stands.
 
     They run on a batch of the sentence and, padded, its first half.
     """
@@ -310,16 +311,16 @@ def _add_half_sample(pad: int | None, ids: Tensor) -> PaddedIds:
     return PaddedIds(torch.where(keep, ids, 0 if pad is None else pad), keep)
 
 
-# Three ways to the attention of a translation, which must be one: cached, in one forward pass, as in training.
+# Three ways to the attention of a translation, which must agree: cached, in one forward pass, as in training.
 #
-# They are run in float64. In float32 the ways round differently, and how far that moves a weight depends on the
+# They run in float64. In float32 the ways round differently, and how far that moves a weight depends on the
 # scores: `preset-torch_like` has scores of nearly 600 and up to 2e-5 between the ways, the other released models 2e-6.
 # In float64 they agree to the last digit of a weight that is kept as float32, so that a fault of the cache or a mask
 # stands out.
 
 
 PADDING_COLUMNS = 3
-"""Columns of padding that the batch of the third way has after either sentence."""
+"""Columns of padding after the sentence in the batch of the third way."""
 CAPTURE_WAYS = ("cached", "full", "teacher-forced")
 AGREEMENT_TOLERANCE = 1e-6
 """Two weights computed in float64 and kept as float32 may round to neighbours, which lie 6e-8 apart at most."""
@@ -408,7 +409,7 @@ def _batch_with_another(ids: Tensor, room: int) -> Tensor:
 
 
 def _weight_differences(one: Mapping[Kind, AttentionMap], other: Mapping[Kind, AttentionMap]) -> dict[Kind, float]:
-    """Over the rows and columns both have: padding makes the third way's maps larger."""
+    """Compare the rows and columns that both have: padding makes the third way's maps larger."""
     return {kind: _largest_difference(one[kind].weights, other[kind].weights) for kind in one}
 
 

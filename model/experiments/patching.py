@@ -1,4 +1,4 @@
-"""Activation patching: activations of one sentence's run put into the run of another, one place at a time.
+"""Activation patching: put activations of one sentence's run into the run of another, one place at a time.
 
 Meng et al. (2022), "Locating and Editing Factual Associations in GPT"; Vig et al. (2020), "Causal Mediation Analysis".
 The first sentence is translated with X where the second has Y, after the same prefix. Its residual stream, or the
@@ -47,7 +47,7 @@ class Contrast:
 
     @property
     def difference(self) -> float:
-        """What there is to come back."""
+        """What a patch can bring back at most."""
         return self.first_value - self.second_value
 
 

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from ..masks.softmax import PaddingSide, lengths_to_keep
 
-# A random batch of sentences to run broken and fixed attention on.
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -94,7 +92,7 @@ def _random_lengths(generator: torch.Generator, samples: int, size: int, padded:
     return lengths
 
 
-# Attention weights from scores and a mask, the right way: what pairs of broken and fixed code share.
+# Correct attention weights from scores and a mask.
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:

@@ -25,13 +25,6 @@ from ..masks.softmax import PaddingSide
 from ..masks.toy_attention import draw_random_scores
 from . import more_pairs, pairs
 from .batch import Batch, keep_mask
-from .pairs import (
-    empty_row_broken,
-    future_visible_broken,
-    inverted_broken,
-    padding_visible_broken,
-    padding_visible_fixed,
-)
 from .recipes import (
     LEFT_PADDED_BATCH,
     RECIPES,
@@ -43,10 +36,8 @@ from .recipes import (
     padding_only_mask,
 )
 
-# Runs a fault of the gallery: small, broken beside fixed, with what the diagnosis says of each side.
-#
-# The code that is shown is the code that runs: pairs of functions from :mod:`.mask_pairs`, :mod:`.softmax_pairs`,
-# :mod:`.layer_pairs` and :mod:`.field_pairs`.
+# The code that is shown is the code that runs: pairs of functions, such as those of :mod:`.pairs` and
+# :mod:`.more_pairs`.
 
 
 SMALL_BATCH = {"samples": (2, 2), "heads": (2, 2), "sizes": (6, 6), "sharpness": 1.0}
@@ -66,7 +57,7 @@ BATCH_ARGUMENTS: dict[str, dict[str, Any]] = {
     "document-leak": {"sizes": (8, 8)},
     "wrong-axis": {"samples": (4, 4), "sizes": (4, 4)},
 }
-"""Where a fault needs other sizes than SMALL to be seen well."""
+"""Where a fault needs another batch than SMALL_BATCH to be seen well."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,7 @@ class Exhibit:
     of_arrays: str = ""
     """The code that the diagnosis finds in the arrays of such a model, where it has one."""
     batch: Mapping[str, Any] = field(default_factory=dict)
-    """Where it needs another batch than SMALL, and is not among :data:`BATCH_ARGUMENTS`."""
+    """Where it needs another batch than :data:`SMALL_BATCH`, and is not among :data:`BATCH_ARGUMENTS`."""
 
     @property
     def code(self) -> str:
@@ -201,7 +192,7 @@ def _run_model_side(exhibit: Exhibit, function: Callable[..., Any]) -> ExhibitSi
     return ExhibitSide(expand_to_five_axes(sizes[:, None].numpy()), meant, keep, keep, outcomes=outcomes)
 
 
-# Every entry of the gallery: the catalogue of faults one by one, then faults met in published code.
+# The entries of the gallery: the catalogue of faults one by one, then faults met in published code.
 
 
 STATE_LENGTH, STATE_WIDTH = 8, 8
@@ -303,7 +294,7 @@ LEFT_PADS_RECIPE = Recipe(
 EXTRA_MASS_RECIPE = Recipe(
     "extra-mass", pairs.attend_with_extra_mass, pairs.attend_with_extra_mass, causal_only_mask, batch=UNPADDED_BATCH
 )
-PAD_QUERY_RECIPE = Recipe("pad-query", padding_visible_fixed, padding_visible_fixed, padding_only_mask)
+PAD_QUERY_RECIPE = Recipe("pad-query", pairs.padding_visible_fixed, pairs.padding_visible_fixed, padding_only_mask)
 
 FIELD_EXHIBITS = (
     _make_exhibit("additive-read-as-keep", ADDITIVE_AS_KEEP_RECIPE),
@@ -356,7 +347,7 @@ FIELD_EXHIBITS = (
 EXHIBITS: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in (*_make_catalogue_exhibits(), *FIELD_EXHIBITS)}
 """All entries by name, in the order in which they are shown."""
 
-# Broken cases to start from, as text printed from tensors.
+# Broken cases to start from, as printed text.
 
 
 EXAMPLE_LENGTHS, EXAMPLE_SIZE = (6, 4), 6
@@ -378,21 +369,21 @@ def _format_arrays(**arrays: torch.Tensor) -> str:
 
 def format_visible_padding() -> str:
     x = _make_example_batch()
-    return _format_arrays(weights=padding_visible_broken(x), key_keep=x.key_keep)
+    return _format_arrays(weights=pairs.padding_visible_broken(x), key_keep=x.key_keep)
 
 
 def format_inverted_mask() -> str:
     x = _make_example_batch()
-    return _format_arrays(weights=inverted_broken(x), key_keep=x.key_keep)
+    return _format_arrays(weights=pairs.inverted_broken(x), key_keep=x.key_keep)
 
 
 def format_visible_future() -> str:
     x = _make_example_batch()
-    return _format_arrays(weights=future_visible_broken(x), meant=x.causal & x.keep[:, 0])
+    return _format_arrays(weights=pairs.future_visible_broken(x), meant=x.causal & x.keep[:, 0])
 
 
 def format_nan_rows() -> str:
-    return _format_arrays(weights=empty_row_broken(_make_example_batch(left=True)))
+    return _format_arrays(weights=pairs.empty_row_broken(_make_example_batch(left=True)))
 
 
 PRINTED_EXAMPLES = {
@@ -401,4 +392,4 @@ PRINTED_EXAMPLES = {
     to_say("The future shows"): format_visible_future,
     to_say("Upside down"): format_inverted_mask,
 }
-"""Texts by the labels of their buttons, in English."""
+"""By the label of its button, in English, the function that writes the text."""

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from .batch import Batch, masked_softmax
 from .pairs import WINDOW
 
-# Faults met in published code that are more than one call of attention, or that look different: broken beside fixed.
-#
-# As in :mod:`.mask_pairs`, functions come in pairs. Those of the second half are small models: they take states (B, T,
-# D) and what each query may attend to (B, T, T), and return states.
+# Faults met in published code that are more than one call of attention, or that look different. Functions that take
+# states are small models: they take states (B, T, D), with what each query may attend to (B, T, T) or which tokens are
+# real (B, T), and return states.
 
 
 # an additive mask (0 keeps, -inf blocks) where mask == 0 means blocked
@@ -149,8 +148,6 @@ def positions_model_fixed(states: Tensor, keep: Tensor) -> Tensor:
 
 
 # Faults beside the mask of one layer: patterns over layers, the axis of the batch, biases and positions.
-#
-# As in :mod:`.mask_pairs`, functions come in pairs, broken and fixed.
 
 
 LAYERS = 4

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from .batch import Batch, fused_weights, masked_softmax
 
-# Masks that allow the wrong cells, broken beside fixed.
+# Masks that allow the wrong cells.
 #
-# Each function takes a :class:`~.batch.Batch` and returns the weights (B, H, Q, K), or the arrays by name where the
+# Each function takes a :class:`.batch.Batch` and returns the weights (B, H, Q, K), or the arrays by name where the
 # fault is not in the weights alone. Functions come in pairs, ``x_broken`` and ``x_fixed``, of a few lines as they
 # stand in real models.
 
@@ -204,11 +204,7 @@ def stale_cache_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, filled_slots_mask(x))
 
 
-# Masks applied in the wrong way, and faults of the softmax and after it, broken beside fixed.
-#
-# Each function takes a :class:`~.batch.Batch` and returns the weights (B, H, Q, K), or the arrays by name where the
-# fault is not in the weights alone. Functions come in pairs, ``x_broken`` and ``x_fixed``, of a few lines as they
-# stand in real models.
+# Masks applied in the wrong way, and faults of the softmax and after it.
 
 
 # soft-mask: zeros and ones added to the scores

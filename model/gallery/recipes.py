@@ -12,7 +12,6 @@ from torch import Tensor
 
 from . import more_pairs, pairs
 from .batch import Batch, random_batch
-from .pairs import weak_fill_broken
 
 # One way to make a fault: broken and fixed code, the batches on which it shows, the arrays it takes to see it.
 
@@ -65,14 +64,12 @@ def causal_only_mask(x: Batch) -> Tensor:
     return x.causal
 
 
-CROSS_ATTENTION_BATCH, LEFT_PADDED_BATCH, UNPADDED_BATCH = (
-    {"cross": True},
-    {"side": "left", "sizes": (4, 12)},
-    {"padded": False},
-)
+CROSS_ATTENTION_BATCH = {"cross": True}
+LEFT_PADDED_BATCH = {"side": "left", "sizes": (4, 12)}
+UNPADDED_BATCH = {"padded": False}
 PADDING_NEEDS = ("weights", "key_keep")
 
-# The ways to make each fault: every recipe of the catalogue, in the order of the gallery.
+# Every recipe, in the order of the gallery.
 
 
 RECIPES: tuple[Recipe, ...] = (
@@ -307,7 +304,7 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe("over-blocked", pairs.over_blocked_broken, pairs.over_blocked_fixed, padding_only_mask),
 )
 
-# Many random cases of every fault, broken and fixed, for tests, for the confusion table and for the gallery.
+# Random cases of every fault, broken and fixed, for tests, for the confusion table and for the gallery.
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,9 +393,9 @@ _VISIBLE_WHEN: dict[str, Callable[[Batch], bool]] = {
     "sample-order": lambda x: len(set(x.key_keep.sum(-1).tolist())) == len(x.key_keep),
     "causal-on-cross": lambda x: x.queries != x.keys and bool(x.key_keep[:, 1:].any()),
     "hole-inside": lambda x: bool((x.key_keep.sum(-1) > 3).all()),
-    "weak-fill": lambda x: bool((weak_fill_broken(x)[~x.allowed.expand_as(x.scores)] > 0).any()),
+    "weak-fill": lambda x: bool((pairs.weak_fill_broken(x)[~x.allowed.expand_as(x.scores)] > 0).any()),
 }
-"""On which batches a mistake shows; of other codes it is asked whether it changes what real queries attend to."""
+"""By code, on which batches a mistake shows; for other codes, where it changes what real queries attend to."""
 
 
 def is_fault_visible(recipe: Recipe, x: Batch) -> bool:

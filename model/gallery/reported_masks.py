@@ -46,7 +46,7 @@ class Report:
     batch: Mapping[str, Any] = field(default_factory=dict)
     symptoms: tuple[str, ...] = ()
     subject: Callable[[Callable[..., Any]], Subject] | None = None
-    """Of a bug that only a running model shows."""
+    """Given for a bug that only a running model shows."""
     tests: tuple[str, ...] = ()
 
     @property
@@ -212,9 +212,8 @@ def prefill_fixed(x: Batch) -> Tensor:
 
 
 def onlybooks_broken(x: Batch, is_causal: bool = True) -> Tensor:
-    return masked_softmax(
-        x.scores, x.keep & lower_triangle_mask(x) if is_causal else x.keep
-    )  # meant for self-attention
+    # is_causal is meant for self-attention
+    return masked_softmax(x.scores, x.keep & lower_triangle_mask(x) if is_causal else x.keep)
 
 
 def onlybooks_fixed(x: Batch, is_causal: bool = False) -> Tensor:
@@ -414,9 +413,8 @@ def megatron_bridge_fixed(x: Batch) -> Tensor:
 
 def all_local_broken(x: Batch) -> Tensor:
     per_layer: list[int | None] = [WINDOW, None] * (LAYERS // 2)
-    return attend_by_layer(
-        x, [(size or WINDOW) < x.keys for size in per_layer]
-    )  # None falls back to the cache's window
+    # None falls back to the cache's window
+    return attend_by_layer(x, [(size or WINDOW) < x.keys for size in per_layer])
 
 
 def all_local_fixed(x: Batch) -> Tensor:

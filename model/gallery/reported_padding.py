@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
-from . import reported_fills, reported_masks
 from .batch import Batch, masked_softmax
 from .gallery import make_encoder_subject, make_left_padded_subject
 from .more_pairs import attend_at_positions, causal_alibi_bias, key_distances
@@ -19,14 +18,17 @@ from .recipes import (
     document_mask,
     padding_only_mask,
 )
+from .reported_fills import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
 from .reported_masks import (
     ALONE_SYMPTOM,
     BATCH_SYMPTOMS,
+    CAUSALITY_REPORTS,
     KV_CACHE_SYMPTOM,
     LEFT_PADDING_SYMPTOMS,
     OLD_TEXT_SYMPTOMS,
     PACKING_SYMPTOMS,
     PADDING_REPORT_ARGUMENTS,
+    WINDOW_REPORTS,
     Report,
     make_report,
 )
@@ -404,11 +406,11 @@ PACKING_REPORTS = (
 
 
 _ALL = (
-    *reported_fills.CONVENTION_REPORTS,
-    *reported_masks.CAUSALITY_REPORTS,
+    *CONVENTION_REPORTS,
+    *CAUSALITY_REPORTS,
     *PADDING_REPORTS,
-    *reported_fills.HALF_PRECISION_REPORTS,
-    *reported_masks.WINDOW_REPORTS,
+    *HALF_PRECISION_REPORTS,
+    *WINDOW_REPORTS,
     *PACKING_REPORTS,
 )
 REPORTS: dict[str, Report] = {report.name: report for report in _ALL}

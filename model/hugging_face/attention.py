@@ -23,10 +23,9 @@ from ..network.attention import choose_attention_path
 from ..network.hooks import hook_outputs, is_observed
 from ..trace import Kind
 
-# The attention that a loaded folder runs with: transformers' own eager attention, passed through our hook points.
-#
-# It is registered under a name of its own by transformers' public interface (`AttentionInterface`), which hands over
-# queries, keys, values and the mask of every attention of a model. Nothing in transformers is replaced.
+# The attention that a loaded folder runs with is registered under a name of its own by transformers' public interface
+# (`AttentionInterface`), which hands over queries, keys, values and the mask of every attention of a model. Nothing in
+# transformers is replaced.
 
 
 ATTENTION_NAME = "attenscope"
@@ -173,7 +172,7 @@ def _sum_biases(*biases: Tensor | None) -> Tensor | None:
     return sum(found[1:], found[0]) if found else None
 
 
-# A loaded folder tried once before anybody sees it: what its attention is, and whether ours computes the same.
+# The probe: a loaded folder is run once to see what its attention is, and whether ours computes the same.
 
 
 PROBE_TOLERANCE = 1e-4

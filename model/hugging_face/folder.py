@@ -1,4 +1,7 @@
-"""A folder of Hugging Face transformers, as it is named on the command line: ``hf:FOLDER``."""
+"""A folder of Hugging Face transformers, as it is named on the command line: ``hf:FOLDER``.
+
+Nothing is downloaded, no code of the folder runs, and only weights in safetensors are read: nothing is unpickled.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,6 @@ from urllib.parse import parse_qsl
 
 from ..language import join_items, join_sentences, say, to_say
 from ..runnable_model import Ability, LocalError, LocalModel, RunnableModel
-
-# A folder of Hugging Face transformers, as it is named on the command line: ``hf:FOLDER``.
-#
-# Nothing is downloaded, no code of the folder runs, and only weights in safetensors are read: nothing is unpickled.
-
 
 FOLDER_PREFIX = "hf:"
 CONFIG_FILE = "config.json"
@@ -32,7 +30,7 @@ TRANSFORMERS_MISSING_MESSAGE = to_say(
 
 
 def find_model_folders(directory: Path) -> list[Path]:
-    """Return the folders under a directory that hold a model, by name: the directory's own children. LocalError."""
+    """Return the folders under a directory that hold a model, by name, one level deep. Raises LocalError."""
     if not directory.is_dir():
         raise LocalError(say("There is no folder {directory}.", directory=directory))
     return sorted(path.parent for path in directory.glob(f"*/{CONFIG_FILE}"))
@@ -57,12 +55,12 @@ def open_model_folder(name: str) -> RunnableModel | LocalModel:
     folder = Path(path).expanduser()
     config = _read_checked_config(folder)
     try:
-        from . import load as hugging_face_load
+        from .load import load_folder_model
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "transformers":
             raise LocalError(say(TRANSFORMERS_MISSING_MESSAGE)) from error
         raise
-    return _explain_load_errors(folder, lambda: hugging_face_load.load_folder_model(folder, config, languages))
+    return _explain_load_errors(folder, lambda: load_folder_model(folder, config, languages))
 
 
 def _read_checked_config(folder: Path) -> Mapping[str, Any]:
@@ -140,7 +138,7 @@ def _explain_load_errors(folder: Path, load: Callable[[], RunnableModel | LocalM
         ) from error
 
 
-# What a folder's model cannot do on the pages, in sentences, and what of its generation settings is not applied.
+# What a folder's model cannot do on the pages, and which of its generation settings are not applied.
 
 
 TRANSLATION_LACKS: Mapping[Ability, str] = {
@@ -166,7 +164,7 @@ CONTINUATION_LACKS: Mapping[Ability, str] = {
     "translate": to_say("A decoder alone has no source to attend to."),
     "word facts": "",
 }
-"""For :meth:`LiveModel.cannot` to say. The empty sentence: what is lacking is a part of a view, which is left out."""
+"""Messages for :meth:`RunnableModel.cannot`. An empty one: the view leaves out that part and says nothing."""
 NO_POSITIONS_MESSAGE = to_say(
     "No table of positions is added to this model's token embeddings, as where attention itself knows distances "
     "(relative or rotary positions), so there is none to read and to move."

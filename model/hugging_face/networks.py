@@ -17,9 +17,6 @@ from ..network.hooks import Stream, hook_streams, record_streams
 from ..network.layers import AddedPositions
 from ..trace import Kind
 
-# Models of transformers behind the interface of our decoding and interventions: two sides, or a decoder alone.
-
-
 MAX_LOGITS = 2**26
 """Numbers that one pass returns at most where rows can be passed apart: 256 MB."""
 CONTINUATION_TOKENS = 40
@@ -40,7 +37,7 @@ class FolderCache:
 
 
 class FolderNetwork(AutoregressiveModel):
-    """What both kinds have in common."""
+    """What models with two sides and decoders alone have in common."""
 
     def __init__(self, model: PreTrainedModel, start_id: int, end_ids: Collection[int], positions: int) -> None:
         super().__init__()
@@ -192,7 +189,7 @@ def _is_layer_list(network: nn.Module, parts: list[str]) -> bool:
     return isinstance(found, nn.ModuleList) and len({type(one) for one in found}) == 1
 
 
-# Whether the residual stream of a folder's model is all that its layers hand on, tried before anybody sees it.
+# Whether the residual stream is all that layers hand on: tried when a folder is loaded.
 #
 # A lens reads the stream behind an earlier layer through what follows the last one, and a patch puts a stream of one
 # text into the run of another. Both are wrong for a model that hands on anything beside the stream.

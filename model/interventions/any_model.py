@@ -68,7 +68,7 @@ def intervene(
     Args:
         model: one of this project, or any other whose attention can be captured.
         changes: text such as ``"decoder.3.2:off, encoder.1.1:uniform, cross.2.4:head.1"``, counted from 1, or the
-            values of :mod:`model.interventions.changes`. Masks can be changed in models of this project only.
+            values of :mod:`.changes`. Masks can be changed in models of this project only.
         trace: of a model that is not of this project, a trace captured of it, which says where its layers are.
 
     A head that is off gives zeros to the output projection; a uniform one averages the values that it may attend to; a

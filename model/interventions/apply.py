@@ -1,10 +1,10 @@
 """Break the model on purpose: heads turned off or replaced, masks edited, inside one block and for one thread.
 
-    with intervening(model, parse("cross.2.3:off, encoder.1.1:uniform")):
+    with apply_changes(model, parse_changes("cross.2.3:off, encoder.1.1:uniform")):
         translator.translate(text)
 
-What runs is the model itself through `hooks.hook_outputs`: nothing is left behind. Open the block before a capture, and
-the capture sees the changed attention.
+What runs is the model itself through :func:`attenscope.network.hooks.hook_outputs`: nothing is left behind. Open the
+block before a capture, and the capture sees the changed attention.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Changes to a model as small frozen values with a text form, fit for a link, a trace's settings or a cache key.
 
-The text counts layers, heads and positions from 1. `interventions` makes the changes. No torch.
+The text counts layers, heads and positions from 1. :mod:`.apply` and :mod:`.any_model` make the changes. No torch.
 """
 
 from __future__ import annotations
@@ -68,12 +68,15 @@ _MASK_CHANGE = re.compile(rf"mask\.{_KIND_PATTERN}\.{_PLACE_PATTERN}\.{_PLACE_PA
 
 
 def format_changes(changes: Iterable[ModelChange]) -> str:
-    """Changes as one line that :func:`parse_changes` reads."""
+    """Return changes as one line that :func:`parse_changes` reads."""
     return ",".join(map(str, changes))
 
 
 def parse_changes(text: str) -> tuple[ModelChange, ...]:
-    """Comma-separated: ``cross.2.3:off, encoder.1.1:uniform, decoder.4.2:head.5, mask.cross.*.*.4:block``."""
+    """Read changes that commas separate. Raises InterventionError.
+
+    For example ``cross.2.3:off, encoder.1.1:uniform, decoder.4.2:head.5, mask.cross.*.*.4:block``.
+    """
     return tuple(_parse_change(part.strip()) for part in text.split(",") if part.strip())
 
 
@@ -97,17 +100,17 @@ def _parse_change(text: str) -> ModelChange:
 
 
 def too_few_layers_text(change: ModelChange, layers: int) -> str:
-    """That an attention has only so many layers."""
+    """Return the sentence that an attention has only so many layers."""
     return say(
         "{change}: this model has {layers} layers of {kind} attention.", change=change, layers=layers, kind=change.kind
     )
 
 
 def too_few_heads_text(change: ModelChange, heads: int) -> str:
-    """That an attention has only so many heads."""
+    """Return the sentence that an attention has only so many heads."""
     return say("{change}: this attention has the heads 1 to {heads}.", change=change, heads=heads)
 
 
 def changed_twice_text(change: ModelChange) -> str:
-    """That two changes are to one head."""
+    """Return the sentence that two changes are to one head."""
     return say("{change}: this head is changed twice; keep one of the changes.", change=change)

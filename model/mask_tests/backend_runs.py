@@ -25,10 +25,8 @@ from ..language import join_items, say
 from ..torch_internals import COMPILER_MODULE, is_flex_attention, run_eagerly
 from .subjects import has_position_argument, read_output_tensor
 
-# Ways to compute the same outputs with one Hugging Face model: kernels, caches, paddings, packing, a batch of one.
-#
-# Every way returns the outputs of all layers for the real tokens of each sample, in the same order, so that they can
-# be compared row by row. Models are copied before anything of them is changed.
+# Every way to run returns the outputs of all layers for the real tokens of each sample, in the same order, so that they
+# can be compared row by row. Models are copied before anything of them is changed.
 
 
 LayerOutputs = dict[str, list[Tensor]]
@@ -36,7 +34,7 @@ LayerOutputs = dict[str, list[Tensor]]
 
 
 class NotPossibleError(RuntimeError):
-    """A way that this model, this torch or this machine does not have; the message says why."""
+    """This model, this torch or this machine does not have the way to run; the message says why."""
 
 
 def _run_batch(model: nn.Module, batch: Batch, **more: Any) -> LayerOutputs:
@@ -54,18 +52,18 @@ def _no_cache_arguments(model: Any) -> dict[str, Any]:
 
 
 def run_unchanged(model: nn.Module, batch: Batch) -> LayerOutputs:
-    """The model as it is, on the batch as it is."""
+    """Run the model as it is, on the batch as it is."""
     return _run_batch(model, batch)
 
 
 def run_doubled_batch(model: nn.Module, batch: Batch) -> LayerOutputs:
-    """The same with every sample twice in the batch, which shows the noise of rounding."""
+    """Run the model with every sample twice in the batch, which shows the noise of rounding."""
     found = _run_batch(model, batch.repeat_samples(2))
     return {path: rows[: len(batch.ids)] for path, rows in found.items()}
 
 
 def run_with_kernel(model: Any, batch: Batch, implementation: str, backend: SDPBackend | None = None) -> LayerOutputs:
-    """The model with another implementation of attention of transformers, and one kernel of torch."""
+    """Run the model with another attention implementation of transformers, and one kernel of torch."""
     other = copy.deepcopy(model)
     try:
         other.set_attn_implementation(implementation)
@@ -93,13 +91,13 @@ def run_with_kernel(model: Any, batch: Batch, implementation: str, backend: SDPB
 
 
 def run_samples_alone(model: nn.Module, batch: Batch) -> LayerOutputs:
-    """Each sample alone, without its padding."""
+    """Run each sample alone, without its padding."""
     runs = [_run_batch(model, batch.alone(sample)) for sample in range(len(batch.ids))]
     return {path: [run[path][0] for run in runs] for path in runs[0]}
 
 
 def run_with_padding_side(model: nn.Module, batch: Batch, side: str) -> LayerOutputs:
-    """The batch with all padding at one side; positions count real tokens where the model takes them."""
+    """Run the batch with all padding at one side; positions count real tokens where the model takes them."""
     relative = any("relative_attention_bias" in name for name, _ in model.named_parameters())
     if side == "left" and batch.target is not None and not relative:
         raise NotPossibleError(
@@ -117,7 +115,7 @@ def run_with_padding_side(model: nn.Module, batch: Batch, side: str) -> LayerOut
 
 
 def run_packed(model: nn.Module, batch: Batch, causal: bool) -> LayerOutputs:
-    """All samples in one row, with positions that begin anew and a mask of blocks."""
+    """Run all samples in one row, with positions that begin anew and a mask of blocks."""
     if batch.target is not None:
         raise NotPossibleError(say("a packed source has no mask of blocks for cross-attention"))
     if not has_position_argument(model):
@@ -162,7 +160,7 @@ def _make_model_masks(model: Any, allowed: Tensor) -> Any:
 
 
 def run_with_cache(model: Any, batch: Batch, make_cache: Callable[[int], Any] = lambda size: None) -> LayerOutputs:
-    """Each sample with a cache: the first half, then two tokens, then one by one."""
+    """Run each sample with a cache: the first half, then two tokens, then one by one."""
     if batch.target is not None:
         return _run_decoder_with_cache(model, batch)
     runs = []
@@ -179,7 +177,7 @@ def run_with_cache(model: Any, batch: Batch, make_cache: Callable[[int], Any] = 
 
 
 def _run_decoder_with_cache(model: Any, batch: Batch) -> LayerOutputs:
-    """The decoder of an encoder-decoder model with a cache, each sample alone, on its source encoded once."""
+    """Run the decoder of an encoder-decoder model with a cache, each sample alone, on its source encoded once."""
     runs = []
     for sample in range(len(batch.ids)):
         one = batch.alone(sample)
@@ -198,7 +196,7 @@ def _run_decoder_with_cache(model: Any, batch: Batch) -> LayerOutputs:
 
 
 def run_with_static_cache(model: Any, batch: Batch) -> LayerOutputs:
-    """The same with a static cache of transformers, which has room for more tokens than there are."""
+    """Run each sample with a static cache of transformers, which has room for more tokens than there are."""
     if batch.target is not None:
         raise NotPossibleError(say("a static cache of two stacks is not tried"))
     try:
@@ -221,7 +219,7 @@ def _first_error_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].partition(". ")[0]
 
 
-# A batch as the ways to compute are given it: ids, which of them are real, and the same of a decoder.
+# The batch that each way is given.
 
 
 OUTPUT_LAYER = "output"
@@ -268,7 +266,7 @@ class Batch:
         return self.target.keep if self.target is not None and decoded else self.keep
 
 
-# The outputs of all layers of a model, call after call, and its attention where it is asked for.
+# Recording the outputs of all layers, and attention where it is asked for.
 
 
 _recordings: ContextVar[list[AnyModelRecording] | None] = ContextVar("recordings", default=None)

@@ -23,7 +23,7 @@ from ..trace import Kind, TraceError
 from . import backend_runs
 from .backend_runs import OUTPUT_LAYER, Batch, LayerOutputs, NotPossibleError, record_attention_masks
 
-# The outputs of one model by several ways that should agree: where the first of them parts, and by how much.
+# The comparison: where each way first parts from the model as it is, and by how much.
 
 
 _ROUNDING_UNITS = 256
@@ -90,7 +90,7 @@ class BackendResult:
 
 @dataclass(frozen=True)
 class BackendComparison:
-    """All ways of :func:`compare_backends`."""
+    """The result of each way that :func:`compare_backends` ran."""
 
     results: tuple[BackendResult, ...]
     masks: MasksByKind = field(default_factory=dict, compare=False, repr=False)
@@ -159,7 +159,7 @@ def _record_masks_if(masks: bool) -> AbstractContextManager[list[AnyModelRecordi
 
 
 def _read_recorded_masks(recordings: Sequence[AnyModelRecording]) -> dict[str, Any]:
-    """``masks`` of the last sample that ran, or ``no_masks``: why they are not known."""
+    """Return ``masks`` of the last sample that ran, with ``no_masks``, the reason, where they are not known."""
     if not recordings:
         return {"masks": {}}
     last = recordings[-1]
@@ -190,7 +190,7 @@ def _make_input_batch(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> Batc
 
 
 def _read_input_sequence(given: Mapping[str, Tensor], prefix: str) -> Batch:
-    """The ids and the mask whose names begin so. Raises ValueError."""
+    """Return the ids and the mask whose names begin with ``prefix``. Raises ValueError."""
     ids, mask = given[f"{prefix}input_ids"], given.get(f"{prefix}attention_mask")
     keep = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
     if ids.dim() != 2 or keep.shape != ids.shape or not bool((keep.sum(-1) > 1).all()):
@@ -232,7 +232,7 @@ def _make_run_functions(causal: bool) -> dict[str, Callable[[Any, Batch], LayerO
 
 
 def _measure_noise(reference: LayerOutputs, again: LayerOutputs) -> dict[str, float]:
-    """How far each layer may differ: what another batch size changes, and rounding beside its largest output."""
+    """Return how far each layer may differ: what another batch size changes, and rounding beside its largest output."""
     found = {}
     for path, rows in reference.items():
         largest = max(float(row.abs().max()) for row in rows)
@@ -244,7 +244,7 @@ def _measure_noise(reference: LayerOutputs, again: LayerOutputs) -> dict[str, fl
 
 
 def _read_fixed_cache_masks(recording: AnyModelRecording) -> MasksByKind:
-    """The rows of all steps of a decoder, over the slots of its cache; nothing where it has fewer than tokens."""
+    """Return the rows of all steps of a decoder, over the slots of its cache; nothing where slots are used again."""
     by_path: dict[str, list[Tensor]] = {}
     for call in recording.calls:
         by_path.setdefault(call.path, []).append(call.attention.allowed[-1].any(0))
@@ -252,7 +252,7 @@ def _read_fixed_cache_masks(recording: AnyModelRecording) -> MasksByKind:
     if any(one != widths[0] or one != sorted(one) for one in widths):
         return {}
     most = widths[0][-1] if widths else 0
-    if most < sum(len(step) for steps in list(by_path.values())[:1] for step in steps):  # slots are used again
+    if most < sum(len(step) for steps in list(by_path.values())[:1] for step in steps):
         return {}
     rows = [[F.pad(step, (0, most - step.shape[1])) for step in steps] for steps in by_path.values()]
     return {"decoder": np.stack([torch.cat(steps).cpu().numpy() for steps in rows])}
@@ -284,7 +284,7 @@ def _compare_one_way(
 
 
 def _find_first_difference(changes: list[Tensor], noise: float) -> tuple[int, int]:
-    """The first row that parts, of the first sample in which one does."""
+    """Return (sample, row) of the first row that parts, in the first sample in which one does."""
     for sample, change in enumerate(changes):
         wrong = torch.nonzero(~(change <= noise))
         if len(wrong):
@@ -294,7 +294,7 @@ def _find_first_difference(changes: list[Tensor], noise: float) -> tuple[int, in
 
 # Assertions that a model gives the same by other ways: with a cache and without, packed and apart.
 #
-# Each takes a Hugging Face model and what its tokenizer returns, as :func:`~.compare.compare_backends` does.
+# Each takes a Hugging Face model and what its tokenizer returns, as :func:`compare_backends` does.
 
 
 def assert_backends_agree(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> None:
@@ -355,11 +355,11 @@ def _assert_backends(
         raise AssertionError(say("{faults}.", faults="; ".join(map(str, found.parting))))
 
 
-# The ways to the same outputs of a model that pages run: a sentence and its first half, padded.
+# The comparison that pages run: a sentence and its first half, padded.
 
 
 PROCESS_WIDE_WAYS = ("sdpa efficient", "sdpa flash")
-"""Kernels that torch lets one choose for a whole process only, which others compute in."""
+"""Kernels that torch can choose only for a whole process, in which others compute as well."""
 PAGE_WAYS = tuple(name for name in WAYS if name not in PROCESS_WIDE_WAYS)
 
 
@@ -384,7 +384,7 @@ def compare_text_backends(model: RunnableModel, text: str) -> BackendComparison:
 
 
 def _pad_with_half(ids: Sequence[int], name: str, mask: str, device: torch.device) -> dict[str, Tensor]:
-    """The ids and their first half, (2, T), padded at the right with the first of them."""
+    """Return the ids and their first half, (2, T), padded at the right with the first of them."""
     if len(ids) < 2:
         raise InputError(say("Two tokens are needed to compare ways to compute: please type more."))
     half = max(2, len(ids) // 2)

@@ -69,7 +69,7 @@ class ProbePair:
     after: Probe
 
     def change(self, subject: Subject, before: Tensor | None = None) -> float:
-        """Return the largest change of an output that must stay; ``before``, where it is known, are those of before."""
+        """Return the largest change of an output that must stay; ``before`` are the first outputs, where known."""
         first = self.before.run(subject) if before is None else before
         change = self.after.run(subject)[self.after.outputs] - first[self.before.outputs]
         return largest_change(change, torch.ones(len(change), dtype=torch.bool, device=change.device))
@@ -80,7 +80,7 @@ def _make_unchanged_probe(subject: Subject, rows: Tensor, outputs: Tensor | None
 
 
 def _make_changed_pair(subject: Subject, inputs: Tensor, rows: Tensor, outputs: Tensor | None = None) -> ProbePair:
-    """Other embeddings in the place of those of the subject."""
+    """Return the subject as it is, and with other embeddings in the place of its own."""
     counted = rows if outputs is None else outputs
     return ProbePair(_make_unchanged_probe(subject, rows, outputs), Probe(inputs, subject.keep, rows, counted))
 
@@ -96,7 +96,7 @@ def change_later_tokens(subject: Subject) -> Iterator[ProbePair]:
 
 
 def change_later_ids(subject: Subject) -> Iterator[ProbePair]:
-    """Yield the same with other ids, as long as the subject knows its ids."""
+    """Yield two pairs for each token: its id changes, and outputs of earlier ones must not; none without ids."""
     if subject.ids is None or subject.run_ids is None:
         return
     ids, keep = subject.ids, subject.keep
@@ -179,13 +179,11 @@ def find_worst_pair(subject: Subject, check: Check) -> ProbePair | None:
     return max(moved, key=lambda one: (one[0] != one[0], one[0]))[1] if moved else None
 
 
-# Eight tests of a running model's masks: change an input, and see which outputs move.
-#
-# Correct models give a difference of zero but for rounding, and real leaks can be as small as 1e-4 beside effects of
-# 0.2, so all but the comparisons of two different computations (padding-amount, observer, cache, position-free)
-# compare with the noise of the model itself: what rounding, or another batch size, changes in its outputs. The probes
-# are finite: with NaN or infinity a correct mask looks leaky, since 0 x NaN is NaN. Outputs at padding positions are
-# left out everywhere.
+# The eight tests. Correct models give a difference of zero but for rounding, and real leaks can be as small as 1e-4
+# beside effects of 0.2, so all but the comparisons of two different computations (padding-amount, observer, cache,
+# position-free) compare with the noise of the model itself: what rounding, or another batch size, changes in its
+# outputs. The probes are finite: with NaN or infinity a correct mask looks leaky, since 0 x NaN is NaN. Outputs at
+# padding positions are left out everywhere.
 
 
 def run_mask_tests(

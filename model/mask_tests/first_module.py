@@ -1,8 +1,9 @@
 """The module that lets a forbidden input in: the first whose output moves at positions where its inputs do not.
 
-Two runs that must agree at some positions (:mod:`.probes`) are compared module by module, in the order in which their
-calls end, so that the innermost comes first. A module whose inputs have moved there already only passes on what another
-let in; so has one whose inputs cannot be laid out by positions and are not the same, and the module around it is asked.
+Two runs that must agree at some positions (:class:`.checks.ProbePair`) are compared module by module, in the order in
+which their calls end, so that the innermost comes first. A module whose inputs have moved there already only passes on
+what another let in. The same is assumed of a module whose inputs differ and cannot be laid out by positions: then the
+module around it is judged.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def describe_leaking_module(subject: Subject, check: Check) -> str:
 
 
 def _match_calls(before: list[_ModuleCall], after: list[_ModuleCall]) -> Iterator[tuple[_ModuleCall, _ModuleCall]]:
-    """The calls of both runs that are the same by module and number."""
+    """Yield the calls of both runs that are the same by module and number."""
     waiting: dict[str, list[_ModuleCall]] = {}
     for call in after:
         waiting.setdefault(call.path, []).append(call)
@@ -126,7 +127,7 @@ def _has_moved(before: Tensor, after: Tensor, pair: ProbePair) -> bool | None:
 
 
 def _select_counted_values(before: Tensor, after: Tensor, pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
-    """What both hold at the positions that count, (N, ...), for each reading of their axes as samples and positions."""
+    """Yield both tensors at the positions that count, (N, ...), for each reading of axes as samples and positions."""
     if before.dim() != after.dim():
         return
     for first, second in _counted_positions(pair):
@@ -141,7 +142,7 @@ def _select_counted_values(before: Tensor, after: Tensor, pair: ProbePair) -> It
 
 
 def _counted_positions(pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
-    """The positions that count, of both runs: of the inputs, and where that is another sequence, of the outputs."""
+    """Yield the positions that count in both runs: of inputs, and where they are another sequence, of outputs."""
     before, after = pair.before, pair.after
     if before.rows.shape != before.outputs.shape:
         yield before.rows, after.rows
@@ -158,7 +159,7 @@ def _is_different(one: Tensor, other: Tensor) -> bool:
 
 
 def _describe_call(recording: AnyModelRecording, call: _ModuleCall, code: str) -> str:
-    """The module, where it is written, and whether it is attention: by what a recording saw it call."""
+    """Return the module, where it is written, and whether it is attention, by what a recording saw it call."""
     origins = (one.origin for one in recording.calls if one.path == call.path)
     if origin := next(filter(None, origins), None):
         return say("First let in by the attention of {place}.", place=origin.words(code))
@@ -169,7 +170,7 @@ def _describe_call(recording: AnyModelRecording, call: _ModuleCall, code: str) -
 
 
 def _describe_place(module: nn.Module) -> str:
-    """The class of a module and where its forward is written, which is not said of those of torch."""
+    """Return the class of a module, and where its forward is written unless it is one of torch."""
     forward = inspect.unwrap(module.forward)
     code = getattr(forward, "__code__", None)
     if code is None or Path(code.co_filename).is_relative_to(Path(torch.__file__).parent):

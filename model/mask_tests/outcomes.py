@@ -13,9 +13,6 @@ from torch import Tensor
 from ..language import join_items, say, to_say
 from .subjects import Subject
 
-# The eight behaviour tests by their names, and their results.
-
-
 Status = Literal["pass", "fault", "not applicable"]
 STATUS_NAMES: dict[Status, str] = {
     "pass": to_say("pass"),
@@ -33,7 +30,7 @@ class Check:
     code: str
     """Readable, as the codes of the diagnosis are."""
     title: str
-    """The statement that holds where it passes; :func:`~..language.say.say` says it."""
+    """The statement that holds where it passes: a message for :func:`..language.say`."""
 
     def __str__(self) -> str:
         return f"{self.code} ({self.number})"
@@ -89,7 +86,7 @@ def select_checks(names: Iterable[str]) -> tuple[Check, ...]:
 def judge_difference(check: Check, difference: float, limit: float = 0.0, where: str = "") -> Outcome:
     """Return the outcome of a test that is passed up to a limit; NaN is a fault.
 
-    `where` or how the change was made ends the reason: a clause in the current language.
+    ``where``, a clause in the current language, says where or how the change was made; it ends the reason.
     """
     title = say(check.title)
     if difference <= limit:
@@ -108,7 +105,7 @@ def not_applicable_outcome(check: Check, reason: str) -> Outcome:
     return Outcome(check, "not applicable", reason)
 
 
-# How far outputs change, and how far they may without meaning anything: rounding, and another batch size.
+# How far outputs may change by noise alone: rounding, and another batch size.
 
 
 _ROUNDING_UNITS, _MAX_NOISE_UNITS = 64, 256

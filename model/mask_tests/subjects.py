@@ -22,9 +22,6 @@ from ..network.autoregressive import AutoregressiveModel, Side
 from ..network.hooks import hook_outputs
 from ..trace import Kind
 
-# A model as the behaviour tests see it.
-
-
 SequenceSide = Literal["left", "right"]
 SEQUENCE_SIDES: tuple[SequenceSide, ...] = ("left", "right")
 RunFunction = Callable[[Tensor, Tensor], Tensor]
@@ -80,7 +77,7 @@ def find_padded_sides(keep: Tensor) -> tuple[SequenceSide, ...]:
     return tuple(side for side, end in zip(SEQUENCE_SIDES, (0, -1), strict=True) if not bool(keep[:, end].all()))
 
 
-# Models as a :class:`~.subject.Subject`: any module that takes token ids, and the modules of torch.
+# Subjects from any module that takes token ids, and from the modules of torch.
 
 
 def subject_from_ids(
@@ -92,9 +89,9 @@ def subject_from_ids(
     pad_id: int = 0,
     **more: Any,
 ) -> Subject:
-    """A subject from ``call(ids, keep)`` and the module inside it that embeds the ids.
+    """Return a subject from ``call(ids, keep)`` and the module inside it that embeds the ids.
 
-    The call is given the ids, padding where ``kept`` says so, and for another number of tokens one id for all. The
+    ``call`` is given the ids, with padding where the mask is False; for another number of tokens, one id for all. The
     embeddings are put in by a hook that lives only during the call, and only where this very tensor is embedded, so
     that an embedding shared by source and target serves both. Running it raises ValueError when the ids are not
     embedded there: nothing would be changed, and every test pass.
@@ -134,7 +131,10 @@ def subject_from_ids(
 
 
 def subject_from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -> Subject:
-    """An nn.TransformerEncoder (batch first): it has no positions, so the test position-free applies as it is."""
+    """Return an nn.TransformerEncoder (batch first) as a subject.
+
+    It has no positions, so the test position-free applies as it is.
+    """
 
     def run(x: Tensor, kept: Tensor) -> Tensor:
         return _restore_padding_rows(encoder(x, src_key_padding_mask=~kept), x)
@@ -158,7 +158,7 @@ def _restore_padding_rows(outputs: Tensor, x: Tensor) -> Tensor:
 def subjects_from_transformer(
     model: nn.Transformer, source: Tensor, target: Tensor, keep: Tensor, target_keep: Tensor
 ) -> dict[str, Subject]:
-    """The encoder, the decoder, and the way from source to decoder outputs of an nn.Transformer (batch first)."""
+    """Return encoder, decoder, and the way from source to decoder outputs of an nn.Transformer (batch first)."""
     causal = nn.Transformer.generate_square_subsequent_mask
 
     def decode(x: Tensor, y: Tensor, kept: Tensor, target_kept: Tensor) -> Tensor:
@@ -180,7 +180,7 @@ def subjects_from_transformer(
     }
 
 
-# Hugging Face models as a :class:`~.subject.Subject`; imports no library of theirs.
+# Subjects from Hugging Face models; none of their libraries is imported.
 
 
 _POSITION_PARAMETERS = re.compile(r"position|wpe|relative_attention_bias")
@@ -190,7 +190,7 @@ _POSITION_PARAMETERS = re.compile(r"position|wpe|relative_attention_bias")
 def subjects_from_hugging_face(
     model: Any, ids: Tensor, keep: Tensor, target_ids: Tensor | None = None, causal: bool = False
 ) -> dict[str, Subject]:
-    """The parts of a Hugging Face model: ``model``, or ``encoder``, ``decoder`` and ``cross``.
+    """Return the parts of a Hugging Face model: ``model``, or ``encoder``, ``decoder`` and ``cross``.
 
     A decoder-only model is meant to be causal if ``causal`` says so, or its class: one that is for causal language
     modelling is, whatever its configuration says. One that takes positions is padded at both sides: they are given to
@@ -215,7 +215,10 @@ def subjects_from_hugging_face(
 
 
 def _make_run_function(model: Any) -> RunFunction:
-    """Embeddings in, logits or last hidden state out; positions counted from the first real token where possible."""
+    """Return a run from embeddings to logits or last hidden state.
+
+    Positions are counted from the first real token where the model takes them.
+    """
     positioned = has_position_argument(model)
 
     def run(embeddings: Tensor, keep: Tensor) -> Tensor:
@@ -230,13 +233,13 @@ def has_position_argument(model: Any) -> bool:
 
 
 def read_output_tensor(found: Any) -> Any:
-    """The logits or the last hidden state; what has neither, as it is."""
+    """Return the logits or the last hidden state; what has neither, as it is."""
     logits = getattr(found, "logits", None)
     return getattr(found, "last_hidden_state", found) if logits is None else logits
 
 
 def _make_other_kernel(model: Any) -> dict[str, RunFunction]:
-    """The explicit kernel beside the fused one, on a copy."""
+    """Return, by its name, a run of a copy by the other kernel, explicit or fused; empty where there is none."""
     other = copy.deepcopy(model)
     now = getattr(model.config, "_attn_implementation", None)
     try:
@@ -247,7 +250,7 @@ def _make_other_kernel(model: Any) -> dict[str, RunFunction]:
 
 
 def _make_cached_run(model: Any) -> RunFunction:
-    """One position at a time; padding at the right is not fed, and its outputs are zero."""
+    """Return a run of one position at a time; padding at the right is not fed, and its outputs are zero."""
 
     def run(embeddings: Tensor, keep: Tensor) -> Tensor:
         rows = []
@@ -264,7 +267,7 @@ def _make_cached_run(model: Any) -> RunFunction:
 
 
 def _copy_without_positions(model: Any) -> Any:
-    """A copy in which everything that holds positions is zero."""
+    """Return a copy in which everything that holds positions is zero."""
     bare = copy.deepcopy(model)
     with torch.no_grad():
         for name, tensor in bare.named_parameters():
@@ -311,7 +314,7 @@ def _make_encoder_decoder_subjects(model: Any, ids: Tensor, keep: Tensor, target
     }
 
 
-# A part of a network that writes as the behaviour tests see it: encoder, decoder, or from source to logits.
+# Subjects from parts of our networks: encoder, decoder, or from source to logits.
 
 
 BlockOpener = Callable[[], AbstractContextManager[None]]
@@ -335,7 +338,7 @@ def make_part_subject(
 
     What goes in are token embeddings, before positions; what comes out are the encoder's states, or the logits.
     Positions are counted from the left, so that padding there would change them. Every run happens inside the block
-    that `within` opens. A decoder alone has "decoder" only: its source is the first token of its text, and its target
+    that ``within`` opens. A decoder alone has "decoder" only: its source is the first token of its text, and its target
     the whole text.
     """
     parts = _NetworkParts(network, source, target, within)
@@ -395,7 +398,7 @@ class _NetworkParts:
             return self.network.encode(self.source.ids)
 
     def _ids(self, keep: Tensor) -> Tensor:
-        """Ids (B, T) that are padding where nothing is kept; which they are elsewhere is not read."""
+        """Return ids (B, T) that are padding where ``keep`` is False; elsewhere it does not matter which they are."""
         pad = self.network.pad_id or 0
         return torch.where(keep, int(pad == 0), pad)
 
@@ -403,7 +406,7 @@ class _NetworkParts:
         return hook_outputs({self.network.token_embedding(side): lambda _: x})
 
     def _embeddings(self, side: Side, ids: Tensor) -> Tensor:
-        """What the tokens (B, T) of one side are embedded as, (B, T, D)."""
+        """Return the embeddings (B, T, D) of the tokens (B, T) of one side."""
         seen: list[Tensor] = []
         with torch.no_grad(), hook_outputs({self.network.token_embedding(side): seen.append}):
             memory = self.network.encode(ids if side == "source" else self.source.ids)
@@ -412,7 +415,7 @@ class _NetworkParts:
         return seen[-1].detach()
 
     def _make_other_runs(self, run: RunFunction) -> dict[str, RunFunction]:
-        """Under capture, and by the kernel that runs unobserved on a GPU."""
+        """Return runs under capture, and by the fused kernel, which runs unobserved on a GPU."""
 
         @contextmanager
         def captured() -> Iterator[None]:

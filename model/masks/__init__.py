@@ -1,1 +1,4 @@
-"""Masks judged from tensors alone: conventions, reading of files and text, faults, findings and fixes. Pure numpy."""
+"""Masks judged from tensors alone: conventions, reading of files and text, faults, findings and fixes.
+
+Numpy suffices, except for reading .pt files and for the toy attention, which take torch.
+"""

@@ -12,9 +12,6 @@ import numpy as np
 
 from ..language import say
 
-# The arrays of one attention map, in the one form that a diagnosis works on.
-
-
 ARRAY_NAMES = ("weights", "scores", "masked_scores", "mask", "key_keep", "query_keep", "meant", "position_ids")
 """Names under which arrays are read."""
 MaskWriting = Literal["keeps", "blocks", "added"]
@@ -97,7 +94,7 @@ def expand_to_columns(keep: np.ndarray) -> np.ndarray:
     return keep[:, None, None, None, :]
 
 
-# Names under which libraries hand masks and weights around: one table for paste, upload, command line and Python.
+# Names under which libraries pass masks and weights: one table for paste, upload, command line and Python.
 
 
 ArrayRole = Literal[

@@ -29,10 +29,10 @@ MASK_READINGS = {
 CAPTURED_CALLS = "captured_calls"
 """The name under which a capture hands its calls to a diagnosis, one text of JSON a layer."""
 CAPTURED_EXTRA_KEYS = "captured_extra_keys"
-"""The name under which it says how many of the last keys are no tokens, such as a sink."""
+"""The name under which a capture says how many of the last keys are no tokens, such as a sink."""
 PADDING_ARGUMENTS = ("key_padding_mask", "src_key_padding_mask", "memory_key_padding_mask", "tgt_key_padding_mask")
 _PADDING_CODES = ("padding-visible", "padding-swapped", "sample-order", "mask-shifted", "hole-inside", "wrong-axis")
-"""Codes of faults that sit in the padding mask where a call takes one apart from the rest."""
+"""Codes of faults that lie in the padding mask where a call takes it as an argument of its own."""
 _NON_MASK_CODES = (
     "dropout-on",
     "softmax-axis",

@@ -8,10 +8,10 @@ from typing import Literal
 from ..language import to_say
 
 Severity = Literal["error", "warning", "info"]
-"""How much a finding costs where it is true."""
+"""How much harm a finding does where it is true."""
 Level = Literal["certain", "likely", "information"]
-"""How much is known: what was said or given contradicts what took effect; it would, if the mask were meant as it
-usually is; or nothing is wrong."""
+"""How much is known. ``certain``: what was stated or given contradicts what took effect; ``likely``: it would, if the
+mask were meant as it usually is; ``information``: nothing is wrong."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,8 @@ import numpy as np
 from ..language import join_items, say, to_say
 from .softmax import BLOCKING_THRESHOLD, is_blocked
 
-# Masks from any convention to any other, as arrays and as the lines of torch that do it.
-#
-# All go through one form: boolean, True = may attend, (B, 1 or H, 1 or Q, K). A convention that can only say which
-# keys are padding cannot hold a causal mask, and says so.
+# Every conversion goes through one form: boolean, True = may attend, (B, 1 or H, 1 or Q, K). A convention that can
+# only say which keys are padding cannot hold a causal mask: ConversionError says so.
 
 
 class ConversionError(ValueError):
@@ -171,7 +169,7 @@ def _lengths_to_mask(ends: np.ndarray) -> np.ndarray:
     return (np.arange(max(int(lengths.max()), 1)) < lengths[:, None])[:, None, None, :]
 
 
-# The table of mask conventions: one entry for each interface, from its documentation. :mod:`.conventions` converts.
+# The table: one entry for each interface, from its documentation.
 
 
 MaskValues = Literal["true keeps", "true blocks", "one keeps", "one blocks", "added"]

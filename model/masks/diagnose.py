@@ -1,7 +1,7 @@
 """Mask faults, judged from tensors alone: weights, and where given scores, mask, padding and what was meant.
 
-Pure numpy. :func:`diagnose` returns findings whose codes are those of :data:`FAULTS`. Correct attention gives nothing
-above ``info``. Files are read by :mod:`.readers`, which stands above this package.
+Pure numpy. :func:`diagnose` returns findings whose codes are those of :data:`.catalogue.FAULTS`. Correct attention
+gives nothing above ``info``. Files are read by :mod:`.read_files`.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
             ``mask`` or ``masked_scores`` is given: then the softmax of those is judged. Like all arrays they may be
             tensors of torch, or a list of one (B, H, Q, K) tensor a layer; a mask may be a BlockMask.
         meant: what the mask should be: booleans (True = may attend) that broadcast to the weights, or a name such as
-            ``causal``, ``padding``, ``causal+window:4`` or ``causal and window 4`` (see :mod:`..masking.meaning`);
+            ``causal``, ``padding``, ``causal+window:4`` or ``causal and window 4`` (see :mod:`.rule`);
             ``causal+window:4 / causal`` for layers in turn.
             Proposed when left out; what contradicts only the proposal is ``likely``, never an error.
         map: ``encoder``, ``decoder`` or ``cross`` where that is known.
-        api: the interface in which fixes are to be written, one of :data:`.api_fixes.APIS`, such as ``sdpa`` or
-            ``flex_attention``; of a capture that is known where all layers call one.
+        api: the interface in which fixes are to be written, one of :data:`.fixes.APIS`, such as ``sdpa`` or
+            ``flex_attention``; left out, that of the captured calls where all layers call the same one.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
             float: added), ``key_keep`` and ``query_keep`` (True = a real token), ``position_ids``; or any by the name
-            of its library, such as ``key_padding_mask``, in its convention (:mod:`.inputs.argument_names`).
+            of its library, such as ``key_padding_mask``, in its convention (:data:`.arrays.ARGUMENT_ROLES`).
 
     Raises:
         DiagnosisError: for arrays that do not fit each other, or unknown names.

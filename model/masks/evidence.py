@@ -9,11 +9,8 @@ import numpy as np
 
 from .arrays import Arrays
 
-# What the weights show without knowing what was meant: nonzero cells, empty and uniform rows, the number format.
-
-
 _ONE_HOT, _SHORT_RANGE = 0.9, 20.0
-"""In formats that span fewer nats than this, what a row above the other leaves to its keys may vanish."""
+"""In formats that span fewer nats than _SHORT_RANGE, rows whose largest weight exceeds _ONE_HOT may lose the others."""
 _ONE_HOT_RATIO = 2
 """So many times more rows with one weight than with several make a head sharp, however little those few spread."""
 _CALM, _FEW_ROWS = 0.1, 3
@@ -145,7 +142,7 @@ def _find_sharp_rows(nonzero: np.ndarray, largest: np.ndarray, smallest: np.ndar
 
 @dataclass(frozen=True)
 class CellDepth:
-    """How far some cells lie below the largest weight of their row, beside the allowed ones of their head."""
+    """How far some cells lie below the largest weight of their row, compared with the allowed ones of their head."""
 
     beyond: bool
     """Whether they lie deeper on average than any allowed one."""

@@ -20,7 +20,7 @@ from .scores import find_unmasked_heads
 from .softmax import is_blocked
 from .structure import CAUSAL
 
-# Which mistake explains the weights best: of the hypotheses that match them, the closest and most common.
+# The best explanation: of the hypotheses that match the weights, the closest and most common.
 
 
 _INDISTINGUISHABLE_PAIRS = {
@@ -97,7 +97,7 @@ def find_explanations(case: DiagnosisCase, intent: IntendedMask) -> list[Explana
 
 
 def _select_hypotheses(case: DiagnosisCase, intent: IntendedMask) -> Iterator[tuple[int, Hypothesis]]:
-    """Hypotheses that differ from the intent somewhere that counts, numbered by how common they are."""
+    """Yield the hypotheses that differ from the intent in a row that counts, numbered by how common they are."""
     for rarity, (code, allowed) in enumerate(generate_hypotheses(case.arrays, case.evidence, intent)):
         if not intent.binding and (
             code in _CODES_NEEDING_INTENT or ("+" in code and code.partition("+")[0] in _CODES_NEEDING_INTENT)
@@ -239,12 +239,12 @@ def _is_padding_repeated(case: DiagnosisCase, explanation: Explanation) -> bool:
     return bool((explanation.allowed == (intent.base & intent.keep[sample][:, None, :, None, :])).all())
 
 
-# Whether a mask explains the weights, cell by cell, with what rounding and chance can do taken into account.
+# Matching a mask with the weights cell by cell, allowing for rounding and chance.
 
 
 _LONG_ROW, _SPARSE_PART, _DIFFERENT_PART = 4, 0.6, 0.2
-"""Allowed keys of a row, and number of such rows, from which sparse weights are told; part of them that have zeros;
-part of the cells in which neighbouring rows differ. A window or a block differs in one cell a row."""
+"""Allowed keys of a row, and number of such rows, from which sparse weights are recognised; part of these rows that
+have zeros; part of the cells in which neighbouring rows differ. A window or a block differs in one cell a row."""
 MAX_CHANCE = 1e-3
 """A pattern of zeros counts as a mask when rounding alone would make it more rarely than this."""
 

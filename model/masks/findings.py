@@ -18,8 +18,6 @@ from .evidence import Evidence
 from .intent import IntendedMask
 from .structure import CAUSAL, FULL, Structure
 
-# What a diagnosis consists of: findings with their places, and the codes that could not be judged.
-#
 # A place is a number from 0 for programs, and from 1 in the message, which people read. A finding of the level
 # ``likely`` rests on a guess of what was meant: it is a question, and never of the severity ``error``.
 
@@ -27,8 +25,8 @@ from .structure import CAUSAL, FULL, Structure
 FindingRank = Literal["error", "warning", "likely", "info"]
 """How a finding is shown, the worst first."""
 Verdict = Literal["faulty", "question", "open", "sound"]
-"""Something is wrong; something is wrong if the guess of what was meant is right; nothing contradicts, and nobody said
-what was meant; or nothing contradicts what was meant."""
+"""``faulty``: something is wrong; ``question``: something is wrong if the guess of what was meant is right; ``open``:
+nothing contradicts the guess, and nobody said what was meant; ``sound``: nothing contradicts what was meant."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ def find_undecided_faults(given: Collection[str], findings: Sequence[Finding]) -
     return tuple(UndecidedFault(code, names) for code, names in missing.items() if names)
 
 
-# One diagnosis in progress: the arrays, what they show, and the findings so far.
+# The diagnosis in progress.
 
 
 @dataclass
@@ -320,10 +318,9 @@ def contradicts_given_arrays(case: DiagnosisCase, cells: np.ndarray) -> bool:
     return bool((mask.any(-1, keepdims=True) & ~live & real & cells).any())
 
 
-# The line of torch that fixes a fault, for the way in which the mask at hand is written.
-#
-# A mask is True where a query may attend (``keeps``), True where it may not (``blocks``), or added to the scores
-# (``added``). The same line in another of these conventions would turn the mask around, or raise.
+# The fix is written for the way in which the mask at hand is written: a mask is True where a query may attend
+# (``keeps``), True where it may not (``blocks``), or added to the scores (``added``). The same line in another of these
+# conventions would turn the mask around, or raise.
 
 
 _CAUSAL_CELLS = "torch.ones(Q, K, dtype=torch.bool).tril(K - Q)"
@@ -449,7 +446,7 @@ def write_band_cells(structure: Structure) -> str:
 
 
 def _write_unchunked_cells(structure: Structure) -> str:
-    """The same without its chunks."""
+    """Return the allowed cells without the chunks of the structure."""
     lo, hi = structure.lo, structure.hi
     past = f"(i - j < {1 - lo})" if lo is not None else ""
     if past and structure.sinks:

@@ -17,11 +17,10 @@ from .scores import has_bias
 from .softmax import softmax
 from .structure import CAUSAL, FULL, Structure, parse_structure
 
-# Fixes applied to the arrays themselves, so that they can be judged again.
-#
-# A fix changes the mask or how it is applied, and the softmax is taken again over the scores. Where only weights are
-# known, their logarithms stand in for the scores, which is exact for every cell that had weight: leaving cells out of
-# a softmax and dividing by the new sum are the same. A cell without weight has no score, and gets the mean of its row.
+# Fixes of the arrays, which can then be judged again. A fix changes the mask or how it is applied, and the softmax is
+# taken again over the scores. Where only weights are known, their logarithms stand in for the scores, which is exact
+# for every cell that had weight: leaving cells out of a softmax and dividing by the new sum are the same. A cell
+# without weight has no score, and gets the mean of its row.
 
 
 _CODES_FIXED_BY_MEANT = (
@@ -84,7 +83,7 @@ def can_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> bool:
 
 
 def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
-    """Return the arrays with the fix of ``code`` applied. Raises ValueError where :func:`can_fix` says no."""
+    """Return the arrays with the fix of ``code`` applied. Raises ValueError where :func:`can_fix` returns False."""
     if not can_fix(code, arrays, diagnosis):
         raise ValueError(say("The fix of {code} cannot be carried out on these arrays.", code=code))
     if code == "transposed":
@@ -185,9 +184,9 @@ _MASK_FIXES: dict[str, tuple[Callable[[_FixState], np.ndarray], str]] = {
     "applied-late": (_use_current_mask, to_say("the mask was applied before the softmax")),
     "empty-row": (_use_given_or_meant_mask, to_say("rows without an allowed key were set to zero")),
 }
-"""What a fix makes of the mask in force, and in words."""
+"""By code, the function that makes the fixed mask, and what it does in words."""
 
-# The call of a library that applies the mask that was meant, to be copied in the place of the one at hand.
+# Calls of a library that apply the mask that was meant, to be copied in the place of the one at hand.
 #
 # Names in the lines: q, k and v as the library takes them, Q and K their numbers of queries and keys, key_keep (B, K),
 # True = a real token, and document (K,), the number of the document of each token.

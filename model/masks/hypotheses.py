@@ -13,10 +13,8 @@ from .evidence import Evidence
 from .intent import IntendedMask, stack_structures
 from .structure import CAUSAL, Structure, recognise_structure
 
-# The masks that each known mistake would have put in the place of one intent.
-#
-# A diagnosis compares what took effect with these. Every function yields (code, allowed), allowed being (B, L, H, Q,
-# K) bool with axes possibly 1.
+# A diagnosis compares what took effect with these masks. Every generator yields (code, allowed), ``allowed`` being
+# (B, L, H, Q, K) bool with axes possibly 1.
 
 
 Hypothesis = tuple[str, np.ndarray]

@@ -15,8 +15,6 @@ from .arrays import Arrays, expand_to_columns
 from .evidence import Evidence
 from .structure import CAUSAL, FULL, Structure, parse_structure, recognise_structure
 
-# The mask that was meant: stated, named, given, or proposed from the weights.
-
 
 @dataclass(frozen=True, eq=False)
 class IntendedMask:
@@ -301,8 +299,8 @@ def _can_be_causal(arrays: Arrays) -> bool:
 
 # Sound masks that the weights themselves follow, and that somebody may mean although they are not the usual ones.
 #
-# They are read for the whole map first, then layer by layer, then head by head: layers alternate between local and
-# global attention (Gemma 2), and heads between forward and backward.
+# They are looked for over the whole map first, then layer by layer, then head by head: layers alternate between local
+# and global attention (Gemma 2), and heads between forward and backward.
 
 
 _MAX_ODD_PART = 1 / 3

@@ -44,9 +44,6 @@ from .scores import (
 from .shapes import is_zeros_and_ones
 from .structure import CAUSAL, name_structure
 
-# The order of a diagnosis: sums, then what the scores show, then which mask was in force against which was meant.
-
-
 _MIN_TOKENS = 4
 """Queries and keys from which the weights alone show a mask that is rarely meant."""
 _SINK_TEXT = to_say("the last column is a sink that every query attends to, and no key; it was left out")
@@ -68,7 +65,7 @@ _POSITIVE_FILL_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"
 def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     """Return the diagnosis of one map.
 
-    ``meant_name`` is a meaning for :func:`..masking.meaning.parse_meaning`; ValueError where it is none.
+    ``meant_name`` is a meaning for :func:`.rule.parse_meaning`. Raises ValueError where it is none.
     """
     extra = arrays.extra_keys or int(has_sink_column(arrays))
     if meant_name is not None and not arrays.over_batch and parse_meaning(meant_name) is None:
@@ -223,7 +220,7 @@ def _report_score_faults(case: DiagnosisCase) -> None:
 
 
 def _report_biases(case: DiagnosisCase) -> np.ndarray:
-    """Add biases that did not take effect as given; return (B, L, H), units in which one was told."""
+    """Add biases that did not take effect as given; return (B, L, H), units in which a bias was recognised."""
     told, effects = find_bias_effects(case.arrays, case.evidence)
     for units, what in effects:
         case.add("bias-wrong", units[..., None, None], looks=what, level="certain")
@@ -322,9 +319,8 @@ def _matches_alternative(case: DiagnosisCase, one: AlternativeMask) -> bool:
     if mask is not None and (one.odd is not None or (one.intent.allowed & ~mask).any()):
         return False
     rest = case if one.odd is None else case.copy_excluding(one.odd)
-    with_padding = matches_intent(
-        rest, one.intent, with_padding=True
-    )  # A window is told without the rows of padding queries.
+    with_padding = matches_intent(rest, one.intent, with_padding=True)
+    # A window is recognised without the rows of padding queries.
     if contradicts_given_mask(case, one.intent) or not (
         with_padding or (one.hides_future and matches_intent(rest, one.intent))
     ):

@@ -53,12 +53,12 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True)
 class ArrayLimits:
-    """What the arrays of a file may have."""
+    """The most that is read of the arrays of a file."""
 
     size: int
-    """Bytes of all, unpacked."""
+    """Bytes of all arrays, unpacked."""
     cells: int
-    """Of one."""
+    """Cells of one array."""
 
     def check(self, cells: int, size: int) -> None:
         """Raise ValueError for an array of so many cells, and TooLargeError for arrays of so many bytes."""
@@ -238,7 +238,7 @@ def _tensor_to_array(name: str, value: Any) -> np.ndarray:
     raise DiagnosisError(say("{name} is of the type {kind}, not a tensor; save a tensor.", name=name, kind=kind))
 
 
-# The masks that calls of attention were given beside those in force, layer by layer, and what differs.
+# The masks passed to calls of attention, compared layer by layer with those in force.
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +332,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
 
 
 def _find_cells(mask: np.ndarray) -> np.ndarray:
-    """(N, 2): the queries and keys where any head has True."""
+    """Return (N, 2): the queries and keys where any head has True."""
     return np.argwhere(mask.any(0))
 
 
@@ -341,10 +341,8 @@ def _number_first_cell(cells: np.ndarray) -> dict[str, int]:
     return {"query": query + 1, "key": key + 1}
 
 
-# Arrays from files that are not trusted: .npz, .npy, .safetensors, tables of text, .json, .pt, and saved traces.
-#
-# Nothing is unpickled (a .pt goes through torch.load(weights_only=True)), nothing is allocated because a header says
-# so, and every refusal is a sentence.
+# The maps of any file. Nothing is unpickled (a .pt goes through torch.load(weights_only=True)), nothing is allocated
+# because a header says so, and every refusal is a sentence.
 
 
 MAX_BINARY_BYTES = 256 * 2**20
@@ -381,7 +379,7 @@ def read_array_file(path: str | Path, size: int = MAX_BINARY_BYTES, cells: int =
 
     Args:
         size: most bytes of its arrays, unpacked.
-        cells: most of one array.
+        cells: most cells of one array.
 
     Raises:
         UnreadableError: whatever is wrong with the file, in a sentence.
@@ -403,7 +401,7 @@ def read_array_file(path: str | Path, size: int = MAX_BINARY_BYTES, cells: int =
 
 
 def _check_limits(maps: list[MapContents], limits: ArrayLimits) -> list[MapContents]:
-    """The maps, if they are no larger than may be read; a trace, of which pages show a part, may have more cells."""
+    """Return the maps if they are no larger than may be read; a trace, shown in parts, may have more cells."""
     limits.check(0, sum(array.nbytes for one in maps for array in one.arrays.values()))
     limits.check(max((array.size for one in maps if not one.tokens[1] for array in one.arrays.values()), default=0), 0)
     return maps
@@ -460,7 +458,7 @@ def _read_npz_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
 def _read_safetensors_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
     data = path.read_bytes()
     if read_safetensors_metadata(data).get("format") == TRACE_FORMAT:
-        return _read_trace_maps(path, limits)
+        return extract_trace_maps(AttentionTrace.load(path))
     return _group_into_maps(read_safetensors(data, limits))
 
 
@@ -469,10 +467,6 @@ def _read_torch_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
     if isinstance(arrays, dict):
         return _group_into_maps(arrays, notes)
     return [MapContents("", name_array(arrays, path.stem))]
-
-
-def _read_trace_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
-    return extract_trace_maps(AttentionTrace.load(path))
 
 
 def extract_trace_maps(trace: AttentionTrace) -> list[MapContents]:

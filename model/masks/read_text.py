@@ -19,10 +19,9 @@ from ..trace import KINDS
 from .arrays import ARGUMENT_ROLES, ARRAY_NAMES, DiagnosisError, is_known_argument
 from .shapes import find_own_axes
 
-# One matrix from text, as numpy, pandas, R and spreadsheets write it.
-#
-# Cells are separated by tabs, semicolons, commas or blanks. One heading and one column of names are skipped, be they
-# words or numbers that count; an empty cell is NaN, as pandas writes it.
+# Tables: one matrix from text, as numpy, pandas, R and spreadsheets write it. Cells are separated by tabs, semicolons,
+# commas or blanks. One heading and one column of names are skipped, be they words or numbers that count; an empty cell
+# is NaN, as pandas writes it.
 
 
 SEPARATORS = "\t;,"
@@ -31,7 +30,7 @@ DECIMAL_COMMA_PATTERN = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 SEPARATOR_LINES, SEPARATOR_CELLS = 20, 1000
 """Number of last lines in which the separator is looked for, and of the first cells of each."""
 MAX_TABLE_ROWS, MAX_TABLE_CELLS = 200_000, 2**22
-"""Most of a table: it is counted before it is read, since a cell of text takes far more memory than a number."""
+"""Largest table; it is counted before it is read, since a cell of text takes far more memory than a number."""
 
 TableRows = list[list[str]]
 
@@ -171,9 +170,8 @@ def _is_float(cell: str) -> bool:
     return True
 
 
-# Arrays from printed tensors: those of torch, numpy and TensorFlow, and plain nested lists.
-#
-# The text is split into signs and numbers, and nothing of it is ever evaluated.
+# Printed tensors of torch, numpy and TensorFlow, and plain nested lists. The text is split into signs and numbers, and
+# nothing of it is ever evaluated.
 
 
 MAX_PRINT_CHARACTERS = 2_000_000
@@ -245,7 +243,7 @@ def _count_rows(text: str) -> int:
 
 
 def _split_assignments(text: str) -> Iterator[tuple[str, str]]:
-    """Every assignment with its name; a text without one is a single part."""
+    """Yield the name and text of every assignment; a text without one is a single part."""
     starts = list(islice(_NAME_PATTERN.finditer(_remove_details(text, " ")), MAX_PRINT_ARRAYS + 1))
     if len(starts) > MAX_PRINT_ARRAYS:
         raise DiagnosisError(say("The text names more than {most} arrays; fewer are read.", most=MAX_PRINT_ARRAYS))
@@ -369,7 +367,7 @@ def _find_value_types(nested: Any) -> set[type]:
     return found
 
 
-# What stands around a printed tensor: prompts of a debugger or a notebook, a name before it; and code in its place.
+# Around a printed tensor: prompts of a debugger or a notebook, a name before it; and code in its place.
 
 
 # Possessive repetitions, so that a text is read forwards alone.
@@ -406,7 +404,7 @@ MAX_LISTED_NAMES, MAX_NAME_CHARACTERS = 5, 24
 
 
 def select_known_names(names: Iterable[Any]) -> list[str]:
-    """Return those of ``names`` that are read: NAMES and the arguments of libraries, alone or as ``cross.weights``.
+    """Return those of ``names`` that are read: ARRAY_NAMES and arguments of libraries, alone or as ``cross.weights``.
 
     Raises:
         DiagnosisError: where there is none; the message lists what there is.
@@ -437,7 +435,7 @@ def unread_names_text(names: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _abbreviate_names(names: list[str]) -> str:
-    """The first of these names, and how many more there are."""
+    """Return the first of these names, and how many more there are."""
     shown, more = join_items(names[:MAX_LISTED_NAMES]), len(names) - MAX_LISTED_NAMES
     return say("{names} and {count} more", names=shown, count=more) if more > 0 else shown
 

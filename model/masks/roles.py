@@ -14,11 +14,9 @@ from .rule import build_meaning_mask
 from .softmax import is_blocked
 from .structure import recognise_structure
 
-# The role of an array without a known name: weights, scores, or a mask and its convention, guessed.
-#
-# A guess comes with how sure it is, and a person can overrule it. Conventions are compared by what the mask would mean
-# in each: one that is causal in the first and "everything but the past" in the second was most likely written in the
-# first.
+# The role of an array without a known name is guessed. A guess comes with how sure it is, and a person can overrule it.
+# Conventions are compared by what the mask would mean in each: one that is causal in the first and "everything but the
+# past" in the second was most likely written in the first.
 
 
 ARRAY_ROLES: tuple[ArrayRole, ...] = get_args(ArrayRole)
@@ -189,11 +187,11 @@ def _looks_like_padding(values: np.ndarray) -> bool:
     return bool((changes <= 1).all()) and not stairs
 
 
-# Arrays under the names of their libraries, as a diagnosis takes them.
+# From the names of libraries to those of a diagnosis.
 
 
 MIN_SURENESS, MIN_AGREEMENT = 0.75, 0.8
-"""A role that is guessed with less is asked about, unless so many of its cells are as meant."""
+"""A role guessed with less sureness is asked about, unless at least this part of its cells is as meant."""
 
 
 def assign_roles(arrays: Mapping[str, np.ndarray], meant: str | None = None) -> tuple[dict[str, np.ndarray], bool]:

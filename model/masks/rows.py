@@ -163,7 +163,7 @@ def report_empty_rows(case: DiagnosisCase, intent: IntendedMask) -> None:
     case.add_rows("pad-query", with_weight)
 
 
-# What sums to 1: rows must. Where another axis does, or none, the softmax or what came after it is at fault.
+# Rows must sum to 1. Where another axis does, or none, the softmax or what came after it is at fault.
 
 
 _MOST_ROWS, _SEVERAL_ROWS = 0.8, 3

@@ -11,7 +11,7 @@ from ..language import join_items, join_sentences, say
 from .softmax import PaddingSide, lengths_to_keep
 from .structure import Structure, parse_structure
 
-# Rules, the longer form of a meaning (:mod:`.meaning`): ``causal and padding``, ``window 3 or not prefix 2``.
+# Rules, the longer form of a meaning: ``causal and padding``, ``window 3 or not prefix 2``.
 #
 # A rule joins kinds of masks by ``and``, ``or``, ``not`` and brackets. It is parsed token by token; nothing of it is
 # run as code. True = may attend throughout. ``+``, with which the short form joins its words, is read as ``and``.
@@ -125,7 +125,7 @@ class _RuleParser:
         return grid
 
     def _parse_operand(self, kinds: dict[str, str]) -> np.ndarray:
-        """The mask of the next operand; a kind is put into ``kinds`` by its word, but for one that is there already."""
+        """Return the mask of the next operand; a kind goes into ``kinds`` instead, unless its word is there already."""
         word = self._next()
         if word in ("", "and", "or", ")"):
             at_end = say("At the end of the rule a kind of mask is missing.")
@@ -164,17 +164,17 @@ def _parse_kind(name: str) -> Structure:
         raise RuleError(join_sentences(unknown, _rule_help_text())) from error
 
 
-# What a mask is meant to be, in words: the one parser of every door, and the words of a structure.
+# Meanings: what a mask is meant to be, in words, parsed here for pages, command line and Python alike.
 #
-# A meaning is a structure, ``causal+window:4`` or ``causal and window 4``, or a rule with ``or``, ``not`` and brackets
-# (:mod:`.rule`). Both grammars are read wherever a meaning is taken. Layers that differ stand in turn, with a slash
-# between them: ``causal+window:4 / causal`` is a window in every other layer, beginning with the first, and ``5 x
-# causal+window:4 / causal`` in five of six. ``causal+window:4 on odd layers, else causal`` counts layers from 1.
+# A meaning is a structure, ``causal+window:4`` or ``causal and window 4``, or a rule with ``or``, ``not`` and brackets.
+# Both grammars are read wherever a meaning is taken. Layers that differ stand in turn, with a slash between them:
+# ``causal+window:4 / causal`` is a window in every other layer, beginning with the first, and
+# ``5 x causal+window:4 / causal`` in five of six. ``causal+window:4 on odd layers, else causal`` counts layers from 1.
 
 
 MAX_LAYERS = 1000
 MAX_MEANING_CHARACTERS = 20_000
-"""Of a meaning: position ids are long, and a rule is shorter (:mod:`.rule`)."""
+"""Longest meaning, since position ids are long; a rule has at most MAX_RULE_CHARACTERS."""
 _LAYERS_PATTERN = re.compile(r" on (odd|even) layers")
 _SECOND_PATTERN = re.compile(r" ?[,;]? ?(?:and|else)? (?=.)")
 _TIMES_PATTERN = re.compile(r"(\d{1,9}) ?x (.+)")

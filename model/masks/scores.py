@@ -11,7 +11,7 @@ from .arrays import Arrays
 from .evidence import Evidence, measure_depth
 from .softmax import is_blocked
 
-# What the scores show: masks added in place of filling, a mask without effect, underflow, fills that overflow.
+# Masks added in place of filling, masks without effect, underflow, fills that overflow.
 
 
 FILL_ROW_LIMIT = -1e8

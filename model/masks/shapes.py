@@ -10,11 +10,9 @@ from ..language import say
 from .arrays import ARRAY_NAMES, MAX_CELLS, Arrays, DiagnosisError, MaskWriting
 from .softmax import is_blocked, softmax
 
-# From arrays of any accepted shape to one form: (B, L, H, Q, K) weights, and the others able to broadcast to them.
-#
-# Shapes are right-aligned: (Q, K), (H, Q, K), (B, H, Q, K), (B, L, H, Q, K). ``key_keep`` and ``position_ids`` are
-# (K,) or (B, K), ``query_keep`` (Q,) or (B, Q). A boolean mask is True where a query may attend, a float mask is added
-# to the scores.
+# The weights become (B, L, H, Q, K), and the others broadcast to them. Shapes are right-aligned:
+# (Q, K), (H, Q, K), (B, H, Q, K), (B, L, H, Q, K). ``key_keep`` and ``position_ids`` are (K,) or (B, K), ``query_keep``
+# (Q,) or (B, Q). A boolean mask is True where a query may attend, a float mask is added to the scores.
 
 
 WEAKEST_FILL = -10
@@ -290,7 +288,7 @@ def _convert_to_boolean(name: str, array: np.ndarray) -> np.ndarray:
 
 
 _SUM_TOLERANCE = 0.02
-"""How far a sum may be from 1, or from 100 in hundredths of that, to be taken for it."""
+"""How far a sum may be from 1 to count as 1; for percent, how far from 100 as a part of 100."""
 
 
 def reorder_axes(named: Mapping[str, np.ndarray], extra_keys: int = 0) -> dict[str, np.ndarray]:
@@ -345,7 +343,7 @@ def _add_sample_axes(weights: np.ndarray, samples: int) -> np.ndarray:
 
 
 def _append_extra_keys(array: np.ndarray, keys: tuple[int, ...], extra: int) -> np.ndarray:
-    """Return (..., K) of what is kept with the extra of the ``keys`` (K,), open to all, where it lacks them."""
+    """Return (..., K) with the ``extra`` last of the ``keys`` (K,) appended, open to all, where they are missing."""
     if not extra or array.shape[-1:] != (keys[0] - extra,):
         return array
     return np.concatenate([array, np.ones((*array.shape[:-1], extra), array.dtype)], -1)

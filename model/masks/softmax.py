@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-# When a number blocks, in a mask that is added to the scores or in scores after the mask: the one threshold.
+# The one threshold for a number that blocks, in a mask that is added to the scores or in scores after the mask.
 
 
 BLOCKING_THRESHOLD = -1e3
@@ -59,7 +59,7 @@ def softmax(scores: np.ndarray, nan_rows: bool = False) -> np.ndarray:
         return np.where(total > 0, exponentials / np.where(total > 0, total, 1), empty)
 
 
-# Padding that a recording shows without being told: tokens named as padding, and keys that the encoder blocks.
+# Padding that a recording itself shows: tokens named as padding, and keys that the encoder blocks.
 
 
 PAD_NAMES = frozenset({"<pad>", "[pad]", "<|pad|>", "<blank>", "<padding>", "<|padding|>", "pad"})

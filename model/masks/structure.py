@@ -12,9 +12,7 @@ import numpy as np
 
 from ..language import join_items, say, say_many
 
-# The masks in use, without their padding: a band along the diagonal, a prefix, packed documents.
-#
-# :class:`Structure` builds one, :func:`recognise` finds the one that a mask follows.
+# :class:`Structure` builds a mask, :func:`recognise_structure` finds the structure that a mask follows.
 #
 # Every family used in practice is a band ``lo <= j - i - shift <= hi`` (full and causal are bands without a lower
 # end), joined with a prefix that everyone sees and cut into documents. ``shift = K - Q`` puts the newest query at the
@@ -122,7 +120,7 @@ class Structure:
         return text
 
     def _band_in_words(self) -> str:
-        """The band and the prefix, in a few words."""
+        """Return the band and the prefix, in a few words."""
         if self.prefix:
             return say("a prefix of {keys}, then causal", keys=self.prefix)
         if self.lo is None:
@@ -167,7 +165,7 @@ def recognise_structure(allowed: np.ndarray, where: np.ndarray) -> Structure | N
 
 
 def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:
-    """Structures that may fit, the simplest first."""
+    """Yield structures that may fit, the simplest first."""
     offset = _compute_offsets(*seen.shape)
     lo, hi = int(offset[seen].min()), int(offset[seen].max())
     ahead = np.flatnonzero((seen & (offset > 0)).any(0))
@@ -186,7 +184,7 @@ def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:
 
 
 def _propose_sink_windows(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
-    """Windows beside first keys that every query sees, where some rows show keys hidden between the two."""
+    """Yield windows beside first keys that every query sees, where some rows show keys hidden between the two."""
     for sinks in range(1, MAX_SINKS + 1):
         rest = seen[:, sinks:]
         if not rest.any():
@@ -222,10 +220,11 @@ def _find_document_starts(seen: np.ndarray) -> tuple[int, ...]:
     return tuple(int(t) for t in cuts)
 
 
-# Names of structures, the short form of a meaning (:mod:`.meaning`): ``causal+window:4``, ``causal and window 4``.
+# Names of structures, the short form of a meaning (:mod:`.rule`): ``causal+window:4``, ``causal and window 4``.
 #
-# Words are :data:`WORDS`, joined by ``+`` or ``and``. Documents that are packed into one row are said by their sizes,
-# by cumulative lengths or by position ids that begin anew; a span, by its first and last token, counted from 1.
+# Words are :data:`STRUCTURE_WORDS`, joined by ``+`` or ``and``. Documents that are packed into one row are said by
+# their sizes, by cumulative lengths or by position ids that begin anew; a span, by its first and last token, counted
+# from 1.
 
 
 STRUCTURE_WORDS = (
@@ -338,12 +337,12 @@ def _set_documents(structure: Structure, sizes: list[int]) -> Structure | None:
 
 
 def _set_cumulative_lengths(structure: Structure, ends: list[int]) -> Structure | None:
-    """The documents between cumulative lengths, 0 first."""
+    """Set the documents between cumulative lengths, 0 first."""
     return _set_documents(structure, [b - a for a, b in pairwise(ends)]) if ends[0] == 0 and len(ends) > 1 else None
 
 
 def _set_position_ids(structure: Structure, positions: list[int]) -> Structure | None:
-    """The documents of position ids, each of which counts on or begins anew at 0."""
+    """Set the documents of position ids, each of which counts on or begins anew at 0."""
     if positions[0] != 0 or any(b not in (0, a + 1) for a, b in pairwise(positions)):
         return None
     starts = tuple(at for at, position in enumerate(positions) if position == 0)[1:]
@@ -360,4 +359,4 @@ _SIZE_SETTERS: dict[str, Callable[[Structure, list[int]], Structure | None]] = {
     "cu_seqlens": _set_cumulative_lengths,
     "position_ids": _set_position_ids,
 }
-"""The words that have sizes: what they make of a structure, None for sizes that they cannot have."""
+"""By word that has sizes: the function that adds it to a structure; it returns None for sizes that cannot be."""

@@ -1,4 +1,8 @@
-"""Multi-head attention (section 3.2) with a hook point for every tensor, and its boolean masks."""
+"""Multi-head attention (section 3.2) with a hook point for every tensor, and its boolean masks.
+
+The explicit path exists to be looked at; the fused kernel is taken where it is faster and nobody looks. On a CPU the
+explicit path is the faster one (bench/README.md), so looking changes nothing there.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,6 @@ from ..torch_layers import Dropout, Linear
 from .config import TransformerConfig
 from .hooks import HookPoint, is_observed
 
-# Multi-head attention, section 3.2, with every intermediate tensor passed through a named hook point.
-#
-# The explicit path exists to be looked at; the fused kernel is taken where it is faster and nobody looks. On a CPU the
-# explicit path is the faster one (bench/README.md), so looking changes nothing there.
-
-
 AttentionPath = Literal["explicit", "fused"]
 _forced_path: ContextVar[AttentionPath | None] = ContextVar("forced_path", default=None)
 
@@ -38,7 +36,7 @@ def force_attention_path(path: AttentionPath) -> Iterator[None]:
 
 
 def choose_attention_path(device: torch.device) -> AttentionPath:
-    """The path an attention takes now, in this thread, on this device."""
+    """Return the path that an attention takes now, in this thread, on this device."""
     if forced := _forced_path.get():
         return forced
     return "explicit" if device.type == "cpu" or is_observed() else "fused"
@@ -58,7 +56,7 @@ def compute_masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
 def compute_fused_context(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, dropout: float = 0.0
 ) -> Tensor:
-    """The same through F.scaled_dot_product_attention: q (B,H,Q,d), k, v (B,H,K,d) -> context (B,H,Q,d)."""
+    """Return the context by F.scaled_dot_product_attention: q (B,H,Q,d), k, v (B,H,K,d) -> context (B,H,Q,d)."""
     if mask is None:
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale)
     # Some kernels return NaN, or the mean of v, for a row with no key allowed: give it a key and clear it afterwards.

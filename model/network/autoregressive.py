@@ -142,5 +142,5 @@ def make_decoder_inputs(target_ids: Sequence[int], start: int = BOS_ID) -> tuple
 
 
 def shift_right(target: Tensor, start: int = BOS_ID) -> Tensor:
-    """Return the same of a batch (..., T): the outputs shifted right by one position (section 3.1)."""
+    """Return the decoder inputs of a batch (..., T): the outputs shifted right by one position (section 3.1)."""
     return torch.cat([torch.full_like(target[..., :1], start), target[..., :-1]], -1)

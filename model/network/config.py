@@ -1,4 +1,9 @@
-"""Every architectural choice as one frozen dataclass, and published architectures as presets."""
+"""Every architectural choice as one frozen dataclass, and published architectures as presets.
+
+Sources: Vaswani et al. (2017), "Attention Is All You Need", https://arxiv.org/abs/1706.03762 (section and equation
+numbers below are its own); Rush et al., "The Annotated Transformer" (pre-norm, layer norm with std + eps); Xiong et
+al. (2020), "On Layer Normalization in the Transformer Architecture" (pre- against post-norm).
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from ..language import join_items, say, to_say
-
-# Every architectural choice of the Transformer as one frozen dataclass; :mod:`.presets` names published ones.
-#
-# Sources: Vaswani et al. (2017), "Attention Is All You Need", https://arxiv.org/abs/1706.03762 (section and equation
-# numbers below are its own); Rush et al., "The Annotated Transformer" (pre-norm, layer norm with std + eps); Xiong et
-# al. (2020), "On Layer Normalization in the Transformer Architecture" (pre- against post-norm).
-
 
 # The special tokens stand first in every vocabulary; nothing else in the project spells these numbers.
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
@@ -217,7 +215,7 @@ FIELD_CHOICES: dict[str, tuple[str, ...]] = {
 # Published architectures as presets: five sets of notes, and the paper itself.
 #
 # A preset fixes the numbers that a model computes; sizes, like any field, can be given otherwise. What its source
-# leaves open was chosen here: :data:`FROM_SOURCE` lists the fields that were not.
+# leaves open was chosen here: :data:`FIELDS_FROM_SOURCE` lists the fields that were not.
 
 
 _BASE_FIELDS = {
@@ -345,7 +343,7 @@ FIELDS_FROM_SOURCE: dict[str, frozenset[str]] = {
 
 
 def make_preset_config(name: str, **overrides: Any) -> TransformerConfig:
-    """One of :data:`PRESETS` by name, with any field overridden, so that a small copy keeps its numerics."""
+    """Return one of :data:`PRESETS` by name, with any field overridden, so that a small copy keeps its numerics."""
     if name not in PRESETS:
         raise ValueError(
             say("There is no preset {name!r}; the presets are {presets}.", name=name, presets=join_items(PRESETS))

@@ -1,7 +1,7 @@
-"""The doors of the presets from notes: their layouts, argument names, masks and outputs around one Transformer.
+"""The interfaces of the presets from notes: layouts, argument names, masks and outputs around one Transformer.
 
-A preset (:mod:`.presets`) fixes the numbers a model computes; a door only converts at the entrance and the exit. Inside
-there is one convention: batch first, boolean masks, True = may attend.
+A preset (:data:`.config.PRESETS`) fixes the numbers that a model computes; its interface only converts what goes in and
+what comes out. Inside there is one convention: batch first, boolean masks, True = may attend.
 """
 
 from __future__ import annotations

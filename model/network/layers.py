@@ -15,8 +15,6 @@ from .attention import KeyValueCache, MultiHeadAttention
 from .config import TransformerConfig
 from .hooks import HookPoint, hook_outputs
 
-# One layer of the encoder and of the decoder: attention, feed-forward network, residual connections and norms.
-
 
 class StdLayerNorm(nn.Module):
     """gain * (x - mean) / (std + eps) + bias, with the sample standard deviation (The Annotated Transformer)."""
@@ -143,7 +141,7 @@ class DecoderLayer(nn.Module):
         return self.after_feed_forward(x, self.feed_forward)
 
 
-# Where a token stands: the sinusoidal table of section 3.5, the same with a zero row for PAD, or a learned table.
+# Positions: the sinusoidal table of section 3.5, the same with a zero row for PAD, or a learned table.
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +173,7 @@ def make_sinusoidal_table(positions: int, d_model: int, base: float = 10000.0) -
 
 
 def compute_sinusoidal_rows(positions: Tensor, d_model: int, base: float = 10000.0) -> Tensor:
-    """The same for any positions (P,) float64, negative and fractional ones too: -> (P, D) float64."""
+    """Return sinusoidal rows of any positions (P,) float64, negative and fractional ones too: -> (P, D) float64."""
     exponent = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device) / d_model
     angle = positions[:, None] / base**exponent
     table = positions.new_empty(len(positions), d_model)
@@ -212,7 +210,7 @@ class PositionalEncoding(nn.Module):
         return 1 if self.kind == "sinusoidal_pad_row" else 0
 
     def added(self, module: nn.Module, scale: float) -> AddedPositions:
-        """Return its rows, which `module` passes on, beside token embeddings that have been multiplied by `scale`."""
+        """Return the table's rows, which `module` passes on, beside token embeddings multiplied by `scale` before."""
         rows = self.table.detach()[self.first :]
         width = rows.shape[1]
         formula = None if self.kind == "learned" else lambda positions: compute_sinusoidal_rows(positions, width)

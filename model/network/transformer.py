@@ -36,8 +36,6 @@ from .layers import (
     make_layer_norm,
 )
 
-# The encoder-decoder Transformer of Vaswani et al. (2017), Figure 1, in every variant TransformerConfig describes.
-
 
 class Embedding(nn.Module):
     """Token embedding (times sqrt(D) if asked) plus positional encoding, sections 3.4 and 3.5.

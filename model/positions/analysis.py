@@ -16,14 +16,14 @@ from ..trace import KINDS, AttentionTrace, Kind, replace_tokens
 from ..translate import Translator
 from .table import SINUSOID_BASE, pair_exponent
 
-# What a table of positional encodings is as geometry: similarity, shift as rotation, uniqueness, wavelengths.
+# The geometry of a table: similarity, shift as rotation, uniqueness, wavelengths.
 
 
 ROWS_AT_ONCE = 512  # so that 5,000 positions need megabytes, not hundreds of them
 
 
 def compute_wavelengths(d_model: int, base: float = SINUSOID_BASE, *, inclusive: bool = False) -> np.ndarray:
-    """(ceil(D / 2),) positions after which pair i repeats, 2 pi base^exponent(i): from 2 pi towards 2 pi base.
+    """Return (ceil(D / 2),) positions after which pair i repeats, 2 pi base^exponent(i): from 2 pi towards 2 pi base.
 
     `inclusive` is the progression of tensor2tensor and fairseq, which reaches 2 pi base itself.
     """
@@ -131,7 +131,7 @@ class Uniqueness:
 
 
 def measure_uniqueness(table: np.ndarray) -> Uniqueness:
-    """The nearest other position of every position: (P, D), P of at least 2."""
+    """Return the nearest other position of every position of a table (P, D), P of at least 2."""
     if len(table) < 2:
         raise ValueError("Uniqueness compares positions, so it needs at least two.")
     rows = table.astype(np.float64)
@@ -146,7 +146,7 @@ def measure_uniqueness(table: np.ndarray) -> Uniqueness:
     return Uniqueness(nearest, np.linalg.norm(rows - rows[nearest], axis=1))
 
 
-# Which heads look at places and which at words: shuffle the words and see what a head's pattern does.
+# Positional heads: shuffle the words, and see whether a head's pattern stays at its places or follows the words.
 
 
 MOST_SHUFFLES = 8
@@ -255,7 +255,7 @@ def _mass_overlap(one: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def compute_expected_overlap(weights: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The mean overlap of each row with itself in a random order of the keys it may see: (L,H,Q,K), (Q,K) -> (L,H,Q).
+    """Return the mean overlap of each row with a random order of it: (L,H,Q,K), (Q,K) -> (L,H,Q).
 
     Each key is as likely to get any of the row's n weights, so the mean over all orders is
     sum_j sum_k min(w_j, w_k) / n, which sorting gives: the i-th largest weight is the smaller one 2 i - 1 times.

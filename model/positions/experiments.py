@@ -1,4 +1,4 @@
-"""A running model with its positional encoding changed: through hooks, for one thread, leaving no trace.
+"""Run a model with its positional encoding changed, through hooks that act in one thread and are then removed.
 
 An experiment moves the positions. It replaces the whole table before rows are looked up, so the encoder, a full pass
 of the decoder and a cached step at any offset see the same positions.
@@ -43,7 +43,7 @@ class PositionExperiment:
     pair: tuple[int, int] = (0, 1)
     """The two positions that are swapped, from 0."""
     sides: ExperimentSides = "both"
-    """Of a decoder alone there is one, whatever is said."""
+    """A model with a decoder alone has one side, whatever this is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class ExperimentResult:
 
 
 def compute_new_positions(experiment: PositionExperiment, length: int, count: int) -> np.ndarray:
-    """(count,) float64: the position each slot is given instead of its own, for a sentence of `length` pieces.
+    """Return (count,) float64: the position each slot is given instead of its own, for a sentence of `length` pieces.
 
     Reversing, shuffling and swapping rearrange the sentence's own positions and leave later ones where they are.
     """
@@ -99,7 +99,7 @@ def move_positions(
 ) -> Iterator[None]:
     """Run the network inside the block, in this thread, with its positions moved. Raises ExperimentError.
 
-    What a side does not add is not moved: of a decoder alone, the target begins with its prompt.
+    A side that adds no positions is left as it is. The target of a decoder alone begins with its prompt.
     """
     lengths: dict[Side, int] = {"source": source_length, "target": target_length}
     with ExitStack() as stack:
@@ -111,7 +111,7 @@ def move_positions(
 
 
 def compute_experiment_rows(added: AddedPositions, experiment: PositionExperiment, length: int) -> Tensor:
-    """The rows (P, D) the experiment puts in place of the model's: of the same shape, type and device.
+    """Return the rows (P, D) the experiment puts in place of the model's: of the same shape, type and device.
 
     A row of a formula is computed afresh, so any position will do, whole or not, also past the last row. Between two
     rows of a learned table lies their mean by distance; past its ends there is nothing (ExperimentError).
@@ -125,7 +125,7 @@ def compute_experiment_rows(added: AddedPositions, experiment: PositionExperimen
 
 
 def run_experiment(model: RunnableModel, before: Translation, experiment: PositionExperiment) -> ExperimentResult:
-    """Write again with the positions moved, and feed the old text through once more to compare."""
+    """Translate again with the positions moved, and feed in the old translation once more to compare."""
     with _move_model_positions(model, before, experiment):
         after = model.translate(before.source)
         with capture_attention(model.model) as recording:
@@ -136,7 +136,7 @@ def run_experiment(model: RunnableModel, before: Translation, experiment: Positi
 def compute_log_prob_curve(
     model: RunnableModel, before: Translation, experiment: PositionExperiment, amounts: Sequence[float]
 ) -> np.ndarray:
-    """(len(amounts),) mean log-probability a piece of the old translation keeps when the experiment grows."""
+    """Return the mean log-probability (len(amounts),) of a piece of the old translation at each amount."""
     found = []
     for amount in amounts:
         with _move_model_positions(model, before, replace(experiment, amount=amount)):

@@ -75,7 +75,7 @@ class TableCell:
 
 
 def extract_table(encoding: PositionalEncoding) -> PositionTable:
-    """The tensor that a loaded model really uses, as it is: a copy in its own precision."""
+    """Return a copy of the table that a loaded model really uses."""
     return PositionTable(encoding.table.detach().float().cpu().numpy().copy(), encoding.kind)
 
 
@@ -86,7 +86,7 @@ def make_formula_table(
     kind: TableKind = "sinusoidal",
     values: np.ndarray | None = None,
 ) -> PositionTable:
-    """A table of (positions, d_model) by the formula, float64; `values` are given where another form computed them."""
+    """Return a table (positions, d_model) by the formula in float64, or of `values` that another form computed."""
     rows = make_sinusoidal_table(positions, d_model, base).numpy() if values is None else values
     if kind == "sinusoidal_pad_row":
         rows = np.concatenate([np.zeros((1, d_model), dtype=rows.dtype), rows])
@@ -94,13 +94,13 @@ def make_formula_table(
 
 
 def order_dimensions(d_model: int, order: DimensionOrder) -> np.ndarray:
-    """(D,) which dimension stands at each column: as stored, or all sines before all cosines."""
+    """Return the dimension (D,) that stands at each column: as stored, or all sines before all cosines."""
     dimensions = np.arange(d_model)
     return dimensions if order == "interleaved" else np.concatenate([dimensions[0::2], dimensions[1::2]])
 
 
 def pair_exponent(pair: int, d_model: int, *, inclusive: bool = False) -> Fraction:
-    """The exponent of the base for a pair, from 0: 2i/D as in section 3.5, or `inclusive` i/(pairs - 1), 0 to 1."""
+    """Return the exponent of the base for pair i, from 0: 2i/D as in section 3.5; `inclusive`: i/(pairs - 1)."""
     return Fraction(pair, max((d_model + 1) // 2 - 1, 1)) if inclusive else Fraction(2 * pair, d_model)
 
 
@@ -119,7 +119,7 @@ def compute_table_cell(
     return TableCell(position, dimension, pair, exponent, divisor, angle, function, getattr(math, function)(angle))
 
 
-# The ways in which the sinusoidal table is computed in the field, and how far each is from the formula.
+# Forms: the ways in which other code computes the sinusoidal table, and how far each is from the formula.
 #
 # All are PE(pos, 2i) = sin(pos / base^(2i/D)) on paper; they differ in the order of operations and in precision.
 
@@ -255,12 +255,12 @@ TABLE_FORMS: dict[str, TableForm] = {
 
 
 def compute_form_values(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> np.ndarray:
-    """The table as the form computes it, widened exactly: (positions, d_model) float64."""
+    """Return the table as the form computes it, widened exactly to float64: (positions, d_model)."""
     return TABLE_FORMS[name].build(positions, d_model, base).double().numpy()
 
 
 def compute_form_difference(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> np.ndarray:
-    """|form - float64 formula|, (positions, d_model)."""
+    """Return |form - float64 formula|: (positions, d_model)."""
     return np.abs(
         compute_form_values(name, positions, d_model, base) - _compute_formula_values(positions, d_model, base)
     )
@@ -268,7 +268,7 @@ def compute_form_difference(name: str, positions: int, d_model: int, base: float
 
 @lru_cache(maxsize=2)
 def _compute_formula_values(positions: int, d_model: int, base: float) -> np.ndarray:
-    """What every form is held against, in turn, once the sizes are chosen."""
+    """Return the table that every form is compared with, cached for the sizes chosen last."""
     values = make_sinusoidal_table(positions, d_model, base).numpy()
     values.flags.writeable = False
     return values
@@ -312,7 +312,8 @@ class EmbeddingParts:
 def read_embedding_parts(model: RunnableModel, translation: Translation, side: Side) -> EmbeddingParts:
     """Read the parts through hooks while the sentence runs; `target` is what the decoder was fed.
 
-    Of a decoder alone that is the prompt too, and there is no other side. ValueError for a side that adds no positions.
+    Of a decoder alone that is the prompt too, and there is no other side. Raises ValueError for a side that adds no
+    positions.
     """
     network = model.model
     added = network.added_positions(side)

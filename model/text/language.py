@@ -13,7 +13,7 @@ from typing import Any
 from ..language import to_say
 from .words import END_TOKENS, SPECIAL_TOKENS
 
-# Is this sentence clearly not in the language the model reads? By script and by common little words.
+# The language of a text, by its script and by common little words.
 
 
 LITTLE_WORDS = {
@@ -60,7 +60,7 @@ LANGUAGE_NAMES = {
 
 
 def guess_language(text: str) -> str | None:
-    """The language code of `text` where it is plain to see, else None. Short texts are left in doubt."""
+    """Return the language code of `text` where it is plain to see, else None, as for most short texts."""
     scripts = Counter(_character_script(character) for character in text if character.isalpha())
     if scripts:
         script, count = scripts.most_common(1)[0]
@@ -76,7 +76,7 @@ def guess_language(text: str) -> str | None:
 
 
 def detect_foreign_language(text: str, language: str) -> str | None:
-    """The code of the language `text` seems to be in, if that is clearly another than `language` (a code too)."""
+    """Return the code of the language that `text` is in, if it is clearly another than `language` (a code too)."""
     found = guess_language(text)
     if found is None or found == language:
         return None
@@ -165,7 +165,7 @@ def _load_tagger(language: str) -> Any:
     return HanoverTagger(TAGGER_MODELS[language])
 
 
-# Has a decoder fallen into a loop? A known fault of likelihood-maximising decoding (Holtzman et al. 2020).
+# Repetition: a decoder that falls into a loop, a known fault of likelihood-maximising decoding (Holtzman et al. 2020).
 
 
 LEAST_REPETITIONS = 3
@@ -182,7 +182,7 @@ class Repetition:
 
 
 def find_repetition(tokens: Sequence[Hashable]) -> Repetition | None:
-    """The longest stretch of a sequence that repeats itself LEAST times or more, if there is one."""
+    """Return the longest stretch of a sequence that repeats itself LEAST_REPETITIONS times or more, if there is one."""
     found: Repetition | None = None
     for length in range(1, len(tokens) // LEAST_REPETITIONS + 1):
         same = 0  # positions in a row that equal the one `length` before

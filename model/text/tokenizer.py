@@ -1,4 +1,7 @@
-"""Byte-pair encoding with SentencePiece, and BPE-dropout for training."""
+"""Byte-pair encoding with SentencePiece, and BPE-dropout for training.
+
+Sennrich et al. (2016); Kudo and Richardson (2018). The project trains its own vocabularies.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,6 @@ import sentencepiece
 
 from ..language import say
 from ..network.config import BOS_ID, EOS_ID, PAD_ID, SPECIAL_PIECES, UNK_ID
-
-# SentencePiece byte-pair encoding (Sennrich et al. 2016; Kudo and Richardson 2018), trained by the project.
-
 
 TYPED_CHARACTERS = "\N{RIGHT SINGLE QUOTATION MARK}"
 """Characters that phones write and training text rarely does; they get a piece where others are spelled in bytes."""
@@ -39,7 +39,7 @@ class EncodedText:
 
 
 class Tokenizer:
-    """One vocabulary for both languages; the special ids are those of `config`."""
+    """One vocabulary for both languages; the special ids are those of :mod:`model.network.config`."""
 
     def __init__(self, model: bytes) -> None:
         self.model = model
@@ -111,8 +111,11 @@ class Tokenizer:
         return self._processor.GetPieceSize()
 
     def encode(self, text: str) -> EncodedText:
-        """Text -> pieces and a closing </s>. Characters outside the vocabulary become <unk> but keep their text,
-        or become their bytes, named <0xE4> and so on, if the vocabulary has these."""
+        """Split a text into pieces and a closing </s>.
+
+        Characters outside the vocabulary become <unk> but keep their text, or become their bytes, named <0xE4> and so
+        on, if the vocabulary has these.
+        """
         pieces = self._processor.EncodeAsProto(text).pieces
         ids, tokens, unknown = [], [], []
         for piece in pieces:
@@ -124,27 +127,27 @@ class Tokenizer:
         return EncodedText((*ids, EOS_ID), (*tokens, SPECIAL_PIECES[EOS_ID]), tuple(unknown))
 
     def spans(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Where each piece of a text begins and ends in it, in bytes of UTF-8, without the closing </s>.
+        """Return where each piece of a text begins and ends in it, in bytes of UTF-8, without the closing </s>.
 
         Of several pieces for one character, all but the last are empty and stand where it begins.
         """
         return tuple((piece.begin, piece.end) for piece in self._processor.EncodeAsProto(text).pieces)
 
     def encode_target(self, text: str) -> EncodedText:
-        """The same: both languages share the vocabulary."""
+        """Encode a target text as :meth:`encode` does: both languages share the vocabulary."""
         return self.encode(text)
 
     def encode_words(self, text: str) -> EncodedText:
-        """The same without the closing </s>."""
+        """Encode a text as :meth:`encode` does, without the closing </s>."""
         found = self.encode(text)
         return EncodedText(found.ids[:-1], found.tokens[:-1], found.unknown)
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Many texts at once, ids only, each closed by </s>: what training and batch translation need."""
+        """Encode many texts at once, ids only, each closed by </s>: what training and batch translation need."""
         return [[*ids, EOS_ID] for ids in self._processor.EncodeAsIds(list(texts))]
 
     def sample_ids(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
-        """The same, each merge left out with the chance `dropout` (:mod:`~.bpe_dropout`); for training alone."""
+        """Encode many texts for training, each merge left out with chance `dropout`, by :func:`split_with_dropout`."""
         draw = Random(seed).random
         normal = (self._processor.Normalize(text) for text in texts)
         return [[*self._ids_of(split_with_dropout(text, self._ranks, dropout, draw)), EOS_ID] for text in normal]
@@ -170,11 +173,11 @@ class Tokenizer:
             before = UNK_ID if own is None else own
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Ids -> text; special ones are left out."""
+        """Return the text of ids; special ones are left out."""
         return self._processor.DecodeIds([token for token in ids if token > EOS_ID or token == UNK_ID])
 
     def token(self, token_id: int) -> str:
-        """One id as people read it; a leading space says that a word begins."""
+        """Return the piece of an id as people read it; a leading space says that a word begins."""
         return self._token(self._processor.IdToPiece(token_id))
 
     def piece_id(self, token: str) -> int | None:
@@ -193,7 +196,7 @@ class Tokenizer:
 
 # BPE-dropout, Provilkov et al. (2020), arXiv 1910.13267, algorithm 1: a word in other pieces than usual, by chance.
 #
-# SentencePiece samples too, but differently in each process whatever its seed is, and training is to go on after a
+# SentencePiece samples too, but differently in each process whatever its seed is, and a training must go on after a
 # kill with the text that it was begun with.
 
 

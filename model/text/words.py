@@ -16,7 +16,7 @@ from ..language import join_items, say, to_say
 from ..network.config import SPECIAL_PIECES
 from ..trace import AttentionMap, AttentionTrace, Kind, TraceError, replace_tokens
 
-# Pieces merged into words, and special tokens out of the way: an AttentionMap in, an AttentionMap out. No torch.
+# Merging pieces into words, and hiding special tokens: an AttentionMap in, an AttentionMap out.
 #
 # How a piece says that a word begins depends on the tokenizer. Read here: a leading space (this project), ``▁``
 # (SentencePiece), ``Ġ`` (byte-level BPE), and ``##`` (WordPiece), which says the opposite.
@@ -35,7 +35,7 @@ _CJK_BLOCKS = ((0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9D), (0x20000, 0
 
 
 def group_words(tokens: Sequence[str]) -> tuple[range, ...]:
-    """The positions of each word's tokens, in order; together they are all positions.
+    """Return the positions of each word's tokens, in order; together they are all positions.
 
     A special token, a CJK token and punctuation that does not stand inside a word are words of their own.
     """
@@ -56,21 +56,21 @@ def group_words(tokens: Sequence[str]) -> tuple[range, ...]:
 
 
 def join_word(tokens: Sequence[str]) -> str:
-    """The tokens of one word joined; a leading space says that a space stood before it."""
+    """Join the tokens of one word; a leading space says that a space stood before it."""
     first, *rest = tokens
     text = first.replace("\u2581", " ").replace("\u0120", " ")
     return text + "".join(token.removeprefix(_CONTINUATION_MARK) for token in rest)
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """A text cut into words by the same rules, each with the space before it; together they are the text."""
+    """Split a text into words by the rules of :func:`group_words`, each with the space before it."""
     marked = f" {text}"  # the space in front says how words begin here
     first, *rest = (marked[group.start : group.stop] for group in group_words(marked))
     return tuple(part for part in (first[1:], *rest) if part)
 
 
 def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap:
-    """The map between words: the weights summed over a word's keys and averaged over its queries.
+    """Return the map between words: the weights summed over a word's keys and averaged over its queries.
 
     A row still sums to 1. `rows` says which label of a decoder row makes its words: the token fed in or predicted.
     Tensors are dropped; a word has no query vector.
@@ -104,7 +104,7 @@ class MapWithoutSpecial:
     attention: AttentionMap
     """Each row divided by what is left of it; all zero where nothing is left."""
     hidden: tuple[str, ...]
-    """The key tokens taken out."""
+    """The key tokens that were taken out."""
     hidden_mass: np.ndarray
     """(L, H, Q) the weight that each remaining row gave to them."""
 
@@ -186,7 +186,7 @@ def _join_groups(tokens: tuple[str, ...], groups: tuple[range, ...]) -> tuple[st
     return tuple(join_word([tokens[place] for place in group]) for group in groups)
 
 
-# Two texts word by word: which words stand in both, and which in one alone.
+# Comparing two texts word by word: which words stand in both, and which in one alone.
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _find_change_runs(first: tuple[str, ...], second: tuple[str, ...]) -> Iterat
         yield WordChange("added", added)
 
 
-# Names for the rows and columns of a recorded trace: what the model's user knows and the model does not.
+# Naming the rows and columns of a recorded trace, which the model's user knows and the model does not.
 
 
 TokenNames = Sequence[str] | Sequence[Sequence[str]] | Mapping[str, Sequence[str] | Sequence[Sequence[str]]]

@@ -21,7 +21,7 @@ from ..network.config import PAD_ID, SPECIAL_PIECES
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer
 
-# Parallel text -> length-bucketed batches of token ids, the same ones in the same order for the same seed.
+# Parallel text, and batches of its token ids: the same ones in the same order for the same seed.
 
 
 SentencePair = tuple[str, str]
@@ -31,7 +31,7 @@ REWRITTEN_LINE = re.compile(r"(?P<folder>[^\t]+)\t(?P<at>[0-9]{1,12})\t(?P<targe
 
 
 def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) -> list[SentencePair]:
-    """Line N of `split`.`source` with line N of `split`.`target`, of every folder in turn."""
+    """Pair line N of `split`.`source` with line N of `split`.`target`, of every folder in turn."""
     pairs: list[SentencePair] = []
     for folder in folders:
         sides = []
@@ -65,7 +65,10 @@ def read_pairs(folders: Sequence[Path], source: str, target: str, split: str) ->
 
 
 def read_pair_table(path: Path) -> list[SentencePair]:
-    """Read the pairs of one file: a line is a source, a tab and its target. ValueError with the line that is none."""
+    """Read the pairs of one file: a line is a source, a tab and its target.
+
+    Raises ValueError, naming the line that is no pair.
+    """
     pairs = []
     for number, line in enumerate(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"), 1):
         source, _, target = (part.strip() for part in line.partition("\t"))
@@ -78,10 +81,11 @@ def read_pair_table(path: Path) -> list[SentencePair]:
 
 
 def read_rewritten_pairs(path: Path, texts: Mapping[str, Sequence[SentencePair]]) -> list[SentencePair]:
-    """Pairs of data folders with a target that a model has written in place of the reference.
+    """Read pairs of data folders with a target that a model has written in place of the reference.
 
     A line of the file, which may be compressed by xz, is a folder, the number of one of its pairs counted from 1, and
-    the new target, with tabs between; no target where the reference stays. ValueError with the line that is none.
+    the new target, with tabs between; no target where the reference stays. Raises ValueError, naming the line
+    that is none of these.
     """
     with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
         lines = file.read().removesuffix("\n").split("\n")
@@ -104,9 +108,9 @@ def read_rewritten_pairs(path: Path, texts: Mapping[str, Sequence[SentencePair]]
 
 
 def differs_from_dev(sources: Sequence[str], dev: Sequence[str]) -> np.ndarray:
-    """Whether each source differs from every dev source by more than one word added, removed or changed.
+    """Return whether each source differs from every dev source by more than one word added, removed or changed.
 
-    Case and punctuation do not count. Two sentences of one word each differ. -> booleans (sources,)
+    Case and punctuation do not count. Two sentences of one word each differ. (sources,) bool
     """
     known = {_normalise_words(sentence) for sentence in dev}
     shorter = {words[:place] + words[place + 1 :] for words in known for place in range(len(words))}
@@ -135,7 +139,7 @@ def _blank_each_word(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def compute_pair_frequencies(mixture: Mapping[str, float], names: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
-    """How often each pair is used in one pass, of folders with these names and numbers of pairs."""
+    """Return how often each pair is used in one pass, of folders with these names and numbers of pairs."""
     if unknown := sorted(set(mixture) - set(names)):
         raise ValueError(
             say(
@@ -148,7 +152,7 @@ def compute_pair_frequencies(mixture: Mapping[str, float], names: Sequence[str],
 
 
 def draw_pairs(often: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """The numbers of the pairs of one pass: 2 gives a pair twice, 0.33 gives it with that chance."""
+    """Draw the numbers of the pairs of one pass: 2 gives a pair twice, 0.33 gives it with that chance."""
     times = np.floor(often).astype(int)
     if (often > times).any():
         times += random.random(len(often)) < often - times
@@ -210,7 +214,7 @@ class Batches:
             )
 
     def epoch(self, number: int, phase: int = 0) -> list[np.ndarray]:
-        """The batches of an epoch as arrays of pair numbers; a function of the seed, the epoch and the phase alone."""
+        """Return the batches of an epoch as arrays of pair numbers; they depend on seed, epoch and phase alone."""
         random = np.random.default_rng((self.seed, number))
         used = self._used_pairs(phase)  # so that the text of another phase may be another
         shuffled = random.permutation(used[draw_pairs(self.phases[phase].often[used], random)])
@@ -230,8 +234,10 @@ class Batches:
         return np.flatnonzero(self.phases[phase].often)
 
     def texts(self) -> tuple[str, ...]:
-        """A hash for each phase of how many pieces both sides of its pairs have: another text or vocabulary gives
-        another."""
+        """Return a hash for each phase, of the numbers of pieces on both sides of its pairs.
+
+        Another text or vocabulary gives another hash.
+        """
         return tuple(sha256_hex(self.lengths[self._used_pairs(phase)].tobytes()) for phase in range(len(self.phases)))
 
     def batch(self, rows: np.ndarray) -> Batch:
@@ -240,7 +246,7 @@ class Batches:
         return Batch(pad_ids([self.sources[i] for i in rows]), target_in, target_out)
 
     def steps(self, done: int) -> Iterator[tuple[int, np.ndarray]]:
-        """(epoch, pair numbers) of every step after the first `done` ones, without end."""
+        """Yield (epoch, pair numbers) of every step after the first `done` ones, without end."""
         epoch, step = 0, 0
         ends = [*(phase.done for phase in self.phases[1:]), sys.maxsize]
         for phase, end in enumerate(ends):
@@ -251,7 +257,7 @@ class Batches:
                 step, epoch = step + len(batches), epoch + 1
 
 
-# Weights to begin a training with: those of a trained model, carried over to another vocabulary.
+# Starting weights: those of a trained model, carried over to another vocabulary.
 
 
 VOCABULARY_FIELDS = ("vocab_size", "target_vocab_size")
@@ -260,8 +266,8 @@ VOCABULARY_FIELDS = ("vocab_size", "target_vocab_size")
 def copy_starting_weights(model: Transformer, tokenizer: Tokenizer, start: Checkpoint) -> None:
     """Copy the weights of `start` into a model of the same architecture, whose vocabulary may be another.
 
-    A piece that both know keeps its row of an embedding or generator; any other gets the mean of the rows of the
-    pieces that the old tokenizer splits it into; one that it cannot spell keeps the row it has. ValueError where the
+    A piece that both know keeps its row of an embedding or generator; any other gets the mean of the rows of the pieces
+    that the old tokenizer splits it into; one that it cannot spell keeps the row it has. Raises ValueError where the
     architectures differ in more than their vocabularies.
     """
     differences = start.model.config.differences(model.config)

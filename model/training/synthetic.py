@@ -13,8 +13,8 @@ import numpy as np
 from ..language import say
 from .data import SentencePair
 
-# Synthetic English-German pairs: frames such as "The [noun] is [state]." filled from lists of words, with the German
-# article, adjective and pronoun that the noun asks for.
+# Frames such as "The [noun] is [state]." in English and German, filled from lists of words, with the German article,
+# adjective and pronoun that the noun asks for.
 
 
 SLOT_PATTERN = re.compile(
@@ -67,7 +67,7 @@ class Frames(NamedTuple):
 def read_frames(path: Path) -> Frames:
     """Read a table of frames and words: kind, English, German, and of a noun its gender and both plurals.
 
-    ValueError with the line that is none, or with the slot that nothing can fill.
+    Raises ValueError, naming the line that is neither, or the slot that nothing can fill.
     """
     frames, lists = [], defaultdict(list)
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -85,7 +85,7 @@ def read_frames(path: Path) -> Frames:
 
 
 def _check_frames(path: Path, frames: list[SentencePair], lists: Mapping[str, list[WordEntry]]) -> None:
-    """Every slot of the German side stands on the English one, and each has enough words to fill it."""
+    """Raise ValueError unless every German slot stands on the English side and each has enough words to fill it."""
     for english, german in frames:
         asked = Counter(_slot_kind(name) for name in _slot_names(english))
         short = [
@@ -232,9 +232,9 @@ NUMBER_DRAWERS: dict[str, Callable[[np.random.Generator], WordEntry]] = {
     "hour": _draw_clock_time,
     "spoken": _draw_spoken_digits,
 }
-"""What no list holds."""
+"""Slots that are filled with random numbers instead of words from a list."""
 
-# Training pairs made of others: as people type, two in a line, with other numbers and names.
+# Altered copies of pairs: as people type, two in a line, with other numbers and names.
 
 
 WIDE_PUNCTUATION = "。！？"
@@ -249,7 +249,7 @@ CODAS = "- - - - n r l s k m nd rt ng x"
 
 
 class PairCopies(NamedTuple):
-    """Pairs made of others."""
+    """Pairs made from others."""
 
     pairs: list[SentencePair]
     origins: np.ndarray
@@ -257,7 +257,7 @@ class PairCopies(NamedTuple):
 
 
 def make_sloppy_copies(pairs: Sequence[SentencePair], share: float, seed: int, apostrophes: bool = False) -> PairCopies:
-    """A random share of the pairs with the source as people type it: lower case, no final punctuation.
+    """Copy a random share of the pairs with the source as people type it: lower case, no final punctuation.
 
     With `apostrophes`, half of them lose these as well ("dont"), and a quarter have the curved one that phones write.
     """
@@ -270,8 +270,10 @@ def make_sloppy_copies(pairs: Sequence[SentencePair], share: float, seed: int, a
 
 
 def make_joined_copies(pairs: Sequence[SentencePair], share: float, seed: int) -> PairCopies:
-    """Lines of two sentences, `share` times as many as there are pairs: a random pair that ends in a full stop or the
-    like on both sides, and any other after it."""
+    """Make lines of two sentences, `share` times as many as there are pairs.
+
+    The first is a random pair that ends in a full stop or the like on both sides, the second any other.
+    """
     random = np.random.default_rng((seed, 1))
     ended = [i for i, pair in enumerate(pairs) if all(side.endswith(tuple(FINAL_PUNCTUATION)) for side in pair)]
     count = round(share * len(pairs)) if ended else 0
@@ -287,13 +289,13 @@ def _join_sentences(first: str, second: str) -> str:
 
 
 def make_shouted_copies(pairs: Sequence[SentencePair], share: float, seed: int) -> PairCopies:
-    """A random share of the pairs with the source in capitals."""
+    """Copy a random share of the pairs with the source in capitals."""
     chosen = np.sort(np.random.default_rng((seed, 2)).permutation(len(pairs))[: round(share * len(pairs))])
     return PairCopies([(pairs[i][0].upper(), pairs[i][1]) for i in chosen], chosen[:, None])
 
 
 def make_renumbered_copies(pairs: Sequence[SentencePair], times: int, seed: int) -> PairCopies:
-    """Each pair with numbers of two digits or more on both sides, `times` times with others of the same length."""
+    """Copy each pair with numbers of two digits or more on both sides `times` times, with others of the same length."""
     random = np.random.default_rng((seed, 3))
     return _replace_matches(
         pairs, NUMBER_PATTERN, np.repeat(np.arange(len(pairs)), times), lambda old: _draw_similar_number(old, random)
@@ -301,7 +303,7 @@ def make_renumbered_copies(pairs: Sequence[SentencePair], times: int, seed: int)
 
 
 def make_renamed_copies(pairs: Sequence[SentencePair], share: float, seed: int) -> PairCopies:
-    """A random share of the pairs, as far as a capitalised word stands on both sides, with invented names in its place.
+    """Copy a random share of the pairs that have a capitalised word on both sides, with invented names in its place.
 
     So a name is learned as something to be copied piece by piece, whatever it is.
     """
@@ -313,7 +315,7 @@ def make_renamed_copies(pairs: Sequence[SentencePair], share: float, seed: int) 
 def _replace_matches(
     pairs: Sequence[SentencePair], what: re.Pattern[str], chosen: np.ndarray, new: Callable[[str], str]
 ) -> PairCopies:
-    """The chosen pairs, where something of a kind stands once on each side, with something new in its place."""
+    """Copy the chosen pairs in which a match stands once on each side, with something new in its place."""
     copies, origins = [], []
     for i in chosen.tolist():
         source, target = (Counter(what.findall(side)) for side in pairs[i])

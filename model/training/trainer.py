@@ -1,4 +1,10 @@
-"""Train a model: a resumable loop, its state on disk, its processes, and its loss."""
+"""Train a model: a resumable loop, its state on disk, its processes, and its loss.
+
+A training can be resumed after a kill at any moment, and is the same on one process or many. Everything random is a
+function of the recipe's seed, the step and the rank, so a state is weights, optimiser and a step number. Under torchrun
+every process takes a slice of each global batch, and gradients are weighted by tokens: the loss curve is that of one
+process with the same global batch.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +31,6 @@ from ..network.attention import make_padding_mask
 from ..network.config import PAD_ID, TransformerConfig
 from ..network.transformer import Transformer
 from .data import Batch, Batches
-
-# Training: resumable after a kill at any moment, and the same on one process or many.
-#
-# Everything random is a function of the recipe's seed, the step and the rank, so a state is weights, optimiser and a
-# step number. Under torchrun every process takes a slice of each global batch, and gradients are weighted by tokens:
-# the loss curve is that of one process with the same global batch.
-
 
 STATE_FILE = "state.pt"
 
@@ -223,7 +222,7 @@ class Trainer:
                 path.unlink()
 
 
-# The state of a training on disk, and what identifies its run: so that no run goes on as another one.
+# The state of a training on disk, and what identifies its run, so that no run goes on as another one.
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,7 @@ class RunIdentity:
 def read_state(path: Path, device: torch.device) -> dict[str, Any]:
     """Return the state of a run.
 
-    ValueError for a file that is damaged, or of a version that did not write the identity of its run.
+    Raises ValueError for a file that is damaged, or of a version that did not write the identity of its run.
     """
     try:
         state = torch.load(path, map_location=device, weights_only=True)
@@ -325,7 +324,7 @@ def join_process_group(device: torch.device) -> Iterator[tuple[int, int]]:
 def sum_gradients(model: nn.Module, loss: Tensor | None) -> float:
     """Put the sum of all processes' gradients in place of this one's, and return the sum of their losses.
 
-    One buffer for all of it; None for a process that had no sentence. RuntimeError when another process is lost.
+    One buffer for all of it; None for a process that had no sentence. Raises RuntimeError when another process is lost.
     """
     parameters = list(model.parameters())
     gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
@@ -339,7 +338,7 @@ def sum_gradients(model: nn.Module, loss: Tensor | None) -> float:
 
 
 def check_same_step(step: int, device: torch.device, folder: Path) -> None:
-    """ValueError unless all processes stand at the same step: machines that do not share `folder` would not."""
+    """Raise ValueError unless all processes stand at the same step: machines that do not share `folder` would not."""
     ends = torch.tensor([step, -step], device=device)
     dist.all_reduce(ends, dist.ReduceOp.MAX)
     last, first = ends[0].item(), -ends[1].item()

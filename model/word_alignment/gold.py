@@ -13,10 +13,11 @@ import numpy as np
 from ..language import format_number, join_items, say
 from ..text.words import split_words
 
-# A gold alignment: pairs of sentences with the links between their words, from a folder.
+# A gold alignment is a folder of pairs of sentences with the links between their words:
 #
-# source.txt a sentence a line, as a model reads it target.txt its translation links.txt the links of each pair, see
-# :mod:`.links`
+#     source.txt  a sentence a line, as a model reads it
+#     target.txt  its translation
+#     links.txt   the links of each pair, see :class:`PairLinks`
 
 
 GOLD_FOLDER = Path(__file__).parent / "gold"
@@ -55,9 +56,9 @@ def find_released_gold(source_language: str, target_language: str) -> Path | Non
 
 
 def read_gold(folder: Path, tokenized: bool = False) -> GoldAlignment:
-    """Read a folder; with `tokenized`, words are parted by spaces, else they are cut as the pages cut them.
+    """Read a folder. With `tokenized`, words are separated by spaces, else :func:`split_words` finds them.
 
-    GoldError, naming file and line.
+    Raises GoldError, naming file and line.
     """
     texts = {name: _read_text(folder / name) for name in (SOURCE_FILE, TARGET_FILE, LINKS_FILE)}
     sides = {name: text.removesuffix("\n").split("\n") for name, text in texts.items()}
@@ -82,7 +83,7 @@ def read_gold(folder: Path, tokenized: bool = False) -> GoldAlignment:
 
 
 def read_annotation_passes(folder: Path) -> tuple[tuple[PairLinks, ...], ...]:
-    """Return the links of both passes of an annotation. GoldError."""
+    """Return the links of both passes of an annotation. Raises GoldError."""
     return tuple(tuple(map(PairLinks.read, _read_text(folder / name).splitlines())) for name in PASS_FILES)
 
 
@@ -127,7 +128,7 @@ def _read_text(path: Path) -> str:
         raise GoldError(say("{path} is not UTF-8.", path=path)) from error
 
 
-# Word alignments in the Pharaoh format: a line a pair of sentences, ``0-0 1-2 3?1``, source and target word from 0.
+# Links in the Pharaoh format: a line a pair of sentences, ``0-0 1-2 3?1``, source and target word from 0.
 #
 # ``-`` is a sure link; ``?`` or ``p`` a possible one, as in the gold alignments of Vilar et al. (2006) and others.
 
@@ -151,7 +152,7 @@ class PairLinks:
 
     @classmethod
     def read(cls, line: str) -> PairLinks:
-        """Read a line. GoldError."""
+        """Read a line. Raises GoldError."""
         sure, possible = set(), set()
         for text in line.split():
             found = _LINK_PATTERN.match(text)
@@ -185,7 +186,7 @@ class PassAgreement:
 
 
 def combine_passes(first: PairLinks, second: PairLinks) -> PairLinks:
-    """The gold made of two passes: sure is what both say is sure, possible what either says."""
+    """Return the gold made of two passes: sure is what both say is sure, possible what either says."""
     return PairLinks(first.sure & second.sure, first.possible | second.possible)
 
 
@@ -234,33 +235,33 @@ class LinkCounts:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], sure: np.ndarray) -> LinkCounts:
-        """What :func:`count_links` gave for each pair, put together."""
+        """Join what :func:`count_links` returned for each pair."""
         in_sure, in_possible, links = (np.array(one) for one in zip(*pairs, strict=True))
         return cls(in_sure, in_possible, links, sure)
 
     def aer(self, pairs: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """(C,) the error rate over some of the pairs, over all without `pairs`; NaN where there is no link at all."""
+        """Return the error rate (C,) over some of the pairs, by default all; NaN where there is no link at all."""
         hits = (self.in_sure[pairs] + self.in_possible[pairs]).sum(0)
         total = self.links[pairs].sum(0) + self.sure[pairs].sum()
         return 1 - np.divide(hits, total, out=np.full(hits.shape, np.nan), where=total > 0)
 
     def precision(self) -> np.ndarray:
-        """(C,) the share of links that are at least possible; NaN where there is none."""
+        """Return the share (C,) of links that are at least possible; NaN where there is none."""
         return _ratio_or_nan(self.in_possible.sum(0), self.links.sum(0))
 
     def recall(self) -> np.ndarray:
-        """(C,) the share of sure links that are found; NaN where there is none."""
+        """Return the share (C,) of sure links that are found; NaN where there is none."""
         return _ratio_or_nan(self.in_sure.sum(0), np.broadcast_to(self.sure.sum(), self.in_sure.shape[1:]))
 
     def interval(self, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """(C,) and (C,) the ends of the 95% bootstrap interval: pairs drawn again, with replacement."""
+        """Return the ends (C,) and (C,) of the 95% bootstrap interval: pairs drawn again, with replacement."""
         random = np.random.default_rng(seed)
         drawn = [self.aer(random.integers(0, len(self.sure), len(self.sure))) for _ in range(BOOTSTRAP_RESAMPLES)]
         low, high = np.quantile(np.array(drawn), (0.025, 0.975), axis=0)
         return low, high
 
     def held_out(self) -> float:
-        """The error rate of the best alignment where it is chosen on one half of the pairs and measured on the other.
+        """Return the error rate of the best alignment, chosen on one half of the pairs and measured on the other.
 
         Even and odd pairs are the halves, both ways, so that every pair is measured once.
         """

@@ -1,4 +1,7 @@
-"""Measure the alignment error rate of every cross-attention head against a gold alignment."""
+"""Measure the alignment error rate of every cross-attention head against a gold alignment.
+
+Each pair is read by teacher forcing, and its cross-attention gives links.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,11 @@ from ..text.words import SPECIAL_TOKENS
 from ..translate import Translator
 from .gold import GoldAlignment, GoldError, GoldPair, Link, LinkCounts, count_links
 
-# A model held against a gold alignment: each pair is read by teacher forcing, and its cross-attention gives links.
-
 
 def measure_alignment(
     translator: Translator, gold: GoldAlignment, on_progress: Callable[[int], None] = lambda pairs: None
 ) -> AlignmentRates:
-    """The error rates of all heads and means. GoldError where the model can read no pair."""
+    """Return the error rates of all heads and means. Raises GoldError where the model can read no pair."""
     found, diagonal, read = [], [], []
     for pair in gold.pairs:
         try:
@@ -82,7 +83,7 @@ def _link_cells(pair: GoldPair, links: frozenset[Link]) -> np.ndarray:
 
 
 def _list_alignments(layers: int, heads: int) -> list[tuple[RatePart, int, int]]:
-    """What :func:`read_attention_links` gives, in its order."""
+    """Name the alignments of :func:`read_attention_links`, in its order."""
     found: list[tuple[RatePart, int, int]] = []
     for layer in range(layers):
         found += [("head", layer, head) for head in range(heads)]
@@ -106,7 +107,7 @@ def _make_rates(counts: LinkCounts, places: list[tuple[RatePart, int, int]]) -> 
 
 
 def match_pieces_to_words(tokenizer: Tokenizer, text: str, words: Sequence[str]) -> np.ndarray:
-    """Which words each of the N pieces of a text has a part of: (N, W) bool, without </s>. GoldError."""
+    """Return which words each of the N pieces of a text is a part of: (N, W) bool, without </s>. Raises GoldError."""
     spans, at, data = [], 0, text.encode()
     for word in words:
         start = data.find(word.encode(), at)
@@ -124,10 +125,10 @@ def match_pieces_to_words(tokenizer: Tokenizer, text: str, words: Sequence[str])
 
 
 def read_attention_links(translation: Translation, pair: GoldPair, tokenizer: Tokenizer) -> np.ndarray:
-    """The links of every cross-attention head, of every layer's mean and of the mean of all heads.
+    """Return the links of every cross-attention head, of every layer's mean and of the mean of all heads.
 
-    -> (2, L * (H + 1) + 1, S, T) bool, the readings in the order of READINGS, S and T words; of each layer its heads
-    and then their mean, at the end the mean of all.
+    (2, L * (H + 1) + 1, S, T) bool: the readings in the order of ALIGNMENT_READINGS; of each layer its heads and then
+    their mean, at the end the mean of all; S source and T target words.
     """
     cross = translation.trace.maps["cross"]
     weights = cross.weights.astype(np.float64)
@@ -145,7 +146,7 @@ def read_attention_links(translation: Translation, pair: GoldPair, tokenizer: To
 
 
 def make_diagonal_links(pair: GoldPair) -> np.ndarray:
-    """Each word of the translation linked to the source word at the same share of its sentence: (S, T) bool."""
+    """Link each word of the translation to the source word at the same share of its sentence: (S, T) bool."""
     sources, targets = len(pair.source_words), len(pair.target_words)
     nearest = ((np.arange(targets) + 0.5) * sources / targets).astype(int)
     return np.arange(sources)[:, None] == nearest
@@ -157,7 +158,7 @@ def _join_word_links(keys: np.ndarray, sources: np.ndarray, targets: np.ndarray)
     return linked > 0
 
 
-# alignment.json beside a checkpoint: the alignment error rate of every cross-attention head. No torch.
+# alignment.json, beside a checkpoint.
 
 
 ALIGNMENT_FILE = "alignment.json"
@@ -185,7 +186,7 @@ _ALIGNMENT_MEASUREMENT = MeasurementFile(
 
 @dataclass(frozen=True)
 class AlignmentRate:
-    """One alignment held against the gold."""
+    """The error rate of one alignment."""
 
     part: RatePart
     """A head, the mean of the heads of a layer, or the mean of all heads."""
@@ -223,11 +224,11 @@ class AlignmentRates:
     rates: tuple[AlignmentRate, ...]
 
     def best(self, part: RatePart) -> AlignmentRate:
-        """The lowest error rate of the heads, of the layers or of the mean of all, whichever the reading."""
+        """Return the lowest error rate of the heads, of the layers or of the mean of all, at either reading."""
         return min((one for one in self.rates if one.part == part), key=lambda one: one.aer)
 
     def of(self, part: RatePart, layer: int, head: int, reading: AlignmentReading) -> AlignmentRate:
-        """One of the rates."""
+        """Return the rate of one alignment."""
         wanted = (part, layer, head, reading)
         return next(one for one in self.rates if (one.part, one.layer, one.head, one.reading) == wanted)
 
@@ -239,7 +240,10 @@ class AlignmentRates:
 
 
 def read_alignment_rates(folder: Path, name: str, model_hash: str) -> AlignmentRates:
-    """Return what was measured of the model in a folder. AlignmentError where nothing was, or of another model."""
+    """Return what was measured of the model in a folder.
+
+    Raises AlignmentError where nothing was, or of another model.
+    """
     return _ALIGNMENT_MEASUREMENT.read(folder, name, model_hash, _parse_rates)
 
 

@@ -1,8 +1,9 @@
-"""The controls of Decode. All they hold is in the address, so that a branch and a step are links."""
+"""The controls of Decode. Their values are kept in the address, so that a branch and a step have links."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import streamlit as st
 
@@ -43,9 +44,6 @@ from attenscope.viz.ui.controls import draw_given_input
 from attenscope.viz.ui.links import branch_owner, set_branch_owner
 from attenscope.viz.web.players import PlayerStart
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 STOP_EARLY_HELP = to_say(
     "Off: search until no running hypothesis can still enter the list of the best, whatever length it ends at. "
     "On: until none would enter it by ending at once, the usual rule, which with a length penalty above 0 may miss a "
@@ -54,7 +52,7 @@ STOP_EARLY_HELP = to_say(
 
 
 def draw_request_controls(model: RunnableModel, text: str) -> DecodingRequest:
-    """Draw the controls of the strategy and the constraints; returns the decoding that they stand at."""
+    """Draw the controls of the strategy and the constraints; return the request that they describe."""
     _forget_other_branch(model.name, text)
     method = controls.segmented_control(say("Strategy"), DECODE_METHOD, on_change=_forget_branch)
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
@@ -90,16 +88,15 @@ def get_tree_path(model: RunnableModel) -> tuple[int, ...]:
 def build_player_start(result: Translation, off: list[Head]) -> PlayerStart:
     """The step and the heads that the player begins with; a head that is turned off is not the best aligning one.
 
-    Of a decoder alone, none is looked for: what it attends to in its prompt need not be what it translates.
+    A decoder-only model has no aligning head: what it attends to in its prompt need not be what it translates.
     """
     cross, own = result.to_source, result.to_target
     step, chosen = _get_player_step(result), _check_head_name(DECODE_CROSS_HEAD.hold(), cross)
     own_choice = _check_head_name(DECODE_OWN_HEAD.hold(), own) or f"{own.layers}.mean"
     if result.trace.cross is None:
         return PlayerStart(step, chosen or f"{cross.layers}.mean", own_choice, None)
-    ranked = rank_heads_by_alignment(
-        cross, readings=("predicted",)
-    )  # a step of the player is the row that predicts its token
+    # A step of the player is the row that predicts its token.
+    ranked = rank_heads_by_alignment(cross, readings=("predicted",))
     best = next((one for one in ranked if ("cross", one.layer, one.head) not in off), ranked[0])
     return PlayerStart(step, chosen or "aligning", own_choice, (best.layer, best.head))
 
@@ -215,7 +212,7 @@ def _draw_constraints(model: RunnableModel, method: DecodeMethod) -> Constraints
 
 
 def _encode_words(model: RunnableModel, text: str) -> tuple[int, ...]:
-    """The ids of some words inside a target; none for none, or where they are too many."""
+    """The token ids of words inside a target; empty for an empty text, or where they are too many."""
     try:
         return model.words(text)
     except InputError:
@@ -223,7 +220,7 @@ def _encode_words(model: RunnableModel, text: str) -> tuple[int, ...]:
 
 
 def _check_address_ids(model: RunnableModel, ids: tuple[int, ...]) -> tuple[int, ...]:
-    """Ids of the address that this model can write; none where it has no such token, or they are too many."""
+    """Token ids of the address; empty where the model lacks one of them, or they are too many."""
     found = _filter_known_sequences(model, [ids])
     return found[0] if found and len(ids) < model.max_length else ()
 

@@ -1,13 +1,12 @@
-"""The parts of the page Decode below its controls, drawn from a decoding run, and what can be saved of them."""
+"""The parts of the page Decode below its controls, drawn from a decoding run, and the view that can be saved."""
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -34,18 +33,12 @@ from attenscope.viz.web.players import PlayerStart, draw_decode_player, encode_d
 from attenscope.viz.web.stage import is_on_stage
 from attenscope.viz.web.texts import CardActions, TranslationVersion, draw_versions
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-# The parts of Decode below its player, each drawn from the progress of a run.
-
-
 DECODE_STYLE = Path(__file__).parent / "decode.css"
-"""What this page looks like beyond the style of all pages."""
+"""The style of Decode, added to that of all pages."""
 MAX_GROWING_TREE_NODES = 200
-"""Nodes up to which a search under way is drawn: a browser that draws a larger tree at every look hears no click."""
+"""Nodes up to which a running search is drawn: redrawing a larger tree at every poll blocks clicks in the browser."""
 POLL_SECONDS = 0.2
-"""Seconds between two looks at a decoding under way."""
+"""Seconds between two looks at a running decoding."""
 VERSIONS_NOTE = to_say(
     "Words that differ from the first version are marked. Attention: how differently cross-attention looked, 0 the "
     "same, 1 nothing in common, over the steps both have."
@@ -57,7 +50,7 @@ PROMPT_VERSIONS_NOTE = to_say(
 
 
 def draw_progress(run: runs.DecodingRun) -> None:
-    """What an unfinished decoding has written so far, in the room of its player, and a button to stop it."""
+    """Draw what an unfinished decoding has written so far in place of its player, and a button to stop it."""
 
     @st.fragment(run_every=POLL_SECONDS)
     def watch() -> None:
@@ -87,7 +80,7 @@ def _progress_text(run: runs.DecodingRun, count: int) -> str:
 
 
 def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> SavedView:
-    """The player of a finished decoding, and under it all there is to say of it; returns what can be saved of it."""
+    """Draw the player of a finished decoding and the parts below it; return the view that can be saved."""
     path = controls.get_tree_path(model) if run.progress.tree else ()
     progress = runs.apply_tree_path(model, run.progress, run.request, path)
     result = progress.result
@@ -138,7 +131,7 @@ def _draw_player(result: Translation, look: Look, request: DecodingRequest, run:
 
 
 def _draw_pinned_card(model: RunnableModel, run: runs.DecodingRun, result: Translation) -> None:
-    """The card of the word that is pinned."""
+    """Draw the card of the pinned word."""
     at = result.step_of(get_pin(run.request.text, "target"))
     if at is None or not model.can("word facts"):
         return
@@ -152,7 +145,7 @@ def _draw_pinned_card(model: RunnableModel, run: runs.DecodingRun, result: Trans
 
 
 def _translation_for_why(model: RunnableModel, run: runs.DecodingRun, result: Translation) -> str:
-    """The translation as Why reads it: typed out, unless the unchanged model writes it of itself."""
+    """The translation that Why is to read; "" where it is the unchanged model's own."""
     if run.request.changes and run.request.method == "greedy" and run.request.constraints == NO_CONSTRAINTS:
         return ""
     own = cache.compute_translation(model.name, run.request.text)[0]
@@ -183,7 +176,7 @@ def _draw_best_translations(
     path: tuple[int, ...],
     show: Callable[[tuple[int, ...]], None],
 ) -> None:
-    """The n best translations; choose one and the player shows it."""
+    """Draw the n best translations; the player shows the one that is chosen."""
     translations = [model.tokenizer.decode(hypothesis.token_ids) for hypothesis in tree.best]
     rows = []
     for rank, (text, hypothesis) in enumerate(zip(translations, tree.best, strict=True), start=1):
@@ -203,7 +196,7 @@ def _draw_best_translations(
 
 
 def _draw_switchboard(result: Translation, request: DecodingRequest) -> None:
-    """The switchboard: the translation is made again without the heads turned off."""
+    """Draw the switchboard: the sentence is translated again without the heads that are turned off."""
     off = controls.list_heads_off(request)
     sizes = {kind: (one.layers, one.heads) for kind, one in result.trace.maps.items()}
     with st.expander(say("Heads off"), expanded=bool(off), key="heads-off"):
@@ -214,7 +207,7 @@ def _draw_switchboard(result: Translation, request: DecodingRequest) -> None:
 
 
 def _draw_versions(model: RunnableModel, current: runs.DecodingRun) -> None:
-    """All decodings of this sentence, compared with the first; choose one to come back to it."""
+    """Draw all decodings of this sentence, compared with the first; choosing one sets its request again."""
     finished = runs.list_finished_runs(model, current.request.text)
     if len(finished) < 2:
         return
@@ -244,7 +237,7 @@ def _difference_text(first: Translation, other: Translation) -> str:
     return "" if first is other else format_number(attention_difference(first.to_source, other.to_source), ".3f")
 
 
-# What can be saved of Decode: the whole player, the beam tree, and the steps as a table.
+# Saving: the whole player, the beam tree, and the steps as a table.
 
 
 def build_saved_view(

@@ -1,11 +1,12 @@
-"""Decodings that a visitor requests and that run in threads of their own beside the page."""
+"""Decodings that a visitor requests: each runs in a thread of its own, so the page never waits for a slow model."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -21,14 +22,8 @@ from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
 from attenscope.viz.streamlit_internals import create_connection_probe
 from attenscope.viz.ui.addresses.decode import DecodeMethod
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-# Decodings that run beside the page: it shows what there is, can stop them, and never waits for a slow model.
-
-
 PUBLISH_SECONDS = 0.15
-"""Seconds between two looks at an unfinished decoding."""
+"""Seconds between two updates of the progress of an unfinished decoding."""
 WAIT_SECONDS = 1.0
 """Seconds the page waits for a decoding before it shows an unfinished one."""
 MAX_RUNS = 24
@@ -55,7 +50,7 @@ class DecodingRun:
     ) -> None:
         self.request = request
         self.language = current_language()
-        """That of the visitor who asked, in which an error is said."""
+        """The language of the visitor who asked; error messages are in it."""
         self._wanted = wanted
         self.progress = DecodingProgress()
         self.check: ObserverCheck | None = None
@@ -65,7 +60,7 @@ class DecodingRun:
         self.waits = True
         """Whether its turn to compute has not come yet."""
         self.abandoned = False
-        """Ended because its visitor had gone: what there is of it is a part."""
+        """Whether it ended early because its visitor had gone; its result is incomplete."""
         self._finished = threading.Event()
         self._started = self._published = time.monotonic()
         self._thread = threading.Thread(target=self._work, args=(model,), daemon=True)
@@ -118,7 +113,7 @@ class DecodingRun:
         return DecodingProgress(replace(result, seconds=time.monotonic() - self._started), tree)
 
     def _publisher(self, progress: Callable[[Any], DecodingProgress]) -> Callable[[Callable[[], Any]], bool]:
-        """A decoder's `on_step`: now and then take over what there is, and go on unless stopped."""
+        """Return a decoder's `on_step`, which updates the progress now and then and returns False once stopped."""
 
         def on_step(so_far: Callable[[], Any]) -> bool:
             COMPUTE_QUEUE.pause()
@@ -148,7 +143,7 @@ def get_or_start_run(model: RunnableModel, request: DecodingRequest) -> Decoding
     key = (model.name, request)
     if key not in runs or runs[key].abandoned or runs[key].has_untranslated_error():
         for other_key, other in list(runs.items()):
-            if other.is_working:  # Nobody asked for a part of it: who comes back to it gets the whole.
+            if other.is_working:  # Removed as well, so that whoever comes back to it gets the whole decoding.
                 other.stop()
                 del runs[other_key]
         runs[key] = DecodingRun(model, request, create_connection_probe())
@@ -182,12 +177,9 @@ def input_problem_text(run: DecodingRun) -> str:
     raise run.error
 
 
-# One decoding that a visitor asks for: all that its result depends on, hashable, and all of it in the address.
-
-
 @dataclass(frozen=True)
 class DecodingRequest:
-    """One decoding of one sentence."""
+    """All that the result of one decoding depends on; hashable, and kept in the address."""
 
     text: str
     method: DecodeMethod = "greedy"
@@ -204,7 +196,7 @@ class DecodingRequest:
     """The translation that ``given`` reads by teacher forcing."""
     constraints: Constraints = NO_CONSTRAINTS
     changes: str = ""
-    """To the model, as :mod:`model.interventions.changes` writes them; "" for the model as it is."""
+    """Changes to the model, as :mod:`attenscope.interventions.changes` writes them; "" for the model as it is."""
 
     @property
     def is_own(self) -> bool:
@@ -230,7 +222,7 @@ class DecodingRequest:
 
     @property
     def name(self) -> str:
-        """How a list of versions calls it; :func:`viz.decode.texts.version_name` adds the constraints."""
+        """Its name in the list of versions; :func:`attenscope.viz.decode.texts.version_name` adds the constraints."""
         if self.method == "sample":
             return say("sample {seed}", seed=self.seed)
         return say("beam {width}", width=self.width) if self.method == "beam" else say(self.method)

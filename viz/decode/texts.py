@@ -1,18 +1,14 @@
-"""What Decode says: what went wrong in a decoding, and whether its attention can be trusted."""
+"""The texts of Decode: problems of a decoding, agreement of its attention, and names of its versions."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from attenscope.decoding.greedy import Constraints
 from attenscope.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
 from attenscope.language import say, say_many, to_say
 from attenscope.runnable_model import TextTokenizer, Translation
 from attenscope.text.language import find_repetition
+from attenscope.viz.decode.runs import DecodingRequest, DecodingRun
 from attenscope.viz.figures.look import quote_token, readable_token
-
-if TYPE_CHECKING:
-    from attenscope.viz.decode.runs import DecodingRequest, DecodingRun
 
 PROMPT_NOTE = to_say(
     "The first line is the prompt, the second what the model wrote after it. To the model both are one text: a row of "

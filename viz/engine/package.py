@@ -1,4 +1,4 @@
-"""A checkpoint packed for the engine: one header and one body, read by weights.js and tokenizer.js."""
+"""Pack a checkpoint for the engine: one header and one body, which weights.js and tokenizer.js read."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class PackageError(ValueError):
 
 
 def pack_checkpoint(checkpoint: Checkpoint, form: WeightForm = "half", facts: Mapping[str, Any] | None = None) -> bytes:
-    """Return a checkpoint's configuration, tokenizer and weights as bytes for the engine. PackageError.
+    """Return a checkpoint's configuration, tokenizer and weights as bytes for the engine. Raises PackageError.
 
-    ``encode_half``: every tensor in half precision. ``encode_int8``: matrices as whole numbers from -127 to 127, with
-    a scale for     each row; vectors in half precision. `facts` go into the header beside those.
+    ``half``: every tensor in half precision. ``int8``: matrices as whole numbers from -127 to 127, with a scale for
+    each row; vectors in half precision. `facts` go into the header beside configuration, tokenizer and tensors.
     """
     from attenscope.checkpoint.load import unique_weights
 

@@ -1,4 +1,4 @@
-"""The comparison view: the chosen head beside another head, sentence or model, and their difference."""
+"""The comparison view: a head or run beside another head, sentence or model, and their difference."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, find_shared_axes, select_head
 from attenscope.checkpoint.load import CheckpointError
@@ -51,10 +51,7 @@ from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.stage import is_on_stage
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# Heatmaps compared: the chosen head beside another head, another sentence or another model.
+# The heatmap view: both heads, and their difference on the tokens that they share.
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ class HeadComparison:
     """Two heads, and what they share."""
 
     scene: Scene
-    """The first side; its map is in words where the second cuts words into other pieces."""
+    """The first side; its map is merged into words where the second side splits words into other pieces."""
     tokens: TokenDisplay
     """The second side's map."""
     first: AttentionMap
@@ -221,7 +218,7 @@ def _map_to_shared(place: PinnedCell, pairs: tuple[PositionPairs, PositionPairs]
     return row, column
 
 
-# A view of two sides: the chosen head beside another head, or a run beside one of another sentence or model.
+# Any view drawn for both sides.
 
 
 def draw_comparison_view(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
@@ -241,9 +238,9 @@ def draw_comparison_view(view: SingleView, scene: Scene, menu: DeltaGenerator) -
 
 
 def draw_both_sides(view: SingleView, scene: Scene, second: SecondSide) -> DrawnView | None:
-    """Draw a view of each side. Its controls stand once; what is pinned is marked where both have it.
+    """Draw a view of each side, with its controls once and pins marked on the tokens that both sides have.
 
-    They stand one above the other; on a stage, which is wide and low, views of one head stand beside each other.
+    The sides stand one above the other; on a stage, which is wide and low, views of one head stand side by side.
     """
     names = second.first_name, second.name
     beside = is_on_stage() and view not in ALL_HEADS_VIEWS
@@ -314,7 +311,7 @@ class SecondScene(Scene):
         """Pin nothing: a position of another run means something else in the first; for callbacks."""
 
 
-# What the chosen head is compared with: the controls of the second side, all of them in the address.
+# The controls that choose the second side, all of them kept in the address.
 
 
 SECOND_SIDE_NAMES: dict[SecondSideKind, str] = {
@@ -324,7 +321,7 @@ SECOND_SIDE_NAMES: dict[SecondSideKind, str] = {
     "original": to_say("the model's own"),
 }
 MAX_TITLE_LENGTH = 38
-"""Letters that a map's title has room for."""
+"""Letters that fit into the title of a map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,7 +434,7 @@ def _choose_second_model(scene: Scene, run: RunKey) -> SecondSide | None:
 
 
 def _model_refusal_text(name: str) -> str:
-    """Why a model that was chosen cannot stand beside; a folder says so once it has been loaded. "" where it can."""
+    """Why the chosen model cannot be compared, "" where it can; a model of a folder is known once it is loaded."""
     found = cache.command_line_model(name)
     if isinstance(found, LocalError):
         return str(found)

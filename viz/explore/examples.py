@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache as once
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +22,14 @@ from attenscope.viz.ui.controls import set_layer_and_head
 from attenscope.viz.ui.links import open_in_decode
 from attenscope.viz.ui.words import escape_markdown
 
-# Sentences that each show one phenomenon, with the head and the row at which it is seen.
+# The examples, each with the head and the row at which its phenomenon is seen.
 
 
 EXAMPLES_FILE = Path(__file__).parent / "examples.toml"
 EXAMPLE_LANGUAGES = ("en", "de")
-"""What a model reads and writes that the examples are for."""
+"""The source and target language of the models that the examples are for."""
 MIN_LINK_WEIGHT = 0.5
-"""The weight above which a row looks at one token more than at all others together."""
+"""The least weight of an example's link: above it a row looks at one token more than at all others together."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Example:
     key: str
     """The piece of the sentence that this row looks at."""
     written: str
-    """What stands in the translation."""
+    """Text that the translation must contain."""
     see: str
     """What to see, in one sentence."""
     jumps: bool = False
@@ -65,7 +65,7 @@ def load_examples() -> tuple[Example, ...]:
     return _load_examples_in(current_language())
 
 
-@once
+@functools.cache
 def _load_examples_in(language: str) -> tuple[Example, ...]:
     return tuple(Example(**one) for one in load_texts(EXAMPLES_FILE, language)["example"])
 
@@ -122,7 +122,7 @@ def example_hint_text(text: str, written: str, cross: AttentionMap, layer: int, 
     return ""
 
 
-# The tour of Explore: a few steps on the live page, each with something to look at and something to try.
+# The tour: a few steps on the live page, each with something to look at and something to try.
 
 
 def draw_tour_button(model: RunnableModel, *, first_look: bool) -> None:

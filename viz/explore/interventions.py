@@ -72,7 +72,7 @@ def draw_head_switch(attention: AttentionMap, layer: int, head: int) -> None:
 
 
 def _change_key(change: HeadChange) -> str:
-    """What is done to a head, as the text form of the change says it."""
+    """The part of the change's text form that says what is done to the head."""
     return str(change).partition(":")[2]
 
 

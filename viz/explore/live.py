@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import streamlit as st
 
 from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics, rank_heads_by_alignment
@@ -42,10 +43,7 @@ from attenscope.viz.ui.links import draw_token_card, head_effects, open_in_decod
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints
 from attenscope.viz.web.texts import SURE_FROM, CardActions, draw_tokens, is_unsure, token_line_data
 
-if TYPE_CHECKING:
-    import numpy as np
-
-# The page Explore for the models of this project: a sentence is translated, and the run is shown.
+# The page.
 
 
 def draw_model_page() -> None:
@@ -61,7 +59,7 @@ def draw_model_page() -> None:
 
 
 def _draw_start_menus(model: RunnableModel, *, first_look: bool) -> None:
-    """What stands beside the choice of the model."""
+    """Draw the menus beside the choice of the model."""
     examples.draw_tour_button(model, first_look=first_look)
     examples.draw_examples_menu(model)
     draw_open_menu()
@@ -74,7 +72,7 @@ def _draw_pictures(model: RunnableModel, text: str) -> None:
     draw_screen(draw_explore_run(model, text))
 
 
-# A live run of a model: its own translation or a given one, as it is or with changes made.
+# A run: the model's own translation or a given one, with or without changes to the model.
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +200,7 @@ def _draw_line_caption(model: RunnableModel, shown: Translation) -> None:
     draw_caption(join_sentences(marks, click))
 
 
-# What Explore begins with where the address shows nothing: the head that aligns best, with one word pinned.
+# The first view where the address shows nothing: the head that aligns best, with one word pinned.
 
 
 SENTENCE_PARAMETERS: tuple[Parameter[Any], ...] = (
@@ -213,7 +211,7 @@ SENTENCE_PARAMETERS: tuple[Parameter[Any], ...] = (
     *HEAD_PARAMETERS,
     PIN,
 )
-"""What an address that shows something says: a sentence, or what is looked at in it."""
+"""The parameters by which an address names a sentence or what is looked at in it."""
 
 
 def is_first_look() -> bool:
@@ -250,11 +248,11 @@ def find_aligned_row(cross: AttentionMap, layer: int, head: int) -> int | None:
     return max(rows, key=lambda at: len(cross.rows("predicted")[at]), default=None)
 
 
-# What the card of a word does on Explore.
+# The actions of the word card.
 
 
 def build_card_actions(run: RunKey, result: Translation, position: int) -> CardActions:
-    """Go on from another candidate on Decode, show a head that matters here, or open the step on Decode."""
+    """Return the actions: continue from another candidate or open the step on Decode, show a head here, or open Why."""
 
     def candidate(token_id: int) -> None:
         prefix = (*result.target_ids[:position], token_id)

@@ -10,10 +10,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from attenscope.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
-from attenscope.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
-from attenscope.analysis.flow import ROLLOUT_EXTENSION, JointAttention, compute_rollout, mean_map
-from attenscope.analysis.flow import join_attentions as join
+from attenscope.analysis.flow import (
+    FLOW_EXPLANATION,
+    ROLLOUT_EXPLANATION,
+    ROLLOUT_EXTENSION,
+    JointAttention,
+    compute_rollout,
+    join_attentions,
+    mean_map,
+)
 from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say
@@ -40,7 +45,7 @@ from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_plot
 
-# The view Joint: all three attentions of a layer as one matrix.
+# All attentions of a layer as one matrix.
 
 
 def draw_joint_view(scene: Scene) -> DrawnView | None:
@@ -90,7 +95,7 @@ class _JointMaps:
 
     def join(self, scene: Scene, head: int | None) -> JointAttention:
         maps: dict[str, Any] = {kind: one.attention for kind, one in self.maps.items()}
-        return join(dataclasses.replace(scene.trace, **maps), scene.layer, head)
+        return join_attentions(dataclasses.replace(scene.trace, **maps), scene.layer, head)
 
     def pinned(self, scene: Scene, source: int) -> tuple[int | None, int | None]:
         """Row and column of the matrix that are pinned in the chosen kind of attention."""
@@ -124,7 +129,7 @@ def _can_join(shapes: dict[Kind, tuple[int, ...]]) -> bool:
     return len(shapes) < 3 or shapes["cross"] == (shapes["decoder"][0], shapes["encoder"][1])
 
 
-# The views of more than one head: rollout, flow and means of many heads, and the predictions after each layer.
+# Rollout, attention flow and means, and the predictions after each layer.
 
 
 def draw_flow_view(scene: Scene) -> DrawnView | None:
@@ -222,10 +227,10 @@ def lens_table(lens: LogitLens) -> pd.DataFrame:
 
 
 def describe_flow(which: FlowKind, scene: Scene) -> str:
-    """What the picture is, and where it is more than its paper defines or less than the menu Display asks for."""
+    """What the picture shows, and where it extends its paper's definition or ignores choices of the menu Display."""
     if which not in ("rollout", "attention flow"):
         return say(VIEW_TEXTS["flow"].line)
-    said = [say(ROLLOUT if which == "rollout" else ATTENTION_FLOW)]
+    said = [say(ROLLOUT_EXPLANATION if which == "rollout" else FLOW_EXPLANATION)]
     if scene.kind != "encoder" and scene.trace.cross is not None:
         said.append(say(ROLLOUT_EXTENSION))
     if which == "attention flow" and (scene.display.merge or scene.display.hide):

@@ -29,12 +29,12 @@ from attenscope.viz.traces.upload import draw_open_menu
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
-# The page Explore for a trace that a visitor has opened.
+# The page of a trace that a visitor has opened.
 
 
 TRACE_STYLE = Path(__file__).parent / "trace.css"
 MAX_NOTE_LENGTH = 1000
-"""Characters of what a trace says of its own making."""
+"""Characters shown of a note that a trace holds about its capture."""
 
 
 def draw_opened_page(opened: OpenedTrace) -> None:
@@ -78,7 +78,7 @@ def _observer_effect_notes(opened: OpenedTrace) -> list[str]:
     return [clean_text(effect, MAX_NOTE_LENGTH)] if effect else []
 
 
-# A trace without a model to run: one that a visitor has opened, or that of a user's own model.
+# A trace that no model can extend: an opened file, or that of a model that only reads.
 
 
 MAX_TILE_CELLS = 2**22
@@ -189,7 +189,7 @@ def _block_maximum(array: np.ndarray, step: int, axis: int) -> np.ndarray:
     return np.maximum.reduceat(array, np.arange(0, array.shape[axis], step), axis)
 
 
-# The page Explore for a user's own model: it reads a sentence, and its trace is shown.
+# The page of a model that only reads a sentence.
 
 
 def draw_encoder_only_page(local: LocalModel) -> None:

@@ -6,10 +6,10 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from attenscope.analysis.heads import HeadPlace
 from attenscope.language import say
@@ -22,11 +22,8 @@ from attenscope.viz.figures.heatmap import pooling_block_size
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.style import add_fragment_style
-from attenscope.viz.web.maps import encode_overview as packed_overview
+from attenscope.viz.web.maps import encode_overview
 from attenscope.viz.web.stage import is_presenting
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 COLUMN_SHARES = (0.42, 0.58)
 """Widths of the overview and of the view beside it, as on the page."""
@@ -43,7 +40,7 @@ class DrawnView:
     numbers: Callable[[], pd.DataFrame] | None = None
     """The table behind it; that of the chosen head where there is no other."""
     follows: bool = False
-    """Whether it can show any head of an overview beside it."""
+    """Whether it can follow the overview beside it and show any head."""
     displays: Mapping[str, TokenDisplay] = field(default_factory=dict)
     """The maps in it that may have merged pieces or hidden tokens, by name; a view of captured numbers has none."""
 
@@ -59,7 +56,7 @@ def build_chart_view(
 
 
 def draw_save_menu(view: DrawnView, scene: Scene, name: str) -> None:
-    """Draw the menu; `name` is that of the view. On the whole screen it stands alone where it does in the file."""
+    """Draw the menu that saves the view `name`. On the whole screen the view stands alone where it does in the file."""
     if is_presenting() and not view.follows:
         add_fragment_style("view-alone", SINGLE_VIEW_STYLE.read_text(encoding="utf-8"))
     trace = scene.trace
@@ -83,7 +80,7 @@ def build_view_parts(view: DrawnView, scene: Scene, palette: Palette, changed: C
     look = replace(scene.look, palette=palette)
     if not has_all_heads(view, scene):
         return view.parts(look)
-    tiles = packed_overview(scene.attention, scene.layer, scene.head, look, (), changed)
+    tiles = encode_overview(scene.attention, scene.layer, scene.head, look, (), changed)
     return [Columns(([Component("overview", tiles, "heads", follows=True)], view.parts(look)), COLUMN_SHARES)]
 
 
@@ -105,7 +102,7 @@ def weights_table(weights: np.ndarray, mask: np.ndarray, rows: Sequence[str], co
 
 
 def encode_trace_file(trace: AttentionTrace) -> bytes:
-    """The bytes that :meth:`AttentionTrace.draw_view_save_menu` writes."""
+    """The bytes that :meth:`AttentionTrace.save` writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.safetensors"
         trace.save(path)

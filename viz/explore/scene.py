@@ -20,7 +20,7 @@ from attenscope.viz.ui.addresses.pins import PinPlace, get_pin, toggle_pins
 if TYPE_CHECKING:
     from attenscope.experiments.lens import LogitLens
 
-# All that a view of Explore needs to draw itself, and how it says what was clicked.
+# The scene: what a view needs to draw itself, and how it pins what was clicked.
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Scene:
     head: int
     display: DisplayOptions
     side: Literal["first", "second"] = "first"
-    """Of a comparison; the first side alone has controls of its own."""
+    """The side of a comparison; only the first side draws controls."""
 
     @property
     def trace(self) -> AttentionTrace:
@@ -144,7 +144,7 @@ class Scene:
         return "source_key" if self.kind == "encoder" else "target_key"
 
 
-# A map in pieces or words, with or without special tokens, and the way back to the tokens as captured.
+# A map for display: in pieces or words, with or without special tokens, with the way back to the captured tokens.
 
 
 TokenGroups = tuple[tuple[int, ...], ...]
@@ -241,27 +241,24 @@ def _find_group(groups: TokenGroups, position: int | None) -> int | None:
     return next((index for index, group in enumerate(groups) if position in group), None)
 
 
-# What a run of a checkpoint depends on, in the order in which :mod:`viz.ui.cache` takes it.
-
-
 class RunKey(NamedTuple):
-    """One run: equal keys give equal traces."""
+    """What a run depends on, in the order in which :mod:`attenscope.viz.ui.cache` takes it.
+
+    Equal keys give equal traces.
+    """
 
     model: str
     sentence: str
     given: str = ""
     """The translation that was typed; "" for the model's own."""
     changes: str = ""
-    """In the form of :mod:`model.interventions.changes`; "" for the unchanged model."""
-
-
-# The interface between the screen of Explore and what it shows: a live run of a model, or a saved trace.
+    """In the form of :mod:`attenscope.interventions.changes`; "" for the unchanged model."""
 
 
 class TraceSource(Protocol):
-    """A trace, and what can be computed of it.
+    """What the screen of Explore shows: a trace, and what can be computed from it.
 
-    Implemented by `live.run.LiveRun` and `trace.static_trace.StaticTrace`.
+    Implemented by :class:`.live.ExploreRun` and :class:`.opened.StaticTrace`.
     """
 
     @property
@@ -296,7 +293,7 @@ class TraceSource(Protocol):
 
     @property
     def view_errors(self) -> tuple[type[Exception], ...]:
-        """What a view may raise because arrays from elsewhere do not fit each other; () for a model of this project."""
+        """Exceptions a view may raise because foreign arrays do not fit each other; () for a model of this project."""
 
     def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
         """Return every measure of every head of a map, each (L, H)."""

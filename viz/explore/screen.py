@@ -19,7 +19,7 @@ from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.maps import draw_overview
 
 EXPLORE_STYLE = Path(__file__).parent / "explore.css"
-"""The style of this page beyond that of all pages."""
+"""The style of Explore, added to that of all pages."""
 
 
 def draw_screen(source: TraceSource) -> None:

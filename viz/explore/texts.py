@@ -9,11 +9,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from attenscope.analysis.flow import FLOW_EXPLANATION as ATTENTION_FLOW
-from attenscope.analysis.flow import ROLLOUT_EXPLANATION as ROLLOUT
-from attenscope.analysis.flow import ROLLOUT_EXTENSION
-from attenscope.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
-from attenscope.analysis.heads import rank_heads_by_alignment
+from attenscope.analysis.flow import FLOW_EXPLANATION, ROLLOUT_EXPLANATION, ROLLOUT_EXTENSION
+from attenscope.analysis.heads import ALIGNMENT_EXPLANATION, rank_heads_by_alignment
 from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import HeadChange, ModelChange, parse_changes
 from attenscope.language import format_number, join_items, join_sentences, say, to_say
@@ -28,7 +25,7 @@ from attenscope.viz.ui.addresses.explore import ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
 
-# What each view shows, in one line and in detail, with its equation.
+# Explanations of the views, in one line and in detail.
 
 
 class ViewText(NamedTuple):
@@ -56,7 +53,7 @@ EQUATIONS = {
     "difference": r"$A^{(2)}_{qk} - A^{(1)}_{qk}$",
     "variation": r"$\tfrac12 \sum_k |A^{(2)}_{qk} - A^{(1)}_{qk}|$",
 }
-"""What stands in the fields of the messages."""
+"""The values of the {fields} of the messages."""
 _WEIGHTS_TEXT = (
     "{weights}",
     to_say(
@@ -137,8 +134,8 @@ VIEW_TEXTS: dict[ExploreView, ViewText] = {
                 "Rollout: {rollout}, where {mean} is the mean over the heads of layer $l$ and the identity is the "
                 "residual connection (Abnar and Zuidema 2020)."
             ),
-            ROLLOUT,
-            (ATTENTION_FLOW, to_say("(Section 3 of the same paper.)"), ROLLOUT_EXTENSION),
+            ROLLOUT_EXPLANATION,
+            (FLOW_EXPLANATION, to_say("(Section 3 of the same paper.)"), ROLLOUT_EXTENSION),
             to_say(
                 "With value norms, a weight is multiplied by the length of the vector that it adds to the residual "
                 "stream, {with_norm}, where $W_O$ are the head's rows of the output projection, and each row of the "
@@ -178,11 +175,11 @@ VIEW_TEXTS: dict[ExploreView, ViewText] = {
     ),
 }
 
-# What Explore says about the chosen head and about how its tokens are displayed.
+# Captions of the chosen head, and of how its tokens are displayed.
 
 
 def draw_head_claim(scene: Scene) -> None:
-    """Draw what to see, what the chosen head does, and where its pinned row looks: above its picture."""
+    """Draw above the picture what to see, what the chosen head does, and where its pinned row looks."""
     with st.container(key="headclaim"):  # Of one height for most heads, so that the picture does not move.
         if lesson := scene.source.what_to_see(scene.kind, scene.layer, scene.head):
             st.markdown(escape_markdown(lesson))
@@ -190,7 +187,7 @@ def draw_head_claim(scene: Scene) -> None:
 
 
 def draw_order_captions(scene: Scene, order: HeadOrder) -> None:
-    """Draw what the order of the tiles is, and what is known of the chosen head beyond this sentence."""
+    """Draw how the tiles are ordered, and what changes or alignment say of the chosen head."""
     draw_caption(order.text or overview_in_words(scene.attention))
     run = scene.source.run
     if run and (remark := head_remark_text(run, scene.kind, scene.layer, scene.head)):
@@ -218,7 +215,7 @@ def _draw_alignment(scene: Scene) -> None:
     draw_caption(
         join_sentences(ranking[place].sentence, say("Place {place} of {count}.", place=place + 1, count=len(ranking)))
     )
-    draw_caption(say(ALIGNMENT_EXPLAINED))
+    draw_caption(say(ALIGNMENT_EXPLANATION))
 
 
 def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:
@@ -240,7 +237,7 @@ def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:
         )
 
 
-# Changes made to a model, and what they do to its translation, in words.
+# Changes to the model, and their effect on the translation.
 
 
 CHANGE_REMARKS = {
@@ -273,7 +270,7 @@ def build_effect_parts(run: RunKey) -> list[Part]:
 
 
 def head_remark_text(run: RunKey, kind: Kind, layer: int, head: int) -> str:
-    """What to know of a picture of a head, counted from 0, that the run has changed; "" for an unchanged one."""
+    """A remark on the picture of a head, counted from 0, that the run has changed; "" for an unchanged one."""
     for one in parse_changes(run.changes):
         if isinstance(one, HeadChange) and (one.kind, one.layer, one.head) == (kind, layer, head):
             return say(CHANGE_REMARKS[one.change])

@@ -1,11 +1,12 @@
-"""The views of the chosen head: one function each, which draws a scene on the page."""
+"""The views of the chosen head: one function for each, which draws a scene on the page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.steps import compute_pipeline, select_head
 from attenscope.language import join_sentences, say, to_say
@@ -25,21 +26,14 @@ from attenscope.viz.ui.addresses.why import AttentionCell
 from attenscope.viz.ui.links import follow_link, open_why_score
 from attenscope.viz.ui.style import add_fragment_style
 from attenscope.viz.ui.words import draw_caption, escape_markdown
-from attenscope.viz.web.charts import PIPELINE_STEPS, draw_pipeline
-from attenscope.viz.web.charts import encode_pipeline as packed_pipeline
-from attenscope.viz.web.maps import LinkOptions, draw_links, heatmap
-from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
-from attenscope.viz.web.maps import encode_links as packed_links
-from attenscope.viz.web.texts import draw_shaded_text
-from attenscope.viz.web.texts import encode_shaded_text as packed_text
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
+from attenscope.viz.web.charts import PIPELINE_STEPS, draw_pipeline, encode_pipeline
+from attenscope.viz.web.maps import LinkOptions, draw_links, encode_heatmap, encode_links, heatmap
+from attenscope.viz.web.texts import draw_shaded_text, encode_shaded_text
 
 PRELOADED_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "text")
 """Views that are sent to the page together, one of them visible: changing between them needs no rerun."""
 MAX_PRELOADED_CELLS = 128 * 128
-"""Cells of a head: of larger ones only the chosen view is sent."""
+"""Cells of a head beyond which only the chosen view is sent."""
 NO_TENSORS_TEXT = to_say(
     "This trace holds no queries, keys, values and scores. Capture it with "
     "capture_attention(model, tensors=['q', 'k', 'v', 'scores', 'masked_scores'])."
@@ -104,14 +98,14 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
     _draw_why_button(scene)
 
     def parts(look: Look) -> list[Part]:
-        data = packed_heatmap(grid, look, alternative, **options, pins=True)
+        data = encode_heatmap(grid, look, alternative, **options, pins=True)
         return [Component("heatmap", data, follows=True), Words(line)]
 
     return DrawnView(parts, follows=True, displays={KIND.label(scene.kind): scene.tokens})
 
 
 def _draw_why_button(scene: Scene) -> None:
-    """Draw the way from a pinned cell of a run to the parts of its score."""
+    """Draw a button that opens Why on the score of the pinned cell of a run."""
     follow_link()
     query, key, run = scene.captured_query, scene.captured_key, scene.source.run
     if run and query is not None and key is not None and cache.load_runnable_model(run.model).can("parts"):
@@ -128,7 +122,7 @@ def _draw_links(scene: Scene) -> DrawnView | None:
     heard: dict[str, Any] = {"on_pin": _pin_callback(scene), "on_beside": controls.set_other_heads}
     draw_links(scene.attention, lines, scene.look, *options, key=scene.element_key("links"), **heard)
     draw_caption(say(VIEW_TEXTS["links"].line))
-    return _build_component_view("links", lambda look: packed_links(scene.attention, lines, look, *options), scene)
+    return _build_component_view("links", lambda look: encode_links(scene.attention, lines, look, *options), scene)
 
 
 def _draw_text(scene: Scene) -> DrawnView | None:
@@ -145,7 +139,7 @@ def _draw_text(scene: Scene) -> DrawnView | None:
         fixed=not scene.is_first_side,
     )
     draw_caption(say(VIEW_TEXTS["text"].line))
-    return _build_component_view("text", lambda look: packed_text(*head, look, *options), scene)
+    return _build_component_view("text", lambda look: encode_shaded_text(*head, look, *options), scene)
 
 
 def _draw_pipeline(scene: Scene) -> DrawnView | None:
@@ -175,11 +169,11 @@ def _draw_pipeline(scene: Scene) -> DrawnView | None:
     )
     differ = say("Computed again here, they differ by at most {difference:.1g}.", difference=float(steps.difference))
     draw_caption(join_sentences(say(VIEW_TEXTS["pipeline"].line), differ))
-    return _build_component_view("pipeline", lambda look: packed_pipeline(steps, token, look, step, alternative))
+    return _build_component_view("pipeline", lambda look: encode_pipeline(steps, token, look, step, alternative))
 
 
 def _build_component_view(name: SingleView, packed: Callable[[Look], bytes], scene: Scene | None = None) -> DrawnView:
-    """A view that is one component; one of the displayed tokens of `scene` follows the heads of an overview."""
+    """Build a view that is one component; given `scene`, it shows its displayed tokens and can follow the overview."""
     follows = scene is not None
 
     def parts(look: Look) -> list[Part]:

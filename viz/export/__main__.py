@@ -1,4 +1,10 @@
-"""The command ``python -m viz.export``: write a talk, or models that run in the browser, as one HTML file."""
+"""The command ``python -m viz.export``: write a talk, or models that run in the browser, as one HTML file.
+
+Usage::
+
+    python -m viz.export TALK.toml OUT.html [--dark] [--int8] [--language CODE]
+    python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] [--language CODE] OUT
+"""
 
 from __future__ import annotations
 
@@ -29,21 +35,19 @@ from attenscope.viz.talk.checks import CheckedTalk, check_talk
 from attenscope.viz.talk.file import count_scenes, parse_talk
 from attenscope.viz.talk.scenes import Mistake
 
-# Models that run in the browser, from the command line: ``python -m viz.export live OUT``.
+# The subcommand ``live``: models that run in the browser.
 
 
 def write_live_models(arguments: Sequence[str]) -> int:
-    """Write the file and say how large it is; 1, with the reason, where it cannot be made."""
+    """Write the file or folder and print its sizes; return 1, with the reason printed, where it cannot be made."""
     given = _build_live_parser().parse_args(arguments)
     names = given.checkpoint or list_checkpoints()[:1]
     if not names:
         print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
         return 1
     collect.start_page_runtime()
-    from attenscope.viz.export.live_file import (  # after the runtime, as all that draws components
-        build_live_file,
-        build_live_folder,
-    )
+    # After the runtime is there, like everything that draws components.
+    from attenscope.viz.export.live_file import build_live_file, build_live_folder
 
     form: WeightForm | None = "int8" if given.int8 else "half" if given.half else None
     try:
@@ -101,14 +105,11 @@ def _build_live_parser() -> argparse.ArgumentParser:
     return parser
 
 
-# A talk, or models that run in the browser, as one HTML file.
-#
-# ``python -m viz.export TALK.toml OUT.html [--dark] [--int8] [--language CODE]`` ``python -m viz.export live
-# [--checkpoint NAME ...] [--half | --int8] [--folder] [--language CODE] OUT``
+# The command itself, and a talk.
 
 
 def main() -> int:
-    """Write the file, and return the exit code; what is said on the way is in the language of the terminal."""
+    """Write the file and return the exit code; messages are in the language of the terminal."""
     language = terminal_language()
     translate_argparse(language)
     with use_language(language):
@@ -116,7 +117,7 @@ def main() -> int:
 
 
 def _write_talk() -> int:
-    """Write the scenes that can be shown and say of the others, by their lines, why not; 1 where one is left out."""
+    """Write the scenes that can be shown and print why others cannot, by line; return 1 where one is left out."""
     parser = argparse.ArgumentParser(
         prog=typed_command("python -m viz.export"),
         description=say("A talk as one HTML file; or, with the word live, see live --help."),
@@ -139,9 +140,9 @@ def _write_talk() -> int:
         print(problem, file=sys.stderr)
         return 1
     collect.start_page_runtime()
-    from attenscope.viz.ui import cache as ui_cache  # after the runtime, as all that draws components
+    from attenscope.viz.ui import cache  # after the runtime is there, like everything that draws components
 
-    models = ui_cache.load_model_configs()
+    models = cache.load_model_configs()
     beside, problems = read_folder_files(talk, arguments.talk.parent)
     checked = check_talk(talk, models, beside)
     for problem in problems:
@@ -169,7 +170,7 @@ def _write_talk() -> int:
 
 
 def _print_mistakes(file: Path, mistakes: tuple[Mistake, ...], checked: CheckedTalk) -> None:
-    """Every mistake with its line, as the page Talk tells them."""
+    """Print every mistake with its line, as the page Talk shows them."""
     for mistake in sorted((*mistakes, *checked.mistakes), key=lambda one: one.line):
         print(f"{file}: {mistake}", file=sys.stderr)
     if not checked.shown:

@@ -41,10 +41,10 @@ from attenscope.viz.web.stage import COLLECTED_VIEWS
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig
 
-# A scene's page run once without a browser, to hand over what it would save (:mod:`viz.export.save`).
+# A scene's page is run once without a browser, and hands over what it would save (:mod:`viz.export.save`).
 #
-# Each run has a session of its own, so nothing of it is seen by a visitor, and whatever a page can save by its menu a
-# talk can hold: no page is written twice.
+# Each run has a session of its own, so no visitor sees anything of it. A talk can hold whatever a page's menu can save,
+# so no page is written twice.
 
 
 PAGES_FOLDER = Path(__file__).parents[1] / "pages"
@@ -110,7 +110,7 @@ def build_scene_slides(
 
 
 def _build_live_slide(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:
-    """How a slide takes sentences; None where its scene is not live, or its model is none that a file can hold."""
+    """Return how a slide takes sentences; None where its scene is not live or a file cannot hold its model."""
     if not scene.live or _load_packable_checkpoint(model) is None:
         return None
     begun = {"sentence": view.facts["sentence"], "palette": encode_palette(scenes.build_live_look(scene, palette))}
@@ -118,17 +118,16 @@ def _build_live_slide(scene: Scene, model: str, view: View, palette: Palette) ->
 
 
 def _load_packable_checkpoint(model: str) -> Checkpoint | None:
-
     return find_packable_checkpoint(ui_cache.load_runnable_model(model))
 
 
 def collect_saved_views(
     page: str, view: Mapping[str, str], session: Mapping[str, Any] | None = None
 ) -> Sequence[SavedView]:
-    """What the page, at this address, offers to save; nothing where it cannot be saved or asks for what is not there.
+    """Return what the page offers to save at this address; nothing where it has nothing to save or lacks what it needs.
 
-    It speaks the current language. `session` is what the session holds at first. Raises RuntimeError when it does not
-    come to an end.
+    The page speaks the current language. `session` is what its session holds at first. Raises RuntimeError when it
+    does not come to an end.
     """
     views: list[SavedView] = []
     run = PageRun(
@@ -149,7 +148,7 @@ def _is_decoding(elements: Any) -> bool:
 
 
 def start_page_runtime() -> None:
-    """Make what the pages need where no app is served; before anything that draws components is imported."""
+    """Start the runtime that pages need where no app is served; call it before anything draws components."""
     start_runtime(PAGES_FOLDER.parents[1] / "app.py")
     allow_caches_outside_of_runs()
 
@@ -164,7 +163,7 @@ LIVE_SCENES_HELP = to_say("Its live scenes bring their model along.")
 
 
 def draw_save_talk_button(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> None:
-    """Make the file once the button is pressed, in the colours that the visitor sees; `models` are those there are."""
+    """Draw the button; the file is made once it is pressed, in the colours that the visitor sees."""
     there = attachments.get_attached_files() if attachments.list_named_files(talk) else {}
     live = {find_scene_model(one, talk, models) for one in check_talk(talk, models, there).shown if one.live}
     sizes = [estimate_file_size(one.parameters, "half") for one in ui_cache.load_model_summaries() if one.name in live]

@@ -90,9 +90,9 @@ def build_live_file(checkpoints: Sequence[Checkpoint], made: date, form: WeightF
 def build_live_folder(
     checkpoints: Sequence[Checkpoint], made: date, form: WeightForm | None = None
 ) -> dict[str, bytes]:
-    """The same as a page for a web host: by their names, the page and each model beside it. PackageError.
+    """Return the files of a page for a web host by name: the page, and each model beside it. Raises PackageError.
 
-    Without a `form`: half precision, and beside it 8 bits for phones where little is known to be lost by them.
+    Without a `form` each model is in half precision, and also in 8 bits for phones where the measured loss is small.
     """
     files: dict[str, bytes] = {}
     facts = []
@@ -127,9 +127,9 @@ def _add_model_file(model: PackedModel, files: dict[str, bytes]) -> str:
 
 
 def list_live_files(model: RunnableModel) -> dict[str, tuple[str, Callable[[], bytes]]]:
-    """The files of one model among those a page can save, each made once it is asked for; none where it cannot run.
+    """Return the live files that a page can save of a model, each made on demand; none where the engine cannot run it.
 
-    What is in 8 bits comes first on a phone, where little is known to be lost by them.
+    On a phone the file in 8 bits comes first, where the measured loss is small.
     """
     checkpoint = find_packable_checkpoint(model)
     if checkpoint is None:
@@ -152,7 +152,7 @@ def _encode_live_file(checkpoint: Checkpoint, form: WeightForm) -> bytes:
 
 
 def is_phone_browser() -> bool:
-    """Whether the visitor's browser says that it is one of a phone."""
+    """Return whether the visitor's browser says that it runs on a phone."""
     return "Mobi" in (st.context.headers.get("User-Agent") or "")
 
 

@@ -53,7 +53,7 @@ from attenscope.viz.figures.stage import fit_to_stage
 from attenscope.viz.streamlit_internals import read_font_file
 from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts, component_style, pack_arrays, read_header_text
 
-# A file that shows slides: one HTML text with all code, styles and data in it, which asks the network for nothing.
+# The page: one HTML text with all code, styles and data in it, which asks the network for nothing.
 #
 # The data are packed, compressed and written in base64, so that no token can end a script or be read as markup; a
 # content security policy names the only scripts that may run by their hashes and forbids every connection. Plotly,
@@ -85,9 +85,9 @@ OTHER_SCHEME_TEMPLATE = Template("""<script type="text/plain" data-of="$scheme">
 LIVE_SCRIPTS = Path(__file__).parent / "live"
 BALLOT_STYLE = Path(__file__).parents[1] / "web" / "src" / "presenter" / "ballot.css"
 TILES_PICTURE_SHARES = (0.36, 0.64)
-"""Widths of the tiles of all heads and of the picture, which is what is shown, on the stage (talk/presented.css)."""
+"""Widths of the tiles of all heads and of the picture, as on the stage (talk/presented.css)."""
 LIVE_POLICY = "'wasm-unsafe-eval'; worker-src blob:"
-"""What a page that runs a model may do beside its scripts."""
+"""What the policy allows a page that runs a model besides its scripts."""
 LIVE_SLIDE_COMPONENTS = {"decode": ("decode_player", "beam_tree", "versions")}
 """What a live slide draws, by its view; one of a head has that view, the overview and the translation."""
 
@@ -102,11 +102,11 @@ def build_view_page(
 ) -> str:
     """One view as a file; with a `width` in pixels, laid out that wide and without margins, as for a picture of it.
 
-    `also` is the same view in other colours, for who asks for them in the address (``#theme=dark``).
+    `also` is the same view in other colours, shown where the address asks for them (``#theme=dark``).
     """
     fixed = f"main {{ width: {width}px; max-width: none; padding: 0; }}" if width else ""
     looks = [(view, palette), *([also] if also else [])]
-    if not width:  # The file says its title above all, a picture only by the heading in it.
+    if not width:  # A file has its title at the top, a picture only the heading in it.
         looks = [(replace(one, parts=tuple(_remove_title_parts(one))), colours) for one, colours in looks]
     shown = [((Slide(one.title, one, notes),), colours) for one, colours in looks]
     return _build_page(view.title, shown, made, talk=False, more=fixed)
@@ -130,7 +130,7 @@ def build_talk_page(
 ) -> str:
     """A whole talk as a file: slides that keys go through. `models` are those that live slides name.
 
-    `also` are the same slides in other colours, for who asks for them in the address.
+    `also` are the same slides in other colours, shown where the address asks for them.
     """
     looks = [(slides, palette), *([also] if also else [])]
     shown = [
@@ -243,7 +243,7 @@ def _find_colour_scheme(palette: Palette) -> str:
     return "dark" if sum(int(palette.background[at : at + 2], 16) for at in (1, 3, 5)) < 3 * 128 else "light"
 
 
-# Slides as the browser reads them: JSON-like mappings, and the bytes of their components behind each other.
+# Slides as the browser reads them: JSON, and the bytes of their components one after the other.
 
 
 @dataclass
@@ -310,7 +310,7 @@ def _encode_part(part: Part, packed: ComponentBytes) -> dict[str, Any]:
     return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
 
 
-# The project's JavaScript as it stands in a file: modules joined into one expression, and their hash.
+# Scripts: modules joined into one expression, and their hash.
 
 
 EXPORT_KEYWORD = re.compile(r"^export (default )?", re.MULTILINE)
@@ -338,12 +338,11 @@ def compute_script_hash(code: str) -> str:
     return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
 
 
-# The font of a file: the one that the app is set in, cut down to the letters of the file, with its licence.
+# Fonts: the font of the app, cut down to the letters of the file, with its licence.
 #
 # Streamlit brings Source Sans (SIL Open Font License 1.1, https://openfontlicense.org), as one font of all weights.
-# Copyright and licence stay in the font's own table of names and are said beside it. A font that was changed may not
-# bear the reserved name "Source", so it is called otherwise inside; style sheets find it by the name that they ask
-# for.
+# Copyright and licence stay in the font's own table of names and are written beside it. A changed font may not bear the
+# reserved name "Source", so it has another name inside; style sheets find it by the name that they ask for.
 
 
 FONT_FAMILY = "Source Sans"
@@ -353,11 +352,11 @@ CUT_FONT_NAME = "AttenscopeSans"
 TYPEABLE_LETTERS = frozenset(
     map(chr, (*range(0x20, 0x7F), *range(0xA0, 0x250), *range(0x2010, 0x2040), 0x20AC, 0x2190, 0x2192, 0x2212))
 )
-"""What a file has where text is typed later: Latin letters with all their marks, punctuation, the signs of captions."""
+"""Letters of a file in which text can be typed: Latin with all marks, punctuation, the signs of captions."""
 FONT_FEATURES = ["kern", "liga", "ccmp", "locl", "mark", "mkmk", "tnum", "lnum"]
-"""Of the font's layout tables: letters that stand well together, and numbers that stand below each other."""
+"""Layout features of the font that are kept: kerning, ligatures, marks, and figures of equal width."""
 _LEGAL_NAME_IDS = (0, 13, 14)
-"""Of the table of names: copyright, licence, and where the licence stands."""
+"""Entries of the table of names: copyright, licence, and address of the licence."""
 _RESERVED_FONT_NAME = re.compile(r"Source\w*")
 _KEPT_NAME_IDS = [*_LEGAL_NAME_IDS, 1, 2, 3, 4, 5, 6]
 
@@ -422,18 +421,18 @@ def _encode_font(font: TTFont, flavour: str | None) -> bytes:
     return data.getvalue()
 
 
-# Models as they stand in a file: packed by :mod:`viz.engine.package`, compressed, and what a page says of them.
+# Models: packed by :mod:`viz.engine.package`, compressed, with what a page says of them.
 
 
 HEAD_COLOUR_COUNT = 8
 INT8_BLEU = read_all_eight_bits()
-"""By the hash of a released model's weights, what they lose in 8 bits."""
+"""Hash of a released model's weights -> its BLEU in half precision and in 8 bits."""
 SMALL_BLEU_LOSS = 0.3
-"""A loss below which 8 bits a weight are what a phone is given."""
+"""Loss of BLEU below which a phone gets 8 bits a weight."""
 BYTES_PER_PARAMETER: Mapping[WeightForm, float] = {"half": 2.31, "int8": 1.27}
-"""Of a file, for each parameter: compressed and in base64, fitted to the released models."""
+"""Bytes of a file for each parameter, compressed and in base64; fitted to the released models."""
 FIXED_FILE_BYTES = 0.45e6
-"""Bytes of code and tokenizer, fitted to the same."""
+"""Bytes of code and tokenizer; fitted to the released models."""
 
 
 @dataclass(frozen=True)
@@ -505,7 +504,7 @@ def encode_palette(look: Look) -> dict[str, Any]:
 
 
 def build_engine_elements() -> str:
-    """The HTML elements that a page's connection to its models makes the worker of."""
+    """Return the HTML elements from which a page makes the worker that runs its models."""
     worker, kernel = (
         f"{bundle_as_expression(ENGINE_FOLDER / 'worker.js')}(self);",
         _encode_base64(KERNEL_FILE.read_bytes()),

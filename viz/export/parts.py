@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from attenscope.viz.ui.words import ChangeMark
 
 REMARKS_ROLE = "remarks"
-"""The role of what a page says about its pictures: a scene says that itself."""
+"""The role of what a page says about its pictures; scenes leave it out, as the speaker says it."""
 
 FACT_NAMES = (
     *(to_say("model"), to_say("hash"), to_say("sentence"), to_say("translation"), to_say("settings"), to_say("corpus")),
@@ -49,13 +49,13 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Component(Part):
-    """A view of viz/components, with the data it is mounted with."""
+    """A component of viz/web/src, with the data it is mounted with."""
 
     name: str
     """The name of its folder."""
     data: bytes | Mapping[str, Any]
     role: str = "picture"
-    """A key of :data:`viz.talk.scenes.PARTS`, by which a scene hides it or leaves it out."""
+    """A key of :data:`viz.talk.scenes.SCENE_PARTS`, by which a scene hides it or leaves it out."""
     follows: bool = False
     """Shows another head once one is chosen in the overview that stands in the same view."""
 
@@ -119,12 +119,12 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class LiveSlide:
-    """What a slide that takes sentences shows of them, by the model in the file."""
+    """How a slide shows typed sentences, with a model in the file."""
 
     model: str
     """Its name."""
     settings: Mapping[str, Any]
-    """What viz/export/live/scene.js begins with."""
+    """The state that viz/export/live/scene.js starts from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Slide:
     guess: tuple[str, ...] = ()
     """Parts of the picture among which the audience chooses before the next key."""
     clicked: Mapping[str, Any] = field(default_factory=dict)
-    """What tells which of them a click in the picture hits (:func:`viz.talk.scenes.clicked`)."""
+    """Tells which choice a click in the picture hits; made by :func:`viz.talk.scenes.build_click_data`."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -154,7 +154,7 @@ class Slide:
 
 
 def flatten_parts(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table | Formula]:
-    """All parts but the columns they stand in, in reading order."""
+    """Yield all parts in reading order, those in columns in place of the columns."""
     for part in parts:
         if isinstance(part, Columns):
             for column in part.columns:

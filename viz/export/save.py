@@ -1,9 +1,9 @@
-"""The one door for saving what a page shows: pictures for slides, one file with all of it, and the numbers.
+"""The menu Save of every page: pictures for slides, one HTML file with the whole view, and the numbers.
 
-A page says what its view is made of (:class:`SavedView`), in whichever palette is chosen, and calls :func:`save` once.
-PNG and SVG are taken by the visitor's browser from the very file that can be saved, drawn out of sight: so they look
-alike, in light or dark whatever the page is in, and need nothing installed. A talk is exported through the same door:
-where a scene is collected (:mod:`viz.export.collect`) the view is handed over instead of a menu being drawn.
+A page describes its view (:class:`SavedView`), in whichever palette is chosen, and calls :func:`draw_view_save_menu`
+once. The visitor's browser takes PNG and SVG from the very file that can be saved, drawn out of sight: so they look
+alike, in light or dark whatever the page is in, and need nothing installed. The export of a talk uses the same views:
+where a scene is collected (:mod:`viz.export.collect`), the view is handed over instead of a menu being drawn.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SESSION_BINDING: dict[str, Any] = {"persist_state": "session"}
-"""Of controls of the menu, which no address holds."""
+"""Binding of the controls of the menu, which no address holds."""
 PALETTES_BY_SCHEME = {to_say("light"): LIGHT, to_say("dark"): DARK}
 PICTURE_SCALES = (1, 2, 3, 4)
 PICTURE_ROLES = ("picture", "decoding")
-"""Roles of what PNG and SVG show."""
+"""Roles of the parts that PNG and SVG show."""
 LONGEST_NOTES = 8000
 
 
@@ -84,12 +84,12 @@ def collect_trace_facts(trace: AttentionTrace, **more: str) -> dict[str, str]:
 
 @st.fragment
 def draw_view_save_menu(what: SavedView) -> None:
-    """A folded-away menu. In a scene that is being exported: the view is handed over."""
+    """Draw the menu; in a scene that is being exported, hand the view over instead."""
     if COLLECTED_VIEWS in st.session_state:
         st.session_state[COLLECTED_VIEWS].append(what)
         return
     menu = st.popover(say("Save"), type="tertiary", key="save", on_change="rerun")
-    if menu.open:  # Else there would be a dozen elements more to make at every redraw of the page.
+    if menu.open:  # Otherwise every redraw of the page would make a dozen elements more.
         with menu:
             _draw_menu_items(what)
 

@@ -14,7 +14,7 @@ from .look import Palette, format_number, head_colour, plot_axis, plot_layout, s
 if TYPE_CHECKING:
     from attenscope.checkpoint.measurements import HistoryRow
 
-# What a figure of lines, areas and dots is made of; viz/web/src/curves draws it.
+# The parts of a figure of lines, areas and dots, which viz/web/src/curves draws.
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Mark:
     size: float = 2.0
     """Pixels: a line's width, a dot's radius."""
     says: str = ""
-    """What is read at a point, {x} being its first coordinate, {name} its name and {0}, {1} its `values`, as in
-    {0:,.2f} or {0:.1e}; where this is empty, the mark is not pointed at."""
+    """The text that is read at a point: {x} is its first coordinate, {name} its name, and {0}, {1} are its `values`, as
+    in {0:,.2f} or {0:.1e}. Where it is empty, the mark cannot be pointed at."""
     values: np.ndarray | None = None
     """(N, M)"""
     names: Sequence[str] = ()
@@ -104,7 +104,7 @@ def log_axis(low: float, high: float, title: str = "", step: int = 1, grid: bool
     return Axis(low, high, title, [(at, plain.get(at, f"10{str(at).translate(signs)}")) for at in powers], grid)
 
 
-# The course of trainings: loss, BLEU and learning rate over steps, one line a model.
+# The curves of trainings: loss, BLEU and learning rate over steps, one line for each model.
 
 
 TRAINING_HEIGHT = 640

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from attenscope.analysis.steps import MapDifference
     from attenscope.trace import AttentionMap
 
-# Two heads side by side, what one has more than the other, and one row of both, in a single picture.
+# A comparison: two heads side by side, their difference, and one row of both, in a single picture.
 
 
 PANEL_OFFSET = 10_000
@@ -64,7 +64,7 @@ class ComparedMap:
     """One of two maps that are compared."""
 
     attention: AttentionMap
-    """Of one head: weights (1, 1, Q, K)."""
+    """One head: weights (1, 1, Q, K)."""
     name: str
     pinned: PinnedCell = (None, None)
     """Row and column, from 0."""
@@ -79,7 +79,7 @@ class PanelPlace:
     height: float
 
     def range(self, first: int, rows: int) -> list[float]:
-        """Of an axis of `rows` counted from `first`, downwards: a short one leaves room below it."""
+        """The range of an axis of `rows`, counted downwards from `first`; where there are few, room is left below."""
         return [first + max(rows, self.height / CELL_HEIGHT) - 0.5, first - 0.5]
 
 
@@ -139,7 +139,7 @@ def _combine_panels(panels: Sequence[dict[str, Any]], layout: dict[str, Any]) ->
 
 
 def _panel_height(*maps: AttentionMap) -> float:
-    """Of the panels of these maps, in pixels: no more than their rows need, and as the rows of a head may be keys."""
+    """The height in pixels of the panels of these maps: no more than the longer side of the largest map needs."""
     return min(PANEL_HEIGHT, CELL_HEIGHT * max(3, *(max(one.mask.shape) for one in maps)))
 
 
@@ -349,7 +349,7 @@ def _comparison_layout(palette: Palette, panels: float, below: int) -> dict[str,
     }
 
 
-# What is left of many heads: means, attention rolled out through the layers, and attention flow.
+# Flow: many heads as one map, by means, rollout or attention flow.
 
 
 FlowKind = Literal["rollout", "attention flow", "mean of heads", "mean of layers", "mean of all"]
@@ -376,7 +376,7 @@ FLOW_TITLES: dict[FlowKind, tuple[str, str]] = {
         to_say("{kind} · mean of all layers and heads, times value norms"),
     ),
 }
-"""Of weights as they are, and multiplied by the norms of the values."""
+"""Titles for plain weights, and for weights multiplied by the norms of the values."""
 
 
 def plot_flow(
@@ -450,7 +450,7 @@ def plot_joint(
 
 
 def make_joint_grid(joint: JointAttention, layer: int, head: int | None, rows: RowLabel) -> WeightGrid:
-    """What a picture of all three attentions draws."""
+    """The grid of weights that a picture of all three attentions draws."""
     title = (
         say("All three attentions · layer {layer}, mean of all heads", layer=layer + 1)
         if head is None

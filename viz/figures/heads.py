@@ -26,14 +26,14 @@ from .look import (
     to_say,
 )
 
-# Figures of the page Heads that are lists: one head among the others, and the heads that do what is asked for.
+# Lists: the measures of one head among the others, and the heads that match a question.
 
 
 BAR_ROW_HEIGHT = 24
 NAME_MARGINS = (214, 290)
 """Pixels for the names of measures, at least and at most."""
 NAME_LETTER_WIDTH = 7
-"""Pixels of a letter of a name, more or less."""
+"""Pixels of a letter of a name, about."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class MeasureStrip:
 
 @dataclass(frozen=True)
 class HeadLift:
-    """How often a head does what is asked for."""
+    """How often the links of a head match a question."""
 
     name: str
     hits: int
@@ -144,7 +144,7 @@ def _hits_text(one: HeadLift) -> str:
     return say("{hits:,} of {links:,}", hits=one.hits, links=one.links)
 
 
-# The alignment error rate of every head as a table of colours: the lower, the stronger.
+# Alignment error rates of all heads as a table: the lower the rate, the stronger the colour.
 
 
 RATE_ROW_HEIGHT = 30
@@ -160,7 +160,7 @@ class RateTable:
 
 
 def plot_rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) -> go.Figure:
-    """One table below the other; a row of the figure above each, at :func:`first_table_row` - 1, names it."""
+    """One table below the other; the row above each, at :func:`first_table_row` - 1, has its name."""
     rows, columns = tables[0].rates.shape
     cells = np.full((len(tables) * (rows + 1), columns), np.nan)
     for at, table in enumerate(tables):
@@ -214,7 +214,7 @@ def first_table_row(table: int, rows: int) -> int:
     return table * (rows + 1) + 1
 
 
-# A measure of every head over the training: a line a head, coloured by its map.
+# A measure of every head over the training: one line for each head, coloured by its map.
 
 
 TRAINING_HEIGHT = 480
@@ -252,7 +252,7 @@ def plot_heads_over_training(
     )
 
 
-# Tokens as dots in the plane of their two principal components, coloured by what they are.
+# Projection: tokens as dots in the plane of their two principal components, coloured by group.
 
 
 PROJECTION_HEIGHT = 500
@@ -337,7 +337,7 @@ def _projection_axis(values: np.ndarray, name: str) -> Axis:
     return Axis(low - room, high + room, name)
 
 
-# What is left of a model as its heads are taken away: a line by cost, a band of random orders.
+# Pruning: the quality of a model as its heads are taken away, by cost as a line, in random orders as a band.
 
 
 PRUNING_HEIGHT = 380
@@ -388,7 +388,7 @@ def plot_pruning(
     )
 
 
-# Every head as a dot over two measures: coloured by its map, as large as what switching it off costs.
+# Scatter: every head as a dot over two measures, coloured by its map, sized by the cost of switching it off.
 
 
 SCATTER_HEIGHT = 520

@@ -30,7 +30,7 @@ from .look import (
 if TYPE_CHECKING:
     from attenscope.trace import AttentionMap
 
-# One head as a heatmap: queries down, keys across.
+# Heatmaps: queries down, keys across.
 
 
 HEATMAP_HEIGHT = 544
@@ -70,7 +70,7 @@ def heatmap(
 
 
 def make_head_grid(attention: AttentionMap, layer: int, head: int, rows: RowLabel) -> WeightGrid:
-    """What a heatmap of one head (from 0) draws."""
+    """The grid of weights that a heatmap of one head (from 0) draws."""
     return WeightGrid(
         attention.weights[layer, head],
         attention.mask_of(layer, head),
@@ -131,7 +131,7 @@ def weight_grid_parts(
     pinned_key: int | None = None,
     numbers: bool = False,
 ) -> dict[str, Any]:
-    """The data and the layout of :func:`plot_weight_grid`, for a figure that this is a part of."""
+    """The data and the layout of :func:`plot_weight_grid`, for a figure of several parts."""
     palette = look.palette
     weights = np.where(grid.mask, grid.weights, np.nan).astype(np.float32)
     y_axis = _token_axis(grid.rows, palette, pinned)
@@ -279,7 +279,7 @@ def _heatmap_layout(palette: Palette, title: str, model: str) -> dict:
 
 
 def _pin_outlines(row: int | None, column: int | None, shape: tuple[int, ...], palette: Palette) -> list[dict]:
-    """Around the pinned row, the pinned column, or both."""
+    """Outlines around the pinned row, the pinned column, or both."""
     line = {"type": "rect", "line": {"color": palette.accent, "width": 2}}
     across = {"x0": -0.5, "x1": shape[1] - 0.5}
     down = {"y0": -0.5, "y1": shape[0] - 0.5}
@@ -293,7 +293,7 @@ def _break_lines(places: tuple[int, ...], shape: tuple[int, ...], palette: Palet
     return across + [line | {"y0": -0.5, "y1": shape[0] - 0.5, "x0": at - 0.5, "x1": at - 0.5} for at in places]
 
 
-# Large maps made small enough for a tile of the overview. No plotly.
+# Pooling: large maps made small enough for a tile of the overview.
 
 
 LONGEST_UNPOOLED = 128
@@ -329,11 +329,11 @@ def pool_weights(weights: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.
 
 
 NEGATIVE_LIGHT, NEGATIVE_DARK = "#a34a00", "#ffb37a"
-"""Told apart from indigo in every common colour vision deficiency, and as dark on paper as it."""
+"""Distinct from indigo in every common colour vision deficiency, and as dark on paper as indigo."""
 
 
 def negative_colour(palette: Palette) -> str:
-    """Where the ramp ends below zero."""
+    """The colour of the lowest number, at the end of the ramp below zero."""
     return NEGATIVE_DARK if palette == DARK else NEGATIVE_LIGHT
 
 

@@ -1,4 +1,4 @@
-"""The logit lens: the token the decoder would write if it stopped after each layer, and the rank of the real one."""
+"""Figures of the logit lens: the token that each layer would write, and the rank of the token that was written."""
 
 from __future__ import annotations
 

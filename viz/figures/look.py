@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from plotly.colors import sequential
 
-# What line, bar and table figures have in common: type, background, axes, a title at the left.
+# Layout: type, background, axes, a title at the left.
 
 
 FIGURE_FONT = '"Source Sans", system-ui, sans-serif'
@@ -76,11 +76,11 @@ def text_annotation(text: str, x: float, y: float, palette: Palette, **more: Any
     } | more
 
 
-# The messages of pictures: in English, unless who draws them for a visitor speaks for them (:func:`spoken_by`).
+# Messages: in English, unless the app sets a speaker for its visitors (:func:`set_speaker`).
 
 
 class Speaker(Protocol):
-    """What says a message in somebody's language, as :mod:`model.language` does."""
+    """Says messages in the reader's language, as :mod:`attenscope.language` does."""
 
     def say(self, message: str, **values: Any) -> str: ...
 
@@ -172,7 +172,7 @@ def to_say(message: str) -> str:
     return message
 
 
-# The colours of the project: two palettes, the ramps attention is drawn on, and how weights are placed on them.
+# Colours: two palettes, the ramps on which attention is drawn, and how weights are placed on them.
 
 
 Scale = Literal["sqrt", "linear", "log"]
@@ -316,7 +316,7 @@ def _convert_from_oklab(lab: np.ndarray) -> str:
     return "#" + "".join(f"{round(float(channel) * 255):02x}" for channel in rgb)
 
 
-# Places of the residual stream in words: experiments name them in English, as the tables that are saved do.
+# Names of places in the residual stream, translated: experiments and saved tables name them in English.
 
 
 NUMBERED_NAME_PATTERN = re.compile(r"(?P<what>layer|head) (?P<number>\d+) ?(?P<sublayer>[\w-]*)")
@@ -343,7 +343,7 @@ def numbered_name(name: str) -> str:
     return name if message is None else say(message, number=found["number"], layer=found["number"])
 
 
-# Tokens and maps in words, safe to hand to plotly, which reads a subset of HTML in every text.
+# Labels of tokens and maps, escaped where plotly would read them as HTML.
 
 
 KIND_NAMES = {
@@ -355,7 +355,7 @@ LETTER_WIDTH = 7.2
 """Pixels of a letter in the name of a place."""
 LONGEST_LABEL = 11
 LONGEST_WITH_LABELS = 64
-"""Tokens along an axis beyond which not each can be named."""
+"""Tokens along an axis beyond which only some are named."""
 
 
 @lru_cache(maxsize=4096)
@@ -371,7 +371,7 @@ def quote_token(token: str) -> str:
 
 
 def escape_markup(text: str) -> str:
-    """Text for plotly, which reads tags and entities, but not that of a quotation mark."""
+    """Escape text for plotly, which reads tags and entities, but not the entity of a quotation mark."""
     return html.escape(text, quote=False)
 
 
@@ -399,7 +399,7 @@ def format_signed(value: float, digits: int = 2, plus: bool = False) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A probability as it is printed, as ``percent`` of the decode player does: what is not zero never reads so."""
+    """A probability in percent, as ``percent`` of the decode player prints it; only an exact zero is printed as 0%."""
     if share == 0:
         return format_number(0.0, ".0%")
     return (

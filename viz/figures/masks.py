@@ -26,12 +26,12 @@ from .look import (
     token_labels,
 )
 
-# Colours of mask pictures: leaks red, over-blocking blue, what agrees quiet. Each has a sign of its own besides.
+# Colours: leaks red, over-blocking blue, agreement quiet. Each is marked by a sign of its own as well.
 
 
 @dataclass(frozen=True)
 class MaskColours:
-    """All as #rrggbb."""
+    """The colours of mask pictures, all as #rrggbb."""
 
     blocked: str
     allowed: str
@@ -70,7 +70,7 @@ def mask_colours(palette: Palette) -> MaskColours:
     )
 
 
-# One input changed: how far each output moves under the model's own mask and under another.
+# Input perturbation: how far each output moves under the model's own mask and under another.
 
 
 PERTURBATION_HEIGHT = 250
@@ -118,7 +118,7 @@ def _change_bars(places: np.ndarray, heights: np.ndarray, colours: list[str], na
     }
 
 
-# Attention beside the attention it should have been: what leaks, what is missing, what is no number, row sums.
+# Attention beside its intended mask: leaks, missing weights, NaN, row sums.
 
 
 PAIR_HEIGHT, PAIR_GAP, WIDE_PAIR_GAP = 420, 0.06, 0.1
@@ -134,7 +134,7 @@ CELL_KIND_WORDS = {
     "nan": to_say("not a number"),
     "blocked": to_say("blocked, as meant"),
 }
-"""What the legend says of each kind of cell, as `say` is given it."""
+"""The message of the legend for each kind of cell."""
 PAIR_ROW_HEIGHT = 21
 """Height of a row where there are more."""
 
@@ -350,7 +350,7 @@ def _panel_title(text: str, x: float, palette: Palette) -> dict:
 def _pair_legend(
     found: Sequence[CellKinds], words: Mapping[str, str], colours: MaskColours, palette: Palette
 ) -> list[dict]:
-    """Only of what is there, in one line under the pictures."""
+    """The legend of the kinds of cells that occur, in one line under the pictures."""
     known = {"leak": colours.leak, "over": colours.over, "nan": colours.nan, "blocked": colours.hatch}
     told = [
         f'<span style="color:{colour}">■</span> {say(words[kind])}'
@@ -368,7 +368,7 @@ def _pair_legend(
     return [text_annotation("   ".join(told), 0, 0, palette, **place)] if told else []
 
 
-# Scores, masked scores, weights, weights after dropout: one attention call from left to right.
+# Pipeline: one attention call from left to right, as scores, masked scores, weights, weights after dropout.
 
 
 MOST_NUMBERED_STAGE_CELLS = 8
@@ -495,7 +495,7 @@ def _format_short(value: float) -> str:
     return "−∞" if np.isneginf(value) else f"{value:.0e}".replace("-", "−").replace("e+0", "e").replace("e+", "e")
 
 
-# A mask as a small picture without axes: an image of SVG, open cells on a ground of blocked ones.
+# Thumbnail: a mask as a small SVG image without axes, open cells on a ground of blocked ones.
 
 
 THUMBNAIL_SIDE = 120
@@ -522,6 +522,6 @@ def make_mask_thumbnail(mask: np.ndarray, colours: MaskColours, alt: str) -> str
 
 
 def _find_open_runs(row: np.ndarray) -> list[tuple[int, int]]:
-    """First and one past the last of each row of open cells."""
+    """The first cell and one past the last of each run of open cells."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]

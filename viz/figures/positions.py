@@ -1,4 +1,4 @@
-"""Figures of the page Positions: effects in a sentence, forms, geometry, and waves."""
+"""Figures of the page Positions: effects in a sentence, errors of the table's forms, geometry, and waves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from attenscope.positions.table import EmbeddingParts, FormError
     from attenscope.trace import AttentionMap
 
-# What positions do in a sentence: lengths of embeddings, attention before and after, belief, heads ranked.
+# Effects of positions in a sentence: embedding lengths, heads before and after, probability kept, positional heads.
 
 
 EFFECTS_HEIGHT = 470
@@ -102,7 +102,7 @@ def plot_embedding_lengths(parts: EmbeddingParts, chosen: int, palette: Palette)
 
 
 def _choose_named_pieces(count: int, chosen: int) -> list[int]:
-    """The pieces whose names have room: every nth, but for those right beside the chosen one, which is always named."""
+    """The pieces whose names have room: the chosen one and every nth, except those right beside the chosen one."""
     step = -(-count // LONGEST_WITH_NAMES)
     return [at for at in range(count) if at == chosen or (at % step == 0 and abs(at - chosen) >= step)]
 
@@ -206,7 +206,10 @@ def _map_heading(text: str, at: int, share: float, palette: Palette) -> dict:
 def plot_kept_probability(
     amounts: Sequence[float], kept: np.ndarray, chosen: float, title: str, palette: Palette
 ) -> go.Figure:
-    """Mean log-probability a piece of the untouched translation keeps, over the size of the experiment."""
+    """Probability that a piece of the untouched translation keeps, over the size of the experiment.
+
+    `kept` are mean log-probabilities; their exponentials are drawn.
+    """
     place = np.arange(len(amounts))
     names = [format_number(amount, "g") for amount in amounts]
     colours = [palette.accent if amount == chosen else palette.soft for amount in amounts]
@@ -280,7 +283,7 @@ def plot_head_ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int],
     )
 
 
-# The forms of the sinusoidal table beside each other, by their error.
+# Errors of the forms of the sinusoidal table.
 
 
 LEAST_EXPONENT = -9.0
@@ -315,14 +318,14 @@ def plot_form_errors(titles: Sequence[str], found: Sequence[FormError], chosen: 
     )
 
 
-# Similarity by distance, and the shift of positions as a turn of every pair of dimensions.
+# Geometry: similarity by distance, and a shift of positions as a rotation of every pair of dimensions.
 
 
 CIRCLE_COLUMNS = 4
 CIRCLE_DISTANCE_ACROSS, CIRCLE_DISTANCE_DOWN = 3.0, 3.5
 """Distances of two circles' middles, in radii."""
 ARC_RADIUS = 0.72
-"""Radius of the arc that a hand has gone."""
+"""Radius of the arc along which a hand has turned, in radii of the circle."""
 
 
 def plot_distance_profile(
@@ -421,13 +424,13 @@ def _join_with_gaps(lines: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     return np.concatenate([np.vstack([line, (np.nan, np.nan)]) for line in lines])
 
 
-# A table of positional encodings as waves, and its wavelengths.
+# Waves of a table of positional encodings, and its wavelengths.
 
 
 WAVE_AMPLITUDE = 0.42
-"""Of the largest wave, where the middles of two lie 1 apart."""
+"""Amplitude of the largest wave, where the middles of two waves lie 1 apart."""
 MOST_DOTTED_POSITIONS = 128
-"""Up to so many positions each is a dot."""
+"""Positions up to which each is drawn as a dot."""
 
 
 def plot_waves(values: np.ndarray, dimensions: Sequence[int], lengths: np.ndarray | None, palette: Palette) -> Curves:

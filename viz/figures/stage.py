@@ -1,8 +1,8 @@
-"""A figure as it is projected: type that the back row can read, and only as many names as there is room for.
+"""Figures fitted for projection: type that the back row can read, and only as many names as there is room for.
 
-A scene is laid out for 540 pixels down (components/presenter/fit.js), so type of 12 pixels is 1/45 of the screen. What
-has no room at that size is left out by these rules: of an axis with too many names every n-th is named, the pinned one
-always, and a weight is not written into a cell that is too narrow for it.
+A scene is laid out for a height of 540 pixels (viz/web/src/presenter/fit.js), so type of 12 pixels is 1/45 of the
+screen. What has no room at that size is left out: on an axis with too many names every n-th is named, and always the
+pinned one; a weight is not written into a cell that is too narrow for it.
 """
 
 from __future__ import annotations

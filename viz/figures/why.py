@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from attenscope.experiments.patching import PatchMap
     from attenscope.trace import Kind
 
-# What is left of a word as source pieces are taken away, by the order of each method and in random orders.
+# Deletion: the probability of a word as source pieces are taken away, in the order of each method or at random.
 
 
 DELETION_HEIGHT = 430
@@ -94,7 +94,7 @@ def _tick_step(count: int) -> int:
     return max(1, count // 9)
 
 
-# What each head does for a word: how far its value falls without it, all heads by attention and layer.
+# Head effects: how far the value of a word falls without each head, by attention and layer.
 
 
 HEAD_ROW_HEIGHT = 28
@@ -163,7 +163,7 @@ def _attention_name(text: str, row: int, palette: Palette) -> dict:
     return place | {"text": escape_markup(text), "showarrow": False, "font": {"size": 13, "color": palette.ink}}
 
 
-# A logit as a sum of signed parts: by layer in the order in which they are added, and the largest by themselves.
+# Logit parts: a logit as a sum of signed parts, by layer in the order of addition, and the largest alone.
 
 
 PART_ROW_HEIGHT = 25
@@ -227,7 +227,7 @@ def _score_annotation(text: str, row: int, palette: Palette) -> dict:
     return place | {"text": text, "showarrow": False, "font": {"size": 12, "color": palette.soft}}
 
 
-# Scores of several methods for the same pieces, each row on its own scale.
+# Methods: scores of several methods for the same pieces, each row on its own scale.
 
 
 METHOD_ROW_HEIGHT = 30
@@ -354,11 +354,11 @@ def _patch_numbers(values: np.ndarray, columns: int, palette: Palette) -> dict:
     }
 
 
-# How much room the names beside a picture need.
+# Room for the names beside a picture.
 
 
 AXIS_LETTER_WIDTH = 7.0
-"""Pixels of a letter of the names of an axis, on average; a Chinese one has two of them."""
+"""Pixels of a letter of an axis name, on average; a Chinese character counts as two letters."""
 AXIS_NAME_GAP = 12
 
 
@@ -368,7 +368,7 @@ def axis_name_margin(names: Iterable[str], least: int) -> int:
     return max(least, int(AXIS_LETTER_WIDTH * max(letters, default=0)) + AXIS_NAME_GAP)
 
 
-# One attention score as a sum over pairs of a query part and a key part.
+# Score parts: one attention score as a sum over pairs of a query part and a key part.
 
 
 SCORE_ROW_HEIGHT = 32
@@ -419,7 +419,7 @@ def _corner_text(text: str, up: int, palette: Palette) -> dict:
     return place | {"text": text, "yshift": up, "showarrow": False, "font": font}
 
 
-# Where each piece of a translation comes from: a stacked bar a piece, attention to </s> beside it.
+# Shares: where each piece of a translation comes from, as stacked bars with the attention to </s>.
 
 
 SHARES_HEIGHT, SOURCE_EFFECT_HEIGHT = 330, 210
@@ -427,7 +427,7 @@ SHARES_MARGIN = {"l": 64, "r": 16, "t": 44, "b": 64}
 
 
 def plot_source_shares(found: SourceShares, chosen: int, palette: Palette) -> go.Figure:
-    """The share of the source (indigo) and of the prefix (grey) a piece, from 0; a mark for attention to its end."""
+    """For each piece, shares of the source (indigo) and the prefix (grey); a mark for attention to the end token."""
     place, names = np.arange(len(found.tokens)), token_labels(found.tokens)
     hover = {"piece": "%{customdata}", "share": "%{y:.0%}", "token": token_label(found.end)}
     end = say("attention to {token}", token=token_label(found.end))
@@ -473,7 +473,8 @@ def plot_source_effects(found: SourceShares, chosen: int, threshold: float | Non
         "width": 0.72,
         "marker": {"color": [palette.accent if one >= 0 else negative_colour(palette) for one in found.effect]},
         "customdata": [
-            [token_label(token), format_signed(float(one), plus=True)] for token, one in _pair_token_effects(found)
+            [token_label(token), format_signed(one, plus=True)]
+            for token, one in zip(found.tokens, found.effect.tolist(), strict=True)
         ],
         "hovertemplate": say(
             "{piece}: {effect} nats with the source", piece="%{customdata[0]}", effect="%{customdata[1]}"
@@ -491,10 +492,6 @@ def plot_source_effects(found: SourceShares, chosen: int, threshold: float | Non
         "shapes": [one | {"y0": threshold, "y1": threshold} for one in lines],
     }
     return go.Figure({"data": [bars], "layout": figure})
-
-
-def _pair_token_effects(found: SourceShares) -> list[tuple[str, float]]:
-    return list(zip(found.tokens, found.effect.tolist(), strict=True))
 
 
 def _piece_axis(found: SourceShares, chosen: int, palette: Palette) -> dict:

@@ -1,7 +1,8 @@
-"""What a picture shows, as one line in plain words."""
+"""Descriptions of pictures: what each shows, as one line in plain words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,8 +22,6 @@ from .look import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from attenscope.experiments.lens import LogitLens
     from attenscope.trace import AttentionMap
 

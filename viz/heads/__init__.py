@@ -1,1 +1,1 @@
-"""The page Heads: the atlas of a model, its views, and its sentences."""
+"""The page Heads: the views of a model's atlas and of what was measured beside it, their controls and sentences."""

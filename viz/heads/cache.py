@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas import query
 from attenscope.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
 from attenscope.atlas.projection import Projection, ProjectionSpace, project_tokens
-from attenscope.atlas.pruning import PRUNING_FILE as PRUNING
-from attenscope.atlas.pruning import Pruning, check_pruning_order, read_pruning, translate_without_heads
+from attenscope.atlas.pruning import PRUNING_FILE, Pruning, check_pruning_order, read_pruning, translate_without_heads
 from attenscope.atlas.query import (
     Atlas,
     HeadRow,
@@ -27,8 +26,7 @@ from attenscope.atlas.query import (
     sample_rows,
     search_atlas,
 )
-from attenscope.atlas.timeline import TIMELINE_FILE as TIMELINE
-from attenscope.atlas.timeline import Timeline, read_timeline
+from attenscope.atlas.timeline import TIMELINE_FILE, Timeline, read_timeline
 from attenscope.checkpoint.load import find_checkpoint_folder
 from attenscope.language import say, to_say
 from attenscope.runnable_model import RunnableModel
@@ -39,13 +37,9 @@ from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
 from attenscope.viz.ui.words import draw_caption, escape_markdown
-from attenscope.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
-from attenscope.word_alignment.measure import AlignmentRates, read_alignment_rates
+from attenscope.word_alignment.measure import ALIGNMENT_FILE, AlignmentRates, read_alignment_rates
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# What the page Heads computes once for all visitors: atlases that are open, and answers about them.
+# Cached results, shared by all visitors: open atlases, and answers about them.
 
 
 ATLAS_OPTION = "--atlas"
@@ -84,7 +78,7 @@ def load_atlas(name: str, model_hash: str) -> Atlas:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _open_cached_atlas(place: str, name: str, model_hash: str, written: int) -> Atlas:
-    """`written`, the time of the manifest, tells an atlas that was built anew."""
+    """Cached also by `written`, the time of the manifest, which changes when the atlas is built anew."""
     return open_atlas(Path(place), name, model_hash)
 
 
@@ -94,13 +88,13 @@ def list_models_with_atlas() -> list[str]:
 
 
 def make_atlas_identity(atlas: Atlas) -> str:
-    """What tells an atlas from every other one, and from what stood in its folder before."""
+    """Return a text that names this atlas alone, also apart from an earlier one in the same folder."""
     return f"{atlas.folder} {atlas.manifest}"
 
 
 @queue_and_cache(128, to_say("Searching …"))
 def answer_question(identity: str, asked: str, _atlas: Atlas) -> tuple[SearchResult, list[HeadRow], pd.DataFrame]:
-    """What a question gives: counts by head, rows of examples, and the links that these are. Raises QuestionError."""
+    """Return counts by head, example rows, and the links that these rows show. Raises QuestionError."""
     question = read_question(asked)
     links = find_examples(_atlas, question)
     places = [
@@ -144,7 +138,7 @@ def load_alignment_rates(name: str, model_hash: str) -> AlignmentRates:
         str(find_checkpoint_folder(name)),
         name,
         model_hash,
-        _modification_time(find_checkpoint_folder(name) / ALIGNMENT),
+        _modification_time(find_checkpoint_folder(name) / ALIGNMENT_FILE),
     )
 
 
@@ -154,9 +148,12 @@ def _read_cached_rates(place: str, name: str, model_hash: str, written: int) -> 
 
 
 def load_pruning(name: str, model_hash: str) -> Pruning:
-    """What is left of a model as its heads are taken away; shared. Raises PruningError, also for other costs."""
+    """Return how good a model is as its heads are taken away; shared. Raises PruningError, also for other costs."""
     found = _read_cached_pruning(
-        str(find_checkpoint_folder(name)), name, model_hash, _modification_time(find_checkpoint_folder(name) / PRUNING)
+        str(find_checkpoint_folder(name)),
+        name,
+        model_hash,
+        _modification_time(find_checkpoint_folder(name) / PRUNING_FILE),
     )
     beside = released_atlas_folder(name)
     if (beside / MANIFEST_FILE).is_file():
@@ -182,7 +179,10 @@ def compute_pruned_translations(name: str, model_hash: str, sentence: str, found
 def load_timeline(name: str, model_hash: str) -> Timeline:
     """The measures of every head at each snapshot of a training; shared. Raises TimelineError."""
     return _read_cached_timeline(
-        str(find_checkpoint_folder(name)), name, model_hash, _modification_time(find_checkpoint_folder(name) / TIMELINE)
+        str(find_checkpoint_folder(name)),
+        name,
+        model_hash,
+        _modification_time(find_checkpoint_folder(name) / TIMELINE_FILE),
     )
 
 
@@ -192,18 +192,18 @@ def _read_cached_timeline(place: str, name: str, model_hash: str, written: int) 
 
 
 def _modification_time(path: Path) -> int:
-    """When a file was written, which tells one that was measured anew; 0 where there is none."""
+    """Return when a file was written, 0 where there is none; a cache key that changes with the file."""
     return path.stat().st_mtime_ns if path.is_file() else 0
 
 
-# The atlas that the page Heads shows, or the sentence in its place; which head is chosen.
+# Controls: the atlas that is shown, or why there is none, and the chosen head.
 
 
 HEADS_STYLE = Path(__file__).parent / "heads.css"
 
 
 def load_atlas_or_explain(model: RunnableModel) -> Atlas | None:
-    """The atlas of the model, with what it was made of said; None, and why, where there is none that can be used."""
+    """Return the atlas of the model and draw what it was made of; None, with the reason drawn, where there is none."""
     try:
         found = load_atlas(model.name, model.weights_hash)
     except AtlasError as error:
@@ -214,7 +214,7 @@ def load_atlas_or_explain(model: RunnableModel) -> Atlas | None:
 
 
 def draw_head_selector(atlas: Atlas, bar: DeltaGenerator) -> Head:
-    """The head of the address; the first of its map where the model has no such head."""
+    """Draw the choice of a head and return it; the first of its map where the model has none as the address says."""
     with bar:
         kind = controls.segmented_control(say("Attention"), KIND, atlas.maps)
         own = [head for head in atlas.names if head[0] == kind]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import ALIGNMENT_READINGS
 from attenscope.atlas.pruning import Pruning, PruningCurve
@@ -43,10 +43,7 @@ from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
 from attenscope.word_alignment.measure import AlignmentRates
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# The alignment: the error rate of every cross-attention head, of their means, against links drawn by hand.
+# Word alignment: the error rates of every cross-attention head and of their means, against links drawn by hand.
 
 
 READING_NAMES = {"predicted": to_say("Read at the token predicted"), "fed": to_say("Read at the token fed in")}
@@ -113,7 +110,7 @@ def _format_index_from_one(number: int) -> str:
     return "" if number < 0 else str(number + 1)
 
 
-# Over training: a measure of every head at each snapshot, and when heads took up what they do.
+# Heads over training: a measure of every head at each snapshot.
 
 
 def draw_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView:
@@ -161,7 +158,7 @@ def tabulate_timeline(found: Timeline) -> pd.DataFrame:
     return table.drop(columns="stop").set_index(["step", "map", "layer", "head"])
 
 
-# The pruning: what is left of the translations as heads are taken away, and one sentence at each point.
+# Pruning: how good translations are as heads are taken away, and one sentence at each point.
 
 
 def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:

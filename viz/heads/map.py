@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas.files import AtlasError
 from attenscope.atlas.query import Atlas, SearchResult, head_name, read_question
@@ -40,10 +40,7 @@ from attenscope.viz.ui.links import set_explore_head
 from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# The map: every head as a dot over any two measures.
+# The map: a dot for every head over any two measures.
 
 
 MAX_LISTED_HEADS = 30
@@ -57,7 +54,7 @@ class HeadMapSide:
     name: str
     atlas: Atlas
     heads: tuple[Head, ...]
-    """Those that have both measures."""
+    """The heads that have both measures."""
     dots: tuple[HeadDot, ...]
 
 
@@ -217,11 +214,11 @@ def _arrange_side_by_side(drawn: Sequence[Component]) -> Sequence[Part]:
     return [Columns(tuple([one] for one in drawn), (1.0,) * len(drawn))]
 
 
-# The search: which heads do what is asked for more often than the others, and where.
+# The search: which heads do what the question says more often than the others, and where.
 
 
 MAX_SEARCH_BARS = 16
-"""Bars of heads."""
+"""Heads that have a bar."""
 
 
 def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
@@ -276,7 +273,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
 
 
 def build_lift_bars(found: SearchResult) -> list[HeadLift]:
-    """The heads that do it, those that do it most beyond chance first; none whose rows are too few to tell."""
+    """Return a bar for each head that answers the question, the largest lift first; none where rows are too few."""
     known = found.heads[found.heads["lift"].notna()][:MAX_SEARCH_BARS]
     return [
         HeadLift(head_name((kind, int(layer), int(head))), int(hits), int(links), float(lift))

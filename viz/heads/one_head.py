@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas.measure import COST_MEASURE, SHARE_MEASURES
 from attenscope.atlas.query import Atlas, HeadRow, head_name
@@ -25,12 +25,6 @@ from attenscope.viz.ui.links import open_head_in_explore, set_explore_head
 from attenscope.viz.ui.style import draw_table
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# One head: its measures among the other heads, its label, rows of every kind, parts of speech, and what it costs.
-
 
 MAX_TAG_PAIRS = 10
 
@@ -156,11 +150,11 @@ def _draw_costliest_sentences(atlas: Atlas, head: Head) -> None:
     draw_table([say("nats"), say("sentence"), say("translation"), say("most at")], rows, title)
 
 
-# Rows of heads as shaded text: HTML in which every token is escaped.
+# Example rows as shaded text: HTML in which every token is escaped.
 
 
 SHADE_STEPS = 10
-"""Shades, each a class of the style sheet."""
+"""Number of shades; each is a class of heads.css."""
 
 
 def render_shaded_rows(rows: Sequence[HeadRow], kinds: Sequence[str], name: str, heads: Sequence[str] = ()) -> str:

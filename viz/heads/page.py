@@ -1,11 +1,11 @@
-"""The chosen view of Heads, and the sentence that stands in its place where it has no answer."""
+"""Draw the chosen view of Heads, or the sentence that says why it cannot be shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas.database import QuestionError
 from attenscope.atlas.files import AtlasError
@@ -21,9 +21,6 @@ from attenscope.viz.ui.controls import require_own_model
 from attenscope.viz.ui.words import escape_markdown
 from attenscope.word_alignment.measure import AlignmentError
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
 ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], SavedView | None]] = {
     "map": map.draw_head_map_view,
     "head": one_head.draw_one_head_view,
@@ -34,15 +31,15 @@ MODEL_VIEWS: dict[HeadsView, Callable[[Translator, DeltaGenerator], SavedView | 
     "alignment": kept.draw_alignment_view,
     "over training": kept.draw_over_training_view,
 }
-"""Views that need no atlas: what they show is kept beside the model."""
+"""Views that need no atlas: what they show is saved beside the model."""
 SENTENCE_VIEWS: dict[HeadsView, Callable[[Translator, str, DeltaGenerator], SavedView | None]] = {
     "pruning": kept.draw_pruning_view,
 }
-"""The same, with a sentence."""
+"""Views that need no atlas but a sentence."""
 
 
 def draw_heads_page_view(view: HeadsView, model: RunnableModel, text: str, bar: DeltaGenerator) -> SavedView | None:
-    """Draw a view, what it offers in `bar`; returns what can be saved of it."""
+    """Draw a view, its controls in `bar`; returns what can be saved of it."""
     try:
         if view in SENTENCE_VIEWS:
             return SENTENCE_VIEWS[view](require_own_model(model, "kept measures"), text, bar)

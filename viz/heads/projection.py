@@ -1,14 +1,14 @@
-"""The projection: tokens of the corpus as dots, by the queries, keys or vectors that the model makes of them."""
+"""The view Projection of Heads: tokens of the corpus as dots, by their queries, keys or vectors in the model."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas.projection import Projection, ProjectionSpace
 from attenscope.atlas.query import Atlas, HeadRow, head_name
@@ -42,9 +42,6 @@ from attenscope.viz.ui.addresses.heads import (
 )
 from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.charts import draw_curves, encode_curves
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
 
 MAX_LISTED_SENTENCES = 40
 """Sentences of a box that are listed."""
@@ -174,7 +171,7 @@ def tabulate_projection(found: Projection) -> pd.DataFrame:
 
 
 def describe_token(found: Projection, row: object, patterns: Mapping[str, str]) -> str:
-    """What is read at a token: it, and the words around it, in the pattern of its side."""
+    """Return the label of a token: its piece and the words around it, in the pattern of its side."""
     line, text, place, piece, side = (getattr(row, name) for name in ("sentence", "text", "place", "piece", "side"))
     pieces = found.sides[line, text]
     around = "".join(pieces[max(0, place - 4) : place + 5]).strip()

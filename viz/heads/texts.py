@@ -22,9 +22,6 @@ from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
 from attenscope.word_alignment.gold import GOLD_FOLDER, GoldError, compare_passes, read_annotation_passes, read_gold
 from attenscope.word_alignment.measure import AlignmentRate, AlignmentRates
 
-# What the page Heads says in words; every number is computed from what it speaks of.
-
-
 HEAD_MAP_HINT = to_say(
     "Click a dot to see what the head does, in sentences; draw a box with the mouse to list the heads in it. A large "
     "dot costs much when it is switched off."
@@ -229,7 +226,7 @@ def describe_tokens_in_box(inside: int, drawn: int, listed: int) -> str:
     )
 
 
-# What Heads says of what is kept beside a model: alignment, pruning, and heads over training.
+# Measurements saved beside a model: alignment, pruning, and heads over training.
 
 
 KEPT_BLEU_SHARE = 0.95

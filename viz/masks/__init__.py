@@ -1,1 +1,1 @@
-"""The parts of the page Masks, one module each, and what they share."""
+"""The page Masks: its parts Judge, Gallery, Convert, Try and Backends, and what they share."""

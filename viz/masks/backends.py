@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -22,18 +22,12 @@ from attenscope.viz.ui import cache, controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_BACKEND_LAYER
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
-if TYPE_CHECKING:
-    import numpy as np
-
-# Backends: kernels, caches, paddings and packing of one model compared, and the mask that each of them applied.
-
-
 BACKENDS_STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parent / "trial.css")
 UNCHANGED_NAME = to_say("unchanged")
 
 
 def draw_backends_view() -> None:
-    """The sentence, then every way with its mask."""
+    """Draw the sentence, then the result and the mask of every way."""
     for sheet in BACKENDS_STYLES:
         st.html(sheet)
     chosen, text = controls.draw_sentence_box()
@@ -114,7 +108,7 @@ def _build_saved_view(found: BackendComparison, facts: dict[str, str]) -> SavedV
     return SavedView("backends", parts, lambda: tabulate_results(found), say("Backends compared"), facts, width=1100)
 
 
-# What came of each way to compute the same, in plain words. No Streamlit here.
+# The comparison in words and as tables.
 
 
 COMPARISON_EXPLANATION = to_say(
@@ -130,7 +124,7 @@ MASK_PICTURES_HINT = to_say(
 
 
 def describe_agreement(found: BackendComparison) -> str:
-    """How many ways agree, and which part, in a line."""
+    """Return one line: how many ways give the same result, and which do not."""
     ran = sum(one.status != "not run" for one in found.results)
     left = len(found.results) - ran
     if found.parting:
@@ -159,7 +153,7 @@ def _describe_disagreement(found: BackendComparison, ran: int, left: int) -> str
 
 
 def describe_result(one: BackendResult) -> str:
-    """What came of one way, in a sentence; samples and tokens are counted from 1."""
+    """Return the result of one way in words; samples and tokens are counted from 1."""
     if one.status == "not run":
         return say("not run: {reason}", reason=one.reason)
     if one.status == "same" and not one.difference:
@@ -200,7 +194,7 @@ def _render_result_cell(one: BackendResult) -> str:
 
 
 def tabulate_results(found: BackendComparison) -> pd.DataFrame:
-    """One way a row, with the first layer, sample and token that part, from 1."""
+    """Return a row for each way, with the first layer, sample and token that differ, from 1."""
     rows = [
         {
             "way": one.name,

@@ -6,9 +6,9 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.language import say, to_say
@@ -38,12 +38,6 @@ from attenscope.viz.ui.addresses.masks import (
 )
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-# The converter: one mask written as any interface wants it, with the line of code that does it.
-
 
 EXAMPLE_KEYS = 5
 """Tokens of the example: few enough to read every number."""

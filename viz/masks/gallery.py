@@ -136,7 +136,7 @@ def _build_saved_view(entry: Exhibit, about: EntryText, broken: ExhibitSide, fix
     return SavedView("mask-fault", parts, lambda: tabulate_entry(entry, broken, fixed), about.title, width=1100)
 
 
-# The gallery: every fault and bug broken beside fixed, run as it is shown, found by what a person notices first.
+# The list of entries, searched by what a person notices first.
 
 
 GALLERY_STYLE = Path(__file__).parent / "gallery.css"
@@ -223,7 +223,7 @@ def plot_entry(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide, look: Lo
 
 
 def tabulate_entry(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide) -> pd.DataFrame:
-    """Every cell of that picture: query and key, the weight on either side, and whether it should have any."""
+    """Return a row for each cell of that picture: query, key, both weights, and whether it should have any."""
     sample, layer, head = find_largest_difference(broken, fixed)
     rows, columns = make_axis_labels(entry, broken, sample)
     cells = [
@@ -274,7 +274,7 @@ def name_real_tokens(words: tuple[str, ...], keep: np.ndarray) -> list[str]:
     return [next(left) if real else "pad" for real in keep]
 
 
-# Everything the gallery shows: the faults of the catalogue, then bugs from public trackers.
+# All entries: the faults of the catalogue, then bugs from public trackers.
 
 
 ENTRIES: dict[str, Exhibit] = EXHIBITS | {name: one.exhibit for name, one in REPORTS.items()}

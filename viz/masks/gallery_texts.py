@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from attenscope.language import say, to_say
 
-# What is said of an entry of the gallery, and the symptoms that several entries share.
-
 
 @dataclass(frozen=True)
 class EntryText:
-    """What is said of one entry, in English until it is `said`."""
+    """The texts of one entry, in English; `said` returns them in the current language."""
 
     title: str
     symptoms: tuple[str, ...]
@@ -37,7 +35,7 @@ CACHE_CHANGES_OUTPUT = to_say("with a cache it writes something else")
 FAILS_WHEN_OBSERVED = to_say("it works until somebody looks")
 SILENT_QUALITY_LOSS = to_say("nothing is reported, the quality is merely low")
 
-# The catalogue of faults in words: what each is called, how it shows, how it comes about, where it was met.
+# The faults of the catalogue.
 
 
 CATALOGUE_TEXTS: dict[str, EntryText] = {
@@ -357,7 +355,7 @@ CATALOGUE_TEXTS: dict[str, EntryText] = {
     ),
 }
 
-# The whole gallery in words: the catalogue of faults, then what was met in the field in another guise.
+# All entries: the faults of the catalogue, then what was met in the field in another form.
 
 
 ENTRY_TEXTS: dict[str, EntryText] = CATALOGUE_TEXTS | {

@@ -62,7 +62,7 @@ from attenscope.viz.ui.words import draw_caption, escape_markdown
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-# Masks and weights that a person pastes.
+# Pasted text.
 
 
 SHORT_TEXT_LENGTH = 2**14
@@ -124,7 +124,7 @@ def load_broken_example(name: str) -> None:
     st.session_state[MASKS_SOURCE.key] = "paste"
 
 
-# Files that a person uploads: a sentence for each that cannot be read, and the map chosen of those that can.
+# Uploaded files.
 
 
 MAX_FILES, MAX_FILE_MEGABYTES = 32, 64
@@ -218,15 +218,20 @@ def _read_file_once(file: UploadedFile, alone: bool) -> list[MapContents]:
 
 
 def _forget_removed_files(files: list[UploadedFile]) -> None:
-    """Let go of what was read of files that are no longer there; at once: a new value would leave the old one in the
-    session until the run ends."""
+    """Drop what was read of files that are no longer there.
+
+    It is dropped in place: a new value would leave the old one in the session until the run ends.
+    """
     kept = st.session_state.setdefault("mask_read", {})
     for name in kept.keys() - {file.file_id for file in files}:
         del kept[name]
 
 
 def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
-    """Through a file of our own naming: the visitor's name is never a path. UnreadableError, KeptError, BusyError."""
+    """Read an uploaded file by way of a file of our own naming: the visitor's name is never a path.
+
+    Raises UnreadableError, UploadStoreError, BusyError.
+    """
     given = Path(file.name)
     ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
     stem = given.stem if is_known_argument(given.stem) else "array"
@@ -255,7 +260,7 @@ def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
     return maps
 
 
-# A mask from a rule, written and read as real interfaces do, with an attention call run on it.
+# A rule: a mask is built, written and read as real interfaces do, and an attention call is run on it.
 
 
 RULE_HINT = to_say(
@@ -335,7 +340,7 @@ def _add_rule_piece(kind: str) -> None:
     st.session_state[MASKS_RULE.key] = f"{before} and {kind}" if before else kind
 
 
-# The trace that this visitor opened, on Explore or here: one trace, looked at on both pages.
+# The opened trace, which Explore shows too.
 
 
 TRACE_SOURCE = "opened trace"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.gallery.gallery import PRINTED_EXAMPLES
 from attenscope.language import join_items, join_sentences, say, say_many, to_say
@@ -23,8 +23,13 @@ from attenscope.viz.export.save import SavedView, draw_view_save_menu
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
 from attenscope.viz.masks import input, pictures, verdict
-from attenscope.viz.masks import mask_input as masks_mask_input
-from attenscope.viz.masks.mask_input import MaskInput, load_edits
+from attenscope.viz.masks.mask_input import (
+    EDITS_KEY,
+    MaskInput,
+    load_edits,
+    reset_flipped_cells,
+    write_cells_to_address,
+)
 from attenscope.viz.masks.pictures import (
     HeadSlice,
     build_legend,
@@ -45,16 +50,10 @@ from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
 from attenscope.viz.web.stage import is_on_stage, is_presenting
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# Judge a mask, or the weights it led to: four pictures, and a verdict with its fix.
-
-
 JUDGE_STYLE = Path(__file__).parent / "judge.css"
 InputWay = Callable[[], MaskInput | None]
 STAGE_MASK_KEY = "mask on stage"
-"""Of the session of the stage: what the visitor judged as they went there, None for nothing."""
+"""Key in the session of the stage: the mask that the visitor judged before going there, None for no mask."""
 INPUT_WAYS: dict[str, InputWay] = {
     "paste": input.draw_paste_input,
     "upload": input.draw_upload_input,
@@ -85,7 +84,7 @@ def draw_judge_view() -> None:
 
 
 def _draw_stage_mask(mask_input: MaskInput | None) -> None:
-    """Draw what the visitor judged as they went on the stage."""
+    """Draw the mask that the visitor judged before going on the stage."""
     if mask_input is None:
         st.info(say("Nothing is judged yet: paste, upload or build a mask first."))
         return
@@ -96,7 +95,7 @@ def _share_mask_with_stage(mask_input: MaskInput | None) -> None:
     """Let the stage show the same mask with the same edits; pasted arrays stand in no address."""
     if is_on_stage():
         return
-    made = {masks_mask_input.EDITS_KEY: masks_mask_input.load_edits(mask_input.identity)} if mask_input else {}
+    made = {EDITS_KEY: load_edits(mask_input.identity)} if mask_input else {}
     size = sum(array.nbytes for array in mask_input.arrays.values()) if mask_input else 0
     try:
         attachments.share_with_stage(StageValues({STAGE_MASK_KEY: mask_input, **made}), size)
@@ -105,23 +104,21 @@ def _share_mask_with_stage(mask_input: MaskInput | None) -> None:
 
 
 def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:
-    """Draw the verdict at the top, the pictures below it, and all else that is to be said."""
+    """Draw the headline in `top`, then the pictures, the other findings and the steps."""
     try:
-        judgement = judge_with_edits(mask_input, masks_mask_input.load_edits(mask_input.identity))
+        judgement = judge_with_edits(mask_input, load_edits(mask_input.identity))
     except ValueError as error:
         st.error(escape_markdown(str(error)))
         return
     if built:
-        masks_mask_input.write_cells_to_address(mask_input.identity, "given")
+        write_cells_to_address(mask_input.identity, "given")
     with top:
         verdict.draw_headline(mask_input, judgement)
     with st.container(key="mask-bar", horizontal=True, vertical_alignment="center"):
         at = pictures.choose_place(mask_input, judgement)
-        if masks_mask_input.load_edits(mask_input.identity).cells:
+        if load_edits(mask_input.identity).cells:
             label = say("Turn all cells back")
-            st.button(
-                label, key="reset-cells", on_click=masks_mask_input.reset_flipped_cells, args=(mask_input.identity,)
-            )
+            st.button(label, key="reset-cells", on_click=reset_flipped_cells, args=(mask_input.identity,))
         menu = st.container(width="content")
     drawn = pictures.draw_four_pictures(mask_input, judgement, at)
     with menu:
@@ -133,7 +130,7 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
         draw_attention_steps(judgement, at)
 
 
-# What can be saved of a judged mask: its verdict with the four pictures, and the findings as a table.
+# The saved view: the verdict with the four pictures, and the findings as a table.
 
 
 def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequence[MaskPanel]) -> SavedView:
@@ -170,14 +167,14 @@ def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     return pd.DataFrame([one.as_dict() for one in findings], columns=columns).set_index("code")
 
 
-# Scores, mask, softmax and dropout of the judged arrays, one after the other.
+# The steps of the attention call: scores, mask, softmax and dropout.
 
 
 MAX_STEP_TOKENS = 64
 
 
 def draw_attention_steps(judgement: Judgement, at: tuple[int, int, int, int]) -> None:
-    """The steps of one sample and head."""
+    """Draw the steps of one sample and head."""
     one = slice_judgement(judgement, *at[:3])
     rate = controls.selectbox(say("Dropout"), MASKS_DROPOUT, width=190)
     steps = build_attention_stages(one, rate)
@@ -191,7 +188,7 @@ def draw_attention_steps(judgement: Judgement, at: tuple[int, int, int, int]) ->
 
 
 def build_attention_stages(one: HeadSlice, rate: float) -> list[PipelineStage]:
-    """Those whose numbers are known."""
+    """Return the stages whose numbers are known, at most ``MAX_STEP_TOKENS`` queries and keys of each."""
     part = (slice(MAX_STEP_TOKENS), slice(MAX_STEP_TOKENS))
     known = [(say("Scores"), one.scores), (say("After the mask"), one.masked)]
     found = [
@@ -222,7 +219,7 @@ def _describe_steps(one: HeadSlice, rate: float) -> str:
     return join_sentences(first, after)
 
 
-# The mask that a call of attention was given beside the one in force, of an opened trace.
+# The mask that a call of attention was given beside the one in force; an opened trace knows both.
 
 
 PASSED_STATE_NAMES = (
@@ -233,7 +230,7 @@ PASSED_STATE_NAMES = (
     "NaN",
     to_say("padding query"),
 )
-"""What the states of a cell are when one mask is compared with the other."""
+"""Names of the states of a cell where the mask in force is compared with the one passed."""
 
 
 def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int, int, int]) -> None:

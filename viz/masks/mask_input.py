@@ -26,15 +26,13 @@ from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import MASKS_CHANGED_CELLS
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
-# The arrays that a person hands over to be judged, whichever way, and how they were read.
-
 
 @dataclass(frozen=True, eq=False)
 class MaskInput:
-    """The arrays of one map."""
+    """The arrays of one attention map that are to be judged."""
 
     identity: str
-    """Changes, fixes and marks of a visitor belong to this."""
+    """Names the mask; a visitor's edits belong to it."""
     arrays: Mapping[str, np.ndarray]
     """Under the names of a diagnosis, in its conventions."""
     map: str = ""
@@ -61,7 +59,7 @@ class MaskInput:
     """The tokens of the queries and of the keys, where they are known."""
 
 
-# How the arrays that a person hands over are read: what each one is, of which attention, and what mask was meant.
+# How the arrays are read: what each one is, of which attention, and what mask was meant.
 
 
 MAP_KINDS: tuple[str, ...] = get_args(Kind)
@@ -205,7 +203,7 @@ def _describe_guess(name: str, chosen: tuple[ArrayRole, RoleGuess]) -> str:
 
 
 EDITS_KEY = "mask_edits"
-"""Of the session: the edits of the mask on the page."""
+"""Session key of the edits of the mask on the page."""
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,13 @@ from attenscope.masks.toy_attention import (
     draw_random_scores,
 )
 from attenscope.viz.figures.masks import MaskColours, mask_colours
-from attenscope.viz.masks import mask_input as masks_mask_input
 from attenscope.viz.masks import verdict
-from attenscope.viz.masks.mask_input import MaskInput
+from attenscope.viz.masks.mask_input import MaskInput, flip_cell, load_edits
 from attenscope.viz.masks.verdict import Judgement
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import NumberParameter
 from attenscope.viz.ui.addresses.masks import MASKS_DEPTH, MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
 from attenscope.viz.web.mask_editor import CellMark, CellState, LegendSign, MaskPanel, draw_mask_editor
-
-# The four pictures: what was meant, what was given, what took effect, and what the output depends on.
-
 
 LEGEND_STATES = (
     ("allowed", "", to_say("allowed")),
@@ -48,7 +44,7 @@ LEGEND_MARKS = (
 
 
 def choose_place(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, int]:
-    """Which sample, layer and head is drawn (from 0), and through how many layers dependence is followed."""
+    """Draw the choice of sample, layer and head (from 0), and of the layers through which dependence is followed."""
     samples, layers, heads, queries, keys = judgement.arrays.sizes
     worst = next((one for one in verdict.sort_findings(judgement.before) if one.severity != "info"), None)
     first = (worst.sample, worst.layer, worst.head) if worst is not None else (0, 0, 0)
@@ -76,16 +72,16 @@ def _choose_index(label: str, of: NumberParameter[int], size: int, first: int) -
 
 
 def draw_four_pictures(mask_input: MaskInput, judgement: Judgement, at: tuple[int, int, int, int]) -> list[MaskPanel]:
-    """Draw them, with what their signs mean; returns what was drawn."""
+    """Draw the four pictures with their legend; returns the panels."""
     sample, layer, head, depth = at
     one = slice_judgement(judgement, sample, layer, head)
     colours = mask_colours(style.get_palette())
     drawn = build_panels(mask_input, judgement, one, depth)
 
     def turned(picture: str, row: int, column: int) -> None:
-        masks_mask_input.flip_cell(mask_input.identity, picture, sample, row, column)
+        flip_cell(mask_input.identity, picture, sample, row, column)
 
-    marked = masks_mask_input.load_edits(mask_input.identity).marked
+    marked = load_edits(mask_input.identity).marked
     with st.container(key="four"):
         draw_mask_editor(
             drawn,
@@ -107,7 +103,7 @@ def build_legend(colours: MaskColours) -> list[LegendSign]:
     return [*keys, *(LegendSign(sign, say(said)) for sign, said in LEGEND_MARKS)]
 
 
-# The four pictures of one sample and head, as the component draws them. No Streamlit.
+# The panels of one sample and head, as the component mask_editor draws them.
 
 
 MAX_DRAWN_TOKENS = 128
@@ -115,7 +111,7 @@ MAX_DRAWN_TOKENS = 128
 
 
 def build_panels(mask_input: MaskInput, judgement: Judgement, one: HeadSlice, depth: int) -> list[MaskPanel]:
-    """The four of one sample and head."""
+    """Return the four panels of one sample and head."""
     made = [
         _build_meant_panel(mask_input, judgement, one),
         _build_given_panel(mask_input, one),
@@ -183,7 +179,7 @@ def _build_dependence_panel(one: HeadSlice, depth: int) -> MaskPanel:
 
 
 def build_plain_panel(name: str, title: str, note: str, allowed: np.ndarray, editable: bool) -> MaskPanel:
-    """Return a mask (Q, K) that is compared with nothing."""
+    """Return the panel of a mask (Q, K) that is compared with nothing."""
     counts = {"row_sums": allowed.sum(1).tolist(), "column_sums": allowed.sum(0).tolist()}
     values = allowed.astype(np.float32)
     return MaskPanel(name, title, note, compare_with_meant(allowed, None), None, values, editable, **counts)
@@ -202,7 +198,7 @@ def _add_counts_to_note(note: str, states: np.ndarray) -> str:
 
 
 def crop_panel(panel: MaskPanel) -> MaskPanel:
-    """Return what is drawn of a large mask: its first rows and columns."""
+    """Return the first rows and columns of a large panel, a small one as it is."""
     if panel.states is None or max(panel.states.shape) <= MAX_DRAWN_TOKENS:
         return panel
     part = (slice(MAX_DRAWN_TOKENS), slice(MAX_DRAWN_TOKENS))
@@ -213,11 +209,11 @@ def crop_panel(panel: MaskPanel) -> MaskPanel:
     return MaskPanel(panel.name, panel.title, note, panel.states[part], marks, values, panel.editable)
 
 
-# From arrays to the cells of the four pictures: what each is, and by what it was blocked.
+# The state of each cell, and the mark that says by what it was blocked.
 
 
 def compare_with_meant(open_cells: np.ndarray, meant: np.ndarray | None) -> np.ndarray:
-    """(Q, K) booleans against what was meant, as states; nothing contradicts when that is not known."""
+    """Return the state of each cell of a boolean mask (Q, K); without `meant` no cell contradicts it."""
     if meant is None:
         return np.where(open_cells, CellState.ALLOWED, CellState.BLOCKED).astype(np.uint8)
     agreed = np.where(meant, CellState.ALLOWED, CellState.BLOCKED)
@@ -225,7 +221,7 @@ def compare_with_meant(open_cells: np.ndarray, meant: np.ndarray | None) -> np.n
 
 
 def mark_additive_fills(bias: np.ndarray | None, allowed: np.ndarray) -> np.ndarray:
-    """By what a cell of an additive mask is blocked; nothing for booleans, whose fill is not known."""
+    """Return marks of the fill that blocks each cell of an additive mask; none for booleans, whose fill is unknown."""
     marks = np.zeros(allowed.shape, np.uint8)
     if bias is None:
         return marks
@@ -261,14 +257,14 @@ def classify_weights(
 
 
 def find_uniform_rows(weights: np.ndarray, meant: np.ndarray | None, allowed: np.ndarray | None = None) -> np.ndarray:
-    """(Q,): rows of one same weight everywhere, although not every key was meant to be seen, or none was allowed."""
+    """Return (Q,) bool: rows of equal weights, although not every key was meant to be seen, or none was allowed."""
     clean = np.nan_to_num(weights, nan=-1.0)
     level = (clean.max(-1) - clean.min(-1) <= 1e-6) & (clean.max(-1) > 0) & (weights.shape[-1] > 1)
     empty = np.zeros(len(weights), bool) if allowed is None else ~allowed.any(-1)
     return level & (empty | ~meant.all(-1)) if meant is not None else level
 
 
-# One sample, layer and head of what was judged, ready to be drawn, and what its outputs depend on.
+# One sample, layer and head of the judged arrays, and what its outputs depend on.
 
 
 MAX_GRADIENT_TOKENS = 96

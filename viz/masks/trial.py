@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.experiments.mask_trial import MaskTrial, TrialResult, list_masks
@@ -44,17 +45,11 @@ from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.stage import is_on_stage
 from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-# Try on the model: a mask in place of the model's own, and what becomes of translation, attention and tests.
-
-
 TRIAL_STYLE = Path(__file__).parent / "trial.css"
 
 
 def draw_trial_view() -> None:
-    """The sentence, then the mask. The badge says whether looking changes this model."""
+    """Draw the sentence, then the mask; the badge says whether looking changes this model."""
     st.html(TRIAL_STYLE)
     chosen, text = controls.draw_sentence_box()
     model = controls.require_ability(chosen, "mask trial")
@@ -136,9 +131,8 @@ def _build_version(what: str, tried: TrialResult, *, own: bool) -> TranslationVe
     return TranslationVersion(what, mark_word_changes(tried.own.text, one.text), numbers)
 
 
-# What a tried mask does: to the attention, to every output when one token is another, and to the behaviour tests.
-#
-# Each view draws itself and returns what can be saved of it.
+# The views of what a tried mask does: to the attention, to every output when one token is another, and to the behaviour
+# tests. Each draws itself and returns what can be saved of it.
 
 
 MOVE_NAMES = {
@@ -154,7 +148,7 @@ PERTURBATION_HINT = to_say(
 
 
 def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, beside: Any) -> TrialView:
-    """One head with the model's own mask and with this one."""
+    """Draw one head with the model's own mask and with the tried one."""
     own, other = tried.own.maps[kind], tried.trial.maps[kind]
     with beside:
         layer, head = controls.draw_head_choice(own)
@@ -193,7 +187,7 @@ def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, 
 def draw_perturbation_effect(
     model: RunnableModel, text: str, trial: MaskTrial, pads: int, tried: TrialResult, beside: Any
 ) -> TrialView:
-    """Which outputs move with one input, and the same for every input."""
+    """Draw which outputs move with one input, and the same for every input."""
     own = cache.compute_mask_perturbation(model.name, text, None, pads)
     other = cache.compute_mask_perturbation(model.name, text, trial, pads)
     inputs, sources = (*tried.source_tokens, *tried.fed), len(tried.source_tokens)
@@ -261,7 +255,7 @@ def draw_perturbation_effect(
 
 
 def draw_test_outcomes(model: RunnableModel, text: str, kind: Kind, trial: MaskTrial) -> TrialView:
-    """The eight behaviour tests, on the model as it is and with this mask."""
+    """Draw the outcomes of the eight behaviour tests, on the model as it is and with the tried mask."""
     language = current_language()
     own, other = (cache.compute_mask_tests(model.name, text, kind, one, language) for one in (None, trial))
     rows, words = trial_texts.build_test_rows(own, other), trial_texts.describe_tests(kind)
@@ -272,10 +266,10 @@ def draw_test_outcomes(model: RunnableModel, text: str, kind: Kind, trial: MaskT
 
 
 def _ignore_click(_: int, __: int) -> None:
-    """A click says nothing here."""
+    """Do nothing: these pictures have no cells to choose."""
 
 
-# What can be saved of a mask that was tried: both translations, what the mask changed, and one view of it.
+# The saved view: both translations, what the mask changed, and one view of it.
 
 
 VERSION_HEADINGS = (to_say("log-probability"), to_say("of the right one"), to_say("attention moved"))
@@ -283,7 +277,7 @@ VERSION_HEADINGS = (to_say("log-probability"), to_say("of the right one"), to_sa
 
 @dataclass(frozen=True, eq=False)
 class TrialView:
-    """What one view of a tried mask has put on the page."""
+    """What one view of a tried mask drew, to be saved."""
 
     name: str
     parts: Callable[[Palette], Sequence[Part]]
@@ -298,7 +292,7 @@ def list_version_headings() -> list[str]:
 def build_saved_view(
     trial: MaskTrial, rows: Sequence[TranslationVersion], shown: TrialView, facts: Mapping[str, str], effect: str
 ) -> SavedView:
-    """What is written with the own mask and with the tried one, the `effect` in a sentence, and one view of it."""
+    """Return both translations (`rows`), the `effect` in a sentence, and the view that is shown."""
     title = say("{kind}: {mask}", kind=say(KIND_NAMES[trial.kind]), mask=MASKS_TRIAL_MASK.label(trial.name))
     heads = list_version_headings()
 

@@ -1,4 +1,4 @@
-"""What each mask that can be tried is, and what came of it, in plain words. No Streamlit here."""
+"""The sentences of the part Try: what each mask is, and what it changed; no Streamlit."""
 
 from __future__ import annotations
 

@@ -27,14 +27,13 @@ from attenscope.masks.fixes import (
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
-from attenscope.viz.masks import mask_input as masks_mask_input
-from attenscope.viz.masks.mask_input import Edits, MaskInput
+from attenscope.viz.masks.mask_input import Edits, MaskInput, add_fix, toggle_marked_cells, undo_last_fix
 from attenscope.viz.traces.verdict import origin_text
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
-# The findings in plain words, the worst first, each with its place and its fix.
+# The findings in words, the worst first, each with its place and its fix.
 
 
 RANKS: tuple[FindingRank, ...] = get_args(FindingRank)
@@ -61,7 +60,7 @@ USUAL_MEANINGS = {
 
 
 def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
-    """Whether something is wrong; the worst finding, with its place and its fix; what it was judged against."""
+    """Draw whether something is wrong, what it was judged against, and the worst finding with its fix."""
     ranked = sort_findings(judgement.diagnosis)
     with st.container(key="verdict-line"):
         st.markdown(f"### {escape_markdown(describe_headline(judgement.diagnosis, bool(judgement.done)))}")
@@ -76,7 +75,7 @@ def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
                 label,
                 key="undo-fix",
                 type="tertiary",
-                on_click=masks_mask_input.undo_last_fix,
+                on_click=undo_last_fix,
                 args=(mask_input.identity,),
             )
     if _list_faults(judgement.diagnosis):
@@ -84,7 +83,7 @@ def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
 
 
 def describe_headline(diagnosis: Diagnosis, mended: bool) -> str:
-    """``Faulty: 1 error, 2 warnings``, or that nothing is wrong, or the question that is open."""
+    """Return ``Faulty: 1 error, 2 warnings``, that nothing is wrong, or the open question."""
     if diagnosis.verdict == "sound":
         return say("✓ Sound, once mended") if mended else say("✓ Nothing wrong found")
     if diagnosis.verdict == "open":
@@ -141,7 +140,7 @@ def describe_meaning(mask_input: MaskInput, diagnosis: Diagnosis) -> str:
 
 
 def draw_other_findings(mask_input: MaskInput, judgement: Judgement) -> None:
-    """The other findings, and what cannot be told."""
+    """Draw the other findings, the faults that cannot be ruled out, and the downloads."""
     ranked = sort_findings(judgement.diagnosis)
     first = 1 if ranked and ranked[0].severity != "info" else 0
     for at, one in enumerate(ranked[first:], first):
@@ -151,7 +150,7 @@ def draw_other_findings(mask_input: MaskInput, judgement: Judgement) -> None:
 
 
 def sort_findings(diagnosis: Diagnosis) -> list[Finding]:
-    """The worst first; among equals the most likely cause first, as they came."""
+    """Return the findings, the worst first; equals stay as they came, the most likely cause first."""
     return sorted(diagnosis.findings, key=lambda one: RANKS.index(one.rank))
 
 
@@ -195,7 +194,7 @@ def _draw_finding(identity: str, at: int, one: Finding, judgement: Judgement) ->
             st.button(show, key=f"show-{at}", on_click=_point_at_finding, args=(identity, one))
             if can_fix(one.code, judgement.arrays, judgement.diagnosis):
                 label, cause = say("Apply this fix"), (identity, one.code)
-                st.button(label, key=f"apply-{at}", type="primary", on_click=masks_mask_input.add_fix, args=cause)
+                st.button(label, key=f"apply-{at}", type="primary", on_click=add_fix, args=cause)
             else:
                 draw_caption(say("This fix has to be made in the model; these arrays do not hold what it needs."))
             if at == 0 and _has_call_fix(one, judgement.diagnosis):
@@ -229,7 +228,7 @@ def _has_call_fix(one: Finding, diagnosis: Diagnosis) -> bool:
 
 
 def _point_at_finding(identity: str, one: Finding) -> None:
-    masks_mask_input.toggle_marked_cells(identity, one.queries, one.keys)
+    toggle_marked_cells(identity, one.queries, one.keys)
     for of, index in ((MASKS_SAMPLE, one.sample), (MASKS_LAYER, one.layer), (MASKS_HEAD, one.head)):
         if index is not None:
             st.session_state[of.key] = index + 1
@@ -251,7 +250,7 @@ def _draw_unknown_faults(diagnosis: Diagnosis) -> None:
 
 
 def draw_download_buttons(diagnosis: Diagnosis) -> None:
-    """A button for each format."""
+    """Draw a download button for each format."""
     with st.container(key="verdict-files", horizontal=True):
         for name, made in (("json", format_verdict_json), ("csv", format_findings_csv)):
             st.download_button(
@@ -288,7 +287,7 @@ def format_findings_csv(diagnosis: Diagnosis) -> str:
     return format_csv(names, rows)
 
 
-# The verdict on a mask with the cells that a visitor turned over and the fixes that were applied.
+# The verdict on a mask with a visitor's edits.
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +297,7 @@ class Judgement:
     arrays: Arrays
     diagnosis: Diagnosis
     before: Diagnosis
-    """Without the fixes."""
+    """The diagnosis without the fixes."""
     done: tuple[str, ...]
     """What the fixes did, a sentence each."""
     raw_mask: np.ndarray | None

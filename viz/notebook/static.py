@@ -1,4 +1,4 @@
-"""A trace as a picture in HTML, for where no script runs: all heads of its maps, and one head with its tokens.
+"""Draw a trace as a picture in HTML, for places where no script runs: all heads of its maps, and one head with tokens.
 
 The picture is an SVG in an <img>, which a page can show but cannot be harmed by; tokens stand in it as escaped text.
 """
@@ -27,7 +27,7 @@ FONT_ATTRIBUTE = "font-family='system-ui, sans-serif'"
 
 
 def static_html(trace: AttentionTrace, head: Head | None = None, look: Look | None = None) -> str:
-    """Return the overviews of all maps, or of one map beside one of its heads, with what they are of in a line."""
+    """Return the overviews of all maps, or one map's overview beside one of its heads, with a caption."""
     look = look or Look()
     if head is None:
         pictures = [_build_image_element(_draw_overview(one, look)) for one in trace.maps.values()]
@@ -142,7 +142,7 @@ def colour_weights(weights: np.ndarray, mask: np.ndarray, look: Look) -> np.ndar
 
 
 def _parse_colour(colour: str) -> tuple[int, ...]:
-    """Of #rrggbb or rgb(r, g, b)."""
+    """Return the channels of #rrggbb or rgb(r, g, b)."""
     if colour.startswith("#"):
         return tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return tuple(int(part) for part in colour[4:-1].split(","))

@@ -23,15 +23,11 @@ from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT, Look, RampName,
 from attenscope.viz.figures.words import head_in_words, heatmap_in_words, overview_in_words, row_in_words
 from attenscope.viz.notebook.static import static_html
 from attenscope.viz.web.bundle import component_style, pack_arrays
-from attenscope.viz.web.maps import LinkOptions
-from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
-from attenscope.viz.web.maps import encode_links as packed_links
-from attenscope.viz.web.maps import encode_overview as packed_overview
-from attenscope.viz.web.players import PlayerStart
-from attenscope.viz.web.players import encode_decode_player as packed_player
-from attenscope.viz.web.texts import encode_shaded_text as packed_text
+from attenscope.viz.web.maps import LinkOptions, encode_heatmap, encode_links, encode_overview
+from attenscope.viz.web.players import PlayerStart, encode_decode_player
+from attenscope.viz.web.texts import encode_shaded_text
 
-# A view on its way to a notebook: the script that draws it, its bytes, and what differs on a dark page.
+# A view as it is sent to a notebook: the script that draws it, its bytes, and what differs on a dark page.
 
 
 NOTEBOOK_FOLDER = Path(__file__).parent
@@ -56,9 +52,9 @@ def _build_script_in_language(_language: str) -> str:
 
 
 def encode_widget_content(shown: NotebookState, look: Look) -> bytes:
-    """What widget.js reads: the slide of a saved page, the colours of both themes, what can be chosen, and the bytes.
+    """Return what widget.js reads: the slide of a saved page, the colours of both themes, the choices, and the bytes.
 
-    Each component is packed in light; `dark` holds the fields of its header that are others in the dark.
+    Each component is packed in light; `dark` holds the fields of its header that differ in the dark.
     """
     light, dark = (build_notebook_parts(shown, replace(look, palette=palette)) for palette in WIDGET_THEMES.values())
     (slide,), body = encode_slides([Slide("", View("", light))])
@@ -83,7 +79,7 @@ def _describe_place(shown: NotebookState) -> str:
 
 
 def _find_dark_differences(light: Sequence[Part], dark: Sequence[Part]) -> list[dict[str, Any]]:
-    """For each part, columns apart, the fields of the second's header that the first has otherwise."""
+    """Return, for each part without the columns, the fields of its dark header that differ from the light one."""
     return [
         _find_changed_fields(one, other) for one, other in zip(flatten_parts(light), flatten_parts(dark), strict=True)
     ]
@@ -104,10 +100,10 @@ def _read_packed_header(part: Component) -> dict[str, Any]:
     return header
 
 
-# ``attenscope.show``: the views of a trace as a widget of Jupyter, VS Code, Colab and marimo, by anywidget.
+# The widget, by anywidget.
 #
-# The widget mounts the components of the pages; its JavaScript, styles and data come from this package, and nothing is
-# fetched from elsewhere. What is chosen in it can be read and set from Python.
+# It mounts the components of the pages; its JavaScript, styles and data come from this package, and nothing is fetched
+# from elsewhere. What is chosen in it can be read and set from Python.
 
 
 try:
@@ -119,7 +115,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 KIND_PREFERENCE: tuple[Kind, ...] = ("cross", "decoder", "encoder")
-"""Of the maps that a trace has, the first of these is shown unless another is asked for."""
+"""The first of these maps that a trace has is shown, unless another is asked for."""
 
 
 def show(
@@ -230,7 +226,7 @@ class AttentionWidget(anywidget.AnyWidget):
         return value
 
     def _repr_mimebundle_(self, **arguments: Any) -> Any:
-        """The widget, and a picture for where no widget is shown, such as a converted or a saved notebook."""
+        """Return the widget, and a picture for a converted or saved notebook, where no widget is shown."""
         found = super()._repr_mimebundle_(**arguments)
         picture = {"text/html": static_html(self._trace, (self._shown.kind, self.layer, self.head), self._look)}
         if isinstance(found, tuple):
@@ -238,7 +234,7 @@ class AttentionWidget(anywidget.AnyWidget):
         return None if found is None else found | picture
 
 
-# What a notebook shows of a trace: the parts of each view, as a saved page has them.
+# The parts of each view, as a saved page has them.
 
 
 NotebookView = Literal["overview", "heatmap", "links", "text", "joint", "decode"]
@@ -283,7 +279,7 @@ def build_notebook_parts(shown: NotebookState, look: Look) -> Sequence[Part]:
 
 
 def _build_overview_parts(shown: NotebookState, look: Look) -> list[Part]:
-    tiles = packed_overview(shown.attention, shown.layer, shown.head, look)
+    tiles = encode_overview(shown.attention, shown.layer, shown.head, look)
     return [Component("overview", tiles, "heads"), Words(overview_in_words(shown.attention))]
 
 
@@ -297,7 +293,7 @@ def _build_heatmap_parts(shown: NotebookState, look: Look) -> list[Part]:
         "pins": True,
     }
     picture = Component(
-        "heatmap", packed_heatmap(grid, look, _build_alt_text(shown), **options), follows=_can_follow_tiles(shown)
+        "heatmap", encode_heatmap(grid, look, _build_alt_text(shown), **options), follows=_can_follow_tiles(shown)
     )
     line = heatmap_in_words(select_head(attention, layer, head), shown.rows, look.scale)
     return _add_head_tiles(shown, look, [picture, Words(line)])
@@ -305,13 +301,13 @@ def _build_heatmap_parts(shown: NotebookState, look: Look) -> list[Part]:
 
 def _build_links_parts(shown: NotebookState, look: Look) -> list[Part]:
     lines = LinkOptions(shown.layer, shown.head)
-    data = packed_links(shown.attention, lines, look, shown.rows, shown.pinned, _build_alt_text(shown))
+    data = encode_links(shown.attention, lines, look, shown.rows, shown.pinned, _build_alt_text(shown))
     return _add_head_tiles(shown, look, [Component("links", data, follows=_can_follow_tiles(shown))])
 
 
 def _build_text_parts(shown: NotebookState, look: Look) -> list[Part]:
     place = shown.attention, shown.layer, shown.head
-    data = packed_text(*place, look, shown.rows, shown.pinned, _build_alt_text(shown))
+    data = encode_shaded_text(*place, look, shown.rows, shown.pinned, _build_alt_text(shown))
     return _add_head_tiles(shown, look, [Component("text", data, follows=_can_follow_tiles(shown))])
 
 
@@ -319,7 +315,7 @@ def _build_joint_parts(shown: NotebookState, look: Look) -> list[Part]:
     matrix = join_attentions(shown.trace, shown.layer, shown.head)
     line = joint_in_words(matrix, shown.rows)
     grid = make_joint_grid(matrix, shown.layer, shown.head, shown.rows)
-    return [Component("heatmap", packed_heatmap(grid, look, line, model="")), Words(line)]
+    return [Component("heatmap", encode_heatmap(grid, look, line, model="")), Words(line)]
 
 
 def _build_decode_parts(shown: NotebookState, look: Look) -> list[Part]:
@@ -329,7 +325,7 @@ def _build_decode_parts(shown: NotebookState, look: Look) -> list[Part]:
     places = [(min(shown.layer, one.layers - 1) + 1, min(shown.head, one.heads - 1) + 1) for one in maps]
     to_source, to_target = (f"{layer}.{head}" for layer, head in places)
     start = PlayerStart(0, to_source, to_target, None)
-    return [Component("decode_player", packed_player(shown.translation, start, look, "notebook"), "decoding")]
+    return [Component("decode_player", encode_decode_player(shown.translation, start, look, "notebook"), "decoding")]
 
 
 def _add_head_tiles(shown: NotebookState, look: Look, picture: Sequence[Part]) -> list[Part]:
@@ -337,7 +333,7 @@ def _add_head_tiles(shown: NotebookState, look: Look, picture: Sequence[Part]) -
     attention = shown.attention
     if attention.layers * attention.heads == 1:
         return list(picture)
-    tiles = packed_overview(attention, shown.layer, shown.head, look)
+    tiles = encode_overview(attention, shown.layer, shown.head, look)
     return [
         Columns(
             ([Component("overview", tiles, "heads", follows=_can_follow_tiles(shown))], picture),
@@ -347,7 +343,7 @@ def _add_head_tiles(shown: NotebookState, look: Look, picture: Sequence[Part]) -
 
 
 def _can_follow_tiles(shown: NotebookState) -> bool:
-    """Whether the tiles are fine enough for another head to be drawn from them, before Python has answered."""
+    """Return whether the tiles are fine enough to draw another head from them before Python has answered."""
     return pooling_block_size(*shown.attention.mask.shape) == 1
 
 

@@ -1,1 +1,1 @@
-"""The views of the page Positions, one module each, and what they share."""
+"""The page Positions: its controls, its views and its sentences."""

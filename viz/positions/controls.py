@@ -1,4 +1,4 @@
-"""The controls of Positions. All they hold is in the address."""
+"""The controls of the page Positions; the address holds all their values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TableChoice:
     own: bool
     """Whether it is the model's own tensor."""
     form: str
-    """The way in which it was computed, of model.positions.table.FORMS."""
+    """How it was computed: a key of :data:`model.positions.table.TABLE_FORMS`."""
     whole: np.ndarray
     """(P, D) the rows of all its real positions, also of those not shown."""
     sentence: int | None
@@ -75,14 +75,14 @@ class TableChoice:
 
 
 def draw_positions_view_control(model: RunnableModel) -> PositionsView:
-    """Which view of the positions is shown; pictures of tables and heads only where there are any."""
+    """Draw the choice of the view; pictures of tables and heads are offered only where there are any."""
     if model.can("position pictures"):
         return controls.segmented_control(say("View"), POSITIONS_VIEW)
     return controls.segmented_control(say("View"), POSITIONS_VIEW, POSITIONS_RUN_VIEWS)
 
 
 def draw_table_controls(model: Translator, text: str, shown: PositionsView) -> TableChoice:
-    """Which table: the loaded model's own tensor, or one by the formula with sizes of one's choice."""
+    """Draw the choice of the table: the loaded model's own tensor, or one by the formula with chosen sizes."""
     learned = model.config.positions == "learned"
     kinds = [kind for kind in POSITIONS_TABLE.options if kind != "own_target" or learned]
     forget_unoffered_choice(POSITIONS_TABLE, kinds)
@@ -108,12 +108,12 @@ def draw_table_controls(model: Translator, text: str, shown: PositionsView) -> T
 
 
 def draw_order_control() -> DimensionOrder:
-    """In which order the dimensions stand."""
+    """Draw the choice of the order of dimensions."""
     return controls.segmented_control(say("Order"), POSITIONS_DIMENSION_ORDER)
 
 
 def draw_cell_inputs(choice: TableChoice) -> tuple[int, int]:
-    """The row and dimension looked at closely."""
+    """Draw the choice of the cell that is worked out, and return its row and dimension."""
     rows, width = choice.table.values.shape
     with st.container(key="cell", horizontal=True):
         row = draw_number_input(say("Position"), POSITIONS_POSITION, 0, rows - 1, min(12, rows - 1))
@@ -134,7 +134,7 @@ def draw_number_input(
     default: float | None = None,
     **more: Any,
 ) -> Any:
-    """A number held inside its limits, which change with the table; those of the parameter where none are given."""
+    """Draw a number input held inside its limits, which change with the table; by default those of the parameter."""
     low, high = of.low if low is None else low, of.high if high is None else high
     before = st.session_state.get(of.key)
     if before is not None:

@@ -35,9 +35,6 @@ from attenscope.viz.ui.words import ChangeMark, draw_caption, escape_markdown, m
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.maps import draw_overview, encode_overview
 
-# Experiments on the running model: move its positions and see what becomes of translation and attention.
-
-
 EXPERIMENT_SIZES: dict[PositionMove, tuple[float, ...]] = {
     "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),
     "stretch": (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4),
@@ -170,7 +167,7 @@ def _draw_pair_controls(before: Translation) -> tuple[int, int]:
 
 
 def _compute_attention_change(old: AttentionMap, new: AttentionMap) -> AttentionMap:
-    """The size of the difference, in the shape of a map, so that it can be drawn as one."""
+    """Return the absolute difference of the weights as a map, so that it can be drawn as one."""
     return replace(old, weights=np.abs(new.weights - old.weights))
 
 
@@ -181,7 +178,7 @@ def _draw_belief_curve(
     try:
         curve = cache.compute_position_log_probs(model.name, before.source, replace(experiment, amount=0.0), sizes)
     except ExperimentError:
-        return  # A learned table ends before the largest size; the picture above stands on its own.
+        return  # A learned table ends before the largest size; then no curve is drawn.
     title = say(BELIEF_TITLES[model.writes])
     draw_chart(
         plot_kept_probability(sizes, curve, experiment.amount, title, palette),
@@ -191,7 +188,7 @@ def _draw_belief_curve(
     )
 
 
-# What the experiments on positions do, and what came of one, in words. No Streamlit here.
+# The experiments and their results in words.
 
 
 EXPERIMENT_TEXTS = {
@@ -241,7 +238,7 @@ BELIEF_TITLES = {
     "translation": to_say("How much of its old translation the model still believes, by size of the experiment"),
     "continuation": to_say("How much of its old continuation the model still believes, by size of the experiment"),
 }
-"""Of a text as the model calls what it writes."""
+"""By what the model calls the text that it writes."""
 
 
 def describe_experiment(chosen: PositionExperiment, length: int, table_length: int, *, alone: bool = False) -> str:
@@ -269,7 +266,7 @@ def describe_experiment(chosen: PositionExperiment, length: int, table_length: i
 
 
 def describe_remaining_belief(result: ExperimentResult, written: str) -> str:
-    """How much of its own translation or continuation, as `written` calls it, the model still believes."""
+    """Return how probable the model still finds its old text; `written` is what it calls that text."""
     before = float(np.exp(np.mean([step.log_prob for step in result.before.steps])))
     after = float(np.exp(result.log_probs.mean()))
     same = say(UNCHANGED_TEXTS[written]) if result.after.text == result.before.text else ""

@@ -34,11 +34,10 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.positions import POSITIONS_FORM, POSITIONS_PIECE, POSITIONS_SIDE
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import draw_caption
-from attenscope.viz.web.charts import draw_chart, draw_curves
-from attenscope.viz.web.charts import encode_curves as packed_curves
+from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 from attenscope.viz.web.maps import MatrixData, draw_matrix, encode_matrix
 
-# The ways in which the table is computed in the field, and how far each is from the formula.
+# Precision: the ways in which code computes the table, and how far each is from the formula.
 
 
 LOWEST_ERROR_EXPONENT, HIGHEST_ERROR_EXPONENT = -9.0, 0.0
@@ -72,7 +71,7 @@ def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView |
             Columns(
                 (
                     [Component("matrix", encode_matrix(_build_error_matrix(difference, choice, palette)))],
-                    [Component("curves", packed_curves(dots(palette)))],
+                    [Component("curves", encode_curves(dots(palette)))],
                 ),
                 (0.5, 0.5),
             ),
@@ -113,7 +112,7 @@ def _choose_form(name: str) -> None:
     st.session_state[POSITIONS_FORM.key] = name
 
 
-# In the sentence: what is added to what, and how long either is.
+# The sentence: what is added to what, and how long either is.
 
 
 def draw_sentence_view(model: RunnableModel, result: Translation) -> SavedView | None:
@@ -168,7 +167,7 @@ def _choose_piece(at: int, last: int) -> None:
     st.session_state[POSITIONS_PIECE.key] = min(max(at, 0), last - 1) + 1
 
 
-# Which heads look at places rather than words, ranked, and one of them with the words shuffled.
+# Positional heads: which heads look at places rather than words, and one of them with the words shuffled.
 
 
 MOST_RANKED_HEADS = 14

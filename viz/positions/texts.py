@@ -1,4 +1,4 @@
-"""What each view shows, in plain words and in equations with numbers. No Streamlit here."""
+"""The sentences of the page Positions, computed from what each view shows; no Streamlit."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ from attenscope.viz.web.maps import MatrixData, draw_matrix, encode_matrix
 
 
 PICTURE_FORMULA_SHARES = (2 / 3, 1 / 3)
-"""Their widths, as on the stage (talk/presented.css)."""
+"""Widths of the picture and of the formula, as on the stage (talk/presented.css)."""
 
 
 def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
@@ -286,7 +286,7 @@ def _build_similarity_matrix(
 
 
 def _find_colour_limits(values: np.ndarray) -> tuple[float, float]:
-    """From least to most; the same to both sides of zero where there is anything below it."""
+    """Return the least and the largest value; limits symmetric around zero where a value is negative."""
     high = float(np.abs(values).max()) or 1.0
     low = float(values.min())
     return (low, high) if 0 <= low < high else (-high, high)
@@ -394,7 +394,7 @@ def tabulate_rotation(lengths: np.ndarray, shift: int, errors: np.ndarray) -> pd
 
 
 def pick_spread_pairs(pairs: int, chosen: int) -> list[int]:
-    """At most CIRCLES pairs, evenly spaced from fast to slow, the chosen one among them."""
+    """Return at most ``MOST_CIRCLES`` pairs, evenly spaced from fast to slow, the chosen one among them."""
     found = sorted({round(at) for at in np.linspace(0, pairs - 1, min(MOST_CIRCLES, pairs))})
     if chosen < pairs and chosen not in found:
         found[int(np.abs(np.array(found) - chosen).argmin())] = chosen

@@ -1,4 +1,4 @@
-"""The script of the page that comes before Streamlit's: the rule of the browser's history (components/history)."""
+"""Put a script before Streamlit's into every page: the rules of the browser's history (viz/web/src/history)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ HEAD_TAG = b"<head>"
 class FirstScript:
     """ASGI middleware that puts the script into the head of every page.
 
-    What the first run writes into the address is to be a part of the entry that was opened. A component is mounted too
-    late for that: Streamlit has made steps of it by then.
+    What the first run writes into the address belongs to the history entry that was opened. A component is mounted too
+    late for that: by then Streamlit has made further entries.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -30,7 +30,7 @@ class FirstScript:
         ):
             await self._app(scope, receive, send)
             return
-        # A page that comes packed could not be read here.
+        # A compressed page could not be read here.
         scope = {**scope, "headers": [one for one in scope["headers"] if one[0] != b"accept-encoding"]}
         began: list[Message] = []
         body = bytearray()
@@ -48,7 +48,7 @@ class FirstScript:
                 page = bytes(body).replace(HEAD_TAG, self._script, 1)
                 headers = MutableHeaders(scope=began[0])
                 headers["content-length"] = str(len(page))
-                for name in ("etag", "last-modified", "accept-ranges"):  # They are those of Streamlit's own file.
+                for name in ("etag", "last-modified", "accept-ranges"):  # These describe Streamlit's own file.
                     del headers[name]
                 await send(began[0])
                 message = {**message, "body": page}

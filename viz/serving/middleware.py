@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attenscope.language import find_closest_language, say, to_say, use_language
 
-# Headers of every reply: where scripts may come from, who may frame the app; and what is not served at all.
+# Headers of every reply: where scripts may come from and who may frame the app; and paths that are not served.
 
 
 CONTENT_SECURITY_POLICY = {
@@ -31,17 +31,18 @@ CONTENT_SECURITY_POLICY = {
     "base-uri": "'self'",
     "form-action": "'self'",
 }
-"""Content-Security-Policy: nothing but what this server gives."""
+"""Content-Security-Policy: nothing from any other server."""
 METRICS_PATH = "/_stcore/metrics"
 
 
 class SafeHeaders:
-    """ASGI middleware that sets the headers, refuses a foreign Host, and answers for the server's figures with "not
-    found"."""
+    """ASGI middleware that sets the headers, refuses a foreign Host, and hides the server's metrics."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, is_own: Callable[[str], bool]) -> None:
-        """`is_own` says whether a Host header names this server: else a page of another site has reached it by a name
-        of its own (DNS rebinding)."""
+        """`is_own` says whether a Host header names this server.
+
+        Otherwise a page of another site has reached it by a name of its own (DNS rebinding).
+        """
         self._app, self._settings, self._is_own = app, settings, is_own
         self._headers = {
             "Content-Security-Policy": "; ".join(
@@ -77,7 +78,7 @@ class SafeHeaders:
         return self._app
 
 
-# What a browser may say to the app: nothing that takes from other visitors, and no bytes that mean nothing.
+# Messages of the browser: none that changes the server for other visitors, and no bytes that are no message.
 
 
 FORBIDDEN_MESSAGES = frozenset(
@@ -88,7 +89,7 @@ UNSUPPORTED_DATA_CODE = 1003  # RFC 6455, section 7.4.1
 
 
 class MessageGuard:
-    """ASGI middleware of the connection: it leaves out forbidden messages, and ends at one that is none."""
+    """ASGI middleware that drops forbidden messages, and closes the connection at bytes that are no message."""
 
     def __init__(self, app: ASGIApp, kind: Callable[[bytes], str | None]) -> None:
         """`kind` names what a message asks for; None for bytes that are no message."""
@@ -115,7 +116,7 @@ class MessageGuard:
         await self._app(scope, receiving, send)
 
 
-# Limits on what visitors upload, together: Streamlit limits one file alone, and keeps all in memory.
+# Limits on all uploads together: Streamlit limits each file alone, and keeps all files in memory.
 
 
 FIRST_LANGUAGE_PATTERN = re.compile(rb"[\w-]*")
@@ -124,17 +125,17 @@ UPLOAD_PATH_PATTERN = re.compile(r".*/_stcore/upload_file/(?P<session>[^/]+)/[^/
 
 
 class UploadTooLargeError(Exception):
-    """More bytes came than there is place for; its text says so."""
+    """More bytes came than there is place for; the message says so."""
 
 
 class UploadLimits:
-    """ASGI middleware that refuses a file before it is read, or while it comes, once the place is taken."""
+    """ASGI middleware that refuses a file before it is read, or while it arrives, once a limit is reached."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, stored: Callable[[], Mapping[str, int]]) -> None:
         """`stored` says how many bytes each session has in memory."""
         self._app, self._settings, self._stored = app, settings, stored
         self._coming: defaultdict[str, int] = defaultdict(int)
-        """By session: bytes of uploads that are on their way. Of the one event loop alone, so no lock."""
+        """Session -> bytes of uploads that are on their way. Only the event loop uses it, so it needs no lock."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         found = scope["type"] == "http" and scope["method"] == "PUT" and UPLOAD_PATH_PATTERN.fullmatch(scope["path"])
@@ -185,7 +186,7 @@ class UploadLimits:
                 del self._coming[session]
 
     def _refusal(self, session: str, more: int, language: str) -> str:
-        """Why so many bytes more find no place, in a language; empty where they do."""
+        """Return why so many bytes more are refused, in a language; "" where they are not."""
         stored = self._stored()
         own = stored.get(session, 0) + self._coming[session]
         everybody = sum(stored.values()) + sum(self._coming.values())
@@ -213,12 +214,12 @@ def _read_request_language(scope: Scope) -> str:
     return find_closest_language(asked[0].decode() if asked else "")
 
 
-# What whoever serves the app decides about it, from the environment.
+# Settings of the server, from the environment.
 
 
 MEGABYTE = 1024 * 1024
 NO_FILES_TEXT = to_say("This server takes no files. Run Attenscope on your own machine to open one.")
-"""What a visitor of a read-only server reads who wants to open a file."""
+"""Shown to a visitor of a read-only server who wants to open a file."""
 YES_VALUES, NO_VALUES = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -229,7 +230,7 @@ class ServerSettings:
     read_only: bool = False
     """No visitor can upload a file: for a server that everybody can reach."""
     metrics: bool = False
-    """Whether Streamlit's figures of itself can be asked for (``_stcore/metrics``)."""
+    """Whether Streamlit's metrics are served (``_stcore/metrics``)."""
     embedded_in: str = "'self'"
     """The sites that may show the app in a frame, as ``frame-ancestors`` of a Content-Security-Policy names them."""
     session_uploads: int = 256 * MEGABYTE
@@ -253,7 +254,7 @@ class ServerSettings:
 
     @classmethod
     def from_process_environment(cls) -> Self:
-        """The same of this process's environment."""
+        """Read the settings from this process's environment."""
         return cls.of(os.environ)
 
 

@@ -18,12 +18,12 @@ from attenscope.viz.serving.first_script import FirstScript
 from attenscope.viz.serving.middleware import MessageGuard, SafeHeaders, ServerSettings, UploadLimits
 from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
 
-# The app as a server: Streamlit's own, behind what guards it.
-
-
 THREAD_SWITCH_INTERVAL = 0.0005
-"""Seconds after which a thread that computes in Python lets another one go on; the default of 0.005 is waited at each
-of the dozens of steps of a visitor's run while another visitor's text is read."""
+"""Seconds after which a thread that computes in Python lets another one go on.
+
+With the default of 0.005 a visitor's run waits so long at each of its dozens of steps while another visitor's text is
+read.
+"""
 INSTALLED_SCRIPT = Path(__file__).parents[1] / "start" / "attenscope_app.py"
 """Where an installed package has the script (setup.py)."""
 APP_SCRIPT = INSTALLED_SCRIPT if INSTALLED_SCRIPT.is_file() else Path(__file__).parents[2] / "app.py"
@@ -43,7 +43,7 @@ def build_app(settings: ServerSettings) -> st.App:
 
 
 def serve_app(arguments: Sequence[str]) -> None:
-    """Serve the app under a command line until it is stopped. ValueError for what the command line cannot mean."""
+    """Serve the app under a command line until it is stopped. Raises ValueError for a wrong command line."""
     options, own = split_arguments(arguments)
     settings = ServerSettings.from_process_environment()
     if settings.read_only and any(one.partition("=")[0] in ("--model", "--models") for one in own):
@@ -65,7 +65,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 def split_arguments(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Options such as ``--server.port 8600`` or ``--server.headless=true``, and all else, for the app.
 
-    ValueError for an option without a value, and for one that stands behind what is the app's.
+    Raises ValueError for an option without a value, and for one after the app's own arguments.
     """
     own = list(arguments)
     options: dict[str, Any] = {}
@@ -97,7 +97,7 @@ def _parse_value(text: str) -> Any:
 
 
 def allow_other_hosts(options: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Options that let other machines in by any name, where they are let in and nothing is said of names.
+    """Return the options; where other machines may connect and no host names are given, with any name allowed.
 
     By default the server answers to this machine's names alone: otherwise a page of another site could reach it by a
     name of its own (DNS rebinding). `environment` is that of the process, where Streamlit takes options from as well.
@@ -108,7 +108,7 @@ def allow_other_hosts(options: dict[str, Any], environment: Mapping[str, str]) -
     return {"server.allowedHosts": ["*"], **options}
 
 
-# Memory that nobody uses any more goes back to the system, so that a server of many days does not grow.
+# Memory: what is freed goes back to the system, so that a server that runs for days does not grow.
 
 
 MMAP_THRESHOLD, ARENA_MAX = -3, -8
@@ -116,7 +116,7 @@ MMAP_THRESHOLD, ARENA_MAX = -3, -8
 LARGE_ARRAY_BYTES = 2**22
 """Bytes from which an array has pages of its own, which go back when it is freed."""
 MEMORY_POOLS = 2
-"""Pools of small pieces. Every thread may ask for one, and what is free in one is of no use to the others."""
+"""Pools for small pieces; otherwise every thread may get one, and memory that is free in one is of no use to others."""
 
 
 def _load_glibc() -> Any:
@@ -129,13 +129,13 @@ def _load_glibc() -> Any:
 
 
 def limit_kept_memory() -> None:
-    """Let glibc keep less of what is freed; by itself it keeps the more, the larger the arrays are that are freed."""
+    """Let glibc keep less of what is freed; by default it keeps more, the larger the freed arrays are."""
     if (library := _load_glibc()) is not None:
         library.mallopt(MMAP_THRESHOLD, LARGE_ARRAY_BYTES)
         library.mallopt(ARENA_MAX, MEMORY_POOLS)
 
 
 def release_free_memory() -> None:
-    """Give back what is free now."""
+    """Give back to the system the memory that is free now."""
     if (library := _load_glibc()) is not None:
         library.malloc_trim(0)

@@ -1,1 +1,1 @@
-"""A talk: views of the app as scenes, kept as a readable file, shown one after another."""
+"""A talk: views of the app as scenes, saved as a readable file and shown one after another."""

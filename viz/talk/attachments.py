@@ -1,4 +1,4 @@
-"""The files beside a talk: traces and arrays that its scenes name, checked as every upload is, kept for the stage."""
+"""The files beside a talk: traces and arrays that its scenes name, checked like uploads and stored for the stage."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _parse_attachment(name: str, data: bytes) -> AttachedFile:
 
 
 def unpack_files(files: Iterable[tuple[str, bytes]]) -> tuple[dict[str, bytes], list[str]]:
-    """Files by name, those in a zip instead of it; and what was left out of one, a sentence each."""
+    """Return files by name, those in a zip in place of the zip; and a sentence for each zip that cannot be opened."""
     found: dict[str, bytes] = {}
     problems = []
     for name, data in files:
@@ -132,7 +132,7 @@ def attach_files(files: Mapping[str, bytes]) -> list[str]:
 
 
 def attach_trace(opened: OpenedTrace) -> str:
-    """Keep a trace that the visitor has opened beside their talk, and return its name there. KeptError."""
+    """Keep the visitor's opened trace beside their talk, and return its name there. Raises UploadStoreError."""
     same = lambda there: isinstance(there, OpenedTrace) and there.identity == opened.identity  # noqa: E731
     name = _find_free_name(Path(opened.name).stem, TRACE_ENDING, same)
     if name not in get_attached_files():
@@ -141,7 +141,10 @@ def attach_trace(opened: OpenedTrace) -> str:
 
 
 def attach_arrays(given: str, data: bytes) -> str:
-    """Keep a file that the visitor has uploaded beside their talk, and return its name there. KeptError, ValueError."""
+    """Keep a file that the visitor has uploaded beside their talk, and return its name there.
+
+    Raises UploadStoreError, ValueError.
+    """
     file = read_attachment(f"array{Path(given).suffix}", data)  # The visitor's name may be none that a file can have.
     if not isinstance(file, ArraysFile):
         raise ValueError(say("A scene of Masks shows no saved trace: open it on Explore and add it there."))
@@ -162,7 +165,7 @@ def _find_free_name(stem: str, ending: str, same: Callable[[AttachedFile], bool]
 
 
 def share_trace_with_stage(opened: OpenedTrace) -> str:
-    """The key under which the stage finds the trace that the visitor looks at. KeptError."""
+    """Return the key under which the stage finds the trace that the visitor looks at. Raises UploadStoreError."""
     if get_upload_store().get(get_stage_key()) is not opened:
         share_with_stage(opened, sum(map(_count_map_bytes, opened.trace.maps.values())))
     return get_stage_key()
@@ -174,7 +177,7 @@ def get_stage_key() -> str:
 
 
 def share_with_stage(value: OpenedTrace | StageValues, size: int) -> None:
-    """Let the stage find what the visitor looks at, in place of what they looked at before. KeptError."""
+    """Store what the visitor looks at for the stage, in place of what was there before. Raises UploadStoreError."""
     get_upload_store().put(_get_owner(), value, size, get_stage_key())
 
 
@@ -194,7 +197,7 @@ def _get_owner() -> str:
 
 
 def get_stored_keys() -> dict[str, str]:
-    """The key of each file that is still kept, by name."""
+    """Return the key of each file that is still stored, by name."""
     return {
         name: key
         for name, key in st.session_state.get(_FILE_KEYS, {}).items()
@@ -203,7 +206,7 @@ def get_stored_keys() -> dict[str, str]:
 
 
 def get_known_keys() -> dict[str, str]:
-    """The key of each file beside the talk by name, of those that are no longer kept too."""
+    """Return the key of each file beside the talk by name, also of files that are no longer stored."""
     return dict(st.session_state.get(_FILE_KEYS, {}))
 
 
@@ -214,7 +217,7 @@ def encode_for_browser(name: str) -> bytes:
 
 
 def restore_file(name: str, data: bytes) -> None:
-    """Keep a file again, under the key that it had, which the visitor's browser has given back."""
+    """Store a file that the visitor's browser has given back, under the key that it had."""
     key = get_known_keys().get(name)
     if key is None or not data or len(data) > LARGEST_BROWSER_FILE or get_upload_store().get(key) is not None:
         return
@@ -223,7 +226,7 @@ def restore_file(name: str, data: bytes) -> None:
 
 
 def restore_keys(found: Mapping[str, str]) -> None:
-    """Know files again by their keys, which the visitor's browser has kept."""
+    """Take over the keys of files that the visitor's browser has kept, where the session has none."""
     if _FILE_KEYS not in st.session_state:
         st.session_state[_FILE_KEYS] = {str(name): str(key) for name, key in list(found.items())[:MOST_TALK_FILES]}
 
@@ -276,7 +279,7 @@ def read_folder_files(talk: Talk, folder: Path) -> tuple[dict[str, AttachedFile]
 
 
 def build_scene_session(scene: Scene, beside: Mapping[str, AttachedFile]) -> dict[str, Any]:
-    """What a session holds that shows this scene: the file it names, opened."""
+    """Return the session values that show this scene: the file it names, opened."""
     return build_session_values(beside.get(scene.trace or scene.arrays))
 
 

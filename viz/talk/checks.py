@@ -1,25 +1,30 @@
-"""What a talk asks for and this app does not have: a page, a model, a head. Each with its line and what to do."""
+"""Check a talk against the pages, models and heads there are; each mistake has its line and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attenscope.interventions.changes import HeadChange, InterventionError, parse_changes
 from attenscope.language import join_items, say
 from attenscope.untrusted_trace import OpenedTrace
-from attenscope.viz.talk import scenes
-from attenscope.viz.talk.scenes import Mistake, Scene, Talk, find_live_obstacle, list_ignored_parameters
+from attenscope.viz.talk.scenes import (
+    FEWEST_CHOICES,
+    Mistake,
+    Scene,
+    Talk,
+    find_choice_problem,
+    find_live_obstacle,
+    list_ignored_parameters,
+)
 from attenscope.viz.ui.address import ChoiceParameter, NumberParameter, Parameter
 from attenscope.viz.ui.addresses.decode import DECODE_CROSS_HEAD, DECODE_OWN_HEAD
 from attenscope.viz.ui.addresses.pages import PAGE_TITLES, PAGES
 from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from attenscope.network.config import TransformerConfig
     from attenscope.viz.talk.attachments import AttachedFile
 
@@ -29,12 +34,12 @@ TRACE_PAGES, ARRAYS_PAGES = ("explore",), ("masks",)
 
 @dataclass(frozen=True)
 class CheckedTalk:
-    """A talk beside what is wrong with it."""
+    """A talk and what is wrong with it."""
 
     talk: Talk
     mistakes: tuple[Mistake, ...]
     shown: tuple[Scene, ...]
-    """The scenes that can be shown: those that ask for nothing that is missing. Live are those that can be."""
+    """The scenes that can be shown, because nothing that they need is missing; `live` only where it is possible."""
     numbers: tuple[int, ...] = ()
     """Which scenes of the talk these are, from 0."""
 
@@ -112,7 +117,7 @@ def _find_missing_requirements(
             ),
         )
         return
-    if scene.trace or scene.arrays:  # which have heads of their own
+    if scene.trace or scene.arrays:  # a file has heads of its own
         return
     name = find_scene_model(scene, talk, models)
     if name not in models:
@@ -127,7 +132,7 @@ def _find_missing_requirements(
         return
     for key, kind, layer, head in _list_scene_heads(scene):
         config = models[name]
-        if config is None:  # whose heads are not known before it is loaded
+        if config is None:  # its heads are not known before it is loaded
             continue
         layers = config.encoder_layers if kind == "encoder" else config.decoder_layers
         if not (1 <= layer <= layers and 1 <= head <= config.heads):
@@ -248,7 +253,7 @@ def _find_live_problems(
 def find_scene_network(
     scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, AttachedFile]
 ) -> TransformerConfig | OpenedTrace | None:
-    """What says which heads a scene has: the trace that it shows, or the model that it asks for."""
+    """Return the trace that a scene shows, or the configuration of its model: either says which heads there are."""
     file = beside.get(scene.trace)
     return file if isinstance(file, OpenedTrace) else models.get(find_scene_model(scene, talk, models))
 
@@ -258,11 +263,11 @@ def _check_guesses(
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """What the audience can choose among, and what is wrong with the rest."""
     network = find_scene_network(scene, talk, models, beside)
-    found = {choice: scenes.find_choice_problem(choice, scene, network) for choice in scene.guess}
+    found = {choice: find_choice_problem(choice, scene, network) for choice in scene.guess}
     choices = tuple(choice for choice, problem in found.items() if not problem)
     problems = [("guess", problem) for problem in found.values() if problem]
-    if scene.guess and len(choices) < scenes.FEWEST_CHOICES:
-        few = say("It takes {fewest} choices to guess, so the scene asks nothing.", fewest=scenes.FEWEST_CHOICES)
+    if scene.guess and len(choices) < FEWEST_CHOICES:
+        few = say("It takes {fewest} choices to guess, so the scene asks nothing.", fewest=FEWEST_CHOICES)
         return (), [*problems, ("guess", few)]
     return choices, problems
 

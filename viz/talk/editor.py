@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,13 @@ import streamlit as st
 from attenscope.language import join_items, join_sentences, say, to_say
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace
 from attenscope.viz.figures.look import KIND_NAMES
-from attenscope.viz.talk import attachments, scenes, session
+from attenscope.viz.talk import attachments, session
 from attenscope.viz.talk.attachments import AttachedFile
 from attenscope.viz.talk.checks import CheckedTalk, find_scene_network
 from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, format_view, parse_talk
 from attenscope.viz.talk.scenes import (
     LONGEST_TEXTS,
+    MOST_CHOICES,
     MOST_SCENES,
     PARTS_BY_PAGE,
     SCENE_PARTS,
@@ -26,6 +28,7 @@ from attenscope.viz.talk.scenes import (
     Scene,
     Talk,
     find_live_obstacle,
+    list_guess_parts,
 )
 from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run, get_open_trace
 from attenscope.viz.traces.upload_store import UploadStoreError
@@ -38,11 +41,9 @@ from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.stage import draw_scene_pictures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from attenscope.network.config import TransformerConfig
 
-# The scenes of a talk side by side with the one that is edited: order, title, notes, what is hidden, the view.
+# The list of scenes, and the fields of the one that is edited.
 
 
 TALK_STYLE = Path(__file__).parent / "talk.css"
@@ -65,7 +66,7 @@ def draw_scene_editor(
     beside: Mapping[str, AttachedFile],
     drawn: Mapping[int, Mapping[str, Any]],
 ) -> None:
-    """The list on the left, the chosen scene on the right; `drawn` are those that can be shown, by number from 0."""
+    """Draw the list on the left, the chosen scene on the right; `drawn` are the scenes that can be shown, from 0."""
     if not talk.scenes:
         draw_caption(say("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk."))
         return
@@ -195,9 +196,9 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         parts("hide", say("Hidden until the next key"))
     with right:
         parts("omit", say("Left out"))
-    if choices := list(dict.fromkeys([*scene.guess, *scenes.list_guess_parts(scene, network)])):
+    if choices := list(dict.fromkeys([*scene.guess, *list_guess_parts(scene, network)])):
         more: dict[str, Any] = {
-            "max_selections": scenes.MOST_CHOICES,
+            "max_selections": MOST_CHOICES,
             "placeholder": say("Nothing"),
             "help": say(GUESS_HELP),
         }
@@ -246,19 +247,19 @@ def _parse_scene(source: str) -> tuple[Scene | None, tuple[Mistake, ...]]:
     return (talk.scenes[0] if talk.scenes else None), moved
 
 
-# The view on the screen, made the next scene of the visitor's talk.
+# Adding the view on the screen to the talk.
 
 
 MODEL_PARAMETERS = (MODEL.name, SENTENCE.name, "changes")
-"""Of the address of Explore, what says nothing of an opened trace."""
+"""Parameters of Explore's address that say nothing of an opened trace."""
 PASTED_FILE_NAME = "pasted.txt"
-"""What arrays that were pasted are called beside a talk."""
+"""The name of pasted arrays as a file beside a talk."""
 LONGEST_TITLE_SENTENCE = 60
-"""Characters of a sentence that a scene's first title has."""
+"""Most characters of the sentence in the title that a new scene gets."""
 
 
 def draw_add_view_button(page: AddressPage) -> None:
-    """A quiet button in the header that makes the view on the screen the next scene of the visitor's talk."""
+    """Draw a button in the header that adds the view on the screen to the visitor's talk as a scene."""
     with st.container(key="add-view"):
         what = say("Make this view the next scene of your talk (page Talk)")
         st.button(say("Add to talk"), key="add-this-view", type="tertiary", help=what, on_click=_add_view, args=(page,))
@@ -331,7 +332,7 @@ def _collect_judged_arrays(page: str) -> list[tuple[str, bytes]]:
 
 
 def _build_scene_title(page: str, view: dict[str, str], source: str) -> str:
-    """What a scene is called until it is given a title: its sentence and what is seen of it."""
+    """Return the title of a new scene: its sentence, and what the view shows of it."""
     chosen = (view.get(name, "") for name in ("view", "plot", "move", "why", "method"))
     what = view.get("part") or next(filter(None, chosen), "")
     fault = view.get("fault", "").replace("-", " ")
@@ -344,7 +345,7 @@ def _build_scene_title(page: str, view: dict[str, str], source: str) -> str:
     return say("“{sentence}” · {seen}", sentence=shown, seen=seen) if shown else seen
 
 
-# A talk opened and saved, what is wrong with it, and the two talks one can begin with.
+# The title and the menu: undo, open, save; and the mistakes in a talk.
 
 
 MOST_LISTED_MISTAKES = 12
@@ -352,7 +353,7 @@ MOST_LISTED_MISTAKES = 12
 
 
 def draw_title_field(talk: Talk) -> None:
-    """The talk's title, to be changed where it stands."""
+    """Draw the title of the talk as a field."""
     key = f"talk-title-{session.get_revision()}"
 
     def keep() -> None:
@@ -364,7 +365,7 @@ def draw_title_field(talk: Talk) -> None:
 
 
 def draw_talk_menu(talk: Talk) -> None:
-    """Undo, open, save, begin anew."""
+    """Draw the buttons that undo a change, and open, save or begin a talk."""
     st.button(
         say("Undo"), key="talk-undo", type="tertiary", disabled=not session.can_undo(), on_click=session.undo_change
     )
@@ -388,7 +389,7 @@ def draw_talk_menu(talk: Talk) -> None:
 
 
 def draw_mistakes(checked: CheckedTalk, reading: tuple[Mistake, ...]) -> None:
-    """Every mistake with its line and what to do; the scenes without one can be shown all the same."""
+    """Draw every mistake with its line and what to do, and how many scenes can be shown."""
     if problem := st.session_state.pop("talk-problem", None):
         st.error(escape_markdown(problem))
     found = sorted((*reading, *checked.mistakes), key=lambda one: one.line)

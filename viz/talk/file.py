@@ -13,27 +13,44 @@ import tomli_w
 
 from attenscope.atomic_write import replace_lone_surrogates
 from attenscope.language import join_items, say, to_say
-from attenscope.viz.talk import scenes
-from attenscope.viz.talk.scenes import LONGEST_TEXTS, MOST_SCENES, SCENE_PARTS, Mistake, Scene, Talk
+from attenscope.viz.talk.scenes import (
+    FEWEST_CHOICES,
+    LONGEST_CHOICE,
+    LONGEST_TEXTS,
+    MOST_CHOICES,
+    MOST_SCENES,
+    SCENE_PARTS,
+    Mistake,
+    Scene,
+    Talk,
+)
 from attenscope.viz.ui.addresses.pages import PAGE_TITLES
 
-# The file of a talk: TOML, a table a scene, read with every mistake named by its line.
+# The file of a talk: TOML, one table for each scene.
 #
-# title = "How a Transformer attends" model = "everyday-en-de" # of every scene that names no other
+#     title = "How a Transformer attends"
+#     model = "everyday-en-de"                # of every scene that names no other
 #
-# [[scene]] title = "Whom does each word look at?" notes = "What the speaker says." point = "Follow the dark cells." #
-# what the audience is to look at page = "explore" hide = ["translation"] # covered until the next key omit = ["heads"]
-# # not shown at all guess = ["She", "key"] # 2 to 9 parts of the picture, guessed among before the next key live =
-# true # the audience's sentences are translated trace = "mine.safetensors" # instead: a saved trace beside this file;
-# arrays = "mask.npz" for Masks
+#     [[scene]]
+#     title = "Whom does each word look at?"
+#     notes = "What the speaker says."
+#     point = "Follow the dark cells."        # what the audience is to look at
+#     page = "explore"
+#     hide = ["translation"]                  # covered until the next key
+#     omit = ["heads"]                        # not shown at all
+#     guess = ["She", "key"]                  # 2 to 9 parts of the picture, guessed among before the next key
+#     live = true                             # the audience's sentences are translated
+#     trace = "mine.safetensors"              # instead: a saved trace beside this file; arrays = "mask.npz" for Masks
 #
-# [scene.view] # the page's address, as it stands after the question mark sentence = "She lost her key." kind = "cross"
+#     [scene.view]                            # the page's address, as it stands after the question mark
+#     sentence = "She lost her key."
+#     kind = "cross"
 
 
 TEXT_KEYS = ("title", "notes", "point", "page", "trace", "arrays")
 """The keys of a scene that are texts."""
 LONGEST_TALK_FILE = 512 * 1024
-"""Of a talk, in bytes or characters; a hundred scenes with notes are far smaller."""
+"""Bytes or characters of the largest talk; a hundred scenes with notes are far smaller."""
 LONGEST_VALUE = 2000
 """Characters of one value of a view."""
 UNKNOWN_PART_TEXTS = {
@@ -164,17 +181,15 @@ def _parse_choices(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mi
     """What the audience chooses among; nothing where it is no list of so many texts."""
     value = table.get("guess", [])
     texts = [str(one).strip() for one in value] if isinstance(value, list) else []
-    choices = tuple(dict.fromkeys(one for one in texts if 0 < len(one) <= scenes.LONGEST_CHOICE))
-    if "guess" not in table or (
-        len(choices) == len(texts) and scenes.FEWEST_CHOICES <= len(choices) <= scenes.MOST_CHOICES
-    ):
+    choices = tuple(dict.fromkeys(one for one in texts if 0 < len(one) <= LONGEST_CHOICE))
+    if "guess" not in table or (len(choices) == len(texts) and FEWEST_CHOICES <= len(choices) <= MOST_CHOICES):
         return choices
     what = say(
         "guess is to be a list of {fewest} to {most} different texts of at most {longest} characters, so the scene "
         "asks nothing.",
-        fewest=scenes.FEWEST_CHOICES,
-        most=scenes.MOST_CHOICES,
-        longest=scenes.LONGEST_CHOICE,
+        fewest=FEWEST_CHOICES,
+        most=MOST_CHOICES,
+        longest=LONGEST_CHOICE,
     )
     mistakes.append(Mistake(block.line("guess"), what))
     return ()
@@ -207,7 +222,7 @@ def _parse_view(value: Any, block: TalkBlock, mistakes: list[Mistake]) -> dict[s
     return view
 
 
-# TOML a scene at a time, so that a mistake in one costs no other, and knowing on which line each key stands.
+# TOML read scene by scene, so that a mistake in one scene costs no other, with the line of each key.
 
 
 SCENE_HEADER = re.compile(r"\s*\[\[\s*scene\s*\]\]\s*(#.*)?$")
@@ -218,11 +233,11 @@ DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\
 """A dotted key of more parts than any view has: the time to read one grows with the square of their number."""
 OUTSIDE_STRING = re.compile(r"""#.*|\"{3}|'{3}|"(?:\\.|[^"\\])*+(?:"|$)|'[^']*+(?:'|$)""")
 INSIDE_STRING = {'"""': re.compile(r'\\.|"""'), "'''": re.compile("'''")}
-"""What decides where a string of several lines begins, and where each kind ends: its marks, and what hides them."""
+"""Marks by which a string of several lines begins and each kind ends, with the texts that can hide such a mark."""
 
 
 class TalkError(ValueError):
-    """What cannot be read, and on which line of the file."""
+    """A part of the file that cannot be read, with its line."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(what)
@@ -255,7 +270,7 @@ class TalkBlock:
         if "scene" not in found:
             return found
         scenes = found.pop("scene")
-        if scenes == []:  # as a talk without a scene is written
+        if scenes == []:  # a talk without a scene is written like this
             return found
         if not isinstance(scenes, list) or not isinstance(scenes[0], dict):
             raise TalkError(self.start, say("A scene begins with [[scene]] on a line of its own."))

@@ -1,4 +1,8 @@
-"""The data classes of a talk, what a scene lets the audience guess, and which scenes take sentences."""
+"""The data classes of a talk, what a scene lets the audience guess, and which scenes take sentences.
+
+:mod:`viz.talk.file` reads and writes the file of a talk. Nothing here knows a model; :mod:`viz.talk.checks` checks what
+a scene asks of one.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +36,6 @@ from attenscope.viz.ui.addresses.shared import CHANGES, COLOURS, HEAD, KIND, LAN
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig
-
-# What a talk is: scenes, each a view of a page and what is said to it.
-#
-# :mod:`viz.talk.file` reads and writes the file of a talk. Nothing here knows a model; what a scene asks of one
-# is checked in :mod:`viz.talk.checks`.
-
 
 SCENE_PARTS = {
     to_say("sentence"): "the sentence",
@@ -86,17 +84,17 @@ class Scene:
     point: str = ""
     """What the audience is to look at; stands under the picture."""
     hide: tuple[str, ...] = ()
-    """Members of PARTS that are covered until the next key."""
+    """Keys of :data:`SCENE_PARTS` that are covered until the next key."""
     omit: tuple[str, ...] = ()
-    """Members of PARTS that are not shown at all."""
+    """Keys of :data:`SCENE_PARTS` that are not shown at all."""
     live: bool = False
-    """Whether it takes sentences from the audience, see :mod:`viz.talk.scenes`."""
+    """Whether it takes sentences from the audience; :func:`find_live_obstacle` says why a scene cannot."""
     trace: str = ""
     """The name of a saved trace beside the talk that the scene shows (:mod:`viz.talk.attachments`)."""
     arrays: str = ""
     """The name of a file with a mask or weights beside the talk, for the page Masks."""
     guess: tuple[str, ...] = ()
-    """Parts of the picture among which the audience chooses before the next key, see :mod:`viz.talk.scenes`."""
+    """Parts of the picture among which the audience chooses before the next key; see :func:`list_guess_parts`."""
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Where its keys stand in the file it was read from, from 1; "" is its first line."""
 
@@ -117,7 +115,7 @@ class Scene:
     def presenter_data(
         self, model: str = "", keys: Mapping[str, str] | None = None, language: str = ""
     ) -> dict[str, Any]:
-        """What :func:`viz.components.presenter.show` needs of it; `keys` are those of the files beside the talk.
+        """Return the scene as :func:`viz.web.stage.mount_talk_presenter` takes it; `keys` are those of its files.
 
         `language` is that of a scene whose address names none.
         """
@@ -154,14 +152,14 @@ class Mistake:
         return say("Line {line}: {text}", line=self.line, text=self.text) if self.line else self.text
 
 
-# What a scene lets the audience guess: parts of its picture, which are words, heads, or one picture of two.
+# Guesses: parts of a picture, which are words, heads, or one picture of two.
 
 
 if TYPE_CHECKING:
     SceneNetwork = TransformerConfig | OpenedTrace | None
 
 FEWEST_CHOICES, MOST_CHOICES = 2, 9
-"""Choices: the keys 1 to 9 count them."""
+"""Number of choices; the keys 1 to 9 count the guesses."""
 LONGEST_CHOICE = 40
 """Characters of a choice."""
 GALLERY_SIDES = (to_say("left"), to_say("right"))
@@ -175,8 +173,8 @@ _MOST_LISTED_PARTS = 12
 def list_guess_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
     """What can be chosen among in the picture of a scene, in reading order: its words, then its heads ("2.5").
 
-    `network` says which heads there are: of the model that the scene asks for, or of the trace that it shows; of None
-    no heads are known.
+    `network` says which heads there are: those of the scene's model, or of the trace that it shows; with None no heads
+    are known.
     """
     if scene.page == "masks":
         return GALLERY_SIDES if MASKS_PART.value_of(scene.view.get(MASKS_PART.name, "")) in GALLERY_VIEWS else ()
@@ -187,7 +185,7 @@ def list_guess_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
 
 
 def build_click_data(scene: Scene, network: SceneNetwork) -> dict[str, Any]:
-    """What tells in the browser which choice of a scene a click in its picture hits (presenter/chosen.js)."""
+    """Return what presenter/chosen.js needs to tell which choice a click in the picture hits."""
     return {
         "choices": scene.guess,
         "sentence": _get_scene_sentence(scene, network) if scene.page in SENTENCE_PAGES else "",
@@ -195,9 +193,9 @@ def build_click_data(scene: Scene, network: SceneNetwork) -> dict[str, Any]:
 
 
 def is_picture_part(choice: str, scene: Scene, network: SceneNetwork) -> bool:
-    """Whether the picture of a scene has this word, or these words behind each other, or this head.
+    """Return whether the picture of a scene has this word, these words in a row, or this head.
 
-    Where no heads are known, any may be.
+    Where no heads are known, every head passes.
     """
     known = list_guess_parts(scene, network)
     if choice in known or (network is None and scene.page in HEAD_PAGES and GUESSED_HEAD_PATTERN.fullmatch(choice)):
@@ -254,7 +252,7 @@ def _count_heads(scene: Scene, network: SceneNetwork) -> tuple[int, int]:
     return (network.encoder_layers if kind == "encoder" else network.decoder_layers), network.heads
 
 
-# Scenes that take sentences from the audience: by the app's server, and by the model in a talk's one file.
+# Live scenes take sentences from the audience: on the app's server, or by the model in a talk's one file.
 
 
 LIVE_VIEWS = ("heatmap", "links", "text")
@@ -278,7 +276,7 @@ LIVE_PARAMETERS: Mapping[str, tuple[Parameter[Any], ...]] = {
         DECODE_TREE_PATH,
     ),
 }
-"""By page, what the file heeds for a sentence that is typed, and what is of the scene's own sentence alone."""
+"""Page -> parameters that One file follows for a typed sentence, or that belong to the scene's own sentence alone."""
 
 
 def find_live_obstacle(scene: Scene) -> str:
@@ -306,7 +304,7 @@ def build_live_look(scene: Scene, palette: Palette) -> Look:
 
 
 def build_live_settings(scene: Scene) -> dict[str, Any]:
-    """How a file shows a sentence that is typed into a live scene, as viz/export/live/state.js begins with it."""
+    """Return how a file shows a sentence typed into a live scene: the first state of viz/export/live/state.js."""
     value = lambda of: of.value_of(scene.view.get(of.name, ""))  # noqa: E731
     if scene.page == "explore":
         place = {"layer": value(LAYER) - 1, "head": value(HEAD) - 1}

@@ -1,11 +1,11 @@
-"""The visitor's talk: theirs alone, kept while their session lasts; until they make one, the talk that ships."""
+"""The visitor's talk in their session; until they make one, the talk that ships with the app."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache as once
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -18,7 +18,7 @@ from attenscope.viz.web.shell import keep_files_in_browser, store_draft
 
 SHIPPED_TALK_FILE = Path(__file__).parent / "talk.toml"
 TRANSLATED_FIELDS = ("title", "point", "notes")
-"""What is said of a scene in each language."""
+"""Fields of a scene that are translated."""
 OWN_TALK_TITLE = to_say("A talk of my own")
 MOST_UNDONE = 30
 """Changes that can be taken back."""
@@ -30,7 +30,7 @@ def load_shipped_talk() -> tuple[Talk, tuple[Mistake, ...]]:
     return _read_shipped_talk(current_language())
 
 
-@once
+@cache
 def _read_shipped_talk(language: str) -> tuple[Talk, tuple[Mistake, ...]]:
     found, mistakes = parse_talk(SHIPPED_TALK_FILE.read_text(encoding="utf-8"))
     said = load_texts(SHIPPED_TALK_FILE, language)
@@ -47,7 +47,7 @@ def get_talk() -> tuple[Talk, tuple[Mistake, ...]]:
 
 
 def follow_language() -> None:
-    """Have the fields show the shipped talk in another language, once the visitor has chosen that."""
+    """Redraw the fields of the shipped talk after the visitor has chosen another language."""
     before = st.session_state.get("talk-language", current_language())
     st.session_state["talk-language"] = current_language()
     if before != current_language() and not st.session_state.get("talk"):
@@ -92,7 +92,7 @@ def set_talk(new: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = Non
 def keep_talk_draft(page: str) -> None:
     """Keep the visitor's own talk in their browser, and take it from there where the session has lost it.
 
-    On the page Talk it is said that it was.
+    The page Talk then says so.
     """
     own = st.session_state.get("talk")
     store_draft("talk", format_talk(own[0]) if own else "", on_found=lambda source: _restore_talk(source, page))
@@ -123,7 +123,7 @@ def _restore_file_keys(source: str) -> None:
 
 
 def get_revision() -> int:
-    """Grows with every change of the talk as a whole, so that its fields show what it says now."""
+    """Return a number that grows with every change of the whole talk; it is in the keys of fields, to redraw them."""
     return st.session_state.get("talk-revision", 0)
 
 
@@ -154,12 +154,12 @@ def edit_scene(at: int, **changes: object) -> None:
 
 
 def refresh_fields() -> None:
-    """Have the fields on the page show the talk as it is now, after a change that was not made in them."""
+    """Redraw the fields on the page after a change that was not made in them."""
     st.session_state["talk-revision"] = get_revision() + 1
 
 
 def rearrange_scenes(at: int, change: Callable[[list[Scene]], int]) -> None:
-    """Let `change` move, remove or add scenes; it says which one is edited next."""
+    """Let `change` move, remove or add scenes; it returns the scene that is edited next."""
     current_talk, mistakes = get_talk()
     scenes = list(current_talk.scenes)
     to = change(scenes)

@@ -1,4 +1,4 @@
-"""The trace that a visitor has opened and what was computed of it, both kept in that visitor's session alone."""
+"""The trace that a visitor has opened and the results computed from it, both in that visitor's session alone."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from attenscope.viz.traces.upload_store import get_array_bytes_counter, get_uplo
 
 T = TypeVar("T")
 OPEN_ERROR_KEY = "open-error"
-"""Of the session: the sentence that says why a file could not be opened, until it is shown."""
+"""Session key of the sentence that says why a file could not be opened, until it is shown."""
 UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
-"""Of the session: the files that were uploaded to the page Masks, and the text that was pasted there."""
+"""Session keys of the files that were uploaded to the page Masks, and of the text that was pasted there."""
 MOST_ARRAY_CELLS = 2**22
 """Cells of the largest array that the page Masks takes; the command line takes more."""
 OPEN_OPTION = "--open"
@@ -78,20 +78,20 @@ def close_run() -> None:
 
 @dataclass(frozen=True, eq=False)
 class StageValues:
-    """What a page hands to the stage, which is a session of its own: values of its session by their keys."""
+    """Values of a page's session by their keys, for the stage, which is another session."""
 
     values: Mapping[str, Any]
 
 
 def build_session_values(file: Any) -> dict[str, Any]:
-    """What a session holds in which this file is open: a trace, or arrays for the page Masks; nothing for None."""
+    """Return the session values with which a file is open: a trace, or arrays for the page Masks; nothing for None."""
     if isinstance(file, StageValues):
         return dict(file.values)
     return {} if file is None else {_TRACE_KEY if isinstance(file, OpenedTrace) else _ARRAYS_KEY: file}
 
 
 def open_scene_file(key: str) -> bool:
-    """Open the file of a scene by its key; "" for none. Return whether there is no such file any more."""
+    """Open the file of a scene by its key, "" for none; return whether the file is no longer stored."""
     if not key:
         return False
     found = get_upload_store().get(key)
@@ -111,12 +111,15 @@ def set_open_trace(opened: OpenedTrace) -> None:
 
 
 def get_session_owner() -> str:
-    """A name of this session, for what is counted of it."""
+    """Return a name of this session, under which its bytes are counted."""
     return str(st.session_state.setdefault(_OWNER_KEY, secrets.token_hex(16)))
 
 
 def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
-    """Open an uploaded trace in place of the one that is open, and return it. OpenError, KeptError, BusyError."""
+    """Open an uploaded trace in place of the one that is open, and return it.
+
+    Raises OpenError, UploadStoreError, BusyError.
+    """
     with READING_QUEUE.turn(READING_QUEUE.ticket(is_long=True)):
         opened = read_uploaded_trace(name, data)
         close_trace()
@@ -134,7 +137,7 @@ def close_trace() -> None:
 def remember_result(opened: OpenedTrace, name: str, arguments: Hashable, compute: Callable[[], T]) -> T:
     """Return `compute()`, computed once for the same arguments.
 
-    For each `name` the latest result is kept. Results of another trace are dropped.
+    The latest result of each `name` is kept. Results of another trace are dropped.
     """
     identity, results = st.session_state.get(_RESULTS_KEY, (None, {}))
     if identity != opened.identity:

@@ -1,4 +1,4 @@
-"""The folded-away place where a visitor opens a saved trace."""
+"""The menu in which a visitor opens a saved trace."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What visitors keep for their talks: files that the scenes on the stage find, each of which is a session of its own.
+"""The store of files that visitors keep for their talks, which scenes on the stage, sessions of their own, read.
 
-A thing is found by a key that nobody can guess, so no visitor finds another's. All of it together, and what one visitor
-keeps, is bounded in bytes; what nobody has asked for in a while is forgotten.
+An item is found by a key that nobody can guess, so no visitor finds another's. The bytes of one visitor and of all
+together are limited; an item that nobody has asked for in a while is dropped. A counter limits the arrays in uploads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attenscope.language import say, to_say
 from attenscope.viz.serving.middleware import MEGABYTE, ServerSettings
 
 KEEP_SECONDS = 12 * 3600.0
-"""Seconds for which a thing is kept that nobody asks for."""
+"""Seconds after which an item is dropped that nobody has asked for."""
 VISITOR_FULL_TEXT = to_say("Files beside your talks may have {most} MB together, so this one is not kept.")
 VISITOR_ARRAYS_FULL_TEXT = to_say(
     "The arrays in your files may have {most} MB together, unpacked: remove a file, then try again."
@@ -37,7 +37,7 @@ def create_key() -> str:
 
 
 class UploadStoreError(ValueError):
-    """A thing for which there is no place; the message says why."""
+    """There is no place for an item; the message says why."""
 
 
 @dataclass
@@ -49,24 +49,24 @@ class _StoredItem:
 
 
 class UploadStore:
-    """Things by their keys. Safe to be used by the sessions of all visitors at once."""
+    """Items by their keys. Safe to be used by the sessions of all visitors at once."""
 
     def __init__(self, of_one: int, of_all: int, clock: Callable[[], float] = time.monotonic) -> None:
         """At most `of_one` bytes of one owner, and `of_all` together."""
         self._of_one, self._of_all, self._clock = of_one, of_all, clock
-        self._things: dict[str, _StoredItem] = {}
+        self._items: dict[str, _StoredItem] = {}
         self._lock = threading.Lock()
 
     def put(self, owner: str, value: Any, size: int, key: str = "") -> str:
-        """Keep a value of `size` bytes and return its key. KeptError where there is no place for it.
+        """Keep a value of `size` bytes and return its key. Raises UploadStoreError where there is no place for it.
 
-        Under a `key` that is given it takes the place of what was kept there.
+        With a `key` the value replaces what was kept there.
         """
         with self._lock:
             self._forget()
-            self._things.pop(key, None)
-            own = sum(one.size for one in self._things.values() if one.owner == owner)
-            everybody = sum(one.size for one in self._things.values())
+            self._items.pop(key, None)
+            own = sum(one.size for one in self._items.values() if one.owner == owner)
+            everybody = sum(one.size for one in self._items.values())
             for used, limit, full in (
                 (own, self._of_one, VISITOR_FULL_TEXT),
                 (everybody, self._of_all, SERVER_FULL_TEXT),
@@ -74,14 +74,14 @@ class UploadStore:
                 if used + size > limit:
                     raise UploadStoreError(say(full, most=limit // MEGABYTE))
             key = key or create_key()
-            self._things[key] = _StoredItem(owner, value, size, self._clock())
+            self._items[key] = _StoredItem(owner, value, size, self._clock())
             return key
 
     def get(self, key: str) -> Any:
         """What is kept under a key; None where there is nothing, or no longer."""
         with self._lock:
             self._forget()
-            found = self._things.get(key)
+            found = self._items.get(key)
             if found is None:
                 return None
             found.asked = self._clock()
@@ -90,12 +90,12 @@ class UploadStore:
     def drop(self, key: str) -> None:
         """Forget what is kept under a key."""
         with self._lock:
-            self._things.pop(key, None)
+            self._items.pop(key, None)
 
     def _forget(self) -> None:
         oldest = self._clock() - KEEP_SECONDS
-        for key in [key for key, one in self._things.items() if one.asked < oldest]:
-            del self._things[key]
+        for key in [key for key, one in self._items.items() if one.asked < oldest]:
+            del self._items[key]
 
 
 class ArrayBytesCounter:
@@ -105,7 +105,7 @@ class ArrayBytesCounter:
         """At most `of_one` bytes of one owner, and `of_all` together."""
         self._of_one, self._of_all = of_one, of_all
         self._held: Counter[str] = Counter()
-        self._lock = threading.RLock()  # What is let go may be counted while this very thread counts.
+        self._lock = threading.RLock()  # A value may be finalized, and counted off, while this very thread counts.
 
     def left(self, owner: str) -> int:
         """How many bytes more the owner may hold."""
@@ -113,14 +113,14 @@ class ArrayBytesCounter:
             return min(self._of_one - self._held[owner], self._of_all - self._held.total())
 
     def refusal(self, owner: str) -> UploadStoreError:
-        """Why there is no more place, which :meth:`left` has said."""
+        """Return the error that says whose limit is reached, once :meth:`left` is too small."""
         with self._lock:
             own = self._of_one - self._held[owner] <= self._of_all - self._held.total()
         limit, message = (self._of_one, VISITOR_ARRAYS_FULL_TEXT) if own else (self._of_all, SERVER_ARRAYS_FULL_TEXT)
         return UploadStoreError(say(message, most=limit // MEGABYTE))
 
     def count(self, owner: str, value: object, size: int) -> None:
-        """Count `size` bytes for as long as `value` lives. KeptError where there is no place for them."""
+        """Count `size` bytes for as long as `value` lives. Raises UploadStoreError where there is no place for them."""
         with self._lock:
             if size > self.left(owner):
                 raise self.refusal(owner)
@@ -136,13 +136,13 @@ class ArrayBytesCounter:
 
 @cache
 def get_array_bytes_counter() -> ArrayBytesCounter:
-    """The arrays of this process's visitors, within its limits for uploads."""
+    """Return the counter of this process, with its limits for uploads."""
     settings = ServerSettings.from_process_environment()
     return ArrayBytesCounter(settings.session_uploads, settings.server_uploads)
 
 
 @cache
 def get_upload_store() -> UploadStore:
-    """What is kept by this process, within its limits for uploads."""
+    """Return the store of this process, with its limits for uploads."""
     settings = ServerSettings.from_process_environment()
     return UploadStore(settings.session_uploads, settings.server_uploads)

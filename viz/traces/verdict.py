@@ -1,4 +1,4 @@
-"""The diagnosis of an opened trace's masks, in a line for each map; the page Masks shows it in full."""
+"""The diagnosis of an opened trace's masks, one line for each map; the page Masks shows it in full."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 LONGEST_ORIGIN = 400
-"""Characters; the file of a trace is not trusted."""
+"""Most characters of an origin, as the file of a trace is not trusted."""
 MOST_JUDGED_CELLS = 2**20
 """Cells that are judged while a visitor waits; of a larger map, every n-th head is judged."""
 
@@ -85,7 +85,7 @@ def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
 
 
 def origin_text(one: Finding) -> str:
-    """The line that calls attention and the argument that carried the fault, as a sentence; empty where unknown."""
+    """Return a sentence that names the line of code that called attention and the faulty argument; "" where unknown."""
     return say("Where: {origin}.", origin=clean_text(one.origin, LONGEST_ORIGIN)) if one.origin else ""
 
 

@@ -1,1 +1,1 @@
-"""The views of the page Training, one module each, and what they share."""
+"""The page Training: its views, controls and sentences."""

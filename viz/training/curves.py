@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.checkpoint.measurements import HistoryError, HistoryRow, ScoresError
@@ -25,10 +25,7 @@ from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, draw_m
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# Loss, BLEU and learning rate over the steps of the training.
+# Curves: loss, BLEU and learning rate over the steps of the training.
 
 
 def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
@@ -93,7 +90,7 @@ def tabulate_history(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
     return pd.DataFrame(history).set_index("step")
 
 
-# One sentence at every snapshot of the training: watch the heads form.
+# Snapshots: one sentence at every snapshot of the training.
 
 
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
@@ -169,7 +166,7 @@ def tabulate_snapshot_weights(scrubbed: SnapshotSequence) -> pd.DataFrame:
 
 
 def _offer_model_with_snapshots(name: str) -> None:
-    """Draw a button that goes on with a model that kept snapshots, where one reads the same language."""
+    """Draw a button that changes to a model with snapshots, where one reads the same language."""
     best = _find_most_snapshots_model(name)
     if best != name:
         text = say("Use {model}, which kept {count}", model=best, count=len(cache.list_snapshot_steps(best)))
@@ -208,7 +205,7 @@ def describe_stops(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[
     ]
 
 
-# The attention of a fixed input at the steps of somebody's own training, as ``attenscope.watch`` has kept it.
+# A watched training: the attention of a fixed input at the steps that ``attenscope.watch`` has saved.
 
 
 def draw_watched_run(run: OpenedRun) -> None:

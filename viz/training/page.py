@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.checkpoint.card import (
     PresetModel,
@@ -38,12 +39,7 @@ from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.stage import is_on_stage
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from streamlit.delta_generator import DeltaGenerator
-
-# Every architectural choice of the model, beside those of the published architectures.
+# Architecture: every choice of the model, beside those of the published architectures.
 
 
 FIELD_GROUPS = {
@@ -59,7 +55,7 @@ FIELD_GROUPS = {
     to_say("training"): ("dropout", "dropout_places", "init", "equal_layers"),
 }
 SIZE_FIELDS = (*FIELD_GROUPS["sizes"], "dropout")
-"""What any architecture may choose freely; the rest is what makes it the one it is."""
+"""Fields that any architecture may choose freely; the others define it."""
 
 
 def draw_architecture_view(model: Translator, bar: DeltaGenerator) -> None:
@@ -132,7 +128,7 @@ def _format_difference_count(differ: dict[str, Any]) -> str:
     return join_items([choices, say_many("{count} size", "{count} sizes", sizes)])
 
 
-# How many numbers the model has learned, by part and by tensor.
+# Parameters: how many the model has, by part and by tensor.
 
 
 PARAMETER_TABLE_SHARES = (0.34, 0.66)
@@ -199,7 +195,7 @@ def _build_count_cell(one: StateTensor) -> tuple[str, str]:
     return (f"= {one.shared_with}", "same") if one.shared_with else (format_number(one.parameters, ","), "")
 
 
-# The presets that were trained on the same data, in one table: what differs between them, and their scores.
+# Presets trained on the same data, in one table: what differs between them, and their scores.
 
 
 def draw_preset_comparison(bar: DeltaGenerator) -> None:
@@ -316,14 +312,13 @@ def remove_pictures(text: str) -> str:
 
 
 def sanitise_card(text: str) -> str:
-    """A card's Markdown without what is more than text: comments, pictures, formulas, Streamlit's own directives. HTML
-    in it is shown, not run."""
+    """Return a card's Markdown without comments, pictures, formulas or Streamlit directives; HTML is not run."""
     parts = re.split(r"(`[^`\n]*`)", remove_pictures(text))
     parts[::2] = [DIRECTIVE_PATTERN.sub(r"\\:", part).replace("$", r"\$") for part in parts[::2]]
     return "".join(parts)
 
 
-# A model card, which is Markdown, as the parts of a saved view: headings, paragraphs, lists and tables as text.
+# The model card as the parts of a saved view: headings, paragraphs, lists and tables as text.
 
 
 HEADING_PATTERN = re.compile(r"#{1,6}\s+(?P<text>.*?)\s*#*$")

@@ -10,7 +10,7 @@ from attenscope.language import format_number, join_sentences, say, say_many
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.training import TRAINING_LOG_STEPS, TRAINING_STOP, TRAINING_VIEW, TrainingView
 
-# What the page Training says of a stop and of a model.
+# Sentences about a stop and a model.
 
 
 def stop_name_text(step: int | None, last: int | None) -> str:
@@ -84,7 +84,7 @@ def axes_text(model: str, translation: str, snapshots: int) -> str:
     return join_sentences(said, ends)
 
 
-# The controls of Training alone. All they hold is in the address.
+# Controls; the address holds all their values.
 
 
 TRAINING_STYLE = Path(__file__).parent / "training.css"
@@ -92,12 +92,12 @@ RELEASED_STOP = "released"
 
 
 def draw_training_view_control() -> TrainingView:
-    """Which view of the training is shown."""
+    """Draw the choice of the view."""
     return controls.segmented_control(say("View"), TRAINING_VIEW)
 
 
 def draw_log_steps_toggle() -> bool:
-    """Whether the axis of steps is logarithmic."""
+    """Draw the toggle of a logarithmic axis of steps, and return whether it is on."""
     return controls.toggle(say("Logarithmic steps"), TRAINING_LOG_STEPS)
 
 

@@ -17,7 +17,7 @@ from attenscope.viz.streamlit_internals import (
     write_query_parameter,
 )
 
-# What the address of a page can say, and what is done to an address before its page is drawn.
+# The pages, and how an address is cleaned before its page is drawn.
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,15 @@ def find_parameters(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
 
 
 def restore_address() -> None:
-    """After Back or Forward, have the whole address of the entry that is gone to; comes before all that reads it."""
+    """After Back or Forward, read the whole address of the history entry; call it before anything reads the address."""
     if is_history_navigation():
         read_whole_address()
 
 
 def clean_address(page: AddressPage) -> list[Parameter[Any]]:
-    """Take out of the address what this page cannot read, and what another page has left in it.
+    """Remove from the address what this page cannot read, and what another page has left in it.
 
-    Comes before all widgets of the page. Returns the parameters whose text was too long to be read.
+    Call it before all widgets of the page. Returns the parameters whose text was too long to be read.
     """
     address, known, returned = st.query_params, get_address_record(), is_history_navigation()
     given = {name: address.get_all(name) for name in page.parameters}
@@ -109,14 +109,14 @@ def carry_parameters(*parameters: Parameter[Any]) -> None:
 
 
 def forget_parameters(*parameters: Parameter[Any]) -> None:
-    """Go back to the default; comes before the widgets of these parameters."""
+    """Go back to the defaults; call it before the widgets of these parameters."""
     remove_query_parameters([one.name for one in parameters])
     for one in parameters:
         st.session_state.pop(one.key, None)
 
 
 def is_in_address(parameter: Parameter[Any]) -> bool:
-    """Return whether the visitor's address says it."""
+    """Return whether the visitor's address has this parameter."""
     return parameter.name in st.query_params
 
 
@@ -131,18 +131,17 @@ def _leftover_names(page: AddressPage) -> list[str]:
     ]
 
 
-# One way to keep a view in the address: every parameter is declared once, in :mod:`viz.ui.addresses`.
+# Parameters: each is declared once, in :mod:`attenscope.viz.ui.addresses`.
 #
 # A declaration says how a value is written into the address and read from it. A page keeps the value in one of two
 # ways:
 #
 # - A widget takes :attr:`Parameter.binding` as arguments: Streamlit keeps the value in the address and in the session.
-# - The page calls :meth:`Parameter.hold`: this module does, for what a click chooses, and for a widget
+# - The page calls :meth:`Parameter.hold`, which keeps it: for what a click chooses, and for a widget
 #   (:attr:`Parameter.storage`) whose words are not those of the address.
 #
 # The session comes first: the address is read on the first look, and again when the visitor goes back or forward.
-# Anybody can type an address, so :func:`.page.clean_address` takes out of it what its page cannot read before any
-# widget is made.
+# Anybody can type an address, so :func:`clean_address` removes what the page cannot read before any widget is made.
 
 
 T = TypeVar("T")
@@ -164,7 +163,7 @@ class Parameter(Generic[T]):
     """The views of its page that it belongs to; empty for all."""
     longest: int = field(default=MAX_TEXT_LENGTH, kw_only=True)
     scrubbed: bool = field(default=False, kw_only=True)
-    """Whether one runs through its values, so that a change of it alone is no step of the browser's history."""
+    """Whether it is scrubbed, as a slider is: a change of it alone is no step of the browser's history."""
     slot: str = field(default="", kw_only=True)
     """Its key in the session, where that is not its name."""
 
@@ -224,13 +223,13 @@ class Parameter(Generic[T]):
         return value
 
     def set(self, value: T, of: Hashable = None) -> None:
-        """Choose a value; for callbacks. It stands in the address at once if its owner's value was held there."""
+        """Choose a value; for callbacks. The address shows it at once if the value of the same owner stands there."""
         self._keep(value, of)
         if get_address_record().in_address.get(self.key, of) == of:
             self.show_in_address(value)
 
     def put(self, value: T) -> None:
-        """Give the widget that is bound to it a value, and the address its text; comes before the widget."""
+        """Give the bound widget a value, and the address its text; call it before the widget."""
         st.session_state[self.key], text = value, self.write(value)
         if st.query_params.get(self.name) != text:
             write_query_parameter(self.name, text)
@@ -270,11 +269,8 @@ class Parameter(Generic[T]):
 # The kinds of parameters: numbers, choices, switches, texts, and several values under one name.
 
 
-ValueT = TypeVar("ValueT")
-
-
 @dataclass(frozen=True)
-class NumberParameter(Parameter[ValueT]):
+class NumberParameter(Parameter[T]):
     """A number between bounds, whole where they are."""
 
     low: float = field(kw_only=True)
@@ -282,22 +278,22 @@ class NumberParameter(Parameter[ValueT]):
 
 
 @dataclass(frozen=True)
-class ChoiceParameter(Parameter[ValueT]):
+class ChoiceParameter(Parameter[T]):
     """One of a few options."""
 
-    options: tuple[ValueT, ...] = field(kw_only=True)
+    options: tuple[T, ...] = field(kw_only=True)
 
-    def hold(self, options: Sequence[ValueT] | None = None, of: Hashable = None) -> ValueT:
+    def hold(self, options: Sequence[T] | None = None, of: Hashable = None) -> T:
         """The value, one of all the options where no others are given."""
         return super().hold(self.options if options is None else options, of)
 
-    def label(self, option: ValueT) -> str:
+    def label(self, option: T) -> str:
         """What the visitor reads for an option; in English it stands in the address."""
         return say(self.write(option))
 
 
 @dataclass(frozen=True)
-class ListParameter(Parameter[list[ValueT]]):
+class ListParameter(Parameter[list[T]]):
     """Any number of values, each a text of its own in the address: ``dims=0&dims=7``."""
 
     def understands(self, texts: Sequence[str]) -> bool:
@@ -320,16 +316,16 @@ def number_parameter(name: str, default: Any, low: float, high: float, **more: A
 
 def choice_parameter(
     name: str,
-    options: Sequence[ValueT],
-    default: ValueT | None = None,
-    labels: Mapping[ValueT, str] | None = None,
+    options: Sequence[T],
+    default: T | None = None,
+    labels: Mapping[T, str] | None = None,
     **more: Any,
-) -> ChoiceParameter[ValueT]:
+) -> ChoiceParameter[T]:
     """One of `options`, the first where no other is the default."""
     names = {option: (labels or {}).get(option, str(option)) for option in options}
     shown = {name: option for option, name in names.items()}
 
-    def read(text: str) -> ValueT:
+    def read(text: str) -> T:
         if text not in shown:
             raise ValueError(f"{name} is one of {', '.join(shown)}.")
         return shown[text]
@@ -359,7 +355,7 @@ def text_parameter(name: str, default: str = "", **more: Any) -> Parameter[str]:
 
 @dataclass
 class AddressRecord:
-    """What parameters have in common, of one visitor."""
+    """What the parameters of one visitor share."""
 
     page: str = ""
     """The page that was shown last."""

@@ -1,4 +1,7 @@
-"""What is computed once and shared. Only this module and the caches of Why and Heads call st.cache_*."""
+"""Computations that run once and are shared by all visitors.
+
+Apart from the caches of Why and Heads, no other file calls st.cache_*.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 import streamlit as st
 
-from attenscope.analysis.flow import compute_attention_flow as flow_through
+from attenscope.analysis import flow
 from attenscope.checkpoint.card import CheckpointSummary, PresetModel, read_preset_model, summarise_checkpoint
 from attenscope.checkpoint.load import (
     CheckpointError,
@@ -18,16 +21,27 @@ from attenscope.checkpoint.load import (
     parse_config,
     read_facts,
 )
-from attenscope.checkpoint.load import list_snapshot_steps as kept_steps
+from attenscope.checkpoint.load import list_snapshot_steps as list_steps_in_folder
 from attenscope.checkpoint.measurements import CARD_FILE, HistoryRow, Score, read_history, read_scores
 from attenscope.decoding.observer_check import ObserverCheck
 from attenscope.devices import choose_device, limit_to_one_thread
 from attenscope.evaluation.in_domain_score import Familiarity, FamiliarityError, read_familiarity
 from attenscope.experiments import ablation
-from attenscope.experiments.ablation import Comparison, WordFacts, compare_with_changes, force_with_changes
-from attenscope.experiments.ablation import read_word_facts as facts_of
-from attenscope.experiments.lens import LogitLens, SnapshotRun, TrainingSnapshot, run_logit_lens, run_snapshots
-from attenscope.experiments.lens import load_training_snapshots as training_stops
+from attenscope.experiments.ablation import (
+    Comparison,
+    WordFacts,
+    compare_with_changes,
+    force_with_changes,
+    read_word_facts,
+)
+from attenscope.experiments.lens import (
+    LogitLens,
+    SnapshotRun,
+    TrainingSnapshot,
+    load_training_snapshots,
+    run_logit_lens,
+    run_snapshots,
+)
 from attenscope.experiments.mask_trial import (
     CacheAgreement,
     MaskTrial,
@@ -44,8 +58,13 @@ from attenscope.language import current_language, to_say, use_language
 from attenscope.mask_tests.backends import BackendComparison, compare_text_backends
 from attenscope.mask_tests.outcomes import Outcome
 from attenscope.network.config import TransformerConfig
-from attenscope.positions.analysis import PositionalHeads, Uniqueness, position_similarity, score_positional_heads
-from attenscope.positions.analysis import measure_uniqueness as closest
+from attenscope.positions.analysis import (
+    PositionalHeads,
+    Uniqueness,
+    measure_uniqueness,
+    position_similarity,
+    score_positional_heads,
+)
 from attenscope.positions.experiments import (
     ExperimentResult,
     PositionExperiment,
@@ -63,8 +82,7 @@ from attenscope.runnable_model import LocalError, LocalModel, RunnableModel, Tra
 from attenscope.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Head, Kind
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
-from attenscope.user_model import MODELS_OPTION, list_named_folders, read_option
-from attenscope.user_model import load_user_model as load_local
+from attenscope.user_model import MODELS_OPTION, list_named_folders, load_user_model, read_option
 from attenscope.viz.queued_cache import cache_result, queue_and_cache
 
 
@@ -76,9 +94,9 @@ def list_checkpoint_names() -> list[str]:
 
 @st.cache_data(ttl=10, show_spinner=False)
 def load_model_configs() -> dict[str, TransformerConfig | None]:
-    """What each model that can be chosen is like, by name; no checkpoint is loaded for it.
+    """The configuration of each model that can be chosen, by name, without loading its weights.
 
-    None for one of the command line, which need not be of this project.
+    None for a model of the command line, which need not be of this project.
     """
     folders = {name: find_checkpoint_folder(name) for name in list_checkpoint_names()}
     known = {name: parse_config(folder, read_facts(folder)) for name, folder in folders.items()}
@@ -87,7 +105,7 @@ def load_model_configs() -> dict[str, TransformerConfig | None]:
 
 @st.cache_data(ttl=10, show_spinner=False)
 def load_model_summaries() -> list[CheckpointSummary]:
-    """What a list says of the checkpoints that can be chosen; one that cannot be read is left out."""
+    """Summaries of the checkpoints that can be chosen; one that cannot be read is left out."""
     found = []
     for name in list_checkpoint_names():
         with suppress(ValueError):
@@ -97,7 +115,7 @@ def load_model_summaries() -> list[CheckpointSummary]:
 
 @st.cache_data(ttl=10, show_spinner=False)
 def load_source_languages() -> dict[str, str]:
-    """The code of the language that each model reads, by name, "" where its card says none; no checkpoint is loaded."""
+    """The code of the language that each model reads, by name, "" where its card says none; loads no weights."""
     own = command_line_single_model()
     first = {own.name: str(own.card.get("source_language", ""))} if isinstance(own, RunnableModel) else {}
     return first | {name: _read_source_language(name) for name in list_checkpoint_names() if name not in first}
@@ -112,13 +130,13 @@ def _read_source_language(name: str) -> str:
 
 @cache_result(to_say("Loading the model …"))
 def _load_model_spec(spec: str, device: str) -> RunnableModel | LocalModel:
-    """The factory runs once, and again where another `device` is chosen from then on. Raises LocalError."""
-    return load_local(spec)
+    """Run the factory of `spec` once for each `device`. Raises LocalError."""
+    return load_user_model(spec)
 
 
 @st.cache_resource(show_spinner=False)
 def _load_spec_or_error(spec: str, device: str, language: str) -> RunnableModel | LocalModel | LocalError:
-    """A failure is kept too, in each language that it is said in."""
+    """Load the model; a failure is cached too, in each language that it is said in."""
     try:
         return _load_model_spec(spec, device)
     except LocalError as error:
@@ -132,7 +150,7 @@ def command_line_single_model() -> RunnableModel | LocalModel | LocalError | Non
 
 
 def _command_line_folders() -> tuple[dict[str, str], str]:
-    """What loads each model of the directory that the command line names, by name, or why there is none, said."""
+    """The specs of the models in the directory that the command line names, by name, and the error or ""."""
     return ({}, "") if read_option(sys.argv[1:], MODELS_OPTION) is None else _find_named_folders(current_language())
 
 
@@ -145,13 +163,13 @@ def _find_named_folders(language: str) -> tuple[dict[str, str], str]:
 
 
 def command_line_problems() -> list[str]:
-    """Why what the command line names cannot be had, in sentences."""
+    """Sentences that say why models of the command line could not be loaded."""
     own = command_line_single_model()
     return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _command_line_folders()[1:])]
 
 
 def command_line_model(name: str) -> RunnableModel | LocalModel | LocalError | None:
-    """A model that the command line names, loaded when it is first asked for, or why it cannot be; None for others."""
+    """A model of the command line, loaded at the first call, or the error that prevents it; None for other names."""
     own = command_line_single_model()
     if isinstance(own, RunnableModel | LocalModel) and own.name == name:
         return own
@@ -166,7 +184,7 @@ def encoder_only_model(name: str) -> LocalModel | None:
 
 
 def list_models() -> list[str]:
-    """Names of all that can be chosen, those of the command line first."""
+    """Names of all models that can be chosen, those of the command line first."""
     own = command_line_single_model()
     first = [own.name] if isinstance(own, RunnableModel | LocalModel) else []
     return list(dict.fromkeys([*first, *_command_line_folders()[0], *list_checkpoint_names()]))
@@ -174,7 +192,7 @@ def list_models() -> list[str]:
 
 @queue_and_cache(64)
 def compute_encoder_only_trace(name: str, sentence: str) -> OpenedTrace:
-    """A sentence through a model of the command line that only reads; frozen. Raises LocalError."""
+    """The trace of a sentence through a model of the command line that only reads; frozen. Raises LocalError."""
     own = encoder_only_model(name)
     assert own is not None
     try:
@@ -200,7 +218,7 @@ def _load_model_on_device(name: str, device: str) -> RunnableModel:
 
 
 def load_translator(name: str) -> Translator:
-    """The same of a model of this project: for what needs to know its inside, and others cannot do."""
+    """A model of this project, for what needs its internals. Raises CheckpointError for any other model."""
     found = load_runnable_model(name)
     if not isinstance(found, Translator):
         raise CheckpointError(f"{name} is no model of this project, and this needs one.")
@@ -209,7 +227,7 @@ def load_translator(name: str) -> Translator:
 
 @queue_and_cache(128)
 def compute_translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
-    """A sentence through a checkpoint, and whether looking changed it. Both are frozen, so visitors share them."""
+    """A sentence translated by a model, and whether observing changed it; both frozen, so visitors share them."""
     model = load_runnable_model(name)
     translated = model.translate(sentence)
     return translated, model.check_observer(translated)
@@ -221,7 +239,7 @@ def compute_cache_agreement(
 ) -> CacheAgreement:
     """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it.
 
-    `changes` as changes.text_of writes them are made to the model. Raises InterventionError.
+    `changes`, as format_changes writes them, are made to the model. Raises InterventionError.
     """
     return measure_cache_agreement(load_translator(name), source_ids, target_ids, parse_changes(changes))
 
@@ -249,7 +267,7 @@ def compute_position_similarities(rows: np.ndarray, cosine: bool) -> np.ndarray:
 @st.cache_data(max_entries=8, show_spinner=False)
 def compute_position_uniqueness(rows: np.ndarray) -> Uniqueness:
     """The closest positions of a table (P, D)."""
-    return closest(rows)
+    return measure_uniqueness(rows)
 
 
 @queue_and_cache(64)
@@ -262,7 +280,7 @@ def compute_position_experiment(name: str, sentence: str, experiment: PositionEx
 def compute_position_log_probs(
     name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]
 ) -> np.ndarray:
-    """What the model keeps of its translation as the experiment grows. Raises ExperimentError."""
+    """The log-probability of the model's own translation as the experiment grows. Raises ExperimentError."""
     curve = compute_log_prob_curve(
         load_runnable_model(name), compute_translation(name, sentence)[0], experiment, amounts
     )
@@ -284,7 +302,7 @@ def compute_teacher_forced(name: str, sentence: str, target: str) -> Translation
 
 @queue_and_cache(64, is_long=True)
 def compute_intervention_comparison(name: str, sentence: str, changes: str, target: str = "") -> Comparison:
-    """A sentence translated again by the model with changes made, as changes.text_of writes them; frozen.
+    """A sentence translated again by the model with changes made, as format_changes writes them; frozen.
 
     With `target`, that given translation is read again. Raises InterventionError.
     """
@@ -320,7 +338,7 @@ def compute_logit_lens(name: str, sentence: str, target: str = "", changes: str 
 @queue_and_cache(64)
 def compute_word_facts(name: str, text: str, target_ids: tuple[int, ...], changes: str = "") -> WordFacts:
     """What a translation rests on, word by word; frozen. Raises InterventionError."""
-    return facts_of(load_runnable_model(name), text, target_ids, parse_changes(changes))
+    return read_word_facts(load_runnable_model(name), text, target_ids, parse_changes(changes))
 
 
 @st.cache_resource(max_entries=512, show_spinner=False)
@@ -333,8 +351,9 @@ def plan_ablation_batches(name: str, source_length: int, target_length: int) -> 
 def compute_ablation_batch(
     name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], part: int, changes: str
 ) -> np.ndarray:
-    """What each head of one batch of :func:`plan_ablation_batches` changes when it is off: (heads, T). Raises
-    InterventionError.
+    """What each head of one batch of :func:`plan_ablation_batches` changes when it is off: (heads, T).
+
+    Raises InterventionError.
     """
     model, heads = load_runnable_model(name).model, plan_ablation_batches(name, len(source_ids), len(target_ids))[part]
     with apply_changes(model, parse_changes(changes)):
@@ -345,26 +364,29 @@ def compute_ablation_batch(
 def compute_attention_flow(
     run: tuple[str, ...], kind: Kind, layer: int, weighted: bool, _trace: AttentionTrace
 ) -> AttentionMap:
-    """The attention flow through a layer of a run's trace, whose weights may count by value norms. TraceError."""
-    return flow_through(_trace, kind, layer)
+    """The attention flow through a layer of a run's trace. Raises TraceError.
+
+    `run` and `weighted`, whether its weights are multiplied by value norms, identify `_trace`, which is not hashed.
+    """
+    return flow.compute_attention_flow(_trace, kind, layer)
 
 
 @queue_and_cache(4, to_say("Loading the snapshots …"), is_long=True)
 def load_snapshots(name: str) -> tuple[TrainingSnapshot, ...]:
-    """A model at every moment of its training that was kept; shared. Raises CheckpointError."""
-    return training_stops(load_translator(name).checkpoint)
+    """A model at every saved snapshot of its training; shared. Raises CheckpointError."""
+    return load_training_snapshots(load_translator(name).checkpoint)
 
 
 @queue_and_cache(8, to_say("Reading the sentence at every snapshot …"), is_long=True)
 def compute_snapshot_runs(name: str, sentence: str) -> tuple[SnapshotRun, ...]:
-    """A sentence at every stop, each reading the released model's translation; frozen. Raises CheckpointError."""
+    """A sentence at every snapshot, each reading the released model's translation; frozen. Raises CheckpointError."""
     return run_snapshots(load_snapshots(name), sentence, compute_translation(name, sentence)[0].target_ids)
 
 
 @st.cache_data(ttl=10, show_spinner=False)
 def list_snapshot_steps(name: str) -> tuple[int, ...]:
     """The steps a checkpoint has snapshots of. Raises CheckpointError."""
-    return kept_steps(name)
+    return list_steps_in_folder(name)
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -381,7 +403,7 @@ def load_bleu_scores(name: str) -> tuple[Score, ...]:
 
 @st.cache_data(ttl=10, show_spinner=False)
 def load_in_domain_score(name: str) -> Familiarity | None:
-    """How probable a checkpoint as it is finds text of its own kind; None where nobody has measured that."""
+    """How probable a checkpoint finds text of its own kind; None where this was not measured for these weights."""
     try:
         return read_familiarity(find_checkpoint_folder(name), name, load_translator(name).checkpoint.hash)
     except (CheckpointError, FamiliarityError):  # A model of the command line has no folder.
@@ -399,7 +421,7 @@ def load_model_card(name: str) -> str:
 
 @st.cache_data(ttl=10, show_spinner=False)
 def load_preset_models(language: str) -> tuple[list[PresetModel], list[str]]:
-    """The checkpoints that were trained alike, and what is wrong with those that cannot be read, in a language."""
+    """The checkpoints that were trained alike, and the errors of those that cannot be read, in a language."""
     found, faults = [], []
     for name in list_checkpoint_names():
         try:
@@ -427,14 +449,14 @@ def compute_mask_perturbation(name: str, sentence: str, trial: MaskTrial | None,
 def compute_mask_tests(
     name: str, sentence: str, kind: Kind, trial: MaskTrial | None, language: str
 ) -> tuple[Outcome, ...]:
-    """The behaviour tests on a model that writes, with a mask tried or its own, in words of a language; frozen."""
+    """The behaviour tests on a model that writes, under a tried mask or its own; texts in `language`; frozen."""
     with use_language(language):
         return run_trial_tests(load_runnable_model(name), compute_mask_trial(name, sentence, None, 0), kind, trial)
 
 
 @queue_and_cache(16, to_say("Computing the same in every way …"), is_long=True)
 def compute_backend_comparison(name: str, sentence: str, language: str) -> BackendComparison:
-    """The ways to the same outputs of a Hugging Face folder's model, in words of a language; frozen.
+    """The attention implementations of a Hugging Face model compared; texts in `language`; frozen.
 
     Raises InputError.
     """

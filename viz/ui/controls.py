@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.checkpoint.card import CheckpointSummary, group_by_direction
 from attenscope.checkpoint.load import CheckpointError
@@ -49,10 +50,7 @@ from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
 from attenscope.viz.web.shell import submit_on_enter
 from attenscope.viz.web.stage import can_type_sentence, is_presenting
 
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-# The controls that pages share. Each returns a plain value, which lives in the address and in the session.
+# Controls that return a plain value, which is kept in the address and in the session.
 
 
 PAGE_DEFAULT_MODEL = "lent model"
@@ -67,9 +65,9 @@ KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 def draw_sentence_box(
     beside: Callable[[RunnableModel], None] | None = None, first: str = ""
 ) -> tuple[RunnableModel, str]:
-    """The sentence box, with examples, earlier sentences and the choice of the model that is to read it.
+    """Draw the sentence box, examples, earlier sentences and the model choice; return the model and the sentence.
 
-    What it holds at first, and with another model, :mod:`.sentences` says.
+    :mod:`.sentences` says what the box holds at first, and with another model.
 
     `beside` draws what else stands in the row of the examples; `first` is the model of an address that names none, if
     not the first of the list.
@@ -135,7 +133,7 @@ def _get_model_name() -> str:
 
 
 def draw_encoder_sentence_box(beside: Callable[[], None]) -> str:
-    """The sentence box for a model that is none of this project; `beside` draws what else stands in its row."""
+    """Draw the sentence box for a model that only reads; return the sentence. `beside` draws the rest of its row."""
     carry_parameters(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
@@ -157,14 +155,14 @@ def _draw_sentence_field(place: DeltaGenerator) -> str:
 
 
 def _draw_stage_sentence(text: str) -> str:
-    """The sentence of a scene on the whole screen: words, in as many lines as they need."""
+    """Draw the sentence of a scene on the whole screen as text, in as many lines as it needs."""
     with st.container(key="sentence"):
         st.html(f'<p dir="auto">{html.escape(text)}</p>')
     return text
 
 
 def require_translation(model: RunnableModel, text: str) -> tuple[Translation, ObserverCheck]:
-    """The translation of `text`; ends the page with a sentence when it cannot be translated."""
+    """Return the translation of `text`; end the page with a message when it cannot be translated."""
     try:
         found = cache.compute_translation(model.name, text)
     except InputError as error:
@@ -205,7 +203,7 @@ def draw_look_menu() -> tuple[Look, RowLabel]:
 
 
 def open_display_menu() -> Any:
-    """The folded place for how a page's pictures look."""
+    """The popover that holds the controls of how pictures look."""
     return st.popover(say("Display"), type="tertiary", key="display")
 
 
@@ -262,14 +260,14 @@ def _draw_model_choice(first: str) -> RunnableModel:
 
 
 def _list_model_names() -> list[str]:
-    """The names of all models that can be chosen; what the command line names and cannot be had is said."""
+    """Return the names of all models that can be chosen; draw why models of the command line could not be loaded."""
     for problem in cache.command_line_problems():
         st.error(escape_markdown(problem))
     return cache.list_models()
 
 
 def require_ability(model: RunnableModel, ability: Ability) -> RunnableModel:
-    """The model where it can do what a page is about; ends the page with a sentence that says what can otherwise."""
+    """Return the model if it has the ability that a page needs; otherwise end the page with a message."""
     if not model.can(ability):
         st.info(escape_markdown(model.cannot(ability)))
         st.stop()
@@ -277,7 +275,7 @@ def require_ability(model: RunnableModel, ability: Ability) -> RunnableModel:
 
 
 def require_own_model(model: RunnableModel, ability: Ability) -> Translator:
-    """The same for what only a model of this project can be asked."""
+    """The same for an ability that only models of this project have."""
     require_ability(model, ability)
     assert isinstance(model, Translator)
     return model
@@ -338,12 +336,12 @@ def _choose_sentence(text: str) -> None:
     st.session_state[SENTENCE.key] = text
 
 
-# Choices, whose values are keys and whose words are the visitor's; widgets whose values stand in the address.
+# Widgets whose values stand in the address; choices are keys, shown in the words of the visitor's language.
 
 
 T = TypeVar("T")
 CHOICE_LANGUAGES = "language of choices"
-"""Where the session has in which language the browser shows each choice, by the widget's key."""
+"""The session key of a mapping from a widget's key to the language in which the browser shows its choices."""
 
 
 def draw_choice(draw: Callable[..., Any], label: str, options: Sequence[Any], *rest: Any, key: str, **more: Any) -> Any:
@@ -361,7 +359,7 @@ def draw_choice(draw: Callable[..., Any], label: str, options: Sequence[Any], *r
 
 
 def segmented_control(label: str, of: ChoiceParameter[T], options: Sequence[T] | None = None, **more: Any) -> T:
-    """One of the options beside each other, the first where the default is none of them; only heard is the label."""
+    """One of the options side by side, the first where the default is missing; the label is for screen readers."""
     listed = of.options if options is None else tuple(options)
     held = of.hold(listed)
     found = draw_choice(
@@ -436,7 +434,7 @@ def max_upload_megabytes() -> int:
     return int(st.get_option("server.maxUploadSize"))
 
 
-# A translation that is given instead of made: where it is typed, and what the model thinks of it.
+# A given translation: where it is typed, and how probable the model finds it.
 
 
 GIVEN_HINT = to_say("Type a translation: how probable is each of its tokens?")

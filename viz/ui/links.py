@@ -1,10 +1,10 @@
-"""Callbacks that open another page on what is looked at, and the card of one word of a translation."""
+"""Callbacks that open another page on the current sentence, head or word, and the card of one word."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from attenscope.experiments.ablation import HeadEffects, join_effects
@@ -27,13 +27,9 @@ from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
 from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head
-from attenscope.viz.web.texts import CardActions, word_card_data
-from attenscope.viz.web.texts import draw_word_card as mount
+from attenscope.viz.web.texts import CardActions, draw_word_card, word_card_data
 
-if TYPE_CHECKING:
-    import numpy as np
-
-# Going from one page to another by a click: a callback says where to, and the run that follows goes there.
+# Links to other pages: a callback stores the page to open, and the rerun that follows opens it.
 
 
 _PAGE = "page to open"
@@ -41,7 +37,7 @@ _OWNER = "branch-of"
 
 
 def follow_link() -> None:
-    """Go where a callback has asked to go, if it has; comes before what need not be drawn then."""
+    """Switch to the page that a callback has asked for, if any; call it before drawing what would be left."""
     if page := st.session_state.pop(_PAGE, None):
         unbind_query_parameters()  # Streamlit refuses to leave a page whose widgets stand in the address.
         st.switch_page(FOLDER / "pages" / f"{page}.py", query_params=PAGES[page].carried_address())
@@ -108,7 +104,7 @@ def open_why_score(text: str, cell: AttentionCell) -> None:
 # The card of one word of a translation, the same on Explore and on Decode, and the effects of heads that it shows.
 
 
-HeadBatch = tuple["Head", ...]
+HeadBatch = tuple[Head, ...]
 
 
 def draw_token_card(model: str, result: Translation, position: int, actions: CardActions, changes: str = "") -> None:
@@ -117,18 +113,22 @@ def draw_token_card(model: str, result: Translation, position: int, actions: Car
     with st.container(key="wordcard"):
         facts = cache.compute_word_facts(model, result.source, result.target_ids, changes)
         effects = head_effects(model, result, changes)
-        mount(word_card_data(result.steps[position], facts, effects.strongest(position)), actions, key="word-card")
+        data = word_card_data(result.steps[position], facts, effects.strongest(position))
+        draw_word_card(data, actions, key="word-card")
 
 
 def head_effects(model: str, result: Translation, changes: str = "") -> HeadEffects:
-    """What switching off each head changes, with a bar of how far it is while it is computed. InterventionError."""
+    """What switching off each head changes, with a progress bar while it is computed. Raises InterventionError."""
     ids = result.source_ids, result.target_ids
     passes = cache.plan_ablation_batches(model, *map(len, ids))
     return compute_effects_in_batches(passes, lambda at: cache.compute_ablation_batch(model, *ids, at, changes))
 
 
 def compute_effects_in_batches(passes: Sequence[HeadBatch], effects_of: Callable[[int], np.ndarray]) -> HeadEffects:
-    """Put together the effects of the heads of some passes, by their numbers, with a bar of how far they are."""
+    """Compute the effects of the heads pass by pass with a progress bar, and join them.
+
+    `effects_of` returns the effects of the pass with a number, from 0.
+    """
     bar, parts = st.empty(), []
     count = sum(map(len, passes))
     for at in range(len(passes)):

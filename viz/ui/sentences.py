@@ -1,11 +1,13 @@
 """The sentence that a model reads: the one that the address names, the visitor's, or else the model's welcome.
 
-- The welcome is the first of a model's examples (:func:`examples`). Every page, a live file and the tour begin with it.
+- The welcome is the first of a model's examples (:func:`list_example_sentences`). Every page, a live file and the tour
+  begin with it.
 - With another model of the same language comes the same sentence; but a welcome belongs to its model, so that of the
   other one takes its place.
 - With a model of another language comes what the visitor read last in that language, or else its welcome; a sentence
   that is in that language already stays. What was read in the language before comes back with a model of it.
-- A model that a page lends (:func:`.controls.lend`) has sentences of its own, as if they were of another language.
+- A model that a page begins with (:func:`.controls.set_page_default_model`) has sentences of its own, as if they were
+  of another language.
 - A sentence that is chosen together with a model, by a link or a button, comes before all this.
 """
 
@@ -35,7 +37,7 @@ class SentenceMemory:
     model: str = ""
     """The model of the page that was drawn last."""
     of: str = ""
-    """What its sentences belong to: a language, or the model itself while it is lent."""
+    """What its sentences belong to: a language, or the model itself while it is the default of a page."""
     welcome: str = ""
     text: str = ""
     last: dict[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from attenscope.language import current_language, say, to_say, use_language
 from attenscope.viz.figures.look import DARK, LIGHT, Palette
 from attenscope.viz.web.shell import watch_colour_scheme
 
-# The look of every page: which palette is on, and the one style sheet.
+# The style sheet and the palette.
 
 
 STYLE_SHEET = Path(__file__).parent / "style.css"
@@ -24,7 +24,7 @@ STYLE_WORDS = {
     "one-head": to_say("One head"),
     "all-heads": to_say("All heads"),
 }
-"""What style sheets write, by the variable that they read it from."""
+"""Words that style sheets write, by the name of the CSS variable."""
 
 
 def build_style_element() -> str:
@@ -60,7 +60,7 @@ def watch() -> None:
 
 
 def get_colour_scheme() -> str:
-    """What the palette is called, light or dark."""
+    """The name of the palette: light or dark."""
     return st.context.theme.type or "light"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -21,11 +21,11 @@ from attenscope.text.language import LANGUAGE_NAMES, detect_foreign_language
 from attenscope.text.words import compare_words
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import format_signed, quote_token
-from attenscope.viz.ui import cache as ui_cache
+from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import MODEL
 from attenscope.viz.web.texts import SURE_FROM, is_unsure
 
-# What the page says besides its pictures: one-line captions, hints, and the badge in the header.
+# Captions of one line, hints, and the badge in the header.
 
 
 MARKDOWN_SIGNS = frozenset(r"\`*_{}[]()#+-.!|<>~:$^=&")
@@ -33,17 +33,17 @@ DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU"}
 
 
 def escape_markdown(text: str) -> str:
-    """Text for where Streamlit reads Markdown, with every sign of it escaped: a token or a sentence is data."""
+    """Escape every Markdown sign in a token or a sentence, for places where Streamlit reads Markdown."""
     return "".join(f"\\{sign}" if sign in MARKDOWN_SIGNS else sign for sign in text)
 
 
 def draw_caption(text: str) -> None:
-    """One line in plain words, whose terms say what they mean."""
+    """Draw a line of plain text in which the terms of the glossary show their meaning."""
     st.caption(mark_glossary_terms(escape_markdown(text)), unsafe_allow_html=True)
 
 
 def draw_badge(model: RunnableModel, result: Translation, check: ObserverCheck) -> None:
-    """What ran, where, how fast, and whether looking changed anything; stands in the header."""
+    """Draw in the header which model ran, where, how fast, and whether observing it changed the result."""
     device, proof = DEVICE_NAMES.get(model.device.type, model.device.type), html.escape(check.sentence)
     title = html.escape(f"{model.name}: {check.sentence}. {check.explanation}")
     parts = [
@@ -56,15 +56,15 @@ def draw_badge(model: RunnableModel, result: Translation, check: ObserverCheck) 
 
 
 def _duration_text(seconds: float) -> str:
-    """A time in as many letters whatever it is: where there is little room, the badge has no more."""
+    """A duration in about the same number of letters for any value: a narrow badge has no room for more."""
     return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{format_number(seconds, '.1f')} s"
 
 
 def draw_hints(model: RunnableModel, result: Translation, own: Translation) -> None:
-    """What a reader should know about this sentence before trusting the picture.
+    """Draw what a reader should know about this sentence before trusting the picture.
 
-    `result` is what the page shows. `own` is what the unchanged model writes for the sentence of itself: how sure the
-    model is of that one tells about the sentence; of any other, also about what was changed or given.
+    `result` is what the page shows. `own` is what the unchanged model writes by itself: how sure the model is of `own`
+    depends on the sentence alone; how sure it is of another translation, also on what was changed or given.
     """
     language = model.card.get("source_language", "")
     other = detect_foreign_language(result.source, language) if language else None
@@ -104,8 +104,8 @@ def draw_hints(model: RunnableModel, result: Translation, own: Translation) -> N
 
 
 def _doubt_text(model: RunnableModel, own: Translation) -> str:
-    """That the model doubts its own translation; by what was measured of it, where that was."""
-    known = ui_cache.load_in_domain_score(model.name)
+    """Say that the model doubts its own translation; compares with its measured in-domain score, where there is one."""
+    known = cache.load_in_domain_score(model.name)
     closer = say("Try a sentence that is closer to its training text.")
     if known and not any(step.forced for step in own.steps):
         if not known.is_unlike(own.steps):
@@ -134,7 +134,7 @@ def _doubt_text(model: RunnableModel, own: Translation) -> str:
 
 def _draw_model_offer(language: str) -> None:
     """Draw a button that goes on with a model that reads the language, where there is one."""
-    reading = [name for name, reads in ui_cache.load_source_languages().items() if reads == language]
+    reading = [name for name, reads in cache.load_source_languages().items() if reads == language]
     if reading:
         draw_model_button(say("Use {model}", model=reading[0]), reading[0], key="use-other-model")
 
@@ -155,11 +155,11 @@ def choose_model(name: str) -> None:
 
 GLOSSARY_FILE = Path(__file__).parent / "glossary.toml"
 WORD_ENDINGS = {"de": "(?:e[mns]?|n|s)?"}
-"""What each word of a term may end in besides, by language; elsewhere every form stands in the file."""
+"""A pattern of the endings of each word of a term, by language; in other languages the file lists every form."""
 LONGER_WORD_SIGNS = {"de": r"\w"}
-"""What makes a longer word of a term; a hyphen too, but in German, where it joins whole nouns."""
+"""Signs that make a longer word of a term, by language. Elsewhere a hyphen does too; in German it joins whole nouns."""
 LETTER_FLAGS = {"zh": re.ASCII}
-"""Which letters do: Chinese has no borders of words."""
+"""Regular expression flags, by language: in Chinese only ASCII letters make a word longer, as words have no borders."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class GlossaryEntry:
     also: tuple[str, ...] = ()
     """Other forms of the term, such as its plural."""
     reading: str = ""
-    """How it is put in order where its own signs have none: Chinese by pinyin."""
+    """The sort key of a term whose own signs have no order: pinyin for Chinese."""
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ def load_glossary_entries() -> tuple[GlossaryEntry, ...]:
     return _load_entries_in(current_language())
 
 
-@cache
+@functools.cache
 def _load_entries_in(language: str) -> tuple[GlossaryEntry, ...]:
     found = (
         GlossaryEntry(**one | {"also": tuple(one.get("also", ()))})
@@ -199,9 +199,9 @@ def _load_entries_in(language: str) -> tuple[GlossaryEntry, ...]:
 
 
 def mark_glossary_terms(markdown: str) -> str:
-    """Return Markdown in which a term has its meaning, where it stands first: by hover, focus and tap.
+    """Return Markdown in which the first occurrence of each term shows its meaning on hover, focus and tap.
 
-    What stands in quotes is a token or a sentence, and is left as it is.
+    Text in quotes is a token or a sentence and stays as it is.
     """
     language = current_language()
     shown: set[GlossaryEntry] = set()
@@ -230,16 +230,16 @@ def _entry_html(entry: GlossaryEntry) -> str:
     return "<br>".join(map(html.escape, entry.meaning.split("\n")))
 
 
-@cache
+@functools.cache
 def _list_forms(language: str) -> list[tuple[str, GlossaryEntry]]:
     """Every form of a term with its entry, the longest first."""
     found = [(form, entry) for entry in _load_entries_in(language) for form in entry.forms]
     return sorted(found, key=lambda one: len(one[0]), reverse=True)
 
 
-@cache
+@functools.cache
 def _term_pattern(language: str) -> re.Pattern[str]:
-    """A form of a term, as a group; or, without the group, what is passed over: quotations and the file's `passed`."""
+    """A pattern of a form of a term, as its group, or of text to skip: quotations and the file's `passed`."""
     terms = "|".join(_form_pattern(form, WORD_ENDINGS.get(language, "")) for form, _ in _list_forms(language))
     passed = "|".join(map(_form_pattern, load_texts(GLOSSARY_FILE, language)["passed"]))
     longer = LONGER_WORD_SIGNS.get(language, r"[\w-]")
@@ -248,7 +248,7 @@ def _term_pattern(language: str) -> re.Pattern[str]:
     return re.compile(whole, re.IGNORECASE | LETTER_FLAGS.get(language, re.NOFLAG))
 
 
-@lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024)
 def _find_entry(found: str, language: str) -> GlossaryEntry:
     """The entry of a form as the pattern finds it."""
     ending = WORD_ENDINGS.get(language, "")
@@ -266,9 +266,9 @@ def _form_pattern(form: str, ending: str = "") -> str:
 
 
 ChangeMark = Literal["same", "new", "gone"]
-"""The mark of a piece of a text, beside what it was before."""
+"""Whether a piece of a text is unchanged, new or gone, compared with an earlier text."""
 CHANGE_MARKS: dict[str, ChangeMark] = {"same": "same", "removed": "gone", "added": "new"}
-"""The mark of each :class:`model.text.compare_words.WordChange`."""
+"""The mark of each :class:`attenscope.text.words.WordChange`."""
 
 
 def mark_word_changes(before: str, after: str) -> tuple[tuple[str, ChangeMark], ...]:

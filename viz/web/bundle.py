@@ -1,4 +1,4 @@
-"""Registers browser components, joins their scripts and styles, and packs arrays for them into bytes."""
+"""Registration of browser components: their scripts and styles joined, and arrays for them packed into bytes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import numpy as np
 
 from attenscope.language import SOURCE_LANGUAGE, current_language, load_catalogue
 
-# How a component's modules are joined: Streamlit takes one JavaScript text, so imports are followed and inlined.
+# Streamlit takes one JavaScript text for a component, so imports are followed and inlined.
 #
 # All modules of a component then share one scope: a module's own imports come first, each file once, and the import
 # lines and the comments are dropped. Names must therefore be unique within a component. Messages (shared/say.js) are
-# put in the current language, and it is named (shared/number.js).
+# translated into the current language, which the script learns too (shared/number.js).
 
 
 COMPONENTS_FOLDER = Path(__file__).parent / "src"
 IMPORT_LINE = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
 COMMENT_LINES = re.compile(r"^[ ]*(?:/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
-"""A line of nothing but a comment, or several: every rerun sends each visitor the scripts of a page anew."""
+"""Lines that hold only a comment. They are dropped because every rerun sends the scripts of a page again."""
 
 LANGUAGE_LINE = 'const LANGUAGE = "{}";'
-"""How a script names the language that is spoken (shared/number.js)."""
+"""The line by which a script declares its language (shared/number.js)."""
 MESSAGE_PATTERN = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 SAY_CALL = re.compile(
     rf"\bsay\(\s*{MESSAGE_PATTERN.pattern}|\bsayMany\(\s*{MESSAGE_PATTERN.pattern},\s*{MESSAGE_PATTERN.pattern}"
@@ -65,9 +65,10 @@ def _collect_scripts(path: Path, found: dict[Path, str]) -> None:
 
 
 def create_mount(name: str) -> Callable[..., Any]:
-    """Return what mounts the view in the folder `name` (name.js, name.css); Streamlit hears of it when it first does.
+    """Return a function that mounts the view in the folder `name` (name.js, name.css).
 
-    What packs the data of a view needs no Streamlit: a notebook mounts the same views without.
+    The component is registered, and Streamlit imported, at the first mount: a notebook mounts the same views without
+    Streamlit.
     """
 
     def mount(**arguments: Any) -> Any:
@@ -87,14 +88,14 @@ def _register_component(name: str, language: str) -> Any:
 
 
 def component_value(key: str) -> Any:
-    """Return what the view mounted as `key` has told last; for callbacks."""
+    """Return the last value that the view mounted as `key` has sent; for callbacks."""
     import streamlit as st
 
     return st.session_state[key]
 
 
 def component_style(name: str) -> str:
-    """The CSS of the view in the folder `name`, after what all views share; a sheet it imports stands in its place."""
+    """The CSS that all views share, then that of the view in the folder `name`; imported sheets are inlined."""
     sheets = COMPONENTS_FOLDER / "shared" / "shared.css", COMPONENTS_FOLDER / name / f"{name}.css"
     return "".join(map(_read_sheet, sheets))
 
@@ -104,7 +105,7 @@ def _read_sheet(path: Path) -> str:
     return SHEET_IMPORT.sub(lambda match: _read_sheet(path.parent / match["path"]), text)
 
 
-# Arrays on their way to the browser: a small JSON header and raw bytes, one or two a weight.
+# Arrays for the browser: a small JSON header and raw bytes, one or two for each weight.
 
 
 FULL_BYTE, MASKED_BYTE = 254, 255
@@ -112,7 +113,7 @@ FULL_BYTE, MASKED_BYTE = 254, 255
 FULL_UINT16, MASKED_UINT16 = 65534, 65535
 """The same in two bytes, for three decimals."""
 CellFunction = Callable[[np.ndarray], np.ndarray]
-"""Values -> the number of each one's cell, which grows with the value; what shares a cell is printed alike."""
+"""Maps values to the numbers of their cells, which grow with the value; values in one cell are printed alike."""
 
 
 def pack_arrays(header: Mapping[str, Any], body: bytes) -> bytes:
@@ -122,7 +123,7 @@ def pack_arrays(header: Mapping[str, Any], body: bytes) -> bytes:
 
 
 def read_header_text(packed: bytes) -> str:
-    """The header of what was packed, as it stands there."""
+    """The JSON text of the header of packed bytes."""
     (length,) = struct.unpack_from("<I", packed)
     return packed[4 : 4 + length].decode()
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.analysis.steps import AttentionPipeline
@@ -20,13 +21,10 @@ from attenscope.viz.web.bundle import create_mount, pack_arrays
 from attenscope.viz.web.stage import is_presenting
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from attenscope.decoding.beam import BeamNode, BeamTree
 
-# A plotly chart that does not blink when it changes and hears which cell is clicked.
-#
-# Streamlit reports no clicks on heatmap cells and mounts a chart anew at every change; chart.js mends both.
+# Plotly charts. Streamlit reports no clicks on heatmap cells and mounts a chart anew, so that it blinks, at every
+# change; chart.js mends both.
 
 
 _mount_chart = create_mount("chart")
@@ -34,7 +32,7 @@ MIN_GROWING_HEIGHT = 200
 """Pixels from which on a figure takes the height that a scene has for it, as in shared/stage_sizes.js."""
 
 ChartNode = tuple[int, int, str]
-"""Row and column of a point that can be chosen, and what it is called."""
+"""Row, column and name of a point that can be chosen."""
 
 
 def draw_chart(
@@ -71,7 +69,7 @@ def draw_plot(figure: go.Figure, alt: str, *, key: str) -> None:
         st.plotly_chart(figure, theme=None, height=height, key=key, alt=alt, config={"displayModeBar": False})
 
 
-# Lines, areas and dots over two axes, drawn in the browser: hover or arrow keys read a point, a click chooses it.
+# Lines, areas and dots over two axes: hover or arrow keys read a point, a click chooses it.
 #
 # A plotly chart is mounted anew at every change and takes 50 to 60 ms for it, two of them twice that; these curves
 # follow a control in a few. They have no zoom: a figure that needs one is plotly's.
@@ -89,7 +87,7 @@ def draw_curves(
 ) -> None:
     """Draw `shown`; `on_point(mark, point)` hears which point of which mark was chosen, both counted from 0.
 
-    With `on_box`, a box can be drawn with the mouse, and it hears of that.
+    With `on_box`, a box can be drawn with the mouse, and `on_box(box)` hears of it.
     """
 
     def picked() -> None:
@@ -132,7 +130,7 @@ def _mark_data(mark: Mark) -> dict[str, Any]:
     return {**look, "count": len(mark.points), "columns": columns}
 
 
-# A beam search as a tree: a column a step, the best candidate on top, lines from each to what continues it.
+# A beam search as a tree: one column for each step, the best candidate on top, lines to its continuations.
 
 
 _mount_beam_tree = create_mount("beam_tree")
@@ -200,7 +198,7 @@ def describe_node(node: BeamNode) -> str:
     )
 
 
-# One query of one head, a step at a time: keys, products, scores, scale, mask, softmax, weighted values.
+# The steps of one query of one head: keys, products, scores, scale, mask, softmax, weighted values.
 
 
 _mount_pipeline = create_mount("pipeline")

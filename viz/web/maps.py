@@ -26,13 +26,13 @@ from attenscope.viz.web.bundle import (
     quantise_weights,
 )
 
-# A map of weights drawn in the browser: crosshair, numbers, pins; a tile of the overview changes it at once.
+# The heatmap: crosshair, numbers, pins; a tile of the overview changes it at once.
 
 
 PinnedCell = tuple[int | None, int | None]
 """The pinned row and column, from 0."""
 SpecialPlaces = tuple[Sequence[int], Sequence[int]]
-"""Some of the rows and of the columns, from 0."""
+"""The rows and the columns of special tokens, from 0."""
 HEATMAP_COLOURS = ("background", "ink", "soft", "line", "accent", "masked", "hatch")
 
 _mount_heatmap = create_mount("heatmap")
@@ -53,9 +53,9 @@ def heatmap(
 ) -> None:
     """Draw `grid`, described to screen readers by `alt`; `on_cell(row, column)` hears of a chosen cell.
 
-    `follows` is what a title says before layer and head: given, a click on a tile of the overview shows that head at
-    once, from the overview's bytes, before Python has answered with the weights themselves. So are they with another
-    scale, and, given the rows and columns that are `special` tokens, without these.
+    `follows` is what a title says before layer and head. Where it is given, a click on a tile of the overview shows
+    that head at once, from the overview's bytes, before Python has answered with the weights themselves. A change of
+    the scale is shown at once too, and, given the rows and columns of `special` tokens, their removal.
     """
 
     def chosen() -> None:
@@ -104,7 +104,7 @@ def encode_heatmap(
     return pack_arrays(header, quantise_finely(grid.weights, grid.mask, grid.top).astype("<u2").tobytes())
 
 
-# A large table of numbers as a picture: hover or arrow keys read a cell, a click chooses it.
+# The matrix, a large table of numbers: hover or arrow keys read a cell, a click chooses it.
 
 
 _mount_matrix = create_mount("matrix")
@@ -207,7 +207,7 @@ def _encode_significant(values: np.ndarray) -> tuple[np.ndarray, dict[str, int]]
     return np.where(known, 1 + 90 * (power - LEAST_POWER) + (digits - 10), 0).astype("<u2"), {"least": LEAST_POWER}
 
 
-# Token-to-token lines of one head, or of several heads of a layer in colours of their own.
+# The links: token-to-token lines of one head, or of several heads of a layer in colours of their own.
 
 
 _mount_links = create_mount("links")
@@ -220,7 +220,7 @@ class LinkOptions:
     layer: int
     head: int
     beside: Collection[int] = ()
-    """Other heads of the layer drawn too."""
+    """Other heads of the layer that are drawn too."""
     threshold: float | Literal["strongest"] = "strongest"
     """The least weight that gets a line, or the strongest of each row alone; of equal ones, each."""
     horizontal: bool = False
@@ -290,7 +290,7 @@ def encode_links(
     return pack_arrays(header, np.ascontiguousarray(cells).tobytes())
 
 
-# All layers and heads of one kind at a glance: a tile each, click one to open it.
+# The overview: a tile for each head of one kind of attention; a click opens it.
 
 
 _mount_overview = create_mount("overview")
@@ -298,7 +298,7 @@ _mount_overview = create_mount("overview")
 
 @dataclass(frozen=True)
 class RankedHead:
-    """A head's place in an order of heads: it stands where it comes in the sequence."""
+    """One entry of an order of heads."""
 
     layer: int
     head: int
@@ -321,8 +321,8 @@ def draw_overview(
 ) -> None:
     """Draw every head of `attention`, the given one marked; `on_pick(layer, head)` hears of a click (from 0).
 
-    In rows of layers, or, where an order is given, in that order, each with its value. The heads `changed`, (layer,
-    head) from 0, are crossed out.
+    Heads stand in rows of layers, or, where an order is given, in that order, each with its value. The `changed` heads,
+    (layer, head) from 0, are crossed out.
     """
 
     def picked() -> None:
@@ -369,7 +369,7 @@ def _quantise_overview(attention: AttentionMap) -> np.ndarray:
     )
 
 
-# A switch for every head of every attention, layers down and heads across; turn heads off to see who needs them.
+# The switchboard: a switch for every head of every attention, layers down and heads across.
 
 
 _mount_switchboard = create_mount("switchboard")

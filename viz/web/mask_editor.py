@@ -1,6 +1,6 @@
 """Masks side by side on one grid of cells: hover reads a cell in all of them, a click or Enter turns one over.
 
-What contradicts the meant mask is told apart by colour and by a sign in the cell, never by colour alone.
+Cells that contradict the intended mask differ by colour and by a sign in the cell, never by colour alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from attenscope.viz.figures.masks import MaskColours
 from attenscope.viz.web.bundle import create_mount, pack_arrays
 
 TokenNames = tuple[Sequence[str], Sequence[str]]
-"""Of the queries and of the keys; empty where nobody knows them."""
+"""The names of the queries and of the keys; empty where they are unknown."""
 
 _mount_mask_editor = create_mount("mask_editor")
 

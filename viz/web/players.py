@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from attenscope.decoding.greedy import Candidate, DecodingStep
     from attenscope.runnable_model import Translation
 
-# One decoding, step by step: both sentences, what the step looks at, what it considered; scrubbed in the browser.
+# One decoding, step by step: both sentences, the attention of the step and its candidates; scrubbed in the browser.
 
 
 _mount_decode_player = create_mount("decode_player")
@@ -56,9 +56,9 @@ def draw_decode_player(
 ) -> None:
     """Draw all steps of `result`; another `run` starts anew.
 
-    Heard of, steps from 0: `on_step(step)` a step one has come to rest at, `on_view(cross, own)` the heads chosen,
-    `on_pick(step, token_id)` and `on_forbid(step, token_id)` a candidate to go on from or never to write,
-    `on_word(step)` a word of the translation that was pressed.
+    Callbacks, with steps from 0: `on_step(step)` hears of a step one has come to rest at, `on_view(cross, own)` of the
+    heads chosen, `on_pick(step, token_id)` and `on_forbid(step, token_id)` of a candidate to go on from or never to
+    write, `on_word(step)` of a word of the translation that was pressed.
     """
     state = lambda: component_value(key)  # noqa: E731  (what the browser sent, read when a callback runs)
     _mount_decode_player(
@@ -136,7 +136,7 @@ def _candidate_data(one: Candidate) -> dict[str, Any]:
     return row | {"forbidden": True} if one.forbidden else row
 
 
-# One sentence through a training: every head at every stop, scrubbed in the browser without asking the server.
+# One sentence at every snapshot of a training: all heads are sent at once and scrubbed without asking the server.
 
 
 _mount_snapshots = create_mount("snapshots")
@@ -178,7 +178,10 @@ class SnapshotSequence:
 def draw_snapshots(
     scrubbed: SnapshotSequence, *, key: str, on_stop: Callable[[int], None], on_pick: Callable[[int, int], None]
 ) -> None:
-    """Draw it; `on_stop(number)` hears of a stop one has come to rest at, `on_pick(layer, head)` of a head opened."""
+    """Draw the snapshots.
+
+    `on_stop(number)` hears of a stop one has come to rest at, `on_pick(layer, head)` of a head that is opened.
+    """
     state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
     _mount_snapshots(
         key=key,

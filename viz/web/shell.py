@@ -12,7 +12,7 @@ import streamlit as st
 from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
 from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays
 
-# A page appears once its parts stand where they stay, so that nothing jumps while it loads; draws nothing.
+# Arrival: a page appears once its parts have settled, so that nothing jumps while it loads; draws nothing.
 
 
 _mount_arrival = create_mount("arrival")
@@ -27,7 +27,7 @@ def hide_until_ready(page: str) -> None:
     _mount_arrival(key="arrival", data={"page": page, "language": LANGUAGE_TAGS.get(language, language)})
 
 
-# One action of a visitor is one step of the browser's history; draws nothing.
+# History: one action of a visitor is one step of the browser's history; draws nothing.
 
 
 _mount_history = create_mount("history")
@@ -38,7 +38,7 @@ def track_history(scrubbed: Iterable[str]) -> None:
     _mount_history(key="browser-history", data={"scrubbed": sorted(scrubbed)})
 
 
-# Runs the page again when its visitor switches between light and dark; shows nothing.
+# Theme: the page runs again when its visitor switches between light and dark; draws nothing.
 
 
 _mount_theme_watch = create_mount("theme_watch")
@@ -49,7 +49,7 @@ def watch_colour_scheme(drawn: str) -> None:
     _mount_theme_watch(key="theme-watch", data={"drawn": drawn}, on_shown_change=lambda: None)
 
 
-# Enter finishes a sentence, also in a box of several lines; draws nothing.
+# Enter key: it submits a sentence, also in a box of several lines; draws nothing.
 
 
 _mount_enter_key = create_mount("enter_key")
@@ -60,7 +60,7 @@ def submit_on_enter(box: str) -> None:
     _mount_enter_key(key=f"enter-key-{box}", data={"box": box})
 
 
-# A text kept in the visitor's browser, so that a reload, a crash or a restart of the server loses nothing of it.
+# Drafts: texts kept in the visitor's browser, so that a reload, a crash or a restart of the server loses nothing.
 
 
 _mount_draft = create_mount("draft")
@@ -73,7 +73,7 @@ def store_draft(name: str, text: str, *, on_found: Callable[[str], None]) -> Non
     _mount_draft(key=key, data={"name": name, "text": text}, on_found_change=found)
 
 
-# The files beside a talk in the visitor's browser, from where they come back when the server has lost them.
+# Kept files: the browser keeps the files beside a talk, and gives them back when the server has lost them.
 
 
 _mount_kept_files = create_mount("kept_files")
@@ -109,12 +109,12 @@ def keep_files_in_browser(
 
 
 def _read_browser_value(what: str) -> Mapping[str, Any]:
-    """What the browser says; nothing where it is of no kind that it says."""
+    """What the browser has sent under a name; empty where it is not a mapping."""
     value = getattr(st.session_state[_FILES_KEY], what)
     return value if isinstance(value, Mapping) else {}
 
 
-# Buttons that save a view as PNG or SVG: a file that shows it is drawn out of sight, and pictures are taken of it.
+# Saving a view as PNG or SVG: a file that shows it is drawn out of sight, and pictures are taken of it.
 
 
 _mount_save_buttons = create_mount("save")
@@ -131,12 +131,12 @@ def draw_save_buttons(
 ) -> None:
     """Save pictures as `name`.png or `name`.svg; `how` holds their `scale`, `width`, and `clear`: no background.
 
-    A press is told by `on_take`; mounted then with what was `asked` and the `page` to draw, the browser saves it.
+    A press calls `on_take`; mounted again with what was `asked` and the `page` to draw, the browser saves it.
     """
     _mount_save_buttons(key=key, data={"name": name, "page": page, "asked": asked or {}, **how}, on_take_change=on_take)
 
 
-# What can be done with any page: present it, copy its address, and the keys that work on it.
+# The page menu: present the page, copy its address, and the keys that work on it.
 
 
 _mount_page_menu = create_mount("page_menu")

@@ -10,12 +10,12 @@ import streamlit as st
 
 from attenscope.viz.web.bundle import create_mount
 
-# Presenter mode: this page, or a talk's scenes one after another, with nothing on the screen but the pictures.
+# Presenter mode: a page, or a talk's scenes one after another, with nothing on the screen but the pictures.
 
 
 _mount_presenter = create_mount("presenter")
 COLLECTED_VIEWS = "collected views"
-"""Of the session of a scene that is being saved in a talk's file: the list that its views are put into."""
+"""The session key of the list that collects the views of a scene while it is saved in a talk's file."""
 
 
 def is_presenting() -> bool:
@@ -34,14 +34,14 @@ def can_type_sentence() -> bool:
 
 
 def get_scene_file_key() -> str:
-    """The key of the file that the scene shows, "" for none (:mod:`viz.traces.upload_store`)."""
+    """The key of the file that the scene shows, "" for none (:mod:`attenscope.viz.traces.upload_store`)."""
     return st.query_params.get("file", "")
 
 
 def mount_page_presenter(file: str = "") -> None:
     """Let the key p, or ``present=1`` in the address, show this page alone; draws nothing.
 
-    `file` is the key of the file that the page shows, if it shows one (:mod:`viz.traces.upload_store`).
+    `file` is the key of the file that the page shows, if it shows one (:mod:`attenscope.viz.traces.upload_store`).
     """
     _mount_presenter(key="presenter", data={"scenes": None, "file": file})
 
@@ -52,8 +52,8 @@ def mount_talk_presenter(
     """Let the key p, a button, or ``present=1`` in the address, show the scenes of a talk, as JSON-like mappings.
 
     Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists ``hide`` and
-    ``omit`` of parts and ``guess`` of choices, with what the talk's scenes say of them; ``can_type_sentence`` says
-    whether it takes sentences. `own` says whether the talk is the visitor's. A second button begins at the scene `at`,
+    ``omit`` of parts and ``guess`` of choices, as the scenes of a talk define them; ``live`` says whether it takes
+    sentences. `own` says whether the talk is the visitor's. A second button begins at the scene `at`,
     from 0, and `on_left(scene)` hears which one was shown when the stage was left.
     """
     left = lambda: on_left(int(st.session_state["show"].left["scene"]))  # noqa: E731
@@ -67,7 +67,7 @@ def mount_talk_presenter(
 _mount_scene_pictures = create_mount("scene_pictures")
 _PICTURES_KEY = "scene-pictures"
 _SERVER_ID = secrets.token_hex(8)
-"""Of this process: another one may have other models, and other code that draws them."""
+"""Identifies this process: another one may have other models, and other code that draws them."""
 
 
 def draw_scene_pictures(
@@ -80,7 +80,7 @@ def draw_scene_pictures(
 ) -> None:
     """Draw the scene that is edited, and put a small picture before each label of the list with the key `list_key`.
 
-    `scenes` are as :func:`viz.components.presenter.show` takes them, None for one that cannot be shown; `at` is the one
+    `scenes` are as :func:`mount_talk_presenter` takes them, None for one that cannot be shown; `at` is the one
     that is edited, from 0. A picture is drawn when its row is in sight and nobody works on the page, one after the
     other, and kept by the browser while the scene, the colours (`scheme`) and the server stay the same. The `parts` of
     the scene, each with its name for people, are clicked on its picture: ``on_parts(hide, omit)`` hears which are then

@@ -28,7 +28,7 @@ from attenscope.viz.figures.look import (
 )
 from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
 
-# Both texts of a map side by side, shaded by what a hovered or pinned token attends to, or is attended to by.
+# Shaded text: both texts of a map, shaded by the weights to or from the hovered or pinned token.
 
 
 _mount_shaded_text = create_mount("text")
@@ -116,7 +116,7 @@ def _token_data(tokens: Sequence[str]) -> list[dict[str, Any]]:
     return [{"text": readable_token(token), "space": token.startswith((" ", "<", "▁"))} for token in tokens]
 
 
-# Texts shaded by one signed number a piece: orange below zero, indigo above.
+# Signed text: one signed number for each piece, orange below zero, indigo above.
 
 
 _mount_signed_text = create_mount("signed_text")
@@ -165,7 +165,7 @@ def _signed_token_data(text: SignedText, at: int) -> dict[str, str | bool]:
     return {"text": readable_token(piece), "space": piece.startswith((" ", "<", "▁")), "value": value}
 
 
-# The translation as running text, the pieces of which the model was unsure underlined; click a piece to pin it.
+# Tokens: the translation as running text, unsure pieces underlined; a click pins a piece.
 
 
 _mount_tokens = create_mount("tokens")
@@ -183,10 +183,10 @@ def draw_tokens(
     keep: bool = False,
     word: Sequence[int] = (),
 ) -> None:
-    """Draw the pieces of `steps`; `on_pin(position)` hears of a click. `keep`: a click never lets go of a piece.
+    """Draw the pieces of `steps`; `on_pin(position)` hears of a click, without it the pinned piece stays.
 
-    Without `on_pin` the pinned piece stays. `word`: the positions of the word that the pinned piece stands for, marked
-    with it.
+    With `keep`, a click never unpins a piece. `word` are the positions of the word that the pinned piece stands for,
+    which are marked with it.
     """
 
     def clicked() -> None:
@@ -205,7 +205,7 @@ def token_line_data(
 
 
 def _piece_data(step: DecodingStep) -> dict[str, Any]:
-    """Doubt is 1 minus the probability that the model gave to the piece it wrote."""
+    """One piece; its doubt is 1 minus the probability that the model gave to it."""
     return {
         "text": step.token,
         "doubt": round(1 - math.exp(step.log_prob), 3),
@@ -230,7 +230,7 @@ def _piece_note(step: DecodingStep) -> str:
     return say("{piece}; next best: {others}", piece=own, others=join_items(others[:3])) if others else own
 
 
-# One word of a translation: its probability, what else was considered, where it looked, and the heads that matter.
+# The word card: the probability of a word, its alternatives, where it looked, and the heads that matter.
 
 
 _mount_word_card = create_mount("word_card")
@@ -244,16 +244,16 @@ class CardActions:
 
     close: Callable[[], None]
     candidate: Callable[[int], None]
-    """Of a token id, to be written instead."""
+    """Called with the token id that is to be written instead."""
     head: Callable[[Head], None]
     why: Callable[[], None]
-    """Of "Why this word?"."""
+    """The button "Why this word?"."""
     open: Callable[[], None] | None = None
-    """Of "Open in Decode"; None where the card stands there."""
+    """The button "Open in Decode"; None where the card stands there."""
 
 
 def draw_word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> None:
-    """Draw a card of what :func:`word_card_data` gives."""
+    """Draw a card from the data of :func:`word_card_data`."""
     state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
 
     def head() -> None:
@@ -326,7 +326,7 @@ def _head_data(head: Head, change: float, largest: float) -> dict[str, Any]:
     }
 
 
-# Translations of one sentence below each other, their differences marked; choose one to see it.
+# Versions: translations of one sentence below each other, their differences marked; a click chooses one.
 
 
 _mount_versions = create_mount("versions")

@@ -1,1 +1,1 @@
-"""The page Why: its question, what is computed for it, its sentences and its views."""
+"""The page Why: its controls, its views, what they compute and what they say."""

@@ -9,20 +9,23 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from attenscope.attribution import blocks, logit, methods
-from attenscope.attribution.any_model import attribute_any_model, run_attention_pass
-from attenscope.attribution.any_model import attribute_available_methods as attributions_of
+from attenscope.attribution import blocks, methods
+from attenscope.attribution.any_model import attribute_any_model, attribute_available_methods, run_attention_pass
 from attenscope.attribution.blocks import SourceShares
-from attenscope.attribution.logit import LogitParts, PassRecording, ScoreParts
+from attenscope.attribution.logit import LogitParts, PassRecording, ScoreParts, split_logit, split_score
 from attenscope.attribution.methods import Attribution, check_target_value, record_target_pass
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
 from attenscope.checkpoint.load import CheckpointError, find_checkpoint_folder
-from attenscope.evaluation import attribution
-from attenscope.evaluation.attribution import AttributionScores, DeletionCurves, read_attribution_scores
-from attenscope.experiments import lens, patching
+from attenscope.evaluation.attribution import (
+    AttributionScores,
+    DeletionCurves,
+    measure_any_model_curves,
+    measure_deletion_curves,
+    read_attribution_scores,
+)
 from attenscope.experiments.ablation import measure_word_effects
-from attenscope.experiments.lens import DecoderLens, LogitLens, run_logit_lens
-from attenscope.experiments.patching import Contrast, PatchMap
+from attenscope.experiments.lens import DecoderLens, LogitLens, run_decoder_lens, run_logit_lens
+from attenscope.experiments.patching import Contrast, PatchMap, find_contrast, make_control, patch_heads, patch_stream
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, to_say
@@ -88,7 +91,7 @@ def compute_deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""
     of, found = load_target(key), compute_attributions(key)
     with _run_with_changes(key.reading) as (model, _):
-        return attribution.measure_deletion_curves(model, of, found)
+        return measure_deletion_curves(model, of, found)
 
 
 @queue_and_cache(128)
@@ -97,7 +100,7 @@ def compute_logit_parts(key: WordKey) -> LogitParts:
     own, of = _require_translator(key.reading.model), load_target(key)
     compute_target_value(key)
     with _run_with_changes(key.reading):
-        return logit.split_logit(own.model, of, record_target_pass(own.model, of))
+        return split_logit(own.model, of, record_target_pass(own.model, of))
 
 
 @queue_and_cache(512)
@@ -113,7 +116,7 @@ def compute_score_parts(reading: ReadingKey, cell: AttentionCell) -> ScoreParts:
     """The score of one cell split over the parts of its query and its key."""
     own, recording = _require_translator(reading.model), _record_reading(reading)
     with _run_with_changes(reading) as (_, result):
-        return logit.split_score(own, result, *cell, recording=recording)
+        return split_score(own, result, *cell, recording=recording)
 
 
 @queue_and_cache(64)
@@ -131,12 +134,12 @@ def compute_contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
     """Two sentences, and the word at which their translations part."""
     other = cache.compute_run_translation(*second)
     with _run_with_changes(first) as (model, result):
-        return patching.find_contrast(model, result, other)
+        return find_contrast(model, result, other)
 
 
 @queue_and_cache(64, is_long=True)
 def compute_patch_map(first: ReadingKey, second: ReadingKey, patched: PatchedPart) -> PatchMap:
-    """What comes back of the difference for a patch at each place."""
+    """Return the share of the difference that a patch at each place brings back."""
     pair = compute_contrast(first, second)
     with _run_with_changes(first) as (model, _):
         _check_streams(model)
@@ -145,10 +148,10 @@ def compute_patch_map(first: ReadingKey, second: ReadingKey, patched: PatchedPar
 
 @queue_and_cache(64, is_long=True)
 def compute_control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patched: PatchedPart) -> PatchMap:
-    """The same between the first sentence and one with the same answer, as a share of the pair's difference."""
+    """Return the patch map from the first sentence to one with the same answer, as a share of the pair's difference."""
     pair, answer = compute_contrast(first, second), cache.compute_run_translation(*control)
     with _run_with_changes(first) as (model, _):
-        same = patching.make_control(model, pair, answer)
+        same = make_control(model, pair, answer)
         return _run_patching(model, same, patched, pair.difference)
 
 
@@ -157,7 +160,7 @@ def compute_decoder_lens(reading: ReadingKey) -> DecoderLens:
     """The translation read from each layer of the encoder."""
     with _run_with_changes(reading) as (model, result):
         _check_streams(model)
-        return lens.run_decoder_lens(model, result)
+        return run_decoder_lens(model, result)
 
 
 @queue_and_cache(64)
@@ -169,7 +172,7 @@ def compute_sublayer_lens(reading: ReadingKey, token_id: int | None = None) -> L
 
 @queue_and_cache(64)
 def compute_layer_lens(reading: ReadingKey, token_id: int | None = None) -> LogitLens:
-    """The same after each layer alone."""
+    """Return what the decoder would write after each layer; see :func:`compute_sublayer_lens`."""
     with _run_with_changes(reading) as (model, result):
         return run_logit_lens(model, result, token_id=token_id)
 
@@ -189,9 +192,7 @@ def compute_user_deletion_curves(name: str, sentence: str, position: int) -> Del
     """What is left of that piece as source pieces are taken away, by the order of each method."""
     own = cache.encoder_only_model(name)
     assert own is not None
-    return attribution.measure_any_model_curves(
-        own, sentence, position + 1, compute_user_attributions(name, sentence, position)
-    )
+    return measure_any_model_curves(own, sentence, position + 1, compute_user_attributions(name, sentence, position))
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -208,7 +209,7 @@ def load_attribution_scores(name: str) -> AttributionScores | None:
 def _attribute_user_model(
     name: str, sentence: str, position: int, language: str
 ) -> tuple[Mapping[str, Attribution], str]:
-    """What is missing is said in the language of whoever reads it."""
+    """Cached by `language` too, as the text of what is missing is in it."""
     own = cache.encoder_only_model(name)
     assert own is not None
     found, missing = attribute_any_model(own, sentence, position + 1, "all")
@@ -217,10 +218,10 @@ def _attribute_user_model(
 
 @queue_and_cache(128, is_long=True)
 def _attribute_word(key: WordKey, language: str) -> tuple[Mapping[str, Attribution], str]:
-    """What is refused is said in the language of whoever reads it."""
+    """Cached by `language` too, as the text of the refusals is in it."""
     of = load_target(key)
     with _run_with_changes(key.reading) as (model, _):
-        return attributions_of(model, of)
+        return attribute_available_methods(model, of)
 
 
 @queue_and_cache(4)
@@ -246,19 +247,19 @@ def _run_patching(
     model: RunnableModel, pair: Contrast, patched: PatchedPart, difference: float | None = None
 ) -> PatchMap:
     if patched == "encoder stream":
-        return patching.patch_stream(model, pair, "encoder", difference)
+        return patch_stream(model, pair, "encoder", difference)
     if patched == "decoder stream":
-        return patching.patch_stream(model, pair, "decoder", difference)
+        return patch_stream(model, pair, "decoder", difference)
     if patched == "encoder heads":
-        return patching.patch_heads(model, pair, "encoder", difference)
-    return patching.patch_heads(model, pair, "decoder" if patched == "decoder heads" else "cross", difference)
+        return patch_heads(model, pair, "encoder", difference)
+    return patch_heads(model, pair, "decoder" if patched == "decoder heads" else "cross", difference)
 
 
 @contextmanager
 def _run_with_changes(reading: ReadingKey) -> Iterator[tuple[RunnableModel, Translation]]:
     """The model with the changes made, and the translation that is read.
 
-    Nothing is taken from a cache within: what is missing there would be computed by the changed model.
+    No cached function is called inside the block: the changed model would compute what the cache lacks.
     """
     model, result = cache.load_runnable_model(reading.model), cache.compute_run_translation(*reading)
     with apply_changes(model.model, parse_changes(reading.changes)):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -33,16 +33,13 @@ from attenscope.viz.web.texts import draw_tokens, token_line_data
 from attenscope.viz.why import texts
 from attenscope.viz.why.cache import ReadingKey, WordKey, compute_contrast
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 WHY_STYLE = Path(__file__).parent / "why.css"
 NO_COMPARISON = "—"
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The word that is explained: of which translation, by which model, rather than what."""
+    """The word that is explained, with its translation, its model, and the piece that it is compared with."""
 
     model: RunnableModel
     result: Translation
@@ -58,7 +55,7 @@ class Question:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What is needed to ask again, besides the run."""
+        """What is needed besides the run to ask the same question again."""
         return {"word": self.target.word, "rather than": self.target.against or "", "changes": self.key.reading.changes}
 
 
@@ -84,7 +81,10 @@ def draw_question(model: RunnableModel, text: str) -> Question:
     split = _find_split_row(result)
     pinned = get_pin(text, "target") if split is None else split
     compared = _find_contrast_target(reading)
-    group = _piece_range(compared) if compared else find_word_pieces(result.target_tokens, pinned)
+    if compared:
+        group = range(compared.position, compared.position + len(compared.tokens))
+    else:
+        group = find_word_pieces(result.target_tokens, pinned)
     with above:
         shown = pinned if pinned is not None and pinned in group else group.start
         pin_word = None if compared else lambda at: choose_word(text, at)
@@ -112,10 +112,6 @@ def _find_split_row(result: Translation) -> int | None:
     """The row of the decoder whose score the view splits, where one was chosen: it writes the piece to explain."""
     cell = WHY_SCORE_CELL.get(of=result.source) if WHY_VIEW.get() == "score" else None
     return None if cell is None or cell.kind == "encoder" or cell.query >= len(result.steps) else cell.query
-
-
-def _piece_range(target: Target) -> range:
-    return range(target.position, target.position + len(target.tokens))
 
 
 def _draw_fixed_target(target: Target) -> Target:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.atlas.query import head_name
@@ -36,13 +39,7 @@ from attenscope.viz.why import texts
 from attenscope.viz.why.cache import WordKey
 from attenscope.viz.why.controls import Question, open_head_on_explore
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    import plotly.graph_objects as go
-
-# Heads: the logit of the word as a sum over heads, feed-forward networks, embedding, position and biases.
+# The logit of the word as a sum over heads, feed-forward networks, embedding, position and biases.
 
 
 MAX_PART_BARS = 16
@@ -132,7 +129,7 @@ def find_strongest_head(found: LogitParts) -> LogitPart:
     return next(one for one in found.parts_by_size if find_head_of_part(one))
 
 
-# Heads, switched off: how far the word falls without each head of the model.
+# Heads switched off: how far the word falls without each head of the model.
 
 
 MAX_FALL_BARS = 16
@@ -211,7 +208,7 @@ def tabulate_head_falls(found: HeadEffects) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["attention", "layer", "head", "fall"])
 
 
-# Score: why a head looks there, as pairs of a query part and a key part that sum to the attention score.
+# The attention score as a sum over pairs of a query part and a key part.
 
 
 CELL_FIELDS = ("kind", "layer", "head", "query", "key")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.attribution.blocks import SourceShares
@@ -32,11 +33,6 @@ from attenscope.viz.why import cache, texts
 from attenscope.viz.why.cache import ReadingKey
 from attenscope.viz.why.controls import Question, choose_word
 from attenscope.viz.why.texts import format_pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import plotly.graph_objects as go
 
 # Layers: the translation read from each encoder layer, and the decoder's prediction after each sublayer.
 
@@ -97,7 +93,7 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
 
 
 def _choose_lens(reading: ReadingKey) -> tuple[Callable[..., LogitLens], str]:
-    """What reads the decoder after each sublayer, or after each layer with why not."""
+    """Return the lens after each sublayer and ""; where it cannot be computed, the lens after each layer and why."""
     try:
         cache.compute_sublayer_lens(reading)
     except AttributionError as error:
@@ -198,7 +194,7 @@ def _load_loose_threshold(question: Question) -> LooseThreshold | None:
 
 
 PAIRS_LANGUAGE = "en"
-"""Of the pairs that come with the project."""
+"""The language of the pairs that come with the project."""
 PHENOMENON_NAMES = {
     "number": to_say("grammatical number"),
     "tense": to_say("tense"),
@@ -207,9 +203,9 @@ PHENOMENON_NAMES = {
     "word order": to_say("word order"),
     "word sense": to_say("word sense"),
 }
-"""What differs in those pairs, as they name it, and its name on the page."""
+"""What differs in those pairs: the name in their file -> the name on the page."""
 NO_PAIR = -1
-"""In the place of the number of a pair, from 0."""
+"""The choice of no pair; pairs count from 0."""
 
 
 def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView | None:

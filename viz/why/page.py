@@ -1,8 +1,8 @@
-"""The chosen view of Why, and the sentence that stands in its place where a question has no answer."""
+"""Draw the chosen view of Why, or the sentence that says why the question has no answer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -15,9 +15,6 @@ from attenscope.viz.ui.addresses.why import WhyView
 from attenscope.viz.ui.words import escape_markdown
 from attenscope.viz.why import heads, layers, source_words
 from attenscope.viz.why.controls import Question
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VIEWS: dict[WhyView, Callable[[Question, Palette], SavedView | None]] = {
     "source words": source_words.draw_source_words_view,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.attribution.any_model import ANY_MODEL_METHODS
@@ -35,10 +36,7 @@ from attenscope.viz.why import controls as why_controls
 from attenscope.viz.why import heads, texts
 from attenscope.viz.why.controls import Question
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-# Source words: what each piece of the source and of the prefix contributes, by one method and by all.
+# The scores of each piece of the source and of the prefix, by one method and by all.
 
 
 PIECE_HINT = to_say("point at a piece to read its number")
@@ -124,7 +122,7 @@ def _choose_method(method: str) -> None:
 
 
 def _draw_strongest_head_link(question: Question) -> None:
-    """Draw what leads to the head with the largest part of the logit."""
+    """Draw the button that opens the head with the largest part of the logit."""
     part = heads.find_strongest_head(why_cache.compute_logit_parts(question.key))
     head = heads.find_head_of_part(part)
     assert head is not None
@@ -132,7 +130,7 @@ def _draw_strongest_head_link(question: Question) -> None:
     st.button(texts.describe_head_link(part), key="strongest-head", type="tertiary", on_click=opened)
 
 
-# Deletion: whether the order of a method is right, for this word and over 200 sentences.
+# Deletion curves: whether the order of a method is right, for this word and over many sentences.
 
 
 WORD_TABLE_HEADINGS = (to_say("order"), to_say("left on average"))
@@ -167,7 +165,7 @@ def make_deletion_title(word: str) -> str:
 
 
 def draw_deletion_curves(curves: DeletionCurves, method: str, palette: Palette, lead: str, best: str) -> str:
-    """Draw the curves, the chosen method marked, below one sentence and beside another; returns their description."""
+    """Draw the curves, the chosen method marked, `lead` above them and `best` beside; returns their alt text."""
     alt = join_sentences(say("Deletion curves."), lead)
     with st.container(key="lead"):
         draw_caption(lead)
@@ -241,16 +239,16 @@ def _build_set_rows(scores: AttributionScores, method: str) -> list[list[TableCe
     ]
 
 
-# Source words and deletion for a user's own model: what can be computed where its modules are not known.
+# Both views for a user's own model: what can be computed where its modules are not known.
 
 
 METHODS_TITLE = to_say("Every method for this piece")
-DrawnUserView = tuple[str, Callable[["Palette"], list[Part]], Callable[[], pd.DataFrame]]
+DrawnUserView = tuple[str, Callable[[Palette], list[Part]], Callable[[], pd.DataFrame]]
 """The title of a view, its parts in the colours of a palette, and its numbers."""
 
 
 class PieceQuestion(NamedTuple):
-    """What is looked at."""
+    """The piece that is explained, and the method that is shown."""
 
     model: str
     sentence: str

@@ -18,8 +18,7 @@ from attenscope.attribution.methods import (
     Attribution,
     rank_correlation,
 )
-from attenscope.attribution.target import Target
-from attenscope.attribution.target import no_piece_text as there_is_no_piece
+from attenscope.attribution.target import Target, no_piece_text
 from attenscope.evaluation.attribution import BAND_PERCENTILES, AttributionScores, DeletionCurves, LooseThreshold
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import DecoderLens
@@ -40,7 +39,7 @@ from attenscope.viz.figures.why import format_share
 if TYPE_CHECKING:
     from attenscope.viz.ui.addresses.why import AttentionCell
 
-# What the view Deletion says.
+# View Deletion.
 
 
 RANDOM_ORDER = to_say("random order")
@@ -131,7 +130,7 @@ def describe_set_scores(scores: AttributionScores) -> str:
     )
 
 
-# What the view Heads says.
+# View Heads, parts of the logit.
 
 
 OPEN_HEAD_HINT = to_say("Click the bar of a head to open it on Explore, at the row of this word.")
@@ -179,11 +178,11 @@ def describe_largest_head(found: LogitParts) -> str:
     )
 
 
-# What the view Heads says of heads that are switched off.
+# View Heads, heads switched off.
 
 
 SMALL_CHANGE = 0.05
-"""Nats, or logits, below which a head is counted as one that changes next to nothing."""
+"""A head that changes the value by less (nats or logits) counts as changing next to nothing."""
 HEADS_OFF_EXPLANATION = to_say(
     "Each head is switched off alone, its output zero, and the same translation is read again: the number is how far "
     "{value} falls without it. Indigo speaks for the word, orange against it. The numbers do not add up: what one head "
@@ -217,7 +216,7 @@ def describe_heads_off(target: Target) -> str:
     return say(HEADS_OFF_EXPLANATION, value=format_value_name(target))
 
 
-# What the view Layers says.
+# View Layers.
 
 
 DECODER_LENS_EXPLANATION = to_say(
@@ -267,7 +266,7 @@ def _find_final_run(true: list[bool]) -> int | None:
     return max((at + 1 for at, one in enumerate(true) if not one), default=0)
 
 
-# What the view Two sentences says.
+# View Two sentences.
 
 
 SECOND_SENTENCE_HINT = to_say("as many pieces as the sentence above")
@@ -339,7 +338,7 @@ def describe_control(found: PatchMap) -> str:
     return say("In the control one patch moves {share} of that difference at most.", share=moved)
 
 
-# What the view Score says.
+# View Score.
 
 
 SCORE_EXPLANATION = to_say(
@@ -420,7 +419,7 @@ def describe_missing_cell(cell: AttentionCell, attention: AttentionMap) -> str:
     )
 
 
-# What the view Source or prefix says.
+# View Source or prefix.
 
 
 SHARES_EXPLANATION = to_say(
@@ -494,7 +493,7 @@ def describe_word_shares(found: SourceShares, target: Target) -> str:
     )
 
 
-# What Why says, each sentence computed from what it speaks of.
+# The question, and the view Source words.
 
 
 OPENED_TRACE_NOTE = to_say("The opened trace has no model to run: this page speaks of the model that is chosen below.")
@@ -524,7 +523,7 @@ METHOD_UNITS = {
 
 def describe_missing_piece(position: int, count: int) -> str:
     """Why a piece of the address, from 0, cannot be explained."""
-    return join_sentences(there_is_no_piece(position + 1, count), say("Shown instead: its longest word."))
+    return join_sentences(no_piece_text(position + 1, count), say("Shown instead: its longest word."))
 
 
 def describe_changes(text: str) -> str:

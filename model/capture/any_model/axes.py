@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ...torch_internals import is_fast_path_overridden, is_module_call
 
-# Which axes of an attention are samples, heads, queries and keys: by what its module says and was called with.
+# Axes: inferred from what a module says and what it was called with.
 
 
 HEAD_COUNT_ATTRIBUTES = ("num_heads", "n_heads", "num_attention_heads", "nhead", "n_head", "heads", "h")
@@ -25,7 +25,7 @@ _STANDARD_ORDER = (0, 1, 2)
 _OTHER_ORDERS = ((0, 2, 1), (1, 0, 2))
 """Which of the first three axes are those, where queries or heads come before."""
 _SEQUENCE_FIRST_ORDER = (1, 2, 0)
-""":data:`_OTHER_ORDERS` where keys are not the last axis: (Q, K, B, H)."""
+"""A further order, possible where keys are not the last axis: (Q, K, B, H)."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _list_sides(tensor: Tensor, heads: int | None) -> set[tuple[int, int]]:
 
 
 def _list_outer_sides(tensor: Tensor) -> set[tuple[int, int]]:
-    """The same of what a model was given: of an image or a video, whose sides are no sequence, the batch."""
+    """(B, length) of an input of the whole model; an image or a video, whose sides are no sequence, has one order."""
     if tensor.is_floating_point() and tensor.dim() > 3:
         return {(len(tensor), prod(tensor.shape[2:]))}
     return _list_sides(tensor, None)
@@ -228,7 +228,7 @@ def _list_partitions(tensor: Tensor, heads: int | None) -> set[int]:
     return {prod(sizes), sizes[0] * prod(tensor.shape[2:])}
 
 
-# Which module makes a call: read off the stack, so that nothing need be put on the model.
+# The module that makes a call: read off the stack, so that nothing need be put on the model.
 
 
 @dataclass(frozen=True)
@@ -344,12 +344,12 @@ def get_frame_token(frame: FrameType | None) -> object | None:
 
 
 def is_torch_leaf_module(module: nn.Module) -> bool:
-    """nn.Softmax and the like, which are steps of an attention and not one."""
+    """Whether a module is torch's own, such as nn.Softmax: a step of an attention and not one."""
     return type(module).__module__.startswith("torch.nn.") and not isinstance(module, nn.MultiheadAttention)
 
 
 def _is_fast_path_prevented(frame: FrameType, module: nn.Module) -> bool:
-    """Whether watching is the first reason against the fast path, and gradients, which come after it, are none."""
+    """Whether only watching keeps a forward from the fast path: torch checks for gradients later, and finds none."""
     if not is_fast_path_overridden(frame):
         return False
     inputs = (frame.f_locals.get(name) for name in ("query", "key", "value", "src"))

@@ -19,8 +19,6 @@ from ...torch_internals import materialize_mask
 from .axes import AxisLayout, CallSite
 from .kernels import ComputedAttention
 
-# One attention that a module computed, as it was seen from outside.
-
 
 @dataclass(frozen=True, eq=False)
 class CapturedCall:
@@ -41,7 +39,7 @@ class CapturedCall:
     reordered: bool = False
     """Whether the keys come from samples that had changed places, as in a beam search."""
     in_beam_search: bool = False
-    """Whether a method called so made it, with several hypotheses."""
+    """Whether a method with beams in its name made it, with several hypotheses."""
     windows: int = 1
     """How many samples the module makes of an image that the model was given: windows, attended to apart."""
     origin: AttentionCall | None = None
@@ -63,8 +61,9 @@ class CapturedCall:
 
 _PROJECT_PATHS = (
     str(Path(torch.__file__).parent),
-    *(str(Path(__file__).parents[2] / room) for room in ("capture", "network")),
+    *(str(Path(__file__).parents[2] / folder) for folder in ("capture", "network")),
 )
+"""Folders of torch and of this package, passed over in search of the line that calls attention."""
 _KNOWN_FUNCTIONS: dict[Any, tuple[str, tuple[str, ...]]] = {
     F.scaled_dot_product_attention: ("F.scaled_dot_product_attention", ("attn_mask", "is_causal")),
     F.multi_head_attention_forward: ("nn.MultiheadAttention", ("attn_mask", "is_causal", "key_padding_mask")),
@@ -103,7 +102,7 @@ def make_call_origin(site: CallSite, name: str, arguments: Mapping[str, str]) ->
 def find_surrounding_masks(site: CallSite) -> tuple[dict[str, Tensor], str]:
     """Return the masks given to the functions around a call, up to that of its module, and the function's name.
 
-    The innermost function that was given any; nothing where none was.
+    The function is the innermost one that was given any; both are empty where none was.
     """
     for frame in _iterate_frames_to_module(site):
         found = {
@@ -128,12 +127,9 @@ def _iterate_frames_to_module(site: CallSite) -> Iterator[FrameType]:
     """The functions from the call outwards to that of the module."""
     for frame in _iterate_outside_frames():
         yield frame
-        if frame is site.frame or (frame.f_code.co_argcount and _get_first_argument(frame) is site.module):
+        code = frame.f_code
+        if frame is site.frame or (code.co_argcount and frame.f_locals.get(code.co_varnames[0]) is site.module):
             return
-
-
-def _get_first_argument(frame: FrameType) -> Any:
-    return frame.f_locals.get(frame.f_code.co_varnames[0])
 
 
 def _read_mask_arguments(frame: FrameType) -> dict[str, Any]:
@@ -219,7 +215,7 @@ def _drop_broadcast_copies(mask: Tensor) -> Tensor:
 def _read_torch_masks(
     function: Callable[..., Any], given: Mapping[str, Any], sizes: AttentionSizes, device: torch.device
 ) -> list[_MaskPart]:
-    """What a function of torch was given, which says how it reads its masks."""
+    """The masks given to a function of torch, of which it is known how it reads them."""
     multi_head = function is F.multi_head_attention_forward
     parts: list[_MaskPart] = []
     for name in _TORCH_MASK_ARGUMENTS:

@@ -195,7 +195,7 @@ def compute_flex_attention(call: FlexCall) -> ComputedAttention:
     kept = evaluate_over_cells(call.mask_mod, sizes, scores.device, others=call.mask_others).expand(sizes)
     masked = modified.masked_fill(~kept, -math.inf)
     weights = masked.softmax(-1)
-    if bool((masked.amax(-1) == -math.inf).any()):
+    if _has_empty_row(masked):
         weights = weights.nan_to_num(nan=0.0)
     open_scores = ~is_blocked(modified)
     allowed, passed = kept & open_scores, _expand_block_mask(call, kept) & open_scores
@@ -267,7 +267,7 @@ class UnknownArgumentError(ValueError):
     """A call whose weights are not known, and the argument that changes them."""
 
     def __init__(self, reason: str, **values: str) -> None:
-        """`reason`: one of :data:`~..observed.REASONS`, whose field `kernel` is left to fill."""
+        """`reason`: one of :data:`~.modules.REASON_MESSAGES`, whose field `kernel` is left to fill."""
         super().__init__(reason, values)
         self.reason, self.values = reason, values
 
@@ -553,4 +553,4 @@ _BLOCK_LAYOUTS: dict[str, Callable[[CallSite, Tensor, Tensor, ComputedAttention 
     "LocalAttention": _read_local_windows,
     "BigBirdBlockSparseAttention": _read_big_bird,
 }
-"""By the class, in transformers and local-attention; each looks whether the shapes are those that it knows."""
+"""Class in transformers or local-attention -> its reader, which gives None for shapes that it does not know."""

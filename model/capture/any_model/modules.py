@@ -18,7 +18,7 @@ from ...language import join_items, join_sentences, say, to_say
 from ...trace import KINDS, Kind, TraceError
 from .axes import iterate_tensors
 
-# Whether an attention is the encoder's, the decoder's or between the two: by its module's path, else by its mask.
+# Kinds: told by the path of a module, else by its mask.
 
 
 CROSS_PATH = re.compile(
@@ -107,7 +107,7 @@ def is_causal_mask(allowed: Tensor) -> bool | None:
     return True if bool((seen & later).any()) and bool((allowed & earlier).any()) else None
 
 
-# Modules that somebody names, by path or pattern, and weights found in what a module returns.
+# Modules that the user names, and weights found in what they return.
 
 
 def match_modules(model: nn.Module, patterns: Mapping[str, Kind | None]) -> dict[str, Kind | None]:
@@ -164,7 +164,7 @@ def _is_weights(tensor: Tensor) -> bool:
     return bool((tensor >= 0).all()) and bool(torch.isclose(sums, torch.ones_like(sums), atol=1e-3).all())
 
 
-# Why nothing was captured of a model, in sentences: what it is, what ran, and what can be done.
+# Why nothing was captured.
 
 
 CLASSES_WITHOUT_WEIGHTS = re.compile(
@@ -215,7 +215,7 @@ def explain_empty_capture(model: nn.Module, ran: bool, other_softmaxes: Collecti
 
 
 def _program_message(model: nn.Module) -> str:
-    """What is to be said of a model that runs past Python; empty for any other."""
+    """The message on a model that does not run in Python; empty for any other."""
     for module in model.modules():
         if isinstance(module, torch.jit.ScriptModule):
             return to_say(
@@ -230,7 +230,7 @@ def _program_message(model: nn.Module) -> str:
     return ""
 
 
-# What observing a model changed and what it left out: kept with a trace as codes and values, said when it is read.
+# What observing changed and left out: kept with a trace as codes and values, since its reader's language may differ.
 
 
 Remark = tuple[str, Mapping[str, Any]]
@@ -318,7 +318,7 @@ def _module_text(place: str, path: str, code: str, values: Mapping[str, Any]) ->
     return say(place, module=path_text(path), reason=say(REASON_MESSAGES[code], **values))
 
 
-# Where large weights are kept: behind each other, so that a map of all layers is a view of them and no copy.
+# Large weights are stored behind each other, so that a map of all layers is a view of them and no copy.
 
 
 MIN_STORED_BYTES = 2**20

@@ -30,9 +30,7 @@ ROW_SELECTION_FUNCTIONS = {torch.index_select, Tensor.index_select, Tensor.__get
 class TensorNode:
     """One tensor, and those that it was computed from. Holds no tensor."""
 
-    __slots__ = (
-        *("__weakref__", "factors", "is_weight", "learned", "number", "outputs", "parents", "projects", "reorders"),
-    )
+    __slots__ = "__weakref__", "factors", "is_weight", "learned", "number", "outputs", "parents", "projects", "reorders"
 
     def __init__(self, number: int, parents: tuple[TensorNode, ...] = (), is_weight: bool = False) -> None:
         self.number = number
@@ -111,7 +109,10 @@ class Provenance:
         self._recent.clear()
 
     def scores_are_cross(self, scores: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
-        """Return :meth:`is_cross` for the queries and keys that scores were computed from; self-attention wins."""
+        """Return :meth:`is_cross` for the queries and keys that scores were computed from.
+
+        Where these are several pairs, one of self-attention decides.
+        """
         products = _find_products(self.node(scores))
         answers = [self._is_cross(node.factors[0], node.factors[1], calls) for node in products]
         known = [answer for answer in answers if answer is not None]
@@ -120,8 +121,8 @@ class Provenance:
     def is_cross(self, query: Tensor, key: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
         """Whether keys come from elsewhere than the queries of a module's call; None where that cannot be told.
 
-        Asked is the innermost module that projects its inputs to queries. Keys that come from none of its inputs, as
-        out of a cache, are those of another sequence when they do not depend on all that the queries do.
+        The innermost module that projects its inputs to queries decides. Keys that come from none of its inputs, as out
+        of a cache, belong to another sequence unless they depend on everything that the queries depend on.
         """
         return self._is_cross(self.node(query), self.node(key), calls)
 
@@ -205,7 +206,7 @@ def _walk_ancestors(start: TensorNode, onwards: Callable[[TensorNode], bool]) ->
 
 
 def _has_reordered(key: TensorNode) -> bool:
-    """Whether what was joined to keys since the step before changed places: the older part was looked at then."""
+    """Whether samples changed places in what was joined to keys since the step before, which had looked at the rest."""
     return any(node.reorders for node in islice(_walk_ancestors(key, lambda node: not node.projects), MAX_STEP_NODES))
 
 
@@ -215,7 +216,7 @@ def _find_products(scores: TensorNode) -> list[TensorNode]:
 
 
 def _find_reached_goals(start: TensorNode, goals: Mapping[TensorNode, Hashable]) -> dict[Hashable, bool]:
-    """The names of those of `goals` that a node was computed from, and whether by way of a weight."""
+    """The values of those `goals` that a node was computed from, each with whether a projection lies between."""
     found: dict[Hashable, bool] = {}
     oldest = min((goal.number for goal in goals), default=0)
     waiting = [(start, False)]

@@ -95,7 +95,7 @@ class AnyModelRecording:
     def refuse(self, path: str, reason: str, **values: Any) -> None:
         """Leave out all attention of a module, also what is recorded of it: a part would be a wrong picture.
 
-        `reason` is one of :data:`~.observed.REASONS`.
+        `reason` is one of :data:`~.modules.REASON_MESSAGES`.
         """
         self.refused[path] = reason, values
 
@@ -123,7 +123,9 @@ class AnyModelRecording:
         given = site.calls[-1].inputs if site and site.calls else ()
         images = max((len(tensor) for tensor in given if tensor.dim() == 4 and tensor.is_floating_point()), default=0)
         windows = len(call.attention.weights) // images if images else 1
-        call = replace(call, attention=self._kept(call.attention, site), in_beam_search=beams, windows=max(windows, 1))
+        call = replace(
+            call, attention=self._copy_requested(call.attention, site), in_beam_search=beams, windows=max(windows, 1)
+        )
         self.calls.append(replace(call, run=self._run, forward=self._forward))
 
     def open_call(self, site: CallSite) -> CapturedCall | None:
@@ -134,14 +136,14 @@ class AnyModelRecording:
 
     def replace_last(self, attention: ComputedAttention) -> None:
         """Replace what was recorded last by what the same call of the module has made of it."""
-        self.calls[-1] = replace(self.calls[-1], attention=self._kept(attention, None))
+        self.calls[-1] = replace(self.calls[-1], attention=self._copy_requested(attention, None))
 
     def _join(self, before: CapturedCall, call: CapturedCall, site: CallSite) -> None:
         """Join two attentions of one call of a module: the same one over other values, or more heads of it.
 
         Others, such as a few queries at a time, are refused.
         """
-        first, second = before.attention, self._kept(call.attention, None)
+        first, second = before.attention, self._copy_requested(call.attention, None)
         same = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
         if not same or (len(second.weights), call.shape[0]) not in gather_axis_evidence(site).sides:
             one, other = (str(tuple(part.weights.shape)) for part in (first, second))
@@ -149,8 +151,8 @@ class AnyModelRecording:
         elif not torch.equal(first.weights, second.weights):
             self.calls[-1] = join_heads([before, replace(call, attention=second)])
 
-    def _kept(self, attention: ComputedAttention, site: CallSite | None) -> ComputedAttention:
-        """The same without what was not asked for, as copies: a model may write over what it has computed."""
+    def _copy_requested(self, attention: ComputedAttention, site: CallSite | None) -> ComputedAttention:
+        """Copy the weights and the tensors that were asked for: a model may write over what it has computed."""
         tensors = {name: tensor.clone() for name, tensor in attention.tensors.items() if name in self.tensors}
         weights = attention.weights.half() if self.half else attention.weights
         if site is not None:

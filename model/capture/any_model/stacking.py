@@ -18,7 +18,7 @@ from .call import CapturedCall
 from .kernels import ComputedAttention
 from .modules import is_single_number, stack_as_view
 
-# Calls to maps: which of them belong together, and their tensors as (layer, head, query, key).
+# From calls to maps.
 
 
 CallRun = list[CapturedCall]
@@ -52,7 +52,7 @@ KIND_LABELS: dict[Kind, str] = {
 
 
 def make_no_sentence_error(index: int, sentences: int) -> TraceError:
-    """Return the error of a sentence that a batch has not."""
+    """Return the error for a sentence that a batch does not have."""
     return TraceError(
         say(
             "There is no sentence {index} in a batch of {sentences}; they count from 0.",
@@ -243,7 +243,7 @@ def _misfit_text(message: str, kind: Kind, calls: CallRun, **values: int) -> str
     return say(message, kind=say(KIND_LABELS[kind]), paths=join_items(paths), **values)
 
 
-# Attention that a recurrent decoder calls once a time step: the calls of one module as the rows of one map.
+# Attention that a recurrent decoder calls once a time step.
 
 
 def is_time_step(call: CapturedCall) -> bool:
@@ -287,7 +287,7 @@ def _concatenate_rows(steps: list[CapturedCall]) -> CapturedCall:
     return replace(steps[0], attention=ComputedAttention(weights, allowed, tensors, passed=passed), is_cross=True)
 
 
-# Gradients of a number with respect to captured weights, in the place of these.
+# Gradients with respect to captured weights.
 
 
 NO_GRAPH_MESSAGE = to_say(

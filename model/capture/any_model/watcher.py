@@ -48,9 +48,6 @@ from .kernels import (
 from .modules import find_weights, is_feature_attention, match_modules
 from .recording import AnyModelRecording
 
-# Watching what one thread calls: softmax, fused attention, and nn.MultiheadAttention from the inside.
-
-
 _FUSED_ARGUMENTS = tuple(inspect.signature(run_explicit_attention).parameters)
 """The arguments of F.scaled_dot_product_attention, in order."""
 SOFTMAX_FUNCTIONS = (F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax)
@@ -88,7 +85,7 @@ class AttentionWatcher(TorchFunctionMode):
         if func is F.scaled_dot_product_attention:
             self._record_fused(args, given, output, weights)
         elif func in SOFTMAX_FUNCTIONS:
-            self._softmax(args, given, output)
+            self._record_softmax(args, given, output)
         elif arguments := read_varlen_arguments(func, args, given):
             self._record_varlen(func, arguments, output)
         return output
@@ -123,7 +120,7 @@ class AttentionWatcher(TorchFunctionMode):
             return (output, *more)
         called = read_flex_call(args)
         query, key = called.query, called.key
-        layout = self._layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
+        layout = self._find_layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
         if layout is None:
             return (output, *more)
         with pause_head_edits():
@@ -165,7 +162,7 @@ class AttentionWatcher(TorchFunctionMode):
         if site is None or not self.recording.records(site.path):
             return
         query, key = (args[place] if len(args) > place else given[name] for place, name in enumerate(("query", "key")))
-        layout = self._layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
+        layout = self._find_layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
         if layout is None:
             return
         with pause_head_edits():
@@ -183,7 +180,7 @@ class AttentionWatcher(TorchFunctionMode):
         arguments = dict(zip(_FUSED_ARGUMENTS, args, strict=False)) | given
         self.recording.add(self._add_origin(call, site, F.scaled_dot_product_attention, arguments), site)
 
-    def _softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
+    def _record_softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
         scores = args[0] if args else given.get("input")
         if not isinstance(scores, Tensor) or scores.dim() < 2:
             return
@@ -205,7 +202,7 @@ class AttentionWatcher(TorchFunctionMode):
         if attention is not None and before is not None:
             self.recording.replace_last(attention)
             return
-        if attention is None and (layout := self._layout_of_softmax(scores, weights, axis, site)) is not None:
+        if attention is None and (layout := self._find_softmax_layout(scores, weights, axis, site)) is not None:
             attention = self._name_extra_keys(read_softmax_attention(scores, weights, layout), scores, site)
         if attention is not None:
             is_cross = self.recording.provenance.scores_are_cross(scores, site.calls)
@@ -223,8 +220,8 @@ class AttentionWatcher(TorchFunctionMode):
     def _decide_cross(self, seen: bool | None) -> bool:
         return bool(self._is_cross) if seen is None else seen
 
-    def _layout_of_softmax(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> AxisLayout | None:
-        """The same of a softmax, which need not be one of scores: linear attention has one of queries or keys alone."""
+    def _find_softmax_layout(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> AxisLayout | None:
+        """The layout of a softmax; None for one that is not of scores, as linear attention has them."""
         outputs = self.recording.provenance.single_projection_size(scores)
         if outputs > 1 and not self.recording.kinds_by_path:
             evidence = gather_axis_evidence(site)
@@ -233,9 +230,9 @@ class AttentionWatcher(TorchFunctionMode):
             if outputs > heads and rows != 1:
                 self.recording.no_scores[site.path] = "no-product", {}
                 return None
-        return self._layout(tuple(weights.shape), axis, site)
+        return self._find_layout(tuple(weights.shape), axis, site)
 
-    def _layout(self, shape: tuple[int, ...], axis: int, site: CallSite, fused: bool = False) -> AxisLayout | None:
+    def _find_layout(self, shape: tuple[int, ...], axis: int, site: CallSite, fused: bool = False) -> AxisLayout | None:
         """How weights of this shape are (B, H, Q, K); where that cannot be told, it is noted."""
         if is_feature_attention(site.module):
             self.recording.refuse(site.path, "over-features")
@@ -322,15 +319,13 @@ def _make_output_hook(watcher: AttentionWatcher, path: str) -> Callable[[Any], N
     return look
 
 
-# Heads of anybody's attention made to do something else: which of them, and what their weights become.
-#
-# Shared by what changes a model (:mod:`model.interventions.any_model`) and what watches it: a capture inside such a
-# block records the weights that the changed heads have.
+# Edits of heads. They stand here, and not with the code that makes them (:mod:`attenscope.interventions.any_model`),
+# because a capture inside its block records the weights that the changed heads have.
 
 
 @dataclass(frozen=True)
 class HeadEdit:
-    """One head of one attention, counted from 0; see :class:`model.interventions.changes.HeadChange`."""
+    """One head of one attention, counted from 0; see :class:`attenscope.interventions.changes.HeadChange`."""
 
     head: int
     change: Literal["off", "uniform", "copy"]

@@ -27,7 +27,7 @@ ExploreView = SingleView | Literal["compare"]
 EXPLORE_VIEWS: tuple[ExploreView, ...] = (*EXPLORE_SINGLE_VIEWS, "compare")
 LinksLayout = Literal["vertical", "horizontal"]
 SecondSideKind = Literal["head", "sentence", "model", "original"]
-"""What a view is compared with."""
+"""What a view is compared with: the kind of its second side."""
 PicturedModel = Literal["changed", "unchanged"]
 ORDER_BY_LAYER = "layer"
 ORDER_BY_EFFECT = "effect"
@@ -64,7 +64,7 @@ EXPLORE_OTHER_HEADS: Parameter[tuple[int, ...]] = Parameter(
 EXPLORE_PIPELINE_STEP = number_parameter(
     "step", 1, 1, shared.MAX_PLACE, views=("pipeline", "compare"), slot="pipeline step", scrubbed=True
 )
-"""Of the pipeline, from 1."""
+"""The step of the pipeline, from 1."""
 EXPLORE_MEAN_OF_HEADS = switch_parameter("mean", True, views=("joint", "compare"))
 EXPLORE_FLOW = choice_parameter("flow", FLOW_KINDS, views=("flow", "compare"))
 EXPLORE_FLOW_LAYER = number_parameter(

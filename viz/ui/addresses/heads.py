@@ -45,7 +45,7 @@ MapBox = tuple[float, float, float, float]
 
 
 def read_map_box(text: str) -> MapBox | None:
-    """Read ``left,right,low,high``. ValueError."""
+    """Read ``left,right,low,high``. Raises ValueError for anything else."""
     left, right, low, high = (float(part) for part in text.split(","))
     if not (math.isfinite(left + right + low + high) and left <= right and low <= high):
         raise ValueError("A box is left,right,low,high.")
@@ -65,7 +65,7 @@ HEADS_BRUSHED_BOX: Parameter[MapBox | None] = Parameter(
 HEADS_X_MEASURE = choice_parameter("across", HEADS_MEASURES, "distance", labels=HEADS_MEASURE_NAMES, views=("map",))
 HEADS_Y_MEASURE = choice_parameter("up", HEADS_MEASURES, "entropy", labels=HEADS_MEASURE_NAMES, views=("map",))
 HEADS_SECOND_MODEL = text_parameter("second_model", longest=200, views=("map",))
-"""The model that stands beside on the map; none for \"\"."""
+"""A second model whose map is drawn beside the first; an empty text for none."""
 HEADS_QUESTION = text_parameter("ask", HEADS_FIRST_QUESTION, longest=MAX_QUESTION_LENGTH, views=("search",))
 HEADS_PRUNING_MEASURE = choice_parameter("left", PRUNING_MEASURES, views=("pruning",))
 HEADS_PRUNED_COUNT = number_parameter("away", 0, 0, 99_999, views=("pruning",), scrubbed=True)

@@ -68,7 +68,7 @@ MASKS_PART = choice_parameter("part", get_args(MasksPart))
 
 MASKS_SOURCE = choice_parameter("from", get_args(MaskSource), views=JUDGE_VIEWS)
 MASKS_RULE = text_parameter("rule", "causal and padding")
-"""Of the mask that is built; the other parts of the page begin with it."""
+"""The rule of the mask that is built; the other parts of the page begin with it."""
 MASKS_QUERY_COUNT = number_parameter("queries", 6, 1, MAX_MASK_SIZE, views=JUDGE_VIEWS)
 MASKS_KEY_COUNT = number_parameter("keys", None, 1, MAX_MASK_SIZE, views=JUDGE_VIEWS)
 MASKS_HEAD_COUNT = number_parameter("n_heads", 1, 1, MAX_MASK_SIZE, views=JUDGE_VIEWS)

@@ -20,7 +20,7 @@ PositionsView = Literal["table", "waves", "similarity", "rotation", "precision",
 POSITIONS_VIEWS: tuple[PositionsView, ...] = get_args(PositionsView)
 POSITIONS_TABLE_VIEWS: tuple[PositionsView, ...] = POSITIONS_VIEWS[:5]
 POSITIONS_RUN_VIEWS: tuple[PositionsView, ...] = ("sentence", "experiments")
-"""The views of a model whose table is read and moved, and no more."""
+"""The views of a model whose position table can be read and moved but not drawn."""
 PositionsTable = Literal["own", "own_target", "sinusoidal", "sinusoidal_pad_row"]
 POSITIONS_TABLE_LABELS: dict[PositionsTable, str] = {
     "own": "of this model",

@@ -19,7 +19,7 @@ GIVEN_TRANSLATION = text_parameter("given", longest=10_000)
 READ_GIVEN = switch_parameter("forced")
 """Whether the given translation is read instead of the model's own."""
 CHANGES = text_parameter("changes", slot="changes in address")
-"""Changes to the model, as :mod:`model.interventions.changes` writes them."""
+"""Changes to the model, as :mod:`attenscope.interventions.changes` writes them."""
 
 KIND = choice_parameter("kind", KINDS, "cross")
 LAYER = number_parameter("layer", 1, 1, MAX_PLACE)
