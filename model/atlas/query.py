@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..checkpoint.load import find_checkpoint_folder
-from ..language import join_items, join_sentences, say, say_many, to_say
+from ..language import join_items, join_sentences, say, say_many
 from ..text.language import WORD_TAGS
 from ..trace import KINDS, Head, Kind
 from .database import QuestionError, check_pattern, run_query
@@ -36,6 +36,7 @@ from .files import (
 )
 from .forward import PLACE_NAMES, PLACES, Place
 from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS
+from .names import head_name
 
 # A question as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.
 #
@@ -598,22 +599,6 @@ def open_atlas(folder: Path, name: str, model_hash: str) -> Atlas:
 def released_atlas_folder(checkpoint: str | Path) -> Path:
     """Return the folder in which a checkpoint's own atlas is, or would be."""
     return find_checkpoint_folder(checkpoint) / ATLAS_FOLDER
-
-
-# Names of heads.
-
-
-HEAD_NAMES: dict[Kind, str] = {
-    "encoder": to_say("encoder {layer}.{head}"),
-    "decoder": to_say("decoder {layer}.{head}"),
-    "cross": to_say("cross {layer}.{head}"),
-}
-
-
-def head_name(head: Head) -> str:
-    """Return the name of a head for people: its attention, layer and head, counted from 1."""
-    kind, layer, number = head
-    return say(HEAD_NAMES[kind], layer=layer + 1, head=number + 1)
 
 
 # Labels of heads: a name for what a head does, given only where the corpus carries it.

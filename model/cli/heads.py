@@ -17,12 +17,12 @@ from tqdm import tqdm
 from ..atlas.build import LINES_A_PART, Corpus, SkippedLines, WorkerShare, build_atlas
 from ..atlas.files import Manifest
 from ..atlas.forward import PLACE_NAMES
+from ..atlas.names import head_name
 from ..atlas.pruning import PRUNING_FILE, Pruning, choose_head_counts, measure_pruning, order_heads_by_cost
 from ..atlas.query import (
     Atlas,
     SearchResult,
     find_examples,
-    head_name,
     open_atlas,
     read_question,
     released_atlas_folder,

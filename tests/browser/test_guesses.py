@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from attenscope.viz.export.page import EXPORT_KEYWORD
+from attenscope.viz.export.slides import EXPORT_KEYWORD
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts

@@ -6,14 +6,16 @@ import dataclasses
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
-from attenscope.checkpoint.load import Checkpoint
 from attenscope.evaluation.eight_bits import quantise_rows
 from attenscope.viz.web.bundle import pack_arrays
+
+if TYPE_CHECKING:
+    from attenscope.checkpoint.load import Checkpoint
 
 ENGINE_FOLDER = Path(__file__).parent
 KERNEL_FILE = ENGINE_FOLDER / "kernel.wasm"

@@ -17,13 +17,8 @@ from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import bind_language, current_language, join_sentences, say, to_say, use_language
 from attenscope.viz import language
 from attenscope.viz.engine.package import WeightForm
-from attenscope.viz.export.page import (
-    build_talk_page,
-    encode_palette,
-    estimate_file_size,
-    find_packable_checkpoint,
-    pack_model,
-)
+from attenscope.viz.export.packed_models import encode_palette, estimate_file_size, find_packable_checkpoint, pack_model
+from attenscope.viz.export.page import build_talk_page
 from attenscope.viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
 from attenscope.viz.export.save import SavedView
 from attenscope.viz.figures.look import DARK, LIGHT, Palette

@@ -22,25 +22,21 @@ from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.viz.engine.package import WeightForm
-from attenscope.viz.export.page import (
-    BROWSER_FOLDER,
-    TYPEABLE_LETTERS,
+from attenscope.viz.export.font import TYPEABLE_LETTERS, build_font_faces, has_italic_style
+from attenscope.viz.export.packed_models import (
     PackedModel,
-    build_component_code,
     build_engine_elements,
-    build_font_faces,
     build_model_elements,
-    bundle_as_expression,
     collect_model_facts,
-    compute_script_hash,
     encode_palette,
     estimate_file_size,
     find_packable_checkpoint,
-    has_italic_style,
     is_int8_loss_small,
     pack_model,
 )
+from attenscope.viz.export.page import BROWSER_FOLDER
 from attenscope.viz.export.parts import translate_fact_names
+from attenscope.viz.export.slides import build_component_code, bundle_as_expression, compute_script_hash
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
 from attenscope.viz.ui.sentences import list_example_sentences

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import ALIGNMENT_READINGS
+from attenscope.atlas.names import head_name
 from attenscope.atlas.pruning import Pruning, PruningCurve
-from attenscope.atlas.query import head_name
 from attenscope.atlas.timeline import Timeline
 from attenscope.language import format_number, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import InputError

@@ -12,7 +12,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas.files import AtlasError
-from attenscope.atlas.query import Atlas, SearchResult, head_name, read_question
+from attenscope.atlas.names import head_name
+from attenscope.atlas.query import Atlas, SearchResult, read_question
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_items, join_sentences, say, say_many
 from attenscope.runnable_model import RunnableModel

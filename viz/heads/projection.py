@@ -10,8 +10,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.atlas.names import head_name
 from attenscope.atlas.projection import Projection, ProjectionSpace
-from attenscope.atlas.query import Atlas, HeadRow, head_name
+from attenscope.atlas.query import Atlas, HeadRow
 from attenscope.language import say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import Head

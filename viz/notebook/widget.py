@@ -8,15 +8,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attenscope.analysis.flow import join_attentions
 from attenscope.analysis.steps import select_head
 from attenscope.language import current_language, join_items, say, to_say
-from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap, AttentionTrace, Head, Kind, TraceError
-from attenscope.viz.export.page import build_component_code, bundle_as_expression, encode_slides
 from attenscope.viz.export.parts import Columns, Component, Part, Slide, View, Words, flatten_parts
+from attenscope.viz.export.slides import build_component_code, bundle_as_expression, encode_slides
 from attenscope.viz.figures.explore import joint_in_words, make_joint_grid
 from attenscope.viz.figures.heatmap import RowLabel, make_head_grid, pooling_block_size
 from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT, Look, RampName, Scale
@@ -26,6 +25,9 @@ from attenscope.viz.web.bundle import component_style, pack_arrays
 from attenscope.viz.web.maps import LinkOptions, encode_heatmap, encode_links, encode_overview
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from attenscope.viz.web.texts import encode_shaded_text
+
+if TYPE_CHECKING:
+    from attenscope.runnable_model import Translation
 
 # A view as it is sent to a notebook: the script that draws it, its bytes, and what differs on a dark page.
 

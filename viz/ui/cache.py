@@ -55,8 +55,9 @@ from attenscope.experiments.mask_trial import (
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, to_say, use_language
-from attenscope.mask_tests.backends import BackendComparison, compare_text_backends
+from attenscope.mask_tests.backends import BackendComparison
 from attenscope.mask_tests.outcomes import Outcome
+from attenscope.mask_tests.text_backends import compare_text_backends
 from attenscope.network.config import TransformerConfig
 from attenscope.positions.analysis import (
     PositionalHeads,

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import streamlit as st
 
 from attenscope.language import say
 from attenscope.trace import AttentionMap, Head, Kind
@@ -145,7 +144,7 @@ def draw_matrix(
     """Draw `shown`; `on_cell(row, column)` hears of a chosen cell, both counted from 0 in the order drawn."""
 
     def picked() -> None:
-        cell = st.session_state[key].cell
+        cell = component_value(key).cell
         if on_cell:
             on_cell(int(cell["row"]), int(cell["column"]))
 
@@ -381,7 +380,7 @@ def draw_switchboard(
     """Draw a switch a head for `sizes` (kind -> layers, heads); `on_switch(off)` hears of every change."""
 
     def switched() -> None:
-        on_switch([(kind, int(layer), int(head)) for kind, layer, head in st.session_state[key].off])
+        on_switch([(kind, int(layer), int(head)) for kind, layer, head in component_value(key).off])
 
     boards = [
         {"kind": kind, "name": say(KIND_NAMES[kind]), "layers": layers, "heads": heads}

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 
 from attenscope.language import say
 from attenscope.trace import AttentionMap
@@ -182,7 +181,7 @@ def draw_snapshots(
 
     `on_stop(number)` hears of a stop one has come to rest at, `on_pick(layer, head)` of a head that is opened.
     """
-    state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
+    state = lambda: component_value(key)  # noqa: E731  (what the browser sent, read when a callback runs)
     _mount_snapshots(
         key=key,
         data=encode_snapshots(scrubbed),

@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 
-from attenscope.atlas.query import head_name
-from attenscope.decoding.greedy import DecodingStep
-from attenscope.experiments.ablation import WordFacts
+from attenscope.atlas.names import head_name
 from attenscope.language import join_items, say, to_say
 from attenscope.trace import AttentionMap, Head
 from attenscope.viz.figures.heatmap import RowLabel, diverging_colours
@@ -27,6 +24,10 @@ from attenscope.viz.figures.look import (
     readable_token,
 )
 from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
+
+if TYPE_CHECKING:
+    from attenscope.decoding.greedy import DecodingStep
+    from attenscope.experiments.ablation import WordFacts
 
 # Shaded text: both texts of a map, shaded by the weights to or from the hovered or pinned token.
 
@@ -191,7 +192,7 @@ def draw_tokens(
 
     def clicked() -> None:
         if on_pin:
-            on_pin(int(st.session_state[key].pin["position"]))
+            on_pin(int(component_value(key).pin["position"]))
 
     data = token_line_data(steps, pinned, keep=keep, word=word) | {"fixed": on_pin is None}
     _mount_tokens(key=key, data=data, on_pin_change=clicked)
@@ -254,7 +255,7 @@ class CardActions:
 
 def draw_word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> None:
     """Draw a card from the data of :func:`word_card_data`."""
-    state = lambda: st.session_state[key]  # noqa: E731  (what the browser sent, read when a callback runs)
+    state = lambda: component_value(key)  # noqa: E731  (what the browser sent, read when a callback runs)
 
     def head() -> None:
         kind, layer, number = state().head
@@ -355,7 +356,7 @@ def draw_versions(
     """Draw `rows`, the `current` one marked (-1 for none); `on_choice(number)` hears of a click."""
 
     def chosen() -> None:
-        on_choice(int(st.session_state[key].choice["number"]))
+        on_choice(int(component_value(key).choice["number"]))
 
     _mount_versions(key=key, data=versions_data(rows, headings, current), on_choice_change=chosen)
 

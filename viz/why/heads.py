@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from attenscope.atlas.query import head_name
+from attenscope.atlas.names import head_name
 from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.language import join_sentences, say, to_say

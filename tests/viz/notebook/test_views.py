@@ -153,7 +153,7 @@ def test_modules_that_share_a_scope_declare_each_name_once() -> None:
 def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
     code = (
         "import sys; sys.modules['streamlit'] = sys.modules['torch'] = None\n"
-        "from attenscope.viz.notebook import content, static, views; content.script()"
+        "from attenscope.viz.notebook import static, widget; widget.build_widget_script()"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

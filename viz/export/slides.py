@@ -1,0 +1,120 @@
+"""Slides as the browser reads them, and the scripts that draw them, joined into one expression."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attenscope.viz.export.parts import (
+    Chart,
+    Columns,
+    Component,
+    Formula,
+    Part,
+    Slide,
+    Table,
+    Words,
+    translate_fact_names,
+)
+from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
+
+if TYPE_CHECKING:
+    from attenscope.viz.export.packed_models import PackedModel
+
+
+@dataclass
+class ComponentBytes:
+    """The bytes of all components behind each other."""
+
+    body: bytearray = field(default_factory=bytearray)
+
+    def add(self, data: bytes) -> tuple[int, int]:
+        """Where `data` stands: first byte and length."""
+        self.body += data
+        return len(self.body) - len(data), len(data)
+
+
+def encode_slides(slides: Sequence[Slide], models: Sequence[PackedModel] = ()) -> tuple[list[dict[str, Any]], bytes]:
+    """What browser/slide.js shows as these slides, and the bytes of their components behind each other.
+
+    `models` are those that the file holds for slides that take sentences.
+    """
+    packed = ComponentBytes()
+    return [_encode_slide(slide, packed, models) for slide in slides], bytes(packed.body)
+
+
+def _encode_slide(slide: Slide, packed: ComponentBytes, models: Sequence[PackedModel]) -> dict[str, Any]:
+    """What the browser reads of a slide; `models` are those in the file."""
+    facts, live = dict(slide.view.facts) if slide.view else {}, None
+    if slide.live:
+        at = [one.facts["name"] for one in models].index(slide.live.model)
+        live = {**slide.live.settings, "model": at}
+        facts["weights in this file"] = models[at].facts["facts"]["weights"]
+    return {
+        "title": slide.title,
+        "notes": slide.notes,
+        "point": slide.point,
+        "hide": slide.hide,
+        "omit": slide.omit,
+        "guess": slide.guess,
+        **slide.clicked,
+        "missing": slide.missing,
+        "facts": translate_fact_names(facts),
+        "live": live,
+        "parts": [_encode_part(part, packed) for part in slide.parts],
+    }
+
+
+def _encode_part(part: Part, packed: ComponentBytes) -> dict[str, Any]:
+    if isinstance(part, Columns):
+        columns = [[_encode_part(one, packed) for one in column] for column in part.columns]
+        return {"is": "columns", "columns": columns, "shares": part.shares}
+    if isinstance(part, Words):
+        return {"is": "words", "text": part.text, "size": part.size, "role": part.role, "marked": part.marked}
+    if isinstance(part, Formula):
+        return {"is": "formula", "math": part.math, "role": part.role}
+    if isinstance(part, Table):
+        rows = [[(cell, "") if isinstance(cell, str) else cell for cell in row] for row in part.rows]
+        return {"is": "table", "headings": part.headings, "rows": rows, "name": part.name, "role": part.role}
+    if isinstance(part, Chart):
+        figure = json.loads(part.figure.to_json())
+        # A template that Streamlit has set as everybody's default draws in black; the figures say all they need.
+        figure["layout"].pop("template", None)
+        return {"is": "chart", "figure": figure, "alt": part.alt, "role": part.role}
+    assert isinstance(part, Component)
+    data = {"at": packed.add(part.data)} if isinstance(part.data, bytes) else {"data": dict(part.data)}
+    return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
+
+
+# Scripts: modules joined into one expression, and their hash.
+
+
+EXPORT_KEYWORD = re.compile(r"^export (default )?", re.MULTILINE)
+DEFAULT_EXPORT = re.compile(r"^export default (?:async )?function (\w+)", re.MULTILINE)
+
+
+def build_component_code(names: Iterable[str]) -> str:
+    """The components a file shows, each in a scope of its own, as members of one constant."""
+    return "const components = {};\n" + "".join(
+        f"components.{name} = {bundle_as_expression(COMPONENTS_FOLDER / name / f'{name}.js')};\n" for name in names
+    )
+
+
+def bundle_as_expression(entry: Path) -> str:
+    """The modules of `entry` as an expression: its default export."""
+    source = bundle_scripts(entry)
+    if "</script" in source.lower():
+        raise ValueError("A script of the project holds the text </script and cannot stand in a page.")
+    name = DEFAULT_EXPORT.findall(source)[-1]
+    return f"(() => {{\n{EXPORT_KEYWORD.sub('', source)}\nreturn {name};\n}})()"
+
+
+def compute_script_hash(code: str) -> str:
+    """A script's hash, as a security policy names it."""
+    return base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
