@@ -207,11 +207,11 @@ def bind_language(work: Callable[P, R]) -> Callable[P, R]:
     """Bind `work` to the current language, whenever and in whatever thread it is called."""
     language = current_language()
 
-    def spoken(*arguments: P.args, **named: P.kwargs) -> R:
+    def call_in_language(*arguments: P.args, **named: P.kwargs) -> R:
         with use_language(language):
             return work(*arguments, **named)
 
-    return spoken
+    return call_in_language
 
 
 def set_visitor_language_source(of_visitor: Callable[[], str]) -> None:

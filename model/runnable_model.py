@@ -72,7 +72,7 @@ class Translation:
         return tuple(step.token for step in self.steps)
 
     @property
-    def stopped(self) -> StopReason | None:
+    def stop_reason(self) -> StopReason | None:
         """``eos``: the model ended the sentence. ``length``: it was cut off at the limit."""
         return self.steps[-1].stopped
 
@@ -216,22 +216,22 @@ class RunnableModel:
 
     def encode(self, text: str) -> EncodedText:
         """Return the pieces of a text. Raises InputError for one that is empty or too long for the model."""
-        return self._checked(text, self.tokenizer.encode)
+        return self._check_text(text, self.tokenizer.encode)
 
     def encode_target(self, text: str) -> EncodedText:
         """Return the pieces of a text that the model is to have written. Raises InputError as :meth:`encode` does."""
-        return self._checked(text, self.tokenizer.encode_target)
+        return self._check_text(text, self.tokenizer.encode_target)
 
     def words(self, text: str) -> tuple[int, ...]:
         """Return the ids of some words as they stand inside a target; none for none. Raises InputError."""
-        return self._checked(text, self.tokenizer.encode_words).ids if text.strip() else ()
+        return self._check_text(text, self.tokenizer.encode_words).ids if text.strip() else ()
 
     def add_forced_prefix(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Return the ids of a given target as every target begins."""
         begin = self.forced.prefix
         return ids if ids[: len(begin)] == begin else (*begin, *ids)
 
-    def _checked(self, text: str, encode: Callable[[str], EncodedText]) -> EncodedText:
+    def _check_text(self, text: str, encode: Callable[[str], EncodedText]) -> EncodedText:
         limit = self.max_length
         if len(text) > limit * MAX_CHARACTERS_PER_TOKEN:
             characters = say("This text has {count:,} characters.", count=len(text))
@@ -274,7 +274,7 @@ class RunnableModel:
             def so_far() -> Translation:
                 return self._translation(text, encoded, steps, started, recording, strategy.name)
 
-            for step in self._named(strategy.steps(self.model, source, max_tokens)):
+            for step in self._name_steps(strategy.steps(self.model, source, max_tokens)):
                 steps.append(step)
                 if on_step and not on_step(so_far):
                     break
@@ -299,7 +299,7 @@ class RunnableModel:
             )
         started = time.perf_counter()
         with capture_attention(self.model, tensors) if capture else nullcontext() as recording:
-            steps = tuple(self._named(teacher_force(self.model, source, ids)))
+            steps = tuple(self._name_steps(teacher_force(self.model, source, ids)))
         return self._translation(text, encoded, steps, started, recording, TEACHER_FORCING)
 
     def search(
@@ -337,12 +337,12 @@ class RunnableModel:
         one_pass = translation.trace.settings["decoding"] == TEACHER_FORCING
         return check_observer(self.model, source, translation.steps, one_pass=one_pass)
 
-    def written(self, ids: Sequence[int]) -> str:
+    def decode_target(self, ids: Sequence[int]) -> str:
         """Return the text of a target, without what every target begins with."""
         begin = self.forced.prefix
         return self.tokenizer.decode(ids[len(begin) :] if tuple(ids[: len(begin)]) == begin else ids)
 
-    def named(self, trace: AttentionTrace, source: Sequence[str], target: Sequence[str]) -> AttentionTrace:
+    def name_trace(self, trace: AttentionTrace, source: Sequence[str], target: Sequence[str]) -> AttentionTrace:
         """Return a trace of this model with its rows and columns named; `target` are the tokens predicted."""
         if self.can("translate"):
             return name_translation(trace, source, target, self.tokenizer.token(self.model.start_id))
@@ -361,7 +361,7 @@ class RunnableModel:
         recording: Capture | None,
         decoding: str,
     ) -> Translation:
-        written = self.written(tuple(step.token_id for step in steps))
+        written = self.decode_target(tuple(step.token_id for step in steps))
         seconds, first_row = time.perf_counter() - started, 0 if self.can("translate") else len(encoded.ids) - 1
         found = Translation(
             text, written, tuple(steps), encoded.ids, encoded.tokens, encoded.unknown, seconds, None, first_row
@@ -371,7 +371,7 @@ class RunnableModel:
         trace = self._label(recording.trace, found, decoding)
         return dataclasses.replace(found, captured=trace, seconds=time.perf_counter() - started)
 
-    def _named(self, steps: Iterable[DecodingStep]) -> Iterator[DecodingStep]:
+    def _name_steps(self, steps: Iterable[DecodingStep]) -> Iterator[DecodingStep]:
         """The same steps, their tokens as people read them."""
         token = self.tokenizer.token
         for step in steps:
@@ -380,7 +380,7 @@ class RunnableModel:
 
     def _label(self, trace: AttentionTrace, translation: Translation, decoding: str) -> AttentionTrace:
         return dataclasses.replace(
-            self.named(trace, translation.source_tokens, translation.target_tokens),
+            self.name_trace(trace, translation.source_tokens, translation.target_tokens),
             source=translation.source,
             target=translation.text,
             model=self.name,

@@ -170,7 +170,9 @@ def _measured_heads(translator: Translator, text: str) -> Any:
     """What an atlas holds of two sentences."""
     done = translator.translate(text)
     ids = (done.source_ids, list(done.target_ids))
-    sentences = [Sentence.of(line, (text, done.text), ids, translator.tokenizer, ("en", "de")) for line in (0, 1)]
+    sentences = [
+        Sentence.from_texts(line, (text, done.text), ids, translator.tokenizer, ("en", "de")) for line in (0, 1)
+    ]
     (batch,) = make_batches(sentences, translator.device)
     return measure_heads(translator.model, run_batch(translator.model, batch), True)
 

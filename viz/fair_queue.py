@@ -84,7 +84,7 @@ class FairQueue:
         finally:
             self._begin(ticket, patience=float("inf"))
 
-    def before(self, ticket: Ticket) -> int:
+    def count_before(self, ticket: Ticket) -> int:
         """Return how many computations are before a waiting ticket; 0 where its turn can come at once."""
         with self._changed:
             running = self._places - self._free

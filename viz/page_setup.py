@@ -45,7 +45,7 @@ def draw_page_frame(page: str) -> None:
             st.stop()
     else:
         _draw_page_header(page)
-    track_history(PAGES[page].scrubbed if page in PAGES else ())
+    track_history(PAGES[page].scrubbed_keys if page in PAGES else ())
     style.watch()
 
 

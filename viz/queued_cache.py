@@ -22,12 +22,12 @@ class CachedFunction(Generic[P, R]):
 
     def __init__(self, work: Callable[P, R], entries: int | None, spinner: bool | str) -> None:
         @cache
-        def in_language(language: str) -> Any:
+        def call_in_language(language: str) -> Any:
             """Return the cache, the same one in every language; only the text of the spinner differs."""
             text = say(spinner) if isinstance(spinner, str) else spinner
             return st.cache_resource(max_entries=entries, show_spinner=text)(work)
 
-        self._in_language = in_language
+        self._in_language = call_in_language
 
     def clear(self) -> None:
         """Forget all results."""
@@ -46,7 +46,7 @@ class QueuedFunction(CachedFunction[P, R]):
         self._is_long = is_long
 
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
-        before = COMPUTE_QUEUE.before(COMPUTE_QUEUE.ticket(self._is_long))
+        before = COMPUTE_QUEUE.count_before(COMPUTE_QUEUE.ticket(self._is_long))
         try:
             # Another thread may be computing this result: no thread keeps its turn while it waits for that.
             with (
@@ -76,7 +76,7 @@ def queue_and_cache(
 
     def decorate(work: Callable[P, R]) -> QueuedFunction[P, R]:
         @wraps(work)
-        def in_turn(*arguments: P.args, **named: P.kwargs) -> R:
+        def call_in_turn(*arguments: P.args, **named: P.kwargs) -> R:
             with COMPUTE_QUEUE.turn(COMPUTE_QUEUE.ticket(is_long)):
                 try:
                     return work(*arguments, **named)
@@ -84,6 +84,6 @@ def queue_and_cache(
                     leave_gpu()
                 return work(*arguments, **named)
 
-        return QueuedFunction(in_turn, entries, spinner, is_long)
+        return QueuedFunction(call_in_turn, entries, spinner, is_long)
 
     return decorate

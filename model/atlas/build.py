@@ -142,7 +142,7 @@ def _build_part(
     pairs, skipped = read_usable_pairs(translator, corpus, number)
     sentences = encode_pairs(translator, pairs)
     tables = PartTables(plan.least_weight)
-    for batch in make_batches(sentences, translator.device, SpecialIds.of(translator.model)):
+    for batch in make_batches(sentences, translator.device, SpecialIds.from_model(translator.model)):
         found = run_batch(translator.model, batch)
         tables.add(found, measure_heads(translator.model, found, plan.costs))
     made = tables.tables()
@@ -167,9 +167,9 @@ def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list
         ids = (
             written[pair.line] if pair.target_encoded is None else translator.add_forced_prefix(pair.target_encoded.ids)
         )
-        text = translator.written(ids) if pair.target_encoded is None else pair.target
+        text = translator.decode_target(ids) if pair.target_encoded is None else pair.target
         sides = (pair.source_encoded.ids, ids)
-        found.append(Sentence.of(pair.line, (pair.source, text), sides, tokenizer, languages, start))
+        found.append(Sentence.from_texts(pair.line, (pair.source, text), sides, tokenizer, languages, start))
     return found
 
 

@@ -38,7 +38,7 @@ class SpecialIds(NamedTuple):
     """None where there is none, so that a batch has one sentence."""
 
     @classmethod
-    def of(cls, model: AutoregressiveModel) -> SpecialIds:
+    def from_model(cls, model: AutoregressiveModel) -> SpecialIds:
         return cls(model.start_id, model.pad_id)
 
 
@@ -62,7 +62,7 @@ class Sentence:
     """What the target begins with when it is fed in."""
 
     @classmethod
-    def of(
+    def from_texts(
         cls,
         line: int,
         texts: tuple[str, str],
@@ -82,7 +82,7 @@ class Sentence:
         """Queries and keys of a map: of the decoder's the tokens fed in, of the cross map's rows those predicted."""
         if kind == "cross":
             return self.target_side, self.source_side
-        side = self.source_side if kind == "encoder" else self.target_side.fed(self.start)
+        side = self.source_side if kind == "encoder" else self.target_side.shift_for_decoder(self.start)
         return side, side
 
 
@@ -98,11 +98,11 @@ class Batch:
     target_out: Tensor
     """(B, T)"""
 
-    def of(self, rows: slice) -> Batch:
+    def select_rows(self, rows: slice) -> Batch:
         """Return some of the sentences as they are padded here."""
         return Batch(self.sentences[rows], self.source[rows], self.target_in[rows], self.target_out[rows])
 
-    def allowed(self, kind: Kind) -> Tensor:
+    def allowed_cells(self, kind: Kind) -> Tensor:
         """Return what may be attended to, in rows that are no padding: (B, Q, K) bool."""
         queries, keys = self.real(kind)
         found = queries[:, :, None] & keys[:, None, :]
@@ -226,7 +226,7 @@ def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dic
 def find_allowed_place_cells(found: BatchRun, kind: Kind) -> Tensor:
     """Return the cells of every place that may be attended to: (B, Q, K, P) bool."""
     batch = found.batch
-    allowed = batch.allowed(kind)
+    allowed = batch.allowed_cells(kind)
     cells = torch.zeros((*allowed.shape, len(PLACES)), dtype=torch.bool, device=allowed.device)
     for row, sentence in enumerate(batch.sentences):
         own = torch.from_numpy(find_place_cells(kind, *sentence.sides(kind)))
@@ -383,7 +383,7 @@ class TokenizedSide:
         no_word = self.special | self.punctuation
         return np.array(["" if no else one.casefold() for one, no in zip(self.words, no_word, strict=True)], dtype=str)
 
-    def fed(self, start: str = START_TOKEN) -> TokenizedSide:
+    def shift_for_decoder(self, start: str = START_TOKEN) -> TokenizedSide:
         """Return the tokens fed in where these are predicted: the start, then all but the last."""
         return TokenizedSide(
             (start, *self.pieces[:-1]),

@@ -153,7 +153,7 @@ def measure_heads(model: AutoregressiveModel, found: BatchRun, with_costs: bool 
 
 def _rows_with_choice(found: BatchRun, kind: Kind) -> Tensor:
     """(B, Q) bool: the rows with two allowed keys or more."""
-    return found.batch.allowed(kind).sum(-1) > 1
+    return found.batch.allowed_cells(kind).sum(-1) > 1
 
 
 def _measure_rows(found: BatchRun, kind: Kind) -> Iterator[RowMeasure]:
@@ -174,7 +174,7 @@ def _measure_rows(found: BatchRun, kind: Kind) -> Iterator[RowMeasure]:
 def _measure_places(found: BatchRun, kind: Kind, cells: Tensor) -> Iterator[RowMeasure]:
     """The share of each place, whether it holds more than a half, and whether it would in an even row."""
     masses = torch.einsum("blhqk,bqkp->plhbq", found.weights(kind), cells.to(torch.float32))
-    allowed, choosing = found.batch.allowed(kind).sum(-1), _rows_with_choice(found, kind)
+    allowed, choosing = found.batch.allowed_cells(kind).sum(-1), _rows_with_choice(found, kind)
     for number, place in enumerate(PLACES):
         held = cells[..., number].sum(-1)
         counted = (choosing & (held > 0))[:, None, None]
@@ -222,7 +222,7 @@ def _compute_site_changes(model: AutoregressiveModel, found: BatchRun, site: Att
     assert isinstance(heads, int)
     parts = []
     for rows in _slice_rows(found.batch, heads):
-        batch = found.batch.of(rows)
+        batch = found.batch.select_rows(rows)
         with hook_outputs({site.module.get_submodule("context"): _make_silencing_hook(heads)}):
             if isinstance(model, Transformer):
                 states = _decode_from_layer(model, found, site, rows, batch, heads)
@@ -271,13 +271,13 @@ def _decode_from_start(
 def _make_silencing_hook(heads: int) -> OutputHook:
     """Set the context of head h to zero in the h-th copy of the rows."""
 
-    def silenced(context: Tensor) -> Tensor:
+    def silence_heads(context: Tensor) -> Tensor:
         changed = context.unflatten(0, (heads, -1)).clone()
         each = torch.arange(heads, device=context.device)
         changed[each, :, each] = 0.0
         return changed.flatten(0, 1)
 
-    return silenced
+    return silence_heads
 
 
 def _slice_rows(batch: Batch, heads: int) -> Iterator[slice]:
@@ -329,7 +329,7 @@ def _find_map_links(found: BatchRun, kind: Kind, lines: np.ndarray, least: int) 
     weights = found.weights(kind)
     best = weights.topk(min(KEYS_A_ROW, weights.shape[-1]), dim=-1)
     steps = (best.values * WEIGHT_STEPS).round().short()
-    choosing = (found.batch.allowed(kind).sum(-1) > 1)[:, None, None, :, None]
+    choosing = (found.batch.allowed_cells(kind).sum(-1) > 1)[:, None, None, :, None]
     kept = ((steps >= least) & choosing).cpu().numpy()
     sentence, layer, head, query, _ = (axis.astype(np.int32) for axis in np.nonzero(kept))
     keys, values = (one.cpu().numpy()[kept] for one in (best.indices, steps))
@@ -339,7 +339,7 @@ def _find_map_links(found: BatchRun, kind: Kind, lines: np.ndarray, least: int) 
 def compute_tag_mass(found: BatchRun, kind: Kind) -> TagMass:
     """Sum a map's weights over the parts of speech of queries and keys, rows without a choice left out."""
     batch = found.batch
-    allowed = batch.allowed(kind)
+    allowed = batch.allowed_cells(kind)
     choosing = allowed.sum(-1) > 1
     shapes = [(*one.shape, len(WORD_TAGS)) for one in batch.real(kind)]
     queries, keys = (torch.zeros(shape, dtype=torch.float64, device=allowed.device) for shape in shapes)

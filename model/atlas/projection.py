@@ -80,7 +80,7 @@ def project_tokens(
     plane, shares = project_to_principal_plane(vectors)
     named = {"source": "source_side", "target": "target_side"}
     sides = {(one.line, name): getattr(one, side).pieces for one in sentences for name, side in named.items()}
-    sides |= {(one.line, "target in"): one.target_side.fed().pieces for one in sentences}
+    sides |= {(one.line, "target in"): one.target_side.shift_for_decoder().pieces for one in sentences}
     placed = tokens.assign(x=plane[:, 0], y=plane[:, 1])
     return Projection(placed, shares, vectors.shape[1], sides, int(found["lines"].iloc[0]))
 
@@ -198,7 +198,7 @@ def _run_batches(
 ) -> Iterator[tuple[Batch, dict[str, torch.Tensor]]]:
     """Batches, with what the model computes at these points; of the encoder alone where it is enough."""
     model = translator.model
-    for batch in make_batches(sentences, translator.device, SpecialIds.of(model)):
+    for batch in make_batches(sentences, translator.device, SpecialIds.from_model(model)):
         with record_outputs(model, *points) as tensors:
             memory = model.encode(batch.source)
             if kind != "encoder":

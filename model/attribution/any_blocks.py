@@ -63,11 +63,11 @@ def find_attention_blocks(reading: RepeatablePass, position: int) -> tuple[list[
             calls.append(RecordedCall(module, tensors, first))
 
     def leaf(side: int) -> Any:
-        def changed(tensor: Tensor) -> Tensor:
+        def change_tensor(tensor: Tensor) -> Tensor:
             embedded[side] = tensor.detach().requires_grad_()
             return embedded[side]
 
-        return changed
+        return change_tensor
 
     model = reading.model
     with (
@@ -391,12 +391,12 @@ class AnyModelLine:
         inputs: dict[int, Tensor] = {}
 
         def leaf(side: int) -> Callable[[Tensor], Tensor]:
-            def changed(embedded: Tensor) -> Tensor:
+            def change_tensor(embedded: Tensor) -> Tensor:
                 inputs[side] = embedded.detach()
                 leaves[side] = (inputs[side] * point).requires_grad_()
                 return leaves[side]
 
-            return changed
+            return change_tensor
 
         with torch.enable_grad():
             value = self._value({side: leaf(side) for side in (0, 1)})

@@ -99,10 +99,10 @@ def compute_log_probs_without_pieces(model: LocalModel, text: str, word: int, re
         target, _ = find_predicted_target(reading, word - 1)
         for row in torch.from_numpy(removed):
 
-            def without(embedded: Tensor, row: Tensor = row) -> Tensor:
+            def remove_piece(embedded: Tensor, row: Tensor = row) -> Tensor:
                 return embedded.masked_fill(row.to(embedded.device)[None, :, None], 0.0)
 
-            values.append(target.value(compute_row_logits(reading, {0: without}, word - 1)))
+            values.append(target.value(compute_row_logits(reading, {0: remove_piece}, word - 1)))
     return torch.cat(values).double().numpy(force=True)
 
 
@@ -113,10 +113,10 @@ def _attribute_leave_one_out(reading: RepeatablePass, position: int) -> Attribut
         for side, count in enumerate((len(target.source_ids), position + 1)):
             for piece in range(count):
 
-                def without(embedded: Tensor, piece: int = piece) -> Tensor:
+                def remove_piece(embedded: Tensor, piece: int = piece) -> Tensor:
                     return embedded.index_fill(1, torch.tensor([piece], device=embedded.device), 0.0)
 
-                falls[side].append(value - target.value(compute_row_logits(reading, {side: without}, position)))
+                falls[side].append(value - target.value(compute_row_logits(reading, {side: remove_piece}, position)))
     return _make_attribution("leave-one-out", target, value, torch.cat(falls[0]), torch.cat(falls[1]))
 
 

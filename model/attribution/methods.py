@@ -112,15 +112,15 @@ class Attribution:
     def as_json(self) -> dict[str, Any]:
         """Return what the command line prints with --json."""
 
-        def listed(pieces: tuple[str, ...], scores: np.ndarray) -> list[dict[str, Any]]:
+        def list_scores(pieces: tuple[str, ...], scores: np.ndarray) -> list[dict[str, Any]]:
             return [{"piece": one, "score": score} for one, score in zip(pieces, scores.tolist(), strict=False)]
 
         return {
             "word": self.target.word,
             "against": self.target.against,
             "method": self.method,
-            "source": listed(self.target.source_tokens, self.source),
-            "prefix": listed(self.target.prefix_tokens, self.prefix),
+            "source": list_scores(self.target.source_tokens, self.source),
+            "prefix": list_scores(self.target.prefix_tokens, self.prefix),
             "target_value": self.target_value,
             "completeness_error": self.completeness_error,
             "notes": list(self.notes),

@@ -201,7 +201,7 @@ class Capture:
         """
         return Capture(self.recording.gradients(target), self.tokens).sample(index)
 
-    def _named(self, index: int) -> AttentionTrace:
+    def _name_trace(self, index: int) -> AttentionTrace:
         """Return the trace of one sample, with its tokens where they are given for it."""
         try:
             return self.sample(index)
@@ -217,7 +217,7 @@ class Capture:
         code each layer called attention, as JSON, ``captured_extra_keys`` how many of the last keys are no tokens, such
         as a sink. Raises TraceError where nothing of this kind was captured.
         """
-        traces = [self._named(index) for index in range(max(self.batches(), default=0))]
+        traces = [self._name_trace(index) for index in range(max(self.batches(), default=0))]
         traces = [trace for trace in traces if kind in trace.maps]
         maps = [trace.maps[kind] for trace in traces]
         if not maps:

@@ -90,14 +90,14 @@ class Release(NamedTuple):
         found = (text for word in reversed(words) for text in self.data if text.folder.name.casefold() == word)
         return next((text._replace(split=split) for text in found), None)
 
-    def kept(self, file: str) -> dict[str, Any]:
+    def read_json(self, file: str) -> dict[str, Any]:
         """Return what a JSON file in the folder holds; nothing where there is none."""
         path = self.folder / file
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
     def is_of_others(self, file: str) -> bool:
         """Return whether a file is there that was measured with other weights."""
-        found = self.kept(file)
+        found = self.read_json(file)
         return bool(found) and found.get("plan", found).get("model_hash") != self.hash
 
     def command(self, name: str, *words: object) -> CommandWords:
@@ -137,8 +137,8 @@ def atlas_commands(one: Release) -> Iterator[CommandWords]:
     place = released_atlas_folder(one.folder)
     if not one.is_of_others(f"{place.name}/{MANIFEST_FILE}"):
         return
-    found, built = one.kept(f"{place.name}/{MANIFEST_FILE}"), place.with_name("atlas.new")
-    begun = one.kept(f"{built.name}/{MANIFEST_FILE}")
+    found, built = one.read_json(f"{place.name}/{MANIFEST_FILE}"), place.with_name("atlas.new")
+    begun = one.read_json(f"{built.name}/{MANIFEST_FILE}")
     if begun and (begun.get("format"), begun["plan"]["model_hash"]) != (ATLAS_FORMAT, one.hash):
         shutil.rmtree(built)  # of a release that was given up
     plan, text = found["plan"], one.data[0]
@@ -150,7 +150,7 @@ def atlas_commands(one: Release) -> Iterator[CommandWords]:
 
 
 def prune_commands(one: Release) -> Iterator[CommandWords]:
-    found, text = one.kept(pruning.PRUNING_FILE), one.data[0]
+    found, text = one.read_json(pruning.PRUNING_FILE), one.data[0]
     if one.is_of_others(pruning.PRUNING_FILE):
         words = ["--source", text.source, "--target", text.target, "--skip", found["first_line"] - 1]
         words += ["--sentences", found["sentences"], "--points", len(found["left"]), "--orders", len(found["random"])]
@@ -171,14 +171,14 @@ def familiarity_commands(one: Release) -> Iterator[CommandWords]:
 
 
 def _first_text_commands(one: Release, name: str, file: str) -> Iterator[CommandWords]:
-    found, text = one.kept(file), one.data[0]
+    found, text = one.read_json(file), one.data[0]
     if one.is_of_others(file):
         words = ["--data", text.folder, "--split", text.split, "--set", found["set"]]
         yield one.command(name, *words, "--sentences", found["sentences"])
 
 
 def timeline_commands(one: Release) -> Iterator[CommandWords]:
-    found, text = one.kept(timeline.TIMELINE_FILE), one.data[0]
+    found, text = one.read_json(timeline.TIMELINE_FILE), one.data[0]
     if list_snapshot_steps(one.folder) and (not found or one.is_of_others(timeline.TIMELINE_FILE)):
         words = ["--source", text.source, "--target", text.target, "--sentences", found.get("sentences", 500)]
         yield one.command("timeline", *words, *(["--costs"] if "cost" in found.get("heads", ()) else []))
@@ -187,7 +187,7 @@ def timeline_commands(one: Release) -> Iterator[CommandWords]:
 def measure_int8_loss(one: Release) -> Iterator[CommandWords]:
     """Measure what 8 bits lose; this has no command of its own, since only a release needs it."""
     text = one.data[0]
-    if one.is_of_others(eight_bits.INT8_FILE) or not one.kept(eight_bits.INT8_FILE):
+    if one.is_of_others(eight_bits.INT8_FILE) or not one.read_json(eight_bits.INT8_FILE):
         translator = Translator.load(one.folder, choose_device(one.device))
         pairs = read_pairs([text.folder], text.source_language, text.target_language, text.split)
         found = eight_bits.measure_eight_bits(translator, pairs, f"{text.folder.name}/{text.source.name}")

@@ -267,7 +267,7 @@ class DeletionCurves:
     """(R, S + 1) the same in random orders."""
     against: str | None
 
-    def left(self, values: np.ndarray) -> np.ndarray:
+    def remaining_share(self, values: np.ndarray) -> np.ndarray:
         """Return what is left of the probability, as a share of the whole: values (..., S + 1) -> (..., S + 1).
 
         Of a difference of logits, the difference itself.
@@ -276,12 +276,12 @@ class DeletionCurves:
 
     def area(self, values: np.ndarray) -> float:
         """Return the mean of what is left, over the curve after the first deletion: the smaller, the better."""
-        return float(self.left(values)[..., 1:].mean())
+        return float(self.remaining_share(values)[..., 1:].mean())
 
     @property
     def band(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What is left in a random order: lower percentile, mean and upper percentile, (S + 1,) each."""
-        left = self.left(self.random)
+        left = self.remaining_share(self.random)
         low, high = np.percentile(left, BAND_PERCENTILES, axis=0)
         return low, left.mean(0), high
 

@@ -279,12 +279,12 @@ def _make_silencing_hooks(model: nn.Module, heads: Sequence[Head]) -> dict[nn.Mo
 
 
 def _make_silencing_hook(rows: tuple[int, ...], heads: tuple[int, ...]) -> OutputHook:
-    def silenced(context: Tensor) -> Tensor:
+    def silence_heads(context: Tensor) -> Tensor:
         changed = context.clone()
         changed[list(rows), list(heads)] = 0.0
         return changed
 
-    return silenced
+    return silence_heads
 
 
 def _list_site_heads(site: AttentionSite) -> Iterator[Head]:
@@ -339,7 +339,7 @@ class WordFacts:
         ]
         return tuple(sorted(shares, key=lambda one: -one.share))
 
-    def decided(self, position: int) -> str | None:
+    def decided_place(self, position: int) -> str | None:
         """Return the first place of the lens from which on the token written is the most probable one to the end.
 
         None where the model would have written another token.

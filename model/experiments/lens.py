@@ -146,7 +146,7 @@ def run_decoder_lens(translator: RunnableModel, translation: Translation, token_
     name = translator.tokenizer.token
     return DecoderLens(
         tuple(streams),
-        tuple(translator.written(row) for row in written),
+        tuple(translator.decode_target(row) for row in written),
         tuple(tuple(map(name, row)) for row in written),
         translation.target_tokens,
         ((log_probs > own).sum(-1) + 1).cpu().numpy(),

@@ -72,7 +72,7 @@ class MaskTrial:
     """The key that is hidden, from 0."""
     rule: str = "causal and padding"
 
-    def allowed(self, mask: np.ndarray, first: int, real: Sequence[int]) -> np.ndarray:
+    def build_mask(self, mask: np.ndarray, first: int, real: Sequence[int]) -> np.ndarray:
         """Return this mask in place of the model's own (B, 1, Q, K) bool, True = may attend, with queries from `first`.
 
         `real` is how many keys of each sample, or of all where it is one number, are no padding. Raises RuleError for a
@@ -110,7 +110,7 @@ def use_mask(model: RunnableModel, trial: MaskTrial | None, *real: int) -> Itera
     def edit(mask: Tensor, first: int) -> Tensor:
         last[:] = [mask]
         keys = real if trial.kind != "decoder" else (mask.shape[-1],)
-        found = trial.allowed(mask.detach().cpu().numpy(), first, keys)
+        found = trial.build_mask(mask.detach().cpu().numpy(), first, keys)
         return torch.from_numpy(np.array(found)).to(mask.device)
 
     def add(scores: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ class TrialResult:
     """Under the mask that is tried."""
 
     @property
-    def fed(self) -> tuple[str, ...]:
+    def decoder_tokens(self) -> tuple[str, ...]:
         """The tokens that the decoder is fed behind the source: of a decoder alone, behind its prompt."""
         tokens = self.own.maps["decoder"].query_tokens
         return tokens if "cross" in self.own.maps else tokens[len(self.source_tokens) :]
@@ -192,8 +192,8 @@ def run_mask_trial(model: RunnableModel, text: str, trial: MaskTrial | None, pad
             log_prob_of_target = _sum_log_prob(model, source, target)
         with use_mask(model, mask, real):
             log_prob = _sum_log_prob(model, source, ids)
-        maps = model.named(capture.trace, names, targets).maps
-        return MaskedRun(model.written(ids), ids, log_prob, log_prob_of_target, maps)
+        maps = model.name_trace(capture.trace, names, targets).maps
+        return MaskedRun(model.decode_target(ids), ids, log_prob, log_prob_of_target, maps)
 
     own = run(None, target)
     changed = (
@@ -248,7 +248,7 @@ def perturb_inputs(model: RunnableModel, result: TrialResult, trial: MaskTrial |
     network, source, ids = model.model, result.source, result.own.ids
     fed = shift_right(torch.tensor([ids], device=source.device), network.start_id)
     outputs, sources = len(ids), source.shape[1]
-    inputs = torch.arange(sources + len(result.fed), device=source.device)
+    inputs = torch.arange(sources + len(result.decoder_tokens), device=source.device)
     first = sources if model.can("translate") else 0  # the input that stands first in what the decoder embeds
     found = []
     for places in inputs.split(INPUTS_A_BATCH):
@@ -297,11 +297,11 @@ def run_trial_tests(
         source, target = source[:1], torch.cat([source, target[1:]])
     lengths = (len(source), max(1, len(source) // 2))
 
-    def under() -> AbstractContextManager[None]:
+    def apply_mask() -> AbstractContextManager[None]:
         return use_mask(model, trial, *lengths)
 
     padded = _add_half_sample(network.pad_id, source), _add_half_sample(network.pad_id, target)
-    return run_mask_tests(make_part_subject(network, kind, *padded, under))
+    return run_mask_tests(make_part_subject(network, kind, *padded, apply_mask))
 
 
 def _add_half_sample(pad: int | None, ids: Tensor) -> PaddedIds:

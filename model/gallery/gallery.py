@@ -236,10 +236,10 @@ def _make_observer_subject(function: Callable[..., Tensor]) -> Subject:
         with torch.enable_grad():
             return function(states, _allow_real_keys(keep).tril(), need_weights=need_weights)
 
-    def without(states: Tensor, keep: Tensor) -> Tensor:
+    def run_without_weights(states: Tensor, keep: Tensor) -> Tensor:
         return run(states, keep, need_weights=False)
 
-    others = {to_say("against need_weights=False"): without}
+    others = {to_say("against need_weights=False"): run_without_weights}
     return Subject(run, _random_states(), _padded_keep_mask("left"), True, layers=2, others=others)
 
 

@@ -70,17 +70,17 @@ def _record_side(part: nn.Module, length: int) -> Iterator[_SideRecording]:
     def fits(one: Any) -> bool:
         return isinstance(one, Tensor) and one.is_floating_point() and one.dim() >= 2 and one.shape[-2] == length
 
-    def before(module: nn.Module, arguments: Any, named: Any) -> None:
+    def note_input(module: nn.Module, arguments: Any, named: Any) -> None:
         seen.inputs.extend((module, one) for one in (*arguments, *named.values()) if fits(one))
 
-    def after(module: nn.Module, arguments: Any, output: Any) -> None:
+    def note_output(module: nn.Module, arguments: Any, output: Any) -> None:
         if fits(output):
             seen.outputs[module] = output
 
     with ExitStack() as stack:
         for module in part.modules():
-            stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
-            stack.callback(module.register_forward_hook(after).remove)
+            stack.callback(module.register_forward_pre_hook(note_input, with_kwargs=True).remove)
+            stack.callback(module.register_forward_hook(note_output).remove)
         yield seen
 
 

@@ -157,14 +157,14 @@ def _make_edit_hooks(sites: SitesByPlace, site: AttentionSite, edit: MaskEdit) -
     def place_queries(scores: Tensor) -> None:
         now["first"] = scores.shape[3] - scores.shape[2]
 
-    def edited(mask: Tensor) -> Tensor:
+    def edit_mask(mask: Tensor) -> Tensor:
         queries, keys = now["queries"], mask.shape[-1]
         first = now["first"] if site.kind == "cross" else keys - queries
         return edit(mask.expand(*mask.shape[:-2], queries, keys), first)
 
     hooks: dict[nn.Module, OutputHook] = {
         site.module.get_submodule("q"): count_queries,
-        site.module.get_submodule("mask"): edited,
+        site.module.get_submodule("mask"): edit_mask,
     }
     if site.kind == "cross":
         # The keys of a cross-attention do not say how far the decoder is; its self-attention, just before it, does.

@@ -145,13 +145,13 @@ def _make_model_masks(model: Any, allowed: Tensor) -> Any:
     age = torch.arange(len(allowed), device=allowed.device)
     near = (age[:, None] - age).abs() < (window or len(allowed))
 
-    def added(mask: Tensor) -> Tensor:
+    def make_added_mask(mask: Tensor) -> Tensor:
         zeros = torch.zeros(mask.shape, dtype=kind, device=mask.device)
         return zeros.masked_fill(~mask, torch.finfo(kind).min)[None, None]
 
     if types is None:
-        return added(allowed & near)
-    each = {name: added(allowed & near if name == "sliding_attention" else allowed) for name in set(types)}
+        return make_added_mask(allowed & near)
+    each = {name: make_added_mask(allowed & near if name == "sliding_attention" else allowed) for name in set(types)}
     if other := set(each) - {"sliding_attention", "full_attention"}:
         raise NotPossibleError(
             say("a mask of blocks is not known for its layers of {kinds}", kinds=join_items(sorted(other)))

@@ -366,14 +366,14 @@ class _NetworkParts:
                 states = self.network.decode(self._ids(keep), memory[:rows], mask[:rows])
             return self.network.generator(states)
 
-        def cached(y: Tensor, keep: Tensor) -> Tensor:
+        def run_with_cache(y: Tensor, keep: Tensor) -> Tensor:
             cache, steps, ids = self.network.new_cache(), [], self._ids(keep)
             for t in range(y.shape[1]):
                 with self.within(), self._replace_embeddings("target", y[:, t : t + 1]):
                     steps.append(self.network.decode(ids[:, t : t + 1], memory, mask, cache=cache))
             return self.network.generator(torch.cat(steps, 1))
 
-        return self._subject("target", self.target, run, causal=True, cached=cached)
+        return self._subject("target", self.target, run, causal=True, cached=run_with_cache)
 
     def cross(self) -> Subject:
         def run(x: Tensor, keep: Tensor) -> Tensor:
@@ -418,7 +418,7 @@ class _NetworkParts:
         """Return runs under capture, and by the fused kernel, which runs unobserved on a GPU."""
 
         @contextmanager
-        def captured() -> Iterator[None]:
+        def capture_block() -> Iterator[None]:
             with capture_attention(self.network):
                 yield
 
@@ -428,7 +428,7 @@ class _NetworkParts:
 
         fused: BlockOpener = lambda: force_attention_path("fused")  # noqa: E731
         return {
-            to_say("with capture"): partial(run_in, captured),
+            to_say("with capture"): partial(run_in, capture_block),
             to_say("by the fused kernel"): partial(run_in, fused),
         }
 

@@ -65,7 +65,7 @@ class AttentionCall:
     readings: Sequence[MaskReading] = ()
     """The same as ``passed``, a reading for each mask."""
 
-    def given(self, readings: Sequence[MaskReading], cells: bool = True) -> AttentionCall:
+    def add_readings(self, readings: Sequence[MaskReading], cells: bool = True) -> AttentionCall:
         """Return the call with the masks that it was passed."""
         with use_language(SOURCE_LANGUAGE):  # it is kept in files
             passed = _readings_text(readings)
@@ -115,7 +115,7 @@ class AttentionCall:
             function=self.function,
         )
 
-    def arrived(self) -> list[str]:
+    def received_masks(self) -> list[str]:
         """Return the arguments that arrived with a mask."""
         return [name for name, value in self.arguments.items() if value not in ("None", "False")]
 
@@ -125,7 +125,7 @@ class AttentionCall:
             return self.place
         apart = [name for name in self.arguments if name in PADDING_ARGUMENTS]
         takes = apart if apart and code in _PADDING_CODES else [name for name in self.arguments if name not in apart]
-        carrying = [name for name in self.arrived() if name in takes]
+        carrying = [name for name in self.received_masks() if name in takes]
         if not carrying:
             none = _arguments_text({name: self.arguments[name] for name in takes})
             return say("{place}; none arrived: {arguments}", place=self.place, arguments=none)

@@ -135,7 +135,7 @@ def _explain_by_hypothesis(
     if code == "mask-ignored" and not _can_be_ignored(case, intent, unexplained):
         return None
     first = code == "mask-ignored" and mask_had_no_effect(case, intent, unexplained)
-    counts = real.unexplained, padded.unexplained, padded.uninformative_rows, padded.allowed_zeros
+    counts = real.unexplained_count, padded.unexplained_count, padded.uninformative_rows, padded.allowed_zeros
     return Explanation(code, allowed, intent, unexplained, ExplanationRank(*counts, -1 if first else rarity))
 
 
@@ -261,7 +261,7 @@ class MaskMatch:
     """Allowed cells that are nevertheless zero."""
 
     @property
-    def unexplained(self) -> int:
+    def unexplained_count(self) -> int:
         """Number of samples, layers and heads that the mask does not explain."""
         return int((~self.units).sum())
 
@@ -412,9 +412,9 @@ def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.n
     future = np.zeros(intent.base.shape, bool)
     if intent.structures:
         queries, keys = intent.base.shape[-2:]
-        open_ended = [one.without_causal()[0] if one.causal else one for one in intent.structures]
+        open_ended = [one.drop_causal()[0] if one.causal else one for one in intent.structures]
         future = stack_structures(open_ended, queries, keys) & ~intent.base
-    elif not (intent.base & (ahead := ~CAUSAL.allowed(*intent.base.shape[-2:]))).any():
+    elif not (intent.base & (ahead := ~CAUSAL.build_mask(*intent.base.shape[-2:]))).any():
         future = np.broadcast_to(ahead, intent.base.shape)
     padding = np.broadcast_to(~intent.columns, intent.allowed.shape)
     for code, part in (("padding-visible", intent.base & padding), ("future-visible", future & ~padding)):

@@ -254,7 +254,7 @@ class DiagnosisCase:
         if cells.any():
             if fix is None:
                 structures = () if intent is None else intent.structures
-                fix = write_fix_line(code, self.arrays.writing, structures, intent is not None and intent.padded)
+                fix = write_fix_line(code, self.arrays.writing, structures, intent is not None and intent.has_padding)
             known = level or ("certain" if self.stated or contradicts_given_arrays(self, cells) else "likely")
             self.findings.append(make_finding(code, cells, self.arrays.map, severity, detail, fix, looks, known))
 
@@ -293,7 +293,7 @@ class DiagnosisCase:
         units = whole if self.explained_units is None else self.explained_units | whole
         return DiagnosisCase(self.arrays, self.evidence, [], units, self.stated)
 
-    def without(self, cells: np.ndarray) -> DiagnosisCase:
+    def hide_cells(self, cells: np.ndarray) -> DiagnosisCase:
         """Return the same case as if these cells were zero, with no finding yet."""
         evidence = dataclasses.replace(self.evidence, nonzero=self.evidence.nonzero & ~cells)
         return DiagnosisCase(self.arrays, evidence, [], self.explained_units, self.stated)

@@ -156,7 +156,7 @@ def _use_meant_mask(state: _FixState) -> np.ndarray:
 
 
 def _block_future(state: _FixState) -> np.ndarray:
-    return state.mask & CAUSAL.allowed(*state.mask.shape[-2:])
+    return state.mask & CAUSAL.build_mask(*state.mask.shape[-2:])
 
 
 def _block_padding(state: _FixState) -> np.ndarray:
@@ -240,7 +240,7 @@ def write_meant_call(diagnosis: Diagnosis, api: Api) -> str:
     if not diagnosis.guess or diagnosis.meant is None:
         return ""
     structure = parse_structure(diagnosis.guess)
-    without_padding = structure.allowed(*diagnosis.meant.shape[-2:])
+    without_padding = structure.build_mask(*diagnosis.meant.shape[-2:])
     return write_mask_call(api, structure, bool((without_padding & ~diagnosis.meant).any()))
 
 

@@ -45,7 +45,7 @@ def _change_structures(
 
 def _omit_mask_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
     """A whole part of the mask left out."""
-    if intent.padded:
+    if intent.has_padding:
         yield from _open_unfilled_slots(arrays, intent)
         yield "padding-visible", intent.base
     for change in _list_omissions(intent.structures):
@@ -60,7 +60,7 @@ def _omit_mask_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesi
 def _open_future_by_layer(intent: IntendedMask) -> Iterator[Hypothesis]:
     """The future open in layers or heads that differ, with their windows or without."""
     queries, keys = intent.base.shape[-2:]
-    future = ~CAUSAL.allowed(queries, keys)
+    future = ~CAUSAL.build_mask(queries, keys)
     if not (intent.allowed & future).any():
         yield "future-visible", (intent.base | future) & intent.columns
         yield "future-visible", np.ones_like(intent.base) & intent.columns
@@ -80,7 +80,7 @@ def _remove_window(structure: Structure) -> Structure:
 
 
 def _remove_causal(structure: Structure, n: int) -> Structure:
-    ways = structure.without_causal()
+    ways = structure.drop_causal()
     return ways[min(n, len(ways) - 1)] if structure.causal else structure
 
 
@@ -95,7 +95,7 @@ def _join_documents(structure: Structure) -> Structure:
 def _list_omissions(structures: tuple[Structure, ...]) -> Iterator[Callable[[Structure], Structure]]:
     if any(one.starts or one.chunk for one in structures):
         yield _join_documents
-    for n in range(max((len(one.without_causal()) for one in structures if one.causal), default=0)):
+    for n in range(max((len(one.drop_causal()) for one in structures if one.causal), default=0)):
         yield partial(_remove_causal, n=n)
 
 
@@ -123,7 +123,7 @@ def _add_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
         return
     code = {"self": "over-blocked", "cross": "causal-on-cross"}.get(arrays.self_or_cross, "")
     for shift in dict.fromkeys((0, keys - queries)):
-        triangle = intent.allowed & CAUSAL.allowed(queries, keys, shift)
+        triangle = intent.allowed & CAUSAL.build_mask(queries, keys, shift)
         if queries < keys and shift == 0 and code != "causal-on-cross" and (queries == 1 or not intent.binding):
             yield "top-left-causal", triangle
         yield code or ("over-blocked" if queries == keys else "causal-on-cross"), triangle
@@ -133,7 +133,7 @@ def _add_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
 
 def _misplace_causal_without_padding(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
     """A triangle where none belongs, or in the wrong place, together with visible padding: two codes, joined by +."""
-    if intent.padded:
+    if intent.has_padding:
         for code, allowed in _misplace_causal(arrays, dataclasses.replace(intent, keep=np.ones_like(intent.keep))):
             yield f"{code}+padding-visible", allowed
 
@@ -159,7 +159,7 @@ def _shift_boundaries(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
     """The boundary of the padding, or of the documents, one or two tokens away."""
     _, _, _, _, keys = arrays.sizes
     for step in (1, -1, 2, -2):
-        if intent.padded or step < 0:
+        if intent.has_padding or step < 0:
             moved = np.roll(intent.keep, step, -1)
             for edge in (True, False):
                 ends = slice(0, step) if step > 0 else slice(step, None)
@@ -204,7 +204,7 @@ def _invert_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
     yield "inverted", ~intent.allowed
     if intent.causal and queries == keys:
         yield "inverted", np.swapaxes(intent.base, -1, -2) & intent.columns
-    if intent.padded:
+    if intent.has_padding:
         yield "inverted", intent.base & ~intent.columns
         yield "inverted", ~intent.base & intent.columns
 
@@ -304,7 +304,7 @@ def _remove_global_tokens(base: np.ndarray) -> Iterator[np.ndarray]:
 
 def _split_global_tokens(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return the band of (Q, K), the rows of global queries and the columns of global keys; None without any."""
-    widest = CAUSAL.allowed(*grid.shape)
+    widest = CAUSAL.build_mask(*grid.shape)
     widest = widest if not (grid & ~widest).any() else np.ones_like(grid)
     queries = (grid | ~widest).all(1)
     keys = (grid | ~widest).all(0)
@@ -312,7 +312,7 @@ def _split_global_tokens(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
     structure = recognise_structure(grid, local) if local.any() else None
     if structure is None:
         return None
-    band = structure.allowed(*grid.shape) & widest
+    band = structure.build_mask(*grid.shape) & widest
     if (band & ~grid).any() or not (grid & ~band).any():
         return None
     return band, np.broadcast_to(queries[:, None], grid.shape), np.broadcast_to(keys[None, :], grid.shape)

@@ -49,7 +49,7 @@ class IntendedMask:
         return any(one.causal for one in self.structures)
 
     @property
-    def padded(self) -> bool:
+    def has_padding(self) -> bool:
         """Whether any key is padding."""
         return not self.keep.all()
 
@@ -57,15 +57,15 @@ class IntendedMask:
         """Return how many kinds of cells it blocks in ``units`` (B, L, H): padding, future, far ones, documents."""
         kinds = [any(getattr(one, name) is not None for one in self.structures) for name in ("lo", "hi")]
         if not self.structures:
-            later = ~CAUSAL.allowed(*self.base.shape[-2:])
+            later = ~CAUSAL.build_mask(*self.base.shape[-2:])
             closed = ~self.allowed & self.columns & units[..., None, None]
             kinds = [bool((closed & side).any()) for side in (~later, later)]
-        return sum(kinds) + self.padded + any(one.starts for one in self.structures)
+        return sum(kinds) + self.has_padding + any(one.starts for one in self.structures)
 
 
 def stack_structures(structures: Sequence[Structure], queries: int, keys: int, shift: int | None = None) -> np.ndarray:
     """Return (B, 1, 1, Q, K) bool, True = may attend, of one structure for each sample."""
-    return np.stack([one.allowed(queries, keys, shift) for one in structures])[:, None, None]
+    return np.stack([one.build_mask(queries, keys, shift) for one in structures])[:, None, None]
 
 
 def fill_between_ends(keep: np.ndarray) -> np.ndarray:
@@ -134,7 +134,7 @@ def is_top_left_causal(mask: np.ndarray, self_or_cross: str) -> bool:
     queries, keys = mask.shape[-2:]
     if queries >= keys or self_or_cross == "cross" or (queries == 1 and self_or_cross != "self"):
         return False
-    return bool((mask == CAUSAL.allowed(queries, keys, 0)).all())
+    return bool((mask == CAUSAL.build_mask(queries, keys, 0)).all())
 
 
 def find_used_keys(evidence: Evidence) -> np.ndarray:
@@ -171,7 +171,7 @@ def recognise_structures(grids: np.ndarray, where: np.ndarray) -> tuple[Structur
     """
     found = [recognise_structure(grid, cells) for grid, cells in zip(grids, where, strict=True)]
     for structure in dict.fromkeys(one for one in found if one is not None):
-        same = structure.allowed(*grids.shape[1:])
+        same = structure.build_mask(*grids.shape[1:])
         if ((same & where) == (grids & where)).all():
             return (structure,)
     empty = ~(grids & where).any((1, 2))
@@ -220,7 +220,7 @@ def _find_intent_of_kind(arrays: Arrays) -> IntendedMask:
     usual = CAUSAL if arrays.map == "decoder" else FULL
     if arrays.mask is not None and not _is_mask_refuted(arrays, arrays.mask):
         own = build_intent_from_array(arrays, arrays.mask, 0.9)
-        narrower = (own.base <= usual.allowed(queries, keys)).all()
+        narrower = (own.base <= usual.build_mask(queries, keys)).all()
         if all(
             _is_usual_structure(arrays.map, one) and (narrower or opens_future(one, keys)) for one in own.structures
         ):
@@ -330,7 +330,7 @@ def find_alternatives(arrays: Arrays, evidence: Evidence, keep: np.ndarray | Non
         if len(set(units)) == 1:
             yield AlternativeMask(build_intent_from_structures((units[0],), keep, queries, 0.7, False), None, forward)
             continue
-        base = np.stack([one.allowed(queries, keys) for one in units]).reshape(1, *shape, queries, keys)
+        base = np.stack([one.build_mask(queries, keys) for one in units]).reshape(1, *shape, queries, keys)
         keyless = np.zeros((samples, queries), bool)
         few = _find_odd_units(units)
         if few is None:

@@ -271,13 +271,13 @@ def _report_weak_fill(case: DiagnosisCase, intents: list[IntendedMask]) -> None:
         if cells is not None and (intent.binding or _is_unlikely_by_chance(case, intent, cells)):
             most = float(np.nanmax(case.arrays.weights[cells]))
             case.add("weak-fill", cells, detail=say("up to {weight:.2g}", weight=most))
-            case.evidence = case.without(cells).evidence
+            case.evidence = case.hide_cells(cells).evidence
             return
 
 
 def _is_unlikely_by_chance(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> bool:
     """Whether an unstated mask fits but for ``cells``, whose weights are too small to have come about without it."""
-    if not matches_intent(case.without(cells), intent):
+    if not matches_intent(case.hide_cells(cells), intent):
         return False
     return measure_depth(case.evidence, case.arrays.weights, intent.allowed, cells).log_chance < np.log(MAX_CHANCE)
 
@@ -308,7 +308,7 @@ def find_alternative_intent(case: DiagnosisCase, meant_name: str | None) -> Inte
             _report_odd_units(case, one)
             if not named:
                 return one.intent
-            closed = ~one.intent.allowed & CAUSAL.allowed(*arrays.sizes[3:]) & one.intent.columns
+            closed = ~one.intent.allowed & CAUSAL.build_mask(*arrays.sizes[3:]) & one.intent.columns
             case.add("over-blocked", closed, "info", looks=say(_WINDOW_TEXT), fix=_WINDOW_FIX)
             return dataclasses.replace(one.intent, sure=1.0)
     return None

@@ -237,7 +237,7 @@ def _explain_column_sums(arrays: Arrays, allowed: np.ndarray | None, units: np.n
     nonzero = arrays.weights > 0
     queries, keys = arrays.sizes[3:]
     if queries == keys:
-        mask = allowed if allowed is not None else CAUSAL.allowed(queries, keys)[None, None, None]
+        mask = allowed if allowed is not None else CAUSAL.build_mask(queries, keys)[None, None, None]
         straight = not (nonzero & ~mask)[units].any()
         transposed = not (np.swapaxes(nonzero, -1, -2) & ~mask)[units].any()
         if transposed != straight:

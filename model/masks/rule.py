@@ -121,7 +121,7 @@ class _RuleParser:
             grid = grid & self._parse_operand(kinds)
         if kinds:
             structure = _parse_kind("+".join(kinds.values()))
-            grid = grid & structure.allowed(self.sizes.queries, self.sizes.keys)
+            grid = grid & structure.build_mask(self.sizes.queries, self.sizes.keys)
         return grid
 
     def _parse_operand(self, kinds: dict[str, str]) -> np.ndarray:
@@ -153,7 +153,7 @@ class _RuleParser:
         return np.ones((self.sizes.queries, self.sizes.keys), bool)
 
     def _kind(self, name: str) -> np.ndarray:
-        return _parse_kind(name).allowed(self.sizes.queries, self.sizes.keys)
+        return _parse_kind(name).build_mask(self.sizes.queries, self.sizes.keys)
 
 
 def _parse_kind(name: str) -> Structure:
@@ -234,7 +234,7 @@ def build_meaning_mask(text: str, queries: int, keys: int) -> np.ndarray:
     text = split_layer_meanings(text)[0]
     structure = parse_meaning(text)
     if structure is not None:
-        return structure.allowed(queries, keys)
+        return structure.build_mask(queries, keys)
     return build_mask(text, MaskSizes(queries, keys, (keys,)))[0, 0]
 
 

@@ -218,11 +218,11 @@ def _fit_slope(added: np.ndarray, distance: np.ndarray, cells: np.ndarray) -> np
     """Return (B, L, H): the slope of what was added over the distance, rows apart, by least squares."""
     count = np.maximum(cells.sum(-1, keepdims=True), 1)
 
-    def centred(values: np.ndarray) -> np.ndarray:
+    def centre_rows(values: np.ndarray) -> np.ndarray:
         kept = np.where(cells, values, 0.0)
         return np.where(cells, kept - kept.sum(-1, keepdims=True) / count, 0.0)
 
-    x, y = centred(distance), centred(added)
+    x, y = centre_rows(distance), centre_rows(added)
     return (x * y).sum((-1, -2)) / np.maximum((x * x).sum((-1, -2)), 1e-12)
 
 

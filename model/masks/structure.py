@@ -38,7 +38,7 @@ class Structure:
     chunk: int = 0
     """The size of chunks outside of which nothing is seen (Llama 4); 0 for none."""
 
-    def allowed(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
+    def build_mask(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
         """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
         offset = _compute_offsets(queries, keys, shift)
         grid = np.ones((queries, keys), bool)
@@ -82,7 +82,7 @@ class Structure:
         """Whether it hides keys after the query, all of them or those beyond a window."""
         return self.hi is not None
 
-    def without_causal(self) -> tuple[Structure, ...]:
+    def drop_causal(self) -> tuple[Structure, ...]:
         """Return what is left without the causal part: unbounded, mirrored, or one or two keys ahead."""
         free = dataclasses.replace(self, hi=None, prefix=0)
         ahead = tuple(dataclasses.replace(self, hi=(self.hi or 0) + step) for step in (1, 2))
@@ -159,7 +159,7 @@ def recognise_structure(allowed: np.ndarray, where: np.ndarray) -> Structure | N
     if not seen.any():
         return None
     for structure in _propose_structures(seen):
-        if np.array_equal(structure.allowed(*allowed.shape) & where, seen):
+        if np.array_equal(structure.build_mask(*allowed.shape) & where, seen):
             return structure
     return None
 

@@ -57,7 +57,7 @@ class PadRowInterface:
         return counted * (counted <= lengths)
 
     @classmethod
-    def blocked(cls, query_length: int, key_lengths: Tensor, longest_key: int) -> Tensor:
+    def make_blocked_mask(cls, query_length: int, key_lengths: Tensor, longest_key: int) -> Tensor:
         """key_lengths (B, 1) -> (B, Q, K), True at the keys after the end."""
         return (cls.positions(key_lengths, longest_key) == 0)[:, None].expand(-1, query_length, -1)
 

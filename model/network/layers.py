@@ -209,7 +209,7 @@ class PositionalEncoding(nn.Module):
         """The row of the first real position: 1 where row 0 belongs to PAD."""
         return 1 if self.kind == "sinusoidal_pad_row" else 0
 
-    def added(self, module: nn.Module, scale: float) -> AddedPositions:
+    def make_added_positions(self, module: nn.Module, scale: float) -> AddedPositions:
         """Return the table's rows, which `module` passes on, beside token embeddings multiplied by `scale` before."""
         rows = self.table.detach()[self.first :]
         width = rows.shape[1]

@@ -154,7 +154,7 @@ class Transformer(AutoregressiveModel):
 
     def added_positions(self, side: Side) -> AddedPositions:
         embedding = self._embedding(side)
-        return embedding.positional_encoding.added(embedding.encoding, embedding.scale)
+        return embedding.positional_encoding.make_added_positions(embedding.encoding, embedding.scale)
 
     def streams(self, side: Side) -> Mapping[str, Stream]:
         layers = (self.encoder if side == "source" else self.decoder).layers

@@ -81,7 +81,7 @@ def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap
     # Words lie side by side: adding their tokens up is all the work there is, and a tenth of two matrix products.
     summed = np.add.reduceat(np.add.reduceat(attention.weights, starts, axis=-2), columns, axis=-1)
 
-    def seen(mask: np.ndarray) -> np.ndarray:
+    def find_seen_keys(mask: np.ndarray) -> np.ndarray:
         return np.logical_or.reduceat(np.logical_or.reduceat(mask, starts, axis=-2), columns, axis=-1)
 
     return AttentionMap(
@@ -89,8 +89,8 @@ def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap
         weights=(summed / lengths).astype(np.float32),
         query_tokens=_join_groups(attention.query_tokens, queries),
         key_tokens=_join_groups(attention.key_tokens, keys),
-        mask=seen(attention.mask),
-        layer_masks=None if attention.layer_masks is None else seen(attention.layer_masks),
+        mask=find_seen_keys(attention.mask),
+        layer_masks=None if attention.layer_masks is None else find_seen_keys(attention.layer_masks),
         layer_paths=attention.layer_paths,
         layer_calls=attention.layer_calls,
         predicted_tokens=_join_groups(attention.predicted_tokens, queries) if attention.predicted_tokens else (),
@@ -109,7 +109,7 @@ class MapWithoutSpecial:
     """(L, H, Q) the weight that each remaining row gave to them."""
 
     @property
-    def renormalised(self) -> bool:
+    def is_renormalised(self) -> bool:
         """Whether rows were rescaled; the picture has to say so."""
         return bool(self.hidden)
 

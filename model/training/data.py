@@ -116,7 +116,7 @@ def differs_from_dev(sources: Sequence[str], dev: Sequence[str]) -> np.ndarray:
     shorter = {words[:place] + words[place + 1 :] for words in known for place in range(len(words))}
     changed = {one for words in known for one in _blank_each_word(words)}
 
-    def near(words: tuple[str, ...]) -> bool:
+    def is_near(words: tuple[str, ...]) -> bool:
         return (
             words in known
             or words in shorter
@@ -124,7 +124,7 @@ def differs_from_dev(sources: Sequence[str], dev: Sequence[str]) -> np.ndarray:
             or any(one in changed for one in _blank_each_word(words))
         )
 
-    return np.array([not near(_normalise_words(sentence)) for sentence in sources], dtype=bool)
+    return np.array([not is_near(_normalise_words(sentence)) for sentence in sources], dtype=bool)
 
 
 def _normalise_words(sentence: str) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class Trainer:
         self.rank, self.world = rank, world
         self.device = next(model.parameters()).device
         self.optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=recipe.betas, eps=1e-9, fused=True)
-        self.identity = RunIdentity.of(recipe, model.config, batches)
+        self.identity = RunIdentity.from_recipe(recipe, model.config, batches)
         self.step, self.seconds = 0, 0.0
         self.history: list[HistoryRow] = []
         self._since_row, self._clock = HistoryRowSums(), 0.0
@@ -95,7 +95,7 @@ class Trainer:
 
     def average_weights(self) -> dict[str, Tensor]:
         """Return the mean of the weights kept at the last evaluations."""
-        kept = [load_file(path) for path in self._kept()]
+        kept = [load_file(path) for path in self._list_weight_files()]
         return {name: torch.stack([one[name] for one in kept]).mean(0) for name in kept[0]}
 
     def _train_step(self, rows: Any) -> tuple[float, int]:
@@ -168,14 +168,14 @@ class Trainer:
             return
         if evaluating:
             self._write_weights(self.folder / f"weights-{self.step:07d}.safetensors")
-            for old in self._kept()[: -self.recipe.average]:
+            for old in self._list_weight_files()[: -self.recipe.average]:
                 old.unlink()
         if self.step in self.recipe.snapshot_steps():
             self._write_weights(self.folder / f"snapshot-{self.step:07d}.safetensors")
         if stopping or self.step % self.recipe.save_every == 0:
             self._save()
 
-    def _kept(self) -> list[Path]:
+    def _list_weight_files(self) -> list[Path]:
         return sorted(self.folder.glob("weights-*.safetensors"))
 
     def _write_weights(self, path: Path) -> None:
@@ -217,7 +217,7 @@ class Trainer:
         """Remove weights of steps not done: a killed run makes them again, and those of another run are not its."""
         if self.rank:
             return
-        for path in (*self._kept(), *self.folder.glob("snapshot-*.safetensors")):
+        for path in (*self._list_weight_files(), *self.folder.glob("snapshot-*.safetensors")):
             if int(path.stem.rpartition("-")[2]) > self.step:
                 path.unlink()
 
@@ -235,7 +235,7 @@ class RunIdentity:
     """Hashes of the text of each phase, see :meth:`Batches.texts`."""
 
     @classmethod
-    def of(cls, recipe: Recipe, config: TransformerConfig, batches: Batches) -> Self:
+    def from_recipe(cls, recipe: Recipe, config: TransformerConfig, batches: Batches) -> Self:
         """Return the identity of a run of this recipe, architecture and text."""
         return cls(recipe, config, batches.texts())
 

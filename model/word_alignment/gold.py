@@ -234,7 +234,7 @@ class LinkCounts:
     """(N,) |S|"""
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], sure: np.ndarray) -> LinkCounts:
+    def from_pairs(cls, pairs: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], sure: np.ndarray) -> LinkCounts:
         """Join what :func:`count_links` returned for each pair."""
         in_sure, in_possible, links = (np.array(one) for one in zip(*pairs, strict=True))
         return cls(in_sure, in_possible, links, sure)
@@ -260,7 +260,7 @@ class LinkCounts:
         low, high = np.quantile(np.array(drawn), (0.025, 0.975), axis=0)
         return low, high
 
-    def held_out(self) -> float:
+    def held_out_rate(self) -> float:
         """Return the error rate of the best alignment, chosen on one half of the pairs and measured on the other.
 
         Even and odd pairs are the halves, both ways, so that every pair is measured once.

@@ -51,7 +51,7 @@ def measure_alignment(
             )
         )
     sure = np.array([len(pair.links.sure) for pair in read])
-    counts, straight = (LinkCounts.of(one, sure) for one in (found, diagonal))
+    counts, straight = (LinkCounts.from_pairs(one, sure) for one in (found, diagonal))
     places = _list_alignments(*heads)
     own = np.array([place[0] == "head" for _ in ALIGNMENT_READINGS for place in places])
     only_heads = LinkCounts(counts.in_sure[:, own], counts.in_possible[:, own], counts.links[:, own], sure)
@@ -65,7 +65,7 @@ def measure_alignment(
         int(sure.sum()),
         sum(len(pair.links.possible) for pair in read) - int(sure.sum()),
         float(straight.aer()[0]),
-        only_heads.held_out(),
+        only_heads.held_out_rate(),
         _make_rates(counts, places),
     )
 
@@ -227,7 +227,7 @@ class AlignmentRates:
         """Return the lowest error rate of the heads, of the layers or of the mean of all, at either reading."""
         return min((one for one in self.rates if one.part == part), key=lambda one: one.aer)
 
-    def of(self, part: RatePart, layer: int, head: int, reading: AlignmentReading) -> AlignmentRate:
+    def select_rate(self, part: RatePart, layer: int, head: int, reading: AlignmentReading) -> AlignmentRate:
         """Return the rate of one alignment."""
         wanted = (part, layer, head, reading)
         return next(one for one in self.rates if (one.part, one.layer, one.head, one.reading) == wanted)

@@ -42,7 +42,7 @@ def test_a_typed_sentence_is_translated(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
     assert result.text == GERMAN
     assert result.source == SENTENCE
-    assert result.stopped == "eos"
+    assert result.stop_reason == "eos"
     assert result.target_ids[-1] == EOS_ID
     assert "".join(result.target_tokens[:-1]).strip() == GERMAN
     assert "".join(result.source_tokens[:-1]).strip() == SENTENCE
@@ -94,7 +94,7 @@ def test_capturing_changes_nothing_of_the_translation(toy_translator: Translator
 
 def test_cut_off_at_the_limit_is_said(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE, max_tokens=3)
-    assert result.stopped == "length"
+    assert result.stop_reason == "length"
     assert result.text == "der alte Hund"
     assert result.trace.decoder is not None
     assert result.trace.decoder.predicted_tokens == (" der", " alte", " Hund")

@@ -63,11 +63,11 @@ def test_short_ones_first_then_who_came_first() -> None:
     for name, is_long in (("a", True), ("b", True), ("c", False), ("d", True), ("e", False)):
         hall.send(name, is_long)
     late = hall.turns.ticket()
-    assert hall.turns.before(late) == 3  # the one that runs, c and e
-    assert hall.turns.before(hall.turns.ticket(is_long=True)) == 5
+    assert hall.turns.count_before(late) == 3  # the one that runs, c and e
+    assert hall.turns.count_before(hall.turns.ticket(is_long=True)) == 5
     hall.let_go(*"abcde")
     assert hall.end() == ["a", "c", "e", "b", "d"]
-    assert hall.turns.before(late) == 0
+    assert hall.turns.count_before(late) == 0
 
 
 @pytest.mark.parametrize("places", [1, 2, 3])

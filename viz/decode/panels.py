@@ -72,7 +72,7 @@ def draw_progress(run: runs.DecodingRun) -> None:
 
 def _progress_text(run: runs.DecodingRun, count: int) -> str:
     """What an unfinished decoding does: it waits, or has written so many tokens."""
-    if run.waits and (before := COMPUTE_QUEUE.before(run.ticket)):
+    if run.waits and (before := COMPUTE_QUEUE.count_before(run.ticket)):
         return say("Waiting, {count} before you …", count=before)
     if not count:
         return say("Decoding …")
@@ -155,12 +155,12 @@ def _translation_for_why(model: RunnableModel, run: runs.DecodingRun, result: Tr
 def _draw_tree(tree: BeamTree, chosen: tuple[int, ...], show: Callable[[tuple[int, ...]], None]) -> None:
     places = {(node.place, node.position): node.token_ids for node in tree.nodes}
 
-    def clicked(row: int, column: int) -> None:
+    def handle_click(row: int, column: int) -> None:
         if (row, column) in places:
             show(places[row, column])
 
     st.subheader(say("Beam tree"), anchor=False)
-    draw_beam_tree(tree, chosen, key="tree", on_node=clicked)
+    draw_beam_tree(tree, chosen, key="tree", on_node=handle_click)
     draw_caption(
         say(
             "A column is a step, its best candidate on top. Click a node, or go there with the arrow keys and press "
@@ -254,7 +254,7 @@ def build_saved_view(
 
     staged = is_on_stage()
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         # A scene shows the tree alone, which does not have the sentence in it as the player does.
         drawn: list[Part] = [Words(result.source, "sentence", "large")] if tree and staged else []
         drawn.append(
@@ -277,7 +277,9 @@ def build_saved_view(
     )
     live = list_live_files(model)
     name = f"decode-{request.method}"
-    return SavedView(name, parts, lambda: steps_table(result), say("Decoded step by step"), facts, live, width=1280)
+    return SavedView(
+        name, build_parts, lambda: steps_table(result), say("Decoded step by step"), facts, live, width=1280
+    )
 
 
 def steps_table(result: Translation) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def describe_problems(result: Translation, stopped: bool) -> list[str]:
     """What went wrong in a decoding, a sentence each; an empty list when nothing did."""
     sentences = []
     steps = result.steps
-    if stopped and result.stopped is None:
+    if stopped and result.stop_reason is None:
         sentences.append(
             say_many(
                 "Stopped after {count} token, before the model had ended the sentence.",

@@ -72,7 +72,7 @@ class HeadComparison:
     """None where the two share no rows or no columns."""
 
     @property
-    def pinned(self) -> tuple[PinnedCell, PinnedCell, PinnedCell]:
+    def pinned_cells(self) -> tuple[PinnedCell, PinnedCell, PinnedCell]:
         """The pinned pair in the first map, in the second and in the difference."""
         own = self.scene.query, self.scene.key
         pairs = self.queries, self.keys
@@ -96,7 +96,7 @@ class HeadComparison:
 def draw_head_comparison(scene: Scene, second: SecondSide) -> DrawnView:
     """Draw both heads, and what the second has more or less where they share tokens."""
     pair = compare_heads(scene, second)
-    own, across, among = pair.pinned
+    own, across, among = pair.pinned_cells
     draw = partial(
         plot_comparison,
         ComparedMap(pair.first, second.first_name, own),
@@ -246,7 +246,7 @@ def draw_both_sides(view: SingleView, scene: Scene, second: SecondSide) -> Drawn
     beside = is_on_stage() and view not in ALL_HEADS_VIEWS
     places = st.columns(2, gap="large") if beside else (st.container(), st.container())
     drawn = []
-    for side, name, place in zip((scene, SecondScene.of(scene, second)), names, places, strict=True):
+    for side, name, place in zip((scene, SecondScene.from_scene(scene, second)), names, places, strict=True):
         with place, st.container(key=side.element_key("side")):
             st.markdown(f"**{escape_markdown(name)}**")
             drawn.append(VIEW_DRAWERS[view](side))
@@ -254,14 +254,14 @@ def draw_both_sides(view: SingleView, scene: Scene, second: SecondSide) -> Drawn
     if first is None or other is None:
         return None
 
-    def parts(look: Look) -> list[Part]:
+    def build_parts(look: Look) -> list[Part]:
         titled = zip(names, (first, other), strict=True)
         columns = tuple([Words(name, "picture", "heading"), *one.parts(look)] for name, one in titled)
         return [Columns(columns, (0.5, 0.5))] if beside else [part for column in columns for part in column]
 
     displays = {say("first {map}", map=name): one for name, one in first.displays.items()}
     displays |= {say("second {map}", map=name): one for name, one in other.displays.items()}
-    return DrawnView(parts, first.numbers, displays=displays)
+    return DrawnView(build_parts, first.numbers, displays=displays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,25 +271,25 @@ class SecondScene(Scene):
     first: Scene = field(kw_only=True)
 
     @classmethod
-    def of(cls, scene: Scene, second: SecondSide) -> SecondScene:
+    def from_scene(cls, scene: Scene, second: SecondSide) -> SecondScene:
         merge = scene.display.merge or second.in_words
         tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=scene.display.hide)
         place = second.source, tokens, second.layer, second.head, scene.display
         return cls(*place, side="second", first=scene)
 
     @cached_property
-    def shared(self) -> tuple[PositionPairs, PositionPairs]:
+    def shared_positions(self) -> tuple[PositionPairs, PositionPairs]:
         """Rows and columns of the captured maps that both have."""
         first, second = (select_head(one.tokens.original, 0, 0) for one in (self.first, self))
         return find_shared_axes(first, second, self.rows)
 
     @property
     def captured_query(self) -> int | None:
-        return map_to_other_side((self.first.captured_query, None), self.shared, 1)[0]
+        return map_to_other_side((self.first.captured_query, None), self.shared_positions, 1)[0]
 
     @property
     def captured_key(self) -> int | None:
-        return map_to_other_side((None, self.first.captured_key), self.shared, 1)[1]
+        return map_to_other_side((None, self.first.captured_key), self.shared_positions, 1)[1]
 
     def position(self, length: int) -> int | None:
         found = None if self.kind == "encoder" else self.captured_query
@@ -299,11 +299,11 @@ class SecondScene(Scene):
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
         row = None if query is None else self.tokens.queries[query][0]
         column = None if key is None else self.tokens.keys[key][0]
-        tokens, (row, column) = self.first.tokens, map_to_other_side((row, column), self.shared, 0)
+        tokens, (row, column) = self.first.tokens, map_to_other_side((row, column), self.shared_positions, 0)
         self.first.pin(query=tokens.row(row), key=tokens.column(column))
 
     def pin_captured(self, query: int) -> None:
-        row, _ = map_to_other_side((query, None), self.shared, 0)
+        row, _ = map_to_other_side((query, None), self.shared_positions, 0)
         if row is not None:
             self.first.pin_captured(row)
 
@@ -401,7 +401,7 @@ def _choose_second_sentence(scene: Scene, run: RunKey) -> SecondSide | None:
     if not text.strip():
         draw_caption(say("Type a sentence that has some words in common with the first."))
         return None
-    second = scene.source.of_run(RunKey(run.model, text, "", run.changes))
+    second = scene.source.open_run(RunKey(run.model, text, "", run.changes))
     titles = shorten_token(run.sentence, MAX_TITLE_LENGTH), shorten_token(text, MAX_TITLE_LENGTH)
     return SecondSide(second, scene.kind, scene.layer, scene.head, *titles)
 
@@ -430,7 +430,7 @@ def _choose_second_model(scene: Scene, run: RunKey) -> SecondSide | None:
     layer, head = _draw_second_place(second.trace.maps[scene.kind], scene.layer, scene.head)
     titles = f"{run.model}: L{scene.layer + 1} h{scene.head + 1}", f"{name}: L{layer + 1} h{head + 1}"
     in_words = first.source_tokens != second.source_tokens
-    return SecondSide(scene.source.of_run(key), scene.kind, layer, head, *titles, in_words)
+    return SecondSide(scene.source.open_run(key), scene.kind, layer, head, *titles, in_words)
 
 
 def _model_refusal_text(name: str) -> str:
@@ -452,7 +452,7 @@ def _list_other_models(run: RunKey) -> list[str]:
 
 
 def _compare_with_original(scene: Scene, run: RunKey) -> SecondSide:
-    own = scene.source.of_run(RunKey(run.model, run.sentence))
+    own = scene.source.open_run(RunKey(run.model, run.sentence))
     first = say("Given translation") if run.given else say("Changed model")
     return SecondSide(own, scene.kind, scene.layer, scene.head, first, say("The model's own, unchanged"))
 

@@ -131,31 +131,35 @@ class ExploreRun:
         interventions.draw_head_switch(attention, layer, head)
 
     @property
-    def pinned(self) -> int | None:
+    def pinned_step(self) -> int | None:
         """The step of the pinned token of the translation."""
         return self.translation.step_of(get_pin(self.identity, "target"))
 
     def effects(self, kind: Kind) -> tuple[np.ndarray, str]:
         effects = head_effects(self.run.model, self.translation, self.run.changes)
-        of = say("the translation") if self.pinned is None else quote_token(self.translation.target_tokens[self.pinned])
-        return effects.total(kind, self.pinned), of
+        of = (
+            say("the translation")
+            if self.pinned_step is None
+            else quote_token(self.translation.target_tokens[self.pinned_step])
+        )
+        return effects.total(kind, self.pinned_step), of
 
-    def of_run(self, run: RunKey) -> ExploreRun:
+    def open_run(self, run: RunKey) -> ExploreRun:
         return ExploreRun(run, cache.compute_run_translation(*run))
 
     def word_card(self) -> None:
-        if self.pinned is not None and cache.load_runnable_model(self.run.model).can("word facts"):
-            actions = build_card_actions(self.run, self.translation, self.pinned)
-            draw_token_card(self.run.model, self.translation, self.pinned, actions, self.run.changes)
+        if self.pinned_step is not None and cache.load_runnable_model(self.run.model).can("word facts"):
+            actions = build_card_actions(self.run, self.translation, self.pinned_step)
+            draw_token_card(self.run.model, self.translation, self.pinned_step, actions, self.run.changes)
 
     def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
         cross, text = self.trace.cross, self.translation.text
         if cross is None or kind != "cross":
             return ""
-        return example_hint_text(self.run.sentence, text, cross, layer, head, self.pinned)
+        return example_hint_text(self.run.sentence, text, cross, layer, head, self.pinned_step)
 
     def saved_texts(self) -> list[Part]:
-        data = token_line_data(self.translation.steps, self.pinned)
+        data = token_line_data(self.translation.steps, self.pinned_step)
         effect = build_effect_parts(self.run) if self.run.changes else []
         return [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation"), *effect]
 
@@ -176,7 +180,7 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
         _draw_line_caption(model, run.translation)
     with above:
         pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
-        draw_tokens(run.translation.steps, run.pinned, key="translation", on_pin=pin)
+        draw_tokens(run.translation.steps, run.pinned_step, key="translation", on_pin=pin)
     if first:
         draw_caption(
             say(

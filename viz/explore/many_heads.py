@@ -51,7 +51,7 @@ from attenscope.viz.web.charts import draw_chart, draw_plot
 def draw_joint_view(scene: Scene) -> DrawnView | None:
     """Draw all three attentions of the chosen layer as one matrix."""
     head = None if controls.draw_mean_toggle(scene) else scene.head
-    blocks = _JointMaps.of(scene)
+    blocks = _JointMaps.from_scene(scene)
     try:
         matrix = blocks.join(scene, head)
     except TraceError as error:
@@ -64,7 +64,7 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
         head,
         model=scene.source.model,
         rows=scene.rows,
-        pinned=blocks.pinned(scene, matrix.source_length),
+        pinned=blocks.pinned_pair(scene, matrix.source_length),
     )
     text = joint_in_words(matrix, scene.rows)
     key = scene.element_key("joint")
@@ -85,7 +85,7 @@ class _JointMaps:
     maps: dict[Kind, TokenDisplay]
 
     @classmethod
-    def of(cls, scene: Scene) -> _JointMaps:
+    def from_scene(cls, scene: Scene) -> _JointMaps:
         maps = {kind: scene.display_tokens(one) for kind, one in scene.trace.maps.items()}
         if not _can_join({kind: one.attention.mask.shape for kind, one in maps.items()}):  # nothing but special tokens
             maps = {
@@ -97,7 +97,7 @@ class _JointMaps:
         maps: dict[str, Any] = {kind: one.attention for kind, one in self.maps.items()}
         return join_attentions(dataclasses.replace(scene.trace, **maps), scene.layer, head)
 
-    def pinned(self, scene: Scene, source: int) -> tuple[int | None, int | None]:
+    def pinned_pair(self, scene: Scene, source: int) -> tuple[int | None, int | None]:
         """Row and column of the matrix that are pinned in the chosen kind of attention."""
         own = self.maps[scene.kind]
         row = own.row(scene.captured_query)
@@ -199,11 +199,11 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
     draw_plot(ranks, text, key=scene.element_key("ranks"))
     draw_caption(join_sentences(text, "" if position is not None else say("Click a column to follow another.")))
 
-    def parts(look: Look) -> list[Part]:
+    def build_parts(look: Look) -> list[Part]:
         grid, ranks = plot_lens_grid(lens, look=look, pinned=position), plot_lens_ranks(lens, column, look=look)
         return [Chart(grid, join_sentences(line, text)), Words(line), Chart(ranks, text), Words(text)]
 
-    return DrawnView(parts, lambda: lens_table(lens))
+    return DrawnView(build_parts, lambda: lens_table(lens))
 
 
 def lens_table(lens: LogitLens) -> pd.DataFrame:

@@ -141,7 +141,7 @@ class StaticTrace:
             self.opened, "attention flow", arguments, lambda: compute_attention_flow(trace, kind, layer)
         )
 
-    def of_run(self, run: RunKey) -> NoReturn:
+    def open_run(self, run: RunKey) -> NoReturn:
         raise TraceError(say("This trace has no model that could run another sentence."))
 
     def effects(self, kind: Kind) -> None:

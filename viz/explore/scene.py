@@ -322,7 +322,7 @@ class TraceSource(Protocol):
     def effects(self, kind: Kind) -> tuple[np.ndarray, str] | None:
         """Return what switching off each head changes (L, H), in nats, and of which words; None without a model."""
 
-    def of_run(self, run: RunKey) -> TraceSource:
+    def open_run(self, run: RunKey) -> TraceSource:
         """Return the same of another run. Raises TraceError where there is no model to run."""
 
     def word_card(self) -> None:

@@ -97,11 +97,11 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
 
     _draw_why_button(scene)
 
-    def parts(look: Look) -> list[Part]:
+    def build_parts(look: Look) -> list[Part]:
         data = encode_heatmap(grid, look, alternative, **options, pins=True)
         return [Component("heatmap", data, follows=True), Words(line)]
 
-    return DrawnView(parts, follows=True, displays={KIND.label(scene.kind): scene.tokens})
+    return DrawnView(build_parts, follows=True, displays={KIND.label(scene.kind): scene.tokens})
 
 
 def _draw_why_button(scene: Scene) -> None:
@@ -176,10 +176,10 @@ def _build_component_view(name: SingleView, packed: Callable[[Look], bytes], sce
     """Build a view that is one component; given `scene`, it shows its displayed tokens and can follow the overview."""
     follows = scene is not None
 
-    def parts(look: Look) -> list[Part]:
+    def build_parts(look: Look) -> list[Part]:
         return [Component(name, packed(look), follows=follows), Words(say(VIEW_TEXTS[name].line))]
 
-    return DrawnView(parts, follows=follows, displays={KIND.label(scene.kind): scene.tokens} if scene else {})
+    return DrawnView(build_parts, follows=follows, displays={KIND.label(scene.kind): scene.tokens} if scene else {})
 
 
 def _pin_callback(scene: Scene) -> Callable[[str, int], None]:

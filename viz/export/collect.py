@@ -98,7 +98,7 @@ def build_scene_slides(
     model = find_scene_model(scene, talk, models)
     drawn = [(views[-1].view(palette), palette) for palette in palettes]
     lives = [_build_live_slide(shown, model, view, palette) for view, palette in drawn]
-    choices = tuple(map(scene.said, shown.guess))
+    choices = tuple(map(scene.choice_text, shown.guess))
     clicked = scenes.build_click_data(shown, find_scene_network(scene, talk, models, beside))
     found = zip(drawn, lives, strict=True)
     return [Slide(scene.title, view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]

@@ -448,12 +448,12 @@ def _dot_name(dot: HeadDot, dots: Sequence[HeadDot], x: Axis, y: Axis, palette: 
     inwards = 1 if dot.x < (x.low + x.high) / 2 else -1
     wide, tall = NAME_WIDTH * (x.high - x.low), NAME_HEIGHT * (y.high - y.low)
 
-    def covered(side: int) -> float:
+    def measure_covered_area(side: int) -> float:
         if not x.low <= dot.x + side * wide <= x.high:
             return np.inf
         return sum(0 < side * (one.x - dot.x) < wide and abs(one.y - dot.y) < tall / 2 for one in dots)
 
-    side = min((inwards, -inwards), key=covered)
+    side = min((inwards, -inwards), key=measure_covered_area)
     return Note(dot.name, dot.x, dot.y, palette.ink, "start" if side > 0 else "end", "middle", 18 * side)
 
 

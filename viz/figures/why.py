@@ -63,7 +63,13 @@ def plot_deletion(curves: DeletionCurves, chosen: str, palette: Palette) -> go.F
     for name in sorted(curves.methods, key=lambda one: one == chosen):
         line = {"color": palette.accent, "width": 3} if name == chosen else {"color": palette.soft, "width": 1}
         traces.append(
-            {"type": "scatter", "name": say(name), "x": steps, "y": curves.left(curves.methods[name]), "mode": "lines"}
+            {
+                "type": "scatter",
+                "name": say(name),
+                "x": steps,
+                "y": curves.remaining_share(curves.methods[name]),
+                "mode": "lines",
+            }
             | {"line": line, "opacity": 1 if name == chosen else 0.6}
             | {"hovertemplate": f"{escape_markup(say(name))}<br>{hover}<extra></extra>"}
         )

@@ -55,7 +55,7 @@ def draw_alignment_view(model: Translator, bar: DeltaGenerator) -> SavedView:
     said = texts.describe_alignment(found)
     title = say("Alignment error rate, %: {model}", model=model.name)
 
-    def drawn(palette: Palette) -> Chart:
+    def draw_figure(palette: Palette) -> Chart:
         return Chart(plot_rate_tables(tables, title, palette), say("{title}. {text}", title=title, text=said))
 
     draw_caption(texts.describe_gold(found))
@@ -70,13 +70,13 @@ def draw_alignment_view(model: Translator, bar: DeltaGenerator) -> SavedView:
     }
     nodes = [(*cell, head_name(head)) for cell, head in heads.items()]
     with st.container(key="picture"):
-        shown = drawn(style.get_palette())
+        shown = draw_figure(style.get_palette())
         on_cell = lambda row, column: open_head(heads[row, column]) if (row, column) in heads else None  # noqa: E731
         draw_chart(shown.figure, shown.alt, key="alignment", on_cell=on_cell, nodes=nodes)
     draw_caption(say(texts.ERROR_RATE_EXPLANATION))
     return SavedView(
         f"heads-alignment-{model.name}",
-        lambda palette: (drawn(palette), Words(join_sentences(said, texts.describe_gold(found)))),
+        lambda palette: (draw_figure(palette), Words(join_sentences(said, texts.describe_gold(found)))),
         lambda: tabulate_alignment_rates(found),
         title,
         {"model": model.name, "hash": model.checkpoint.hash, "gold": texts.describe_gold(found)},
@@ -124,7 +124,7 @@ def draw_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView
     heads = [head for head, values in courses.items() if pd.notna(list(values)).any()]
     title = say("{model} over training: {measure}", model=model.name, measure=name)
 
-    def drawn(palette: Palette) -> Curves:
+    def draw_figure(palette: Palette) -> Curves:
         lines = {head_name(head): (head[0], courses[head]) for head in heads}
         return plot_heads_over_training(
             lines, [texts.format_snapshot_tick(step) for step in found.steps], name, title, palette
@@ -135,13 +135,13 @@ def draw_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView
         st.markdown(escape_markdown(said))
     with st.container(key="picture"):
         draw_curves(
-            drawn(style.get_palette()), key="over-training", on_point=lambda mark, _: open_head(heads[mark // 2])
+            draw_figure(style.get_palette()), key="over-training", on_point=lambda mark, _: open_head(heads[mark // 2])
         )
     draw_caption(texts.describe_tracked_measure(found, measure))
     return SavedView(
         f"heads-over-training-{model.name}",
         lambda palette: (
-            Component("curves", encode_curves(drawn(palette))),
+            Component("curves", encode_curves(draw_figure(palette))),
             Words(join_sentences(said, texts.describe_tracked_measure(found, measure))),
         ),
         lambda: tabulate_timeline(found),
@@ -169,7 +169,7 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
     at = away.index(HEADS_PRUNED_COUNT.hold(away))
     title = say("{measure} of {model} with fewer heads", measure=say(by), model=model.name)
 
-    def drawn(palette: Palette) -> Curves:
+    def draw_figure(palette: Palette) -> Curves:
         own, *random = (select_course_values(one, by) for one in (found.by_cost, *found.random))
         return plot_pruning(away, own, np.array(random), at, say(by), title, palette)
 
@@ -178,7 +178,9 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
         st.markdown(escape_markdown(texts.describe_pruning(found)))
     with st.container(key="picture"):
         draw_curves(
-            drawn(style.get_palette()), key="pruning", on_point=lambda _, point: HEADS_PRUNED_COUNT.set(away[point])
+            draw_figure(style.get_palette()),
+            key="pruning",
+            on_point=lambda _, point: HEADS_PRUNED_COUNT.set(away[point]),
         )
     controls.draw_choice(st.select_slider, say("Heads taken away"), away, **HEADS_PRUNED_COUNT.storage)
     written = _load_pruned_translations(found, model, text)
@@ -192,7 +194,7 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
     return SavedView(
         f"heads-pruning-{model.name}",
         lambda palette: (
-            Component("curves", encode_curves(drawn(palette))),
+            Component("curves", encode_curves(draw_figure(palette))),
             *([Component("versions", versions_data(rows, headings, at), "translation")] if rows else []),
             Words(said),
         ),

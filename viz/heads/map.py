@@ -72,11 +72,11 @@ def draw_head_map_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
     measures = across, up
     box = HEADS_BRUSHED_BOX.hold(of=measures)
 
-    def drawn(palette: Palette) -> list[Curves]:
+    def draw_figure(palette: Palette) -> list[Curves]:
         return [add_box_frame(one, box) for one in plot_head_maps(sides, across, up, palette)]
 
     with st.container(key="picture"):
-        shown = drawn(style.get_palette())
+        shown = draw_figure(style.get_palette())
         for column, side, one in zip(st.columns(len(sides)), sides, shown, strict=True):
             with column:
                 key = "head-map" if side is sides[0] else "head-map-beside"
@@ -94,7 +94,7 @@ def draw_head_map_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
     return SavedView(
         "heads-" + "-".join(side.name for side in sides),
         lambda palette: (
-            *_arrange_side_by_side([Component("curves", encode_curves(one)) for one in drawn(palette)]),
+            *_arrange_side_by_side([Component("curves", encode_curves(one)) for one in draw_figure(palette)]),
             Words(said),
         ),
         lambda: pd.concat({side.name: tabulate_all_heads(side.atlas) for side in sides}, names=["model"]),
@@ -234,12 +234,12 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     bars = build_lift_bars(found)
     title = say("How often, beside all heads of the map")
 
-    def drawn(palette: Palette) -> Chart:
+    def draw_figure(palette: Palette) -> Chart:
         return Chart(plot_lifts(bars, title, palette), join_sentences(question.words, found.sentence))
 
     if bars:
         with st.container(key="picture"):
-            shown = drawn(style.get_palette())
+            shown = draw_figure(style.get_palette())
             places = list(zip(found.heads["map"], found.heads["layer"], found.heads["head"], strict=True))
             nodes = [(at, 0, one.name) for at, one in enumerate(bars)]
             draw_chart(
@@ -266,7 +266,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     )
     return SavedView(
         "heads-search",
-        lambda palette: (asked_for, drawn(palette), said) if bars else (asked_for, said),
+        lambda palette: (asked_for, draw_figure(palette), said) if bars else (asked_for, said),
         lambda: tabulate_search(found),
         question.words,
         facts,

@@ -43,7 +43,7 @@ def draw_one_head_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
     )
     named = say("{head} among the heads of its map", head=head_name(head))
 
-    def drawn(palette: Palette) -> Chart:
+    def draw_figure(palette: Palette) -> Chart:
         return Chart(
             plot_measure_strips(build_measure_strips(atlas, head), named, palette),
             say("{title}. {text}", title=title, text=texts.describe_cost(atlas, head)),
@@ -51,7 +51,7 @@ def draw_one_head_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
 
     st.markdown(f"**{escape_markdown(title)}**")
     with st.container(key="picture"):
-        shown = drawn(style.get_palette())
+        shown = draw_figure(style.get_palette())
         draw_chart(shown.figure, shown.alt, key="head-measures", on_cell=lambda _, __: None)
     draw_caption(texts.describe_cost(atlas, head))
     with st.container(key="like", horizontal=True, vertical_alignment="center"):
@@ -72,7 +72,11 @@ def draw_one_head_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
     facts = texts.collect_atlas_facts(model, atlas) | {"head": head_name(head)}
     return SavedView(
         f"head-{kind}-{layer + 1}.{place + 1}",
-        lambda palette: (Words(title, "picture", "heading"), drawn(palette), Words(texts.describe_cost(atlas, head))),
+        lambda palette: (
+            Words(title, "picture", "heading"),
+            draw_figure(palette),
+            Words(texts.describe_cost(atlas, head)),
+        ),
         lambda: tabulate_one_head(atlas, head),
         title,
         facts,

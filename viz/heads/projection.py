@@ -76,11 +76,11 @@ def draw_projection_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator
     box = HEADS_BRUSHED_BOX.hold(of=owner)
     title = make_projection_title(space, head, model.name)
 
-    def drawn(palette: Palette) -> Curves:
+    def draw_figure(palette: Palette) -> Curves:
         groups = group_dots_by_colour(found, colour, marked, palette)
         return add_box_frame(plot_projection(groups, texts.make_axis_titles(found), title, palette), box)
 
-    shown = drawn(style.get_palette())
+    shown = draw_figure(style.get_palette())
     places = [mark.points for mark in shown.marks]
 
     def around(mark: int, at: int) -> None:
@@ -99,7 +99,7 @@ def draw_projection_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator
         _draw_sentences_in_box(found, box)
     return SavedView(
         f"heads-projection-{model.name}",
-        lambda palette: (Component("curves", encode_curves(drawn(palette))), Words(said)),
+        lambda palette: (Component("curves", encode_curves(draw_figure(palette))), Words(said)),
         lambda: tabulate_projection(found),
         title,
         texts.collect_atlas_facts(model, atlas) | ({"head": head_name(head)} if of_head else {}),

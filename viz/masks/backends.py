@@ -102,10 +102,12 @@ def _build_saved_view(found: BackendComparison, facts: dict[str, str]) -> SavedV
     lines = [say("{way}: {result}.", way=say(one.name), result=describe_result(one)) for one in found.results]
     headline, how = describe_agreement(found), say(COMPARISON_EXPLANATION)
 
-    def parts(_: object) -> list[Words]:
+    def build_parts(_: object) -> list[Words]:
         return [Words(headline, "verdict", "heading"), *(Words(line, "picture") for line in lines), Words(how)]
 
-    return SavedView("backends", parts, lambda: tabulate_results(found), say("Backends compared"), facts, width=1100)
+    return SavedView(
+        "backends", build_parts, lambda: tabulate_results(found), say("Backends compared"), facts, width=1100
+    )
 
 
 # The comparison in words and as tables.

@@ -169,7 +169,7 @@ def _build_saved_view(conversion: Conversion, picture: Callable[[Palette], go.Fi
         *conversion.code.splitlines(),
     ]
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         return [
             Chart(picture(palette), say(MASK_PICTURE_ALT)),
             *map(Words, lines),
@@ -178,7 +178,7 @@ def _build_saved_view(conversion: Conversion, picture: Callable[[Palette], go.Fi
     array = conversion.target_array
     files = {} if array is None else {"mask.npy": (say("The converted mask (NPY)"), lambda: _encode_npy(array))}
     title = say("A mask, from {source} to {target}", source=say(source.name), target=say(target.name))
-    return SavedView("mask-converted", parts, None, title, {"code": conversion.code}, files, width=1100)
+    return SavedView("mask-converted", build_parts, None, title, {"code": conversion.code}, files, width=1100)
 
 
 def _encode_npy(array: np.ndarray) -> bytes:

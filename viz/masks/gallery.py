@@ -119,7 +119,7 @@ def _make_alt_text(about: EntryText) -> str:
 def _build_saved_view(entry: Exhibit, about: EntryText, broken: ExhibitSide, fixed: ExhibitSide) -> SavedView:
     """Both sides, the verdicts on them and the line that mends the fault."""
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         return [
             Words(about.title, "verdict", "heading"),
             Words(about.how, "verdict"),
@@ -133,7 +133,7 @@ def _build_saved_view(entry: Exhibit, about: EntryText, broken: ExhibitSide, fix
             ),  # It is read at a desk: no scene of a talk has it.
         ]
 
-    return SavedView("mask-fault", parts, lambda: tabulate_entry(entry, broken, fixed), about.title, width=1100)
+    return SavedView("mask-fault", build_parts, lambda: tabulate_entry(entry, broken, fixed), about.title, width=1100)
 
 
 # The list of entries, searched by what a person notices first.
@@ -286,6 +286,6 @@ REPORT_PLACES: dict[str, str] = {name: one.where.replace("#", " ") for name, one
 def describe_entry(name: str) -> EntryText:
     """Return what is said of an entry, in the current language."""
     if name in ENTRY_TEXTS:
-        return ENTRY_TEXTS[name].said()
+        return ENTRY_TEXTS[name].translate()
     report = REPORTS[name]
     return EntryText(say(report.title), tuple(map(say, report.symptoms)), say(report.says), report.place)

@@ -20,7 +20,7 @@ class EntryText:
     fix: str = ""
     """A line to copy, where the catalogue's own does not fit."""
 
-    def said(self) -> EntryText:
+    def translate(self) -> EntryText:
         """Return the same in the current language."""
         return EntryText(say(self.title), tuple(map(say, self.symptoms)), say(self.how), say(self.met), self.fix)
 

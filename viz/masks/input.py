@@ -241,7 +241,7 @@ def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
     ):
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
-        left = get_array_bytes_counter().left(get_session_owner())
+        left = get_array_bytes_counter().free_bytes(get_session_owner())
         try:
             maps = read_array_file(path, left, MOST_ARRAY_CELLS)
         except UnreadableError as error:

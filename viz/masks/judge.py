@@ -141,7 +141,7 @@ def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequen
     meaning = verdict.describe_meaning(mask_input, judgement.diagnosis)
     marked = load_edits(mask_input.identity).marked
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         colours = mask_colours(palette)
         picture = encode_mask_editor(still, colours, marked, mask_input.tokens, legend=build_legend(colours))
         return [
@@ -152,7 +152,12 @@ def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequen
         ]
 
     return SavedView(
-        "mask", parts, lambda: tabulate_findings(findings), say("A mask, judged"), {"verdict": headline}, width=1280
+        "mask",
+        build_parts,
+        lambda: tabulate_findings(findings),
+        say("A mask, judged"),
+        {"verdict": headline},
+        width=1280,
     )
 
 

@@ -78,7 +78,7 @@ def draw_four_pictures(mask_input: MaskInput, judgement: Judgement, at: tuple[in
     colours = mask_colours(style.get_palette())
     drawn = build_panels(mask_input, judgement, one, depth)
 
-    def turned(picture: str, row: int, column: int) -> None:
+    def handle_turn(picture: str, row: int, column: int) -> None:
         flip_cell(mask_input.identity, picture, sample, row, column)
 
     marked = load_edits(mask_input.identity).marked
@@ -90,7 +90,7 @@ def draw_four_pictures(mask_input: MaskInput, judgement: Judgement, at: tuple[in
             marked=marked,
             tokens=mask_input.tokens,
             legend=build_legend(colours),
-            on_cell=turned,
+            on_cell=handle_turn,
         )
     return drawn
 

@@ -158,10 +158,10 @@ def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, 
     rows, columns = own.rows("predicted"), own.key_tokens
     alt = say("{title}: with the model's own mask and with this one", title=title)
 
-    def drawn(palette: Palette) -> go.Figure:
+    def draw_figure(palette: Palette) -> go.Figure:
         return plot_mask_pair(panels, rows, columns, title, Look(palette))
 
-    draw_chart(drawn(style.get_palette()), alt, key="tried-pair", on_cell=_ignore_click)
+    draw_chart(draw_figure(style.get_palette()), alt, key="tried-pair", on_cell=_ignore_click)
     fed = (
         say("Both while the right translation is fed, so that rows compare; rows are named by the token predicted.")
         if model.can("translate")
@@ -181,7 +181,7 @@ def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, 
         ]
         return pd.DataFrame(cells).set_index("query")
 
-    return TrialView("attention", lambda palette: [Chart(drawn(palette), alt), Words(said)], numbers)
+    return TrialView("attention", lambda palette: [Chart(draw_figure(palette), alt), Words(said)], numbers)
 
 
 def draw_perturbation_effect(
@@ -190,7 +190,7 @@ def draw_perturbation_effect(
     """Draw which outputs move with one input, and the same for every input."""
     own = cache.compute_mask_perturbation(model.name, text, None, pads)
     other = cache.compute_mask_perturbation(model.name, text, trial, pads)
-    inputs, sources = (*tried.source_tokens, *tried.fed), len(tried.source_tokens)
+    inputs, sources = (*tried.source_tokens, *tried.decoder_tokens), len(tried.source_tokens)
     translates = model.can("translate")
 
     def name(at: int) -> str:
@@ -203,7 +203,7 @@ def draw_perturbation_effect(
         return name(place - 1)
 
     with beside:
-        first = sources + len(tried.fed) // 2 if trial.kind == "decoder" else 0
+        first = sources + len(tried.decoder_tokens) // 2 if trial.kind == "decoder" else 0
         places = range(1, len(inputs) + 1)
         at = (
             controls.selectbox_with_default(
@@ -296,8 +296,8 @@ def build_saved_view(
     title = say("{kind}: {mask}", kind=say(KIND_NAMES[trial.kind]), mask=MASKS_TRIAL_MASK.label(trial.name))
     heads = list_version_headings()
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         texts = Component("versions", versions_data(rows, heads, -1), "sentence")
         return [texts, Words(effect), *shown.parts(palette)]
 
-    return SavedView(f"tried-mask-{shown.name}", parts, shown.numbers, title, facts, width=1100)
+    return SavedView(f"tried-mask-{shown.name}", build_parts, shown.numbers, title, facts, width=1100)

@@ -78,12 +78,12 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
             draw_caption(say("How much each head's attention changed. Click one to open it."))
         with right:
 
-            def drawn(palette: Palette) -> Chart:
+            def draw_figure(palette: Palette) -> Chart:
                 maps = [(say("before"), old), (say("after"), new)]
                 figure = plot_compared_heads(maps, layer, head, replace(look, palette=palette), rows, difference=True)
                 return Chart(figure, say("Attention before, after, and the difference"))
 
-            shown = drawn(look.palette)
+            shown = draw_figure(look.palette)
             draw_chart(shown.figure, shown.alt, key="compared", on_cell=lambda _, __: None)
     draw_caption(say(FORCED_TEXTS[model.writes]))
     if experiment.move in EXPERIMENT_SIZES:
@@ -91,19 +91,24 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
 
     written: list[tuple[str, ChangeMark]] = [(word, mark) for word, mark in marked if mark != "gone"]
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         tiles = encode_overview(_compute_attention_change(old, new), layer, head, replace(look, palette=palette))
         return [
             Words(before.source, "sentence", "large"),
             Words(before.text, "before"),
             Words(result.after.text, "translation", "large", written),
             Words(says),
-            Columns(([Component("overview", tiles, "heads")], [drawn(palette)]), (0.27, 0.73)),
+            Columns(([Component("overview", tiles, "heads")], [draw_figure(palette)]), (0.27, 0.73)),
         ]
 
     facts = collect_trace_facts(before.trace, experiment=f"{experiment.move}, {MOVED_SIDE_LABELS[experiment.sides]}")
     return SavedView(
-        "positions-experiment", parts, lambda: tabulate_log_probs(result), say("Positions changed"), facts, width=1280
+        "positions-experiment",
+        build_parts,
+        lambda: tabulate_log_probs(result),
+        say("Positions changed"),
+        facts,
+        width=1280,
     )
 
 

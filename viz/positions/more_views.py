@@ -66,7 +66,7 @@ def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView |
             st.code(TABLE_FORMS[choice.form].code, language="python", wrap_lines=True)
     draw_caption(says)
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         return [
             Columns(
                 (
@@ -79,7 +79,11 @@ def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView |
         ]
 
     return SavedView(
-        "positions-precision", parts, partial(tabulate_form_errors, found), say("How exact each form is"), width=1280
+        "positions-precision",
+        build_parts,
+        partial(tabulate_form_errors, found),
+        say("How exact each form is"),
+        width=1280,
     )
 
 
@@ -129,7 +133,7 @@ def draw_sentence_view(model: RunnableModel, result: Translation) -> SavedView |
     draw_caption(texts.embedding_lengths_text(parts))
     draw_caption(texts.three_vectors_text(parts))
 
-    def drawn(palette: Palette) -> list[Part]:
+    def draw_figure(palette: Palette) -> list[Part]:
         return [
             Words(result.trace.source, "sentence", "large"),
             Chart(plot_embedding_lengths(parts, piece, palette), alt),
@@ -138,7 +142,7 @@ def draw_sentence_view(model: RunnableModel, result: Translation) -> SavedView |
         ]
 
     return SavedView(
-        "positions-sentence", drawn, lambda: tabulate_piece_lengths(parts), alt, collect_trace_facts(result.trace)
+        "positions-sentence", draw_figure, lambda: tabulate_piece_lengths(parts), alt, collect_trace_facts(result.trace)
     )
 
 
@@ -209,7 +213,7 @@ def draw_positional_heads_view(model: Translator, result: Translation) -> SavedV
     )
     draw_caption(join_sentences(says, say("Click a bar to open that head.")))
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         return [
             Words(result.trace.source, "sentence", "large"),
             Columns(([bars(palette)], [maps(palette)]), (0.37, 0.63)),
@@ -219,7 +223,7 @@ def draw_positional_heads_view(model: Translator, result: Translation) -> SavedV
     title = say("Heads that look at places")
     return SavedView(
         "positions-heads",
-        parts,
+        build_parts,
         lambda: tabulate_positional_heads(found),
         title,
         collect_trace_facts(result.trace),

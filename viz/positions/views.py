@@ -66,7 +66,7 @@ def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
         draw_caption(said)
     draw_caption(texts.table_text(choice))
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         drawn = Component("matrix", encode_matrix(build_table_matrix(choice, order, palette), (row, at)))
         beside = [Formula(more_views.format_value_mathml(worked, choice.table))] if worked else []
         return [
@@ -75,7 +75,7 @@ def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
             Words(texts.table_text(choice)),
         ]
 
-    return SavedView("positions-table", parts, partial(tabulate_encodings, choice), shown.title, width=1100)
+    return SavedView("positions-table", build_parts, partial(tabulate_encodings, choice), shown.title, width=1100)
 
 
 def build_table_matrix(choice: TableChoice, order: np.ndarray, palette: Palette = LIGHT) -> MatrixData:
@@ -138,7 +138,7 @@ def draw_waves_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
         return None
     lengths = choice.wavelengths
 
-    def drawn(palette: Palette) -> Curves:
+    def draw_figure(palette: Palette) -> Curves:
         return plot_waves(choice.table.real, chosen, lengths if choice.is_sinusoidal else None, palette)
 
     def steps(palette: Palette) -> Curves:
@@ -149,7 +149,7 @@ def draw_waves_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
         left, right = st.columns([0.62, 0.38], gap="large")
         with left:
             draw_curves(
-                drawn(style.get_palette()),
+                draw_figure(style.get_palette()),
                 key="waves",
                 on_point=lambda wave, x: positions_controls.choose_cell(x, chosen[wave]),
             )
@@ -157,17 +157,21 @@ def draw_waves_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
             draw_curves(steps(style.get_palette()), key="lengths", on_point=lambda _, pair: _add_pair(chosen, pair))
     draw_caption(join_sentences(says, say("Click the line of wavelengths to add a pair.")))
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         return [
             Columns(
-                tuple([Component("curves", encode_curves(one(palette)))] for one in (drawn, steps)),
+                tuple([Component("curves", encode_curves(one(palette)))] for one in (draw_figure, steps)),
                 (0.62, 0.38),
             ),
             Words(says),
         ]
 
     return SavedView(
-        "positions-waves", parts, partial(tabulate_waves, choice, chosen), say("Waves and wavelengths"), width=1280
+        "positions-waves",
+        build_parts,
+        partial(tabulate_waves, choice, chosen),
+        say("Waves and wavelengths"),
+        width=1280,
     )
 
 
@@ -227,7 +231,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
         other = compute_distance_profile(cache.compute_position_similarities(formula, cosine))
     row, column = _get_position_pair(choice)
 
-    def by(palette: Palette) -> Curves:
+    def build_curves(palette: Palette) -> Curves:
         return plot_distance_profile(
             own, other, (say("learned"), say("sinusoidal")), say(DISTANCE_TITLES[measure]), palette
         )
@@ -238,7 +242,11 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
         with left:
             draw_matrix(pairs, (row, column), key="similarity", on_cell=partial(_choose_positions, first))
         with right:
-            draw_curves(by(style.get_palette()), key="profile", on_point=lambda _, distance: _choose_distance(distance))
+            draw_curves(
+                build_curves(style.get_palette()),
+                key="profile",
+                on_point=lambda _, distance: _choose_distance(distance),
+            )
     names = row + first, column + first
     says = (
         texts.similarity_text(choice, cosine, names, float(values[row, column]), own),
@@ -247,7 +255,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
     for sentence in says:
         draw_caption(sentence)
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         return [
             Columns(
                 (
@@ -257,7 +265,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
                             encode_matrix(_build_similarity_matrix(values, measure, choice, palette), (row, column)),
                         )
                     ],
-                    [Component("curves", encode_curves(by(palette)))],
+                    [Component("curves", encode_curves(build_curves(palette)))],
                 ),
                 (0.4, 0.6),
             ),
@@ -265,7 +273,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
         ]
 
     return SavedView(
-        "positions-similarity", parts, lambda: tabulate_similarities(values, first), pairs.title, width=1280
+        "positions-similarity", build_parts, lambda: tabulate_similarities(values, first), pairs.title, width=1280
     )
 
 
@@ -342,7 +350,7 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
     before, after = paired[position, pairs], paired[position + shift, pairs]
 
-    def turned(palette: Palette) -> Curves:
+    def handle_turn(palette: Palette) -> Curves:
         return plot_shift_circles(before, after, pairs, lengths, shift, palette)
 
     corner = compute_shift_matrix(width, shift, base, inclusive=inclusive)[:CORNER_SIZE, :CORNER_SIZE]
@@ -350,7 +358,7 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
     with st.container(key="picture"):
         left, right = st.columns([0.66, 0.34], gap="large")
         with left:
-            draw_curves(turned(style.get_palette()), key="circles", on_point=lambda _, at: _choose_pair(pairs[at]))
+            draw_curves(handle_turn(style.get_palette()), key="circles", on_point=lambda _, at: _choose_pair(pairs[at]))
         with right:
             draw_matrix(_build_shift_matrix(corner, shift, width, style.get_palette()), key="shift-matrix")
             shown = min(_get_chosen_pair(), width // 2 - 1)
@@ -370,11 +378,11 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
     draw_caption(says[0])
     draw_caption(join_sentences(says[1], say("Click a circle to see its block of the matrix.")))
 
-    def parts(palette: Palette) -> list[Part]:
+    def build_parts(palette: Palette) -> list[Part]:
         return [
             Columns(
                 (
-                    [Component("curves", encode_curves(turned(palette)))],
+                    [Component("curves", encode_curves(handle_turn(palette)))],
                     [Component("matrix", encode_matrix(_build_shift_matrix(corner, shift, width, palette)))],
                 ),
                 (0.66, 0.34),
@@ -383,7 +391,9 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
         ]
 
     title = say("A shift by {shift} as a rotation", shift=shift)
-    return SavedView("positions-rotation", parts, lambda: tabulate_rotation(lengths, shift, errors), title, width=1280)
+    return SavedView(
+        "positions-rotation", build_parts, lambda: tabulate_rotation(lengths, shift, errors), title, width=1280
+    )
 
 
 def tabulate_rotation(lengths: np.ndarray, shift: int, errors: np.ndarray) -> pd.DataFrame:

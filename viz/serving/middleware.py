@@ -239,7 +239,7 @@ class ServerSettings:
     """The files of all visitors together."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Self:
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read ATTENSCOPE_READ_ONLY, _METRICS, _EMBEDDED_IN, _SESSION_UPLOADS and _SERVER_UPLOADS (in MB).
 
         ValueError with a sentence for a value that means nothing.
@@ -255,7 +255,7 @@ class ServerSettings:
     @classmethod
     def from_process_environment(cls) -> Self:
         """Read the settings from this process's environment."""
-        return cls.of(os.environ)
+        return cls.from_environment(os.environ)
 
 
 def _read_switch(environment: Mapping[str, str], name: str) -> bool:

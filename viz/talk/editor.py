@@ -162,7 +162,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
             label, getattr(scene, name), LONGEST_TEXTS[name], key, placeholder=hint, on_change=keep, args=(name,)
         )
 
-    def parts(name: str, label: str) -> None:
+    def build_parts(name: str, label: str) -> None:
         key = f"scene-{name}-{revision}"
         chosen = list(getattr(scene, name))
         there = [part for part in SCENE_PARTS if part in PARTS_BY_PAGE.get(scene.page, SCENE_PARTS) or part in chosen]
@@ -193,9 +193,9 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
     )
     left, right = st.columns(2)
     with left:
-        parts("hide", say("Hidden until the next key"))
+        build_parts("hide", say("Hidden until the next key"))
     with right:
-        parts("omit", say("Left out"))
+        build_parts("omit", say("Left out"))
     if choices := list(dict.fromkeys([*scene.guess, *list_guess_parts(scene, network)])):
         more: dict[str, Any] = {
             "max_selections": MOST_CHOICES,
@@ -203,7 +203,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
             "help": say(GUESS_HELP),
         }
         key = f"scene-guess-{revision}"
-        more["format_func"] = scene.said
+        more["format_func"] = scene.choice_text
         controls.draw_choice(
             st.multiselect,
             say(GUESS_LABEL),

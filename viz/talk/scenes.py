@@ -108,7 +108,7 @@ class Scene:
         """The address of the view: `model` is that of the talk; a file with arrays is read as one that is uploaded."""
         return ({"model": model} if model else {}) | ({"from": "upload"} if self.arrays else {}) | dict(self.view)
 
-    def said(self, choice: str) -> str:
+    def choice_text(self, choice: str) -> str:
         """A choice as the audience reads it: a side of the gallery in its language, anything else as it stands."""
         return say(choice) if self.page == "masks" else choice
 
@@ -125,7 +125,7 @@ class Scene:
         if LANGUAGE.name not in self.view:
             more[LANGUAGE.name] = language
         address = self.address(model, **{name: value for name, value in more.items() if value})
-        guesses = tuple(map(self.said, self.guess))
+        guesses = tuple(map(self.choice_text, self.guess))
         parts = {"hide": self.hide, "omit": self.omit, "guess": guesses}
         return {"address": address, **texts, **parts, "live": self.live}
 

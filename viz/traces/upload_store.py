@@ -107,7 +107,7 @@ class ArrayBytesCounter:
         self._held: Counter[str] = Counter()
         self._lock = threading.RLock()  # A value may be finalized, and counted off, while this very thread counts.
 
-    def left(self, owner: str) -> int:
+    def free_bytes(self, owner: str) -> int:
         """How many bytes more the owner may hold."""
         with self._lock:
             return min(self._of_one - self._held[owner], self._of_all - self._held.total())
@@ -122,7 +122,7 @@ class ArrayBytesCounter:
     def count(self, owner: str, value: object, size: int) -> None:
         """Count `size` bytes for as long as `value` lives. Raises UploadStoreError where there is no place for them."""
         with self._lock:
-            if size > self.left(owner):
+            if size > self.free_bytes(owner):
                 raise self.refusal(owner)
             self._held[owner] += size
         weakref.finalize(value, self._release_bytes, owner, size)

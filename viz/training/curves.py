@@ -43,12 +43,12 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
     title = say("Training of {model}", model=model.name)
     said = describe_history(history, bool(marked))
 
-    def drawn(palette: Palette) -> Chart:
+    def draw_figure(palette: Palette) -> Chart:
         figure = plot_training_curves({model.name: history}, palette, title, log_steps=log_steps, marked=marked)
         return Chart(figure, say("{title}: loss, BLEU and learning rate", title=title))
 
     with st.container(key="picture"):
-        shown = drawn(style.get_palette())
+        shown = draw_figure(style.get_palette())
         draw_chart(shown.figure, shown.alt, key="curves", on_cell=lambda _, __: None)
     draw_caption(said)
     facts = {"model": model.name, "hash": model.checkpoint.hash}
@@ -56,7 +56,7 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
         draw_view_save_menu(
             SavedView(
                 "training-curves",
-                lambda palette: (drawn(palette), Words(said)),
+                lambda palette: (draw_figure(palette), Words(said)),
                 lambda: tabulate_history(history),
                 title,
                 facts,

@@ -226,21 +226,23 @@ def draw_preset_comparison(bar: DeltaGenerator) -> None:
     histories = {one.name: one.history for one in found if one.history}
     alone = is_on_stage() or not histories  # There the table has all the room; curves are a view of their own.
 
-    def drawn(palette: Palette) -> Chart:
+    def draw_figure(palette: Palette) -> Chart:
         figure = plot_training_curves(histories, palette, say("Trained alike"), log_steps=log_steps)
         return Chart(figure, say("Loss, BLEU and learning rate of each"))
 
     if not alone:
-        shown = drawn(style.get_palette())
+        shown = draw_figure(style.get_palette())
         with st.container(key="picture"):
             draw_chart(shown.figure, shown.alt, key="alike", on_cell=lambda _, __: None)
 
-    def parts(palette: Palette) -> list[Part]:
-        return [Table(headings, rows, title), Words(said), *([] if alone else [drawn(palette)])]
+    def build_parts(palette: Palette) -> list[Part]:
+        return [Table(headings, rows, title), Words(said), *([] if alone else [draw_figure(palette)])]
 
     with bar, st.container(key="saving", width="content"):
         draw_view_save_menu(
-            SavedView("trained-alike", parts, lambda: tabulate_preset_comparison(headings, rows), title, width=1280)
+            SavedView(
+                "trained-alike", build_parts, lambda: tabulate_preset_comparison(headings, rows), title, width=1280
+            )
         )
 
 

@@ -31,12 +31,12 @@ class AddressPage:
     """The parameter that says which view of the page is shown."""
 
     @classmethod
-    def of(cls, name: str, *parameters: Parameter[Any], view: ChoiceParameter[Any] | None = None) -> AddressPage:
+    def build(cls, name: str, *parameters: Parameter[Any], view: ChoiceParameter[Any] | None = None) -> AddressPage:
         """A page and its parameters."""
         return cls(name, {one.name: one for one in parameters}, view)
 
     @property
-    def scrubbed(self) -> list[str]:
+    def scrubbed_keys(self) -> list[str]:
         """Names of the parameters whose change alone is no step of the browser's history."""
         return [one.name for one in self.parameters.values() if one.scrubbed]
 
@@ -185,7 +185,7 @@ class Parameter(Generic[T]):
     def value_of(self, text: str) -> T:
         """The value that a text of the address means; the default where it means none."""
         try:
-            return self._checked(text)
+            return self._check_text(text)
         except ValueError:
             return self.default
 
@@ -195,7 +195,7 @@ class Parameter(Generic[T]):
         An empty text means the default, or nothing at all where a widget can be emptied.
         """
         try:
-            self._checked(texts[-1])
+            self._check_text(texts[-1])
         except ValueError:
             return False
         return True
@@ -255,7 +255,7 @@ class Parameter(Generic[T]):
     def _belongs_to(self, of: Hashable) -> bool:
         return bool(get_address_record().owners.get(self.key, of) == of)
 
-    def _checked(self, text: str) -> T:
+    def _check_text(self, text: str) -> T:
         if len(text) > self.longest:
             raise ValueError(f"{self.name} is longer than {self.longest} characters.")
         return self.read(text) if text else self.default

@@ -90,7 +90,7 @@ def draw_hints(model: RunnableModel, result: Translation, own: Translation) -> N
             draw_caption(
                 say("The vocabulary has no pieces for {pieces}: the model reads an unknown token there.", pieces=pieces)
             )
-    if result.stopped == "length":
+    if result.stop_reason == "length":
         count = len(result.steps)
         draw_caption(
             say("Cut off at the limit of {count} pieces: the model had not ended the sentence.", count=count)

@@ -48,14 +48,16 @@ def draw_chart(
     The arrow keys go through the `nodes`, and Enter chooses one as a click does.
     """
 
-    def clicked() -> None:
+    def handle_click() -> None:
         cell = st.session_state[f"{key}-clicks"].cell
         on_cell(round(cell["row"]), round(cell["column"]))
 
     frame = f"{key}-frame"
     with st.container(key=frame):
         named = [{"row": row, "column": column, "name": name} for row, column, name in nodes]
-        _mount_chart(key=f"{key}-clicks", data={"frame": frame, "label": alt, "nodes": named}, on_cell_change=clicked)
+        _mount_chart(
+            key=f"{key}-clicks", data={"frame": frame, "label": alt, "nodes": named}, on_cell_change=handle_click
+        )
         draw_plot(figure, alt, key=key)
 
 
@@ -90,17 +92,17 @@ def draw_curves(
     With `on_box`, a box can be drawn with the mouse, and `on_box(box)` hears of it.
     """
 
-    def picked() -> None:
+    def handle_pick() -> None:
         point = st.session_state[key].point
         on_point(int(point["mark"]), int(point["at"]))
 
-    def brushed() -> None:
+    def handle_brush() -> None:
         left, right, low, high = (float(end) for end in st.session_state[key].box)
         if on_box:
             on_box((left, right, low, high))
 
     data = encode_curves(shown, brush=on_box is not None)
-    _mount_curves(key=key, data=data, on_point_change=picked, on_box_change=brushed)
+    _mount_curves(key=key, data=data, on_point_change=handle_pick, on_box_change=handle_brush)
 
 
 def encode_curves(shown: Curves, brush: bool = False) -> bytes:
@@ -150,11 +152,11 @@ def draw_beam_tree(
     with Enter.
     """
 
-    def clicked() -> None:
+    def handle_click() -> None:
         node = st.session_state[key].node
         on_node(int(node["row"]), int(node["column"]))
 
-    _mount_beam_tree(key=key, data=beam_tree_data(tree, chosen), on_node_change=clicked)
+    _mount_beam_tree(key=key, data=beam_tree_data(tree, chosen), on_node_change=handle_click)
 
 
 def beam_tree_data(tree: BeamTree, chosen: tuple[int, ...] = ()) -> dict[str, Any]:

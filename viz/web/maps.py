@@ -57,14 +57,14 @@ def heatmap(
     the scale is shown at once too, and, given the rows and columns of `special` tokens, their removal.
     """
 
-    def chosen() -> None:
+    def handle_choice() -> None:
         cell = component_value(key).cell
         if on_cell:
             on_cell(int(cell["row"]), int(cell["column"]))
 
     given: dict[str, Any] = {"model": model, "pinned": pinned, "numbers": numbers, "follows": follows}
     data = encode_heatmap(grid, look, alt, **given, special=special, pins=on_cell is not None)
-    _mount_heatmap(key=key, data=data, on_cell_change=chosen)
+    _mount_heatmap(key=key, data=data, on_cell_change=handle_choice)
 
 
 def encode_heatmap(
@@ -143,12 +143,12 @@ def draw_matrix(
 ) -> None:
     """Draw `shown`; `on_cell(row, column)` hears of a chosen cell, both counted from 0 in the order drawn."""
 
-    def picked() -> None:
+    def handle_pick() -> None:
         cell = component_value(key).cell
         if on_cell:
             on_cell(int(cell["row"]), int(cell["column"]))
 
-    _mount_matrix(key=key, data=encode_matrix(shown, chosen), on_cell_change=picked)
+    _mount_matrix(key=key, data=encode_matrix(shown, chosen), on_cell_change=handle_pick)
 
 
 def encode_matrix(shown: MatrixData, chosen: tuple[int, int] | None = None) -> bytes:
@@ -187,11 +187,11 @@ def _encode_evenly(values: np.ndarray, low: float, high: float) -> tuple[np.ndar
     full = FULL_BYTE if 100 * span < FULL_BYTE else FULL_UINT16
     decimals = max(0, min(2, math.floor(math.log10(FULL_UINT16 / span))))
 
-    def printed(values: np.ndarray) -> np.ndarray:
+    def format_cells(values: np.ndarray) -> np.ndarray:
         """Halves away from zero, as JavaScript rounds them."""
         return np.trunc(values * 10**decimals + np.copysign(0.5, values))
 
-    found = quantise_to_levels(values, low, high, full, printed)
+    found = quantise_to_levels(values, low, high, full, format_cells)
     return found.astype("u1" if full == FULL_BYTE else "<u2"), {"full": full, "decimals": decimals}
 
 
@@ -324,11 +324,13 @@ def draw_overview(
     (layer, head) from 0, are crossed out.
     """
 
-    def picked() -> None:
+    def handle_pick() -> None:
         place = component_value(key).pick
         on_pick(int(place["layer"]), int(place["head"]))
 
-    _mount_overview(key=key, data=encode_overview(attention, layer, head, look, order, changed), on_pick_change=picked)
+    _mount_overview(
+        key=key, data=encode_overview(attention, layer, head, look, order, changed), on_pick_change=handle_pick
+    )
 
 
 def encode_overview(
@@ -379,11 +381,11 @@ def draw_switchboard(
 ) -> None:
     """Draw a switch a head for `sizes` (kind -> layers, heads); `on_switch(off)` hears of every change."""
 
-    def switched() -> None:
+    def handle_switch() -> None:
         on_switch([(kind, int(layer), int(head)) for kind, layer, head in component_value(key).off])
 
     boards = [
         {"kind": kind, "name": say(KIND_NAMES[kind]), "layers": layers, "heads": heads}
         for kind, (layers, heads) in sizes.items()
     ]
-    _mount_switchboard(key=key, data={"boards": boards, "off": sorted(off)}, on_off_change=switched)
+    _mount_switchboard(key=key, data={"boards": boards, "off": sorted(off)}, on_off_change=handle_switch)

@@ -94,13 +94,13 @@ def draw_mask_editor(
     ``legend`` says it of the signs below the masks.
     """
 
-    def turned() -> None:
+    def handle_turn() -> None:
         cell = st.session_state[key].cell
         if on_cell:
             on_cell(str(cell["panel"]), int(cell["row"]), int(cell["column"]))
 
     _mount_mask_editor(
-        key=key, data=encode_mask_editor(panels, colours, marked, tokens, words, legend), on_cell_change=turned
+        key=key, data=encode_mask_editor(panels, colours, marked, tokens, words, legend), on_cell_change=handle_turn
     )
 
 

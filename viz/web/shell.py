@@ -91,10 +91,10 @@ def keep_files_in_browser(
     Of those that are `lost`, each that the browser has under the same key is told once to `on_found(name, bytes)`.
     """
 
-    def wanted() -> None:
+    def handle_request() -> None:
         st.session_state[_WANTED_FILE_KEY] = _read_browser_value("wanted").get("name")
 
-    def found() -> None:
+    def handle_files() -> None:
         told = _read_browser_value("found")
         try:
             on_found(str(told.get("name")), base64.b64decode(str(told.get("data")), validate=True))
@@ -105,7 +105,9 @@ def keep_files_in_browser(
     sent = name if name in known else None
     header = {"known": dict(known), "lost": dict(lost), "sent": sent}
     body = data(sent) if sent else b""
-    _mount_kept_files(key=_FILES_KEY, data=pack_arrays(header, body), on_wanted_change=wanted, on_found_change=found)
+    _mount_kept_files(
+        key=_FILES_KEY, data=pack_arrays(header, body), on_wanted_change=handle_request, on_found_change=handle_files
+    )
 
 
 def _read_browser_value(what: str) -> Mapping[str, Any]:

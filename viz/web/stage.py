@@ -87,11 +87,11 @@ def draw_scene_pictures(
     hidden, and which left out.
     """
 
-    def told() -> None:
+    def handle_message() -> None:
         found = st.session_state[_PICTURES_KEY].parts
         on_parts(*([str(one) for one in found.get(name, ())] for name in ("hide", "omit")))
 
     needed = ("address", "title", "hide", "omit")
     shown = [scene and {name: scene[name] for name in needed} for scene in scenes]
     data = {"list": list_key, "scenes": shown, "at": at, "server": _SERVER_ID, "scheme": scheme, "parts": dict(parts)}
-    _mount_scene_pictures(key=_PICTURES_KEY, data=data, on_parts_change=told)
+    _mount_scene_pictures(key=_PICTURES_KEY, data=data, on_parts_change=handle_message)

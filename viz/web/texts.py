@@ -190,12 +190,12 @@ def draw_tokens(
     which are marked with it.
     """
 
-    def clicked() -> None:
+    def handle_click() -> None:
         if on_pin:
             on_pin(int(component_value(key).pin["position"]))
 
     data = token_line_data(steps, pinned, keep=keep, word=word) | {"fixed": on_pin is None}
-    _mount_tokens(key=key, data=data, on_pin_change=clicked)
+    _mount_tokens(key=key, data=data, on_pin_change=handle_click)
 
 
 def token_line_data(
@@ -298,7 +298,7 @@ def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[H
 
 def decision_layer_text(step: DecodingStep, facts: WordFacts) -> str:
     """From which layer on the token written is the one that the model would write."""
-    name, place = quote_token(step.token), facts.decided(step.position)
+    name, place = quote_token(step.token), facts.decided_place(step.position)
     if place is None:
         return say("After the last layer another token than {token} is the most probable.", token=name)
     if place == facts.lens.places[0]:
@@ -355,10 +355,10 @@ def draw_versions(
 ) -> None:
     """Draw `rows`, the `current` one marked (-1 for none); `on_choice(number)` hears of a click."""
 
-    def chosen() -> None:
+    def handle_choice() -> None:
         on_choice(int(component_value(key).choice["number"]))
 
-    _mount_versions(key=key, data=versions_data(rows, headings, current), on_choice_change=chosen)
+    _mount_versions(key=key, data=versions_data(rows, headings, current), on_choice_change=handle_choice)
 
 
 def versions_data(rows: Sequence[TranslationVersion], headings: Sequence[str], current: int) -> dict[str, Any]:

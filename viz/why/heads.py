@@ -72,7 +72,7 @@ def _draw_logit_parts(question: Question, palette: Palette) -> SavedView:
     )
     lead, alts = texts.describe_logit_sum(found), (say("The logit by layer"), say("The largest parts of the logit"))
 
-    def opened(row: int) -> None:
+    def open_clicked(row: int) -> None:
         if row < len(listed.shown) and (head := find_head_of_part(listed.shown[row])):
             open_head_on_explore(question, head)
 
@@ -85,11 +85,11 @@ def _draw_logit_parts(question: Question, palette: Palette) -> SavedView:
             draw_chart(plot_parts_by_layer(found.parts, palette), alts[0], key="by-layer", on_cell=lambda _, __: None)
         with right:
             figure = plot_largest_parts(listed.shown, listed.rest, palette)
-            draw_chart(figure, alts[1], key="parts", on_cell=lambda row, _: opened(row), nodes=nodes)
+            draw_chart(figure, alts[1], key="parts", on_cell=lambda row, _: open_clicked(row), nodes=nodes)
     says = [texts.describe_largest_head(found), found.exactness]
     draw_caption(join_sentences(*says, say(texts.OPEN_HEAD_HINT)))
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         drawn = (
             Chart(plot_parts_by_layer(found.parts, of), alts[0]),
             Chart(plot_largest_parts(listed.shown, listed.rest, of), alts[1]),
@@ -103,7 +103,7 @@ def _draw_logit_parts(question: Question, palette: Palette) -> SavedView:
 
     facts = collect_trace_facts(question.result.trace, **question.facts)
     title = say("The logit of {word} by heads and layers", word=found.word)
-    return SavedView("why-heads", parts, lambda: tabulate_logit_parts(found), title, facts, width=1280)
+    return SavedView("why-heads", build_parts, lambda: tabulate_logit_parts(found), title, facts, width=1280)
 
 
 def tabulate_logit_parts(found: LogitParts) -> pd.DataFrame:
@@ -145,7 +145,7 @@ def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
     rows, lead = list_head_rows(falls), texts.describe_largest_fall(found, question.target)
     titles = say("Fall without each head"), say("The largest")
 
-    def opened(row: int, column: int) -> None:
+    def open_clicked(row: int, column: int) -> None:
         if 0 <= row < len(rows) and (place := rows[row]) and column < falls[place[0]].shape[1]:
             open_head_on_explore(question, (*place, column))
 
@@ -153,7 +153,7 @@ def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
         if row < len(largest):
             open_head_on_explore(question, largest[row][0])
 
-    def drawn(of: Palette) -> tuple[go.Figure, go.Figure]:
+    def draw_figure(of: Palette) -> tuple[go.Figure, go.Figure]:
         names, scores = [head_name(head) for head, _ in largest], [-change for _, change in largest]
         return plot_head_falls(falls, titles[0], of), plot_signed_bars(names, scores, titles[1], of)
 
@@ -161,7 +161,7 @@ def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
         draw_caption(lead)
     with st.container(key="picture"):
         for column, figure, at in zip(
-            st.columns(FALLS_COLUMN_WIDTHS, gap="large"), drawn(palette), (0, 1), strict=True
+            st.columns(FALLS_COLUMN_WIDTHS, gap="large"), draw_figure(palette), (0, 1), strict=True
         ):
             with column:
                 if at:
@@ -170,17 +170,17 @@ def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
                         figure, titles[1], key="largest-falls", on_cell=lambda row, _: opened_bar(row), nodes=nodes
                     )
                 else:
-                    draw_chart(figure, titles[0], key="falls", on_cell=opened, nodes=_list_head_nodes(falls))
+                    draw_chart(figure, titles[0], key="falls", on_cell=open_clicked, nodes=_list_head_nodes(falls))
     explained = texts.describe_heads_off(question.target)
     draw_caption(explained)
 
-    def parts(of: Palette) -> list[Part]:
-        both = [[Chart(figure, title)] for figure, title in zip(drawn(of), titles, strict=True)]
+    def build_parts(of: Palette) -> list[Part]:
+        both = [[Chart(figure, title)] for figure, title in zip(draw_figure(of), titles, strict=True)]
         return [*question.saved_texts, Words(lead), Columns((both[0], both[1]), FALLS_COLUMN_WIDTHS), Words(explained)]
 
     title = say("{word} without each head", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts)
-    return SavedView("why-heads-off", parts, lambda: tabulate_head_falls(found), title, facts, width=1280)
+    return SavedView("why-heads-off", build_parts, lambda: tabulate_head_falls(found), title, facts, width=1280)
 
 
 def _list_head_nodes(falls: Mapping[Kind, np.ndarray]) -> list[tuple[int, int, str]]:
@@ -239,12 +239,12 @@ def draw_score_view(question: Question, palette: Palette) -> SavedView:
     says = [texts.describe_largest_score_part(found), say(texts.SCORE_EXPLANATION)]
     draw_caption(join_sentences(*says))
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         drawn = Chart(plot_score_matrix(rows, columns, cells, of), title)
         return [*question.saved_texts, Words(title, size="heading"), Words(lead), drawn, *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts, cell=WHY_SCORE_CELL.write(cell))
-    return SavedView("why-score", parts, lambda: tabulate_score_parts(found), title, facts, width=1100)
+    return SavedView("why-score", build_parts, lambda: tabulate_score_parts(found), title, facts, width=1100)
 
 
 def find_strongest_cell(question: Question) -> AttentionCell:
@@ -277,7 +277,7 @@ def draw_cell_selector(question: Question, cell: AttentionCell) -> AttentionCell
     for field, at in zip(CELL_FIELDS, cell, strict=True):
         st.session_state[f"cell-{field}"] = at
 
-    def chosen() -> None:
+    def handle_choice() -> None:
         made = AttentionCell(*(st.session_state[f"cell-{field}"] for field in CELL_FIELDS))
         WHY_SCORE_CELL.set(_clamp_cell(made, maps[made.kind]), of=text)
 
@@ -286,7 +286,13 @@ def draw_cell_selector(question: Question, cell: AttentionCell) -> AttentionCell
             CELL_FIELDS, CELL_LABELS, options, names, CELL_WIDTHS, strict=True
         ):
             controls.draw_choice(
-                st.selectbox, say(label), listed, format_func=name, key=f"cell-{field}", on_change=chosen, width=width
+                st.selectbox,
+                say(label),
+                listed,
+                format_func=name,
+                key=f"cell-{field}",
+                on_change=handle_choice,
+                width=width,
             )
         st.button(
             say("Open this head on Explore"),

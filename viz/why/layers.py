@@ -80,7 +80,7 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
                 )
     draw_caption(join_sentences(*says[1:]))
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         grid = Chart(plot_lens_grid(lens, look=Look(of), pinned=at), titles[0])
         charts = tuple([Chart(_plot_ranks(one, at, of), titles[1])] for one in ranked)
         places = map(place_name, encoder.places)
@@ -89,7 +89,7 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
         return [*question.saved_texts, *written, grid, *both, *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts)
-    return SavedView("why-layers", parts, lambda: tabulate_lenses(encoder, lens), titles[0], facts, width=1280)
+    return SavedView("why-layers", build_parts, lambda: tabulate_lenses(encoder, lens), titles[0], facts, width=1280)
 
 
 def _choose_lens(reading: ReadingKey) -> tuple[Callable[..., LogitLens], str]:
@@ -146,18 +146,18 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
         draw_caption(lead)
     titles = say("Share of the source and of the prefix"), say("Effect of the source on each piece")
 
-    def clicked(column: int) -> None:
+    def handle_click(column: int) -> None:
         choose_word(question.result.source, min(max(column, 0), len(found.tokens) - 1))
 
     with st.container(key="picture"):
         figure = plot_source_shares(found, at, palette)
-        draw_chart(figure, titles[0], key="shares", on_cell=lambda _, x: clicked(x))
+        draw_chart(figure, titles[0], key="shares", on_cell=lambda _, x: handle_click(x))
         figure = plot_source_effects(found, at, threshold, palette)
-        draw_chart(figure, titles[1], key="effects", on_cell=lambda _, x: clicked(x))
+        draw_chart(figure, titles[1], key="effects", on_cell=lambda _, x: handle_click(x))
     says = [texts.describe_word_shares(found, question.target), texts.describe_shares(question.target)]
     draw_caption(join_sentences(*says))
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         drawn = (
             Chart(plot_source_shares(found, at, of), titles[0]),
             Chart(plot_source_effects(found, at, threshold, of), titles[1]),
@@ -165,7 +165,7 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
         return [*question.saved_texts, Words(lead), *drawn, *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts)
-    return SavedView("why-source-or-prefix", parts, lambda: tabulate_shares(found), titles[0], facts, width=1280)
+    return SavedView("why-source-or-prefix", build_parts, lambda: tabulate_shares(found), titles[0], facts, width=1280)
 
 
 def tabulate_shares(found: SourceShares) -> pd.DataFrame:
@@ -230,7 +230,7 @@ def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView |
         say("Control: “{sentence}”", sentence=same.strip()),
     )
 
-    def drawn(of: Palette) -> tuple[list[Part], list[Part]]:
+    def draw_figure(of: Palette) -> tuple[list[Part], list[Part]]:
         own = Chart(plot_patches(found, names, titles[0], of), titles[0])
         if isinstance(control, str):
             return [own], [Words(control)]
@@ -238,7 +238,7 @@ def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView |
 
     with st.container(key="picture"):
         for column, parts, key in zip(
-            st.columns(2, gap="large"), drawn(palette), ("patches", "control-map"), strict=True
+            st.columns(2, gap="large"), draw_figure(palette), ("patches", "control-map"), strict=True
         ):
             with column:
                 _draw_part(parts[0], key)
@@ -246,14 +246,14 @@ def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView |
         says.insert(1, texts.describe_control(control))
     draw_caption(join_sentences(*says))
 
-    def saved(of: Palette) -> list[Part]:
-        return [*question.saved_texts, Words(lead), Columns(drawn(of), (0.5, 0.5)), *map(Words, says)]
+    def handle_save(of: Palette) -> list[Part]:
+        return [*question.saved_texts, Words(lead), Columns(draw_figure(of), (0.5, 0.5)), *map(Words, says)]
 
     facts = collect_trace_facts(
         question.result.trace, control=same, changes=first.changes, **{"second sentence": second}
     )
     name = f"why-two-sentences-{patched.replace(' ', '-')}"
-    return SavedView(name, saved, lambda: tabulate_patches(found, names, control), titles[0], facts, width=1280)
+    return SavedView(name, handle_save, lambda: tabulate_patches(found, names, control), titles[0], facts, width=1280)
 
 
 def tabulate_patches(found: PatchMap, names: list[str], control: PatchMap | str) -> pd.DataFrame:

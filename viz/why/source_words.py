@@ -78,7 +78,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
     remarks += filter(None, [why_cache.describe_refused_methods(question.key)])
     draw_caption(join_sentences(*remarks))
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         # A scene has the sentence once: as the shaded words.
         above = [one for one in question.saved_texts if not (staged and isinstance(one, Words))]
         shaded = Component("signed_text", encode_signed_text(build_shaded_texts(found, hint), of, alt))
@@ -87,7 +87,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
 
     saved_as = say("Why {word}", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
-    return SavedView("why-source-words", parts, lambda: tabulate_attributions(every), saved_as, facts, width=1280)
+    return SavedView("why-source-words", build_parts, lambda: tabulate_attributions(every), saved_as, facts, width=1280)
 
 
 def tabulate_attributions(every: Mapping[str, Attribution]) -> pd.DataFrame:
@@ -151,12 +151,12 @@ def draw_deletion_view(question: Question, palette: Palette) -> SavedView:
     draw_caption(says[-1])
     _draw_set_scores(question, method)
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         return [*question.saved_texts, Chart(plot_deletion(curves, method, of), alt), *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
     title = make_deletion_title(question.target.word)
-    return SavedView("why-deletion", parts, lambda: tabulate_deletion(curves), title, facts, width=1280)
+    return SavedView("why-deletion", build_parts, lambda: tabulate_deletion(curves), title, facts, width=1280)
 
 
 def make_deletion_title(word: str) -> str:
@@ -186,7 +186,7 @@ def draw_deletion_curves(curves: DeletionCurves, method: str, palette: Palette, 
 def tabulate_deletion(curves: DeletionCurves) -> pd.DataFrame:
     """What is left after each deletion, a column an order; of random orders the mean and its band."""
     low, mean, high = curves.band
-    columns = {name: curves.left(values) for name, values in curves.methods.items()}
+    columns = {name: curves.remaining_share(values) for name, values in curves.methods.items()}
     random = {"random, lower end": low, "random, mean": mean, "random, upper end": high}
     return pd.DataFrame(columns | random).rename_axis("pieces taken away")
 
@@ -303,11 +303,11 @@ def _draw_user_scores(asked: PieceQuestion, every: Mapping[str, Attribution]) ->
         draw_chart(matrix, title, key="methods", on_cell=lambda _, __: None)
     draw_caption(join_sentences(*says))
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         shaded = Component("signed_text", encode_signed_text(build_shaded_texts(found, hint), of, says[0]))
         return [shaded, Chart(plot_method_matrix(every, asked.method, of), title), *map(Words, says)]
 
-    return title, parts, lambda: tabulate_attributions(every)
+    return title, build_parts, lambda: tabulate_attributions(every)
 
 
 def _draw_user_deletion(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:
@@ -319,10 +319,10 @@ def _draw_user_deletion(asked: PieceQuestion, every: Mapping[str, Attribution]) 
     draw_caption(says[-1])
     word = every[asked.method].target.word
 
-    def parts(of: Palette) -> list[Part]:
+    def build_parts(of: Palette) -> list[Part]:
         return [Chart(plot_deletion(curves, asked.method, of), alt), *map(Words, says)]
 
-    return make_deletion_title(word), parts, lambda: tabulate_deletion(curves)
+    return make_deletion_title(word), build_parts, lambda: tabulate_deletion(curves)
 
 
 USER_MODEL_VIEWS: dict[WhyView, Callable[[PieceQuestion, Mapping[str, Attribution]], DrawnUserView]] = {

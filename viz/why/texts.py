@@ -77,7 +77,7 @@ def describe_first_two_pieces(curves: DeletionCurves, found: Attribution) -> str
     pieces = [quote_token(found.target.source_tokens[at]) for at in order]
     show = format_percent if curves.against is None else format_signed
     low, mean, high = (show(float(line[count])) for line in curves.band)
-    left = show(float(curves.left(curves.methods[found.method])[count]))
+    left = show(float(curves.remaining_share(curves.methods[found.method])[count]))
     facts = {
         "names": join_two_names(pieces),
         "method": say(found.method),

@@ -365,7 +365,7 @@ class LayerStore:
         self._open: dict[tuple[int, ...], tuple[np.ndarray, Tensor, int]] = {}
         """Shape -> a block of memory with a row for each layer, the same as a tensor, and the rows that are taken."""
 
-    def kept(self, weights: Tensor, layers: int) -> Tensor:
+    def store_copy(self, weights: Tensor, layers: int) -> Tensor:
         """Return a copy of weights of which `layers` of this shape are expected; large ones lie behind each other."""
         size = weights.numel() * weights.element_size()
         if weights.device.type != "cpu" or weights.dtype is not torch.float32 or size < MIN_STORED_BYTES:

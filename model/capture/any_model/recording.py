@@ -156,7 +156,7 @@ class AnyModelRecording:
         tensors = {name: tensor.clone() for name, tensor in attention.tensors.items() if name in self.tensors}
         weights = attention.weights.half() if self.half else attention.weights
         if site is not None:
-            weights = self._store.kept(weights, self._module_counts[type(site.module)])
+            weights = self._store.store_copy(weights, self._module_counts[type(site.module)])
         return replace(attention, weights=weights, tensors=tensors)
 
     @cached_property
@@ -224,7 +224,7 @@ class AnyModelRecording:
 
     def sample(self, index: int) -> AttentionTrace:
         recorded = [
-            replace(call, attention=call.attention.without_padding)
+            replace(call, attention=call.attention.remove_padding)
             for call in self.calls
             if call.path not in self.refused
         ]
@@ -285,12 +285,12 @@ def _match_samples(runs: Mapping[Kind, list[CallRun]], index: int) -> Mapping[Ki
     if not 0 <= index < most:
         raise make_no_sentence_error(index, most)
 
-    def of_side(size: int) -> int | None:
+    def match_side(size: int) -> int | None:
         if "cross" in runs and most % size == 0:
             return index // (most // size)
         return index if index < size else None
 
-    return {kind: of_side(size) for kind, size in sizes.items()}
+    return {kind: match_side(size) for kind, size in sizes.items()}
 
 
 def _make_kernel_remark(calls: Sequence[CapturedCall]) -> Remark:

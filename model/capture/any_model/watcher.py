@@ -106,7 +106,7 @@ class AttentionWatcher(TorchFunctionMode):
         difference = _compute_kernel_difference(attention.weights, attention.tensors["v"], first.transpose(0, 1))
         words = describe_varlen_arguments(arguments)
         text = ", ".join(f"{one}={two}" for one, two in words.items())
-        origin = make_call_origin(site, name, words).given([("arguments", {"arguments": text})])
+        origin = make_call_origin(site, name, words).add_readings([("arguments", {"arguments": text})])
         call = CapturedCall(
             site.path, attention, bool(self._is_cross), True, site.fast_path, None, difference, origin=origin
         )
@@ -129,7 +129,9 @@ class AttentionWatcher(TorchFunctionMode):
         difference = _compute_kernel_difference(attention.weights, attention.tensors["v"], output)
         is_cross = self._decide_cross(self.recording.provenance.is_cross(query, key, site.calls))
         arguments = describe_flex_arguments(called)
-        origin = make_call_origin(site, "flex_attention", arguments).given(list_flex_readings(arguments, attention))
+        origin = make_call_origin(site, "flex_attention", arguments).add_readings(
+            list_flex_readings(arguments, attention)
+        )
         call = CapturedCall(
             site.path, apply_layout(attention, layout), is_cross, True, site.fast_path, None, difference
         )
@@ -154,7 +156,7 @@ class AttentionWatcher(TorchFunctionMode):
             function, given = F.multi_head_attention_forward, self._multi_head_arguments
         passed = read_passed_mask(site, function, given, call.attention)
         cells = passed.allowed is not None or not passed.readings
-        origin = find_call_origin(site, function, given).given(passed.readings, cells)
+        origin = find_call_origin(site, function, given).add_readings(passed.readings, cells)
         return replace(call, attention=replace(call.attention, passed=passed.allowed), origin=origin)
 
     def _record_fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor, graph: Tensor | None) -> None:

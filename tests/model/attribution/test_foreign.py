@@ -96,7 +96,7 @@ def test_what_is_left_as_pieces_go() -> None:
         assert values[1] == pytest.approx(values[0] - every["leave-one-out"].source[order[0]], abs=1e-6)
         assert values[5] == pytest.approx(curves.random[0, 5])
     assert np.ptp(curves.random[:, [0, 5]], axis=0).tolist() == [0, 0]
-    assert curves.left(curves.random)[:, 0].tolist() == [1, 1, 1, 1]
+    assert curves.remaining_share(curves.random)[:, 0].tolist() == [1, 1, 1, 1]
 
 
 class Mixed(Stranger):

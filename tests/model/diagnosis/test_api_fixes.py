@@ -26,7 +26,7 @@ NAMES = (
 
 
 def reference(name: str, queries: int, keys: int, key_keep: Tensor | None) -> Tensor:
-    allowed = torch.from_numpy(parse_structure(name).allowed(queries, keys)).expand(B, 1, -1, -1)
+    allowed = torch.from_numpy(parse_structure(name).build_mask(queries, keys)).expand(B, 1, -1, -1)
     return allowed if key_keep is None else allowed & key_keep[:, None, None, :]
 
 

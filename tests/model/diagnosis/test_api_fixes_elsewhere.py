@@ -34,7 +34,7 @@ def sizes(name: str) -> tuple[int, int]:
 
 def allowed_cells(name: str, padded: bool) -> np.ndarray:
     """(B, 1, Q, K) bool."""
-    allowed = np.broadcast_to(parse_structure(name).allowed(*sizes(name)), (B, 1, *sizes(name)))
+    allowed = np.broadcast_to(parse_structure(name).build_mask(*sizes(name)), (B, 1, *sizes(name)))
     return allowed & KEEP[:, None, None, :] if padded else allowed
 
 

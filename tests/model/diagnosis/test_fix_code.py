@@ -69,20 +69,22 @@ MEANINGS = ("causal", "causal+window:3", "window:3", "prefix:2", "causal+packed:
 def test_a_fix_builds_what_was_meant(writing: MaskWriting, name: str, code: str, padded: bool) -> None:
     structure = parse_structure(name)
     queries = K if structure.starts else Q
-    meant = torch.from_numpy(structure.allowed(queries, K)) & (KEEP[:, None, None, :] if padded else torch.tensor(True))
+    meant = torch.from_numpy(structure.build_mask(queries, K)) & (
+        KEEP[:, None, None, :] if padded else torch.tensor(True)
+    )
     line = write_fix_line(code, writing, (structure,), padded)
     whole = written(torch.ones(2, 1, queries, K, dtype=torch.bool), writing)
     names = {"mask": whole, "Q": queries, "document": DOCUMENT}
     fixed = torch.broadcast_to(run(line, **names)["mask"], (2, 1, queries, K))
     if structure == CAUSAL and code in ("future-visible", "leak"):
-        meant = torch.from_numpy(structure.allowed(queries, K))  # only its causal part was missing
+        meant = torch.from_numpy(structure.build_mask(queries, K))  # only its causal part was missing
     assert torch.equal(read(fixed, writing), torch.broadcast_to(meant, fixed.shape)), line
 
 
 def test_spans_and_uneven_windows_are_built_too() -> None:
     for structure in (Structure(hi=0, spans=((2, 5),)), Structure(lo=-2, hi=1), Structure(lo=-2), FULL):
         fixed = torch.broadcast_to(run(write_fix_line("leak", "keeps", (structure,)))["mask"], (Q, K))
-        assert np.array_equal(fixed.numpy(), structure.allowed(Q, K))
+        assert np.array_equal(fixed.numpy(), structure.build_mask(Q, K))
 
 
 @pytest.mark.parametrize("writing", WRITINGS)

@@ -41,7 +41,7 @@ def test_what_is_left_is_a_share_and_leave_one_out_beats_chance(toy_translator: 
     target = make_piece_target(toy_translator, translation, 3)
     curves = measure_deletion_curves(toy_translator, target, attribute_all_methods(toy_translator, target))
     values = curves.methods["leave-one-out"]
-    np.testing.assert_allclose(curves.left(values), np.exp(values - values[0]))
+    np.testing.assert_allclose(curves.remaining_share(values), np.exp(values - values[0]))
     assert curves.area(values) < curves.area(curves.random)
 
 
@@ -49,4 +49,4 @@ def test_of_a_difference_of_logits_the_difference_is_left(toy_translator: Transl
     translation = toy_translator.translate("a cat finds the tree.", capture=False)
     target = make_piece_target(toy_translator, translation, 2, against=40)
     curves = measure_deletion_curves(toy_translator, target, {}, 2)
-    assert (curves.left(curves.random) == curves.random).all()
+    assert (curves.remaining_share(curves.random) == curves.random).all()

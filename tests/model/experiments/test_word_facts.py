@@ -26,7 +26,7 @@ def lens_of(ranks: list[list[int]]) -> LogitLens:
 def test_a_token_is_decided_where_it_stays_the_most_probable() -> None:
     ranks = [[1, 9, 1, 4, 1], [1, 2, 7, 3, 1], [1, 1, 1, 2, 1], [1, 1, 1, 2, 2]]
     facts = WordFacts(("a",), np.ones((5, 1)), lens_of(ranks))
-    assert [facts.decided(at) for at in range(5)] == ["embedding", "layer 2", "layer 2", None, None]
+    assert [facts.decided_place(at) for at in range(5)] == ["embedding", "layer 2", "layer 2", None, None]
 
 
 def test_the_pieces_of_a_word_are_added_up() -> None:

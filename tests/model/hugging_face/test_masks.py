@@ -68,7 +68,7 @@ def test_attention_under_a_mask_is_what_transformers_gives_with_it(name: str, op
             trial = MaskTrial(kind, mask, width=3, key=1)
             found = run_mask_trial(live, SENTENCE, trial, pads_of(live))
             own, changed = found.own.maps[kind], found.trial.maps[kind].weights
-            allowed = trial.allowed(own.mask[None, None], 0, (found.real,))[0, 0]
+            allowed = trial.build_mask(own.mask[None, None], 0, (found.real,))[0, 0]
             expected = attended(live, reference(name), found, kind, allowed)
             rows = allowed.any(-1)
             np.testing.assert_allclose(changed[:1, :, rows], expected[:1, :, rows], atol=TOLERANCE)

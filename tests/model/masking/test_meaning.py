@@ -121,6 +121,6 @@ def test_layers_are_said_in_turn() -> None:
 
 
 def test_spans_read_in_both_directions_are_no_leak() -> None:
-    assert np.array_equal(Structure(hi=0, spans=((3, 6),)).allowed(10, 10), IMAGE)
+    assert np.array_equal(Structure(hi=0, spans=((3, 6),)).build_mask(10, 10), IMAGE)
     assert "1 span read in both directions" in diagnose(mask=IMAGE, map="decoder").meaning
     assert diagnose(mask=IMAGE, map="decoder").verdict == "open"

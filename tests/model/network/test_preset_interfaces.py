@@ -62,7 +62,7 @@ def test_masks_in_the_wrong_convention_are_refused() -> None:
 def test_pad_row_positions_by_hand() -> None:
     lengths = torch.tensor([[3], [0], [4]])
     assert PadRowInterface.positions(lengths, 4).tolist() == [[1, 2, 3, 0], [0, 0, 0, 0], [1, 2, 3, 4]]
-    assert PadRowInterface.blocked(2, torch.tensor([[1]]), 3).tolist() == [[[False, True, True]] * 2]
+    assert PadRowInterface.make_blocked_mask(2, torch.tensor([[1]]), 3).tolist() == [[[False, True, True]] * 2]
 
 
 def test_pad_row_looks_its_rows_up_by_position() -> None:
@@ -84,7 +84,7 @@ def test_pad_row_by_lengths_equals_padding_ids() -> None:
 def test_pad_row_attention_gives_context_and_weights(scaled: bool) -> None:
     attention = small("pad_row", scale_scores=scaled).encoder.layers[0].get_submodule("self_attention")
     query, memory = torch.randn(2, 3, 32), torch.randn(2, 4, 32)
-    blocked = PadRowInterface.blocked(3, torch.tensor([[4], [2]]), 4)
+    blocked = PadRowInterface.make_blocked_mask(3, torch.tensor([[4], [2]]), 4)
     context, weights = PadRowInterface.attend(attention, query, memory, blocked)  # type: ignore[arg-type]
     assert context.shape == (2, 3, 32)
     assert weights.shape == (2, 4, 3, 4)

@@ -72,7 +72,7 @@ def test_a_shuffle_is_a_permutation_of_the_sentence_and_the_same_for_a_seed() ->
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_pad_row"])
 def test_rows_are_those_of_the_new_positions(kind: str) -> None:
     encoding = PositionalEncoding(config(max_length=20, positions=kind))
-    added = encoding.added(encoding.rows, 1.0)
+    added = encoding.make_added_positions(encoding.rows, 1.0)
     rows = compute_experiment_rows(added, PositionExperiment("beyond", 30), 4)
     assert rows.shape == added.rows.shape == (20, 64)
     torch.testing.assert_close(rows, make_sinusoidal_table(50, 64)[30:].float())
@@ -87,7 +87,7 @@ def test_rows_are_those_of_the_new_positions(kind: str) -> None:
 
 def test_learned_rows_lie_between_their_neighbours_and_end_where_the_table_ends() -> None:
     encoding = PositionalEncoding(config(max_length=10, positions="learned"))
-    table, added = encoding.table.detach(), encoding.added(encoding.rows, 1.0)
+    table, added = encoding.table.detach(), encoding.make_added_positions(encoding.rows, 1.0)
     half = compute_experiment_rows(added, PositionExperiment("stretch", 0.5), 4)
     torch.testing.assert_close(half[1], (table[0] + table[1]) / 2)
     torch.testing.assert_close(half[2], table[1])

@@ -104,7 +104,7 @@ def test_merged_rows_keep_their_mass(queries: list[str], keys: list[str], seed: 
 
 def test_hiding_special_tokens_rescales_and_says_so() -> None:
     shown = hide_special_tokens(cross(), "predicted")
-    assert shown.renormalised
+    assert shown.is_renormalised
     assert shown.hidden == ("</s>",)
     assert shown.attention.key_tokens == (" the", " d", "og")
     assert shown.attention.predicted_tokens == (" Hun", "d")
@@ -123,7 +123,7 @@ def test_a_row_that_gave_all_to_special_tokens_is_left_with_nothing() -> None:
 def test_nothing_special_nothing_changed() -> None:
     plain = hide_special_tokens(cross(), "predicted").attention
     again = hide_special_tokens(plain, "predicted")
-    assert not again.renormalised
+    assert not again.is_renormalised
     assert np.array_equal(again.attention.weights, plain.weights)
     assert not again.hidden_mass.any()
 
@@ -131,7 +131,7 @@ def test_nothing_special_nothing_changed() -> None:
 def test_a_map_of_special_tokens_alone_stays() -> None:
     only = AttentionMap("encoder", np.ones((1, 1, 1, 1)), ("</s>",), ("</s>",), np.ones((1, 1), dtype=bool))
     assert hide_special_tokens(only).attention is only
-    assert not hide_special_tokens(only).renormalised
+    assert not hide_special_tokens(only).is_renormalised
 
 
 def test_an_unknown_word_is_text() -> None:

@@ -56,7 +56,7 @@ def test_a_hand_worked_example() -> None:
     possible[[0, 1, 1], [0, 2, 1]] = True
     one = count_links(links[None], sure, possible)
     assert [int(count[0]) for count in one] == [1, 2, 3]
-    counts = LinkCounts.of([one], np.array([2]))
+    counts = LinkCounts.from_pairs([one], np.array([2]))
     assert counts.aer()[0] == pytest.approx(1 - 3 / 5)
     assert counts.precision()[0] == pytest.approx(2 / 3)
     assert counts.recall()[0] == pytest.approx(1 / 2)
@@ -74,7 +74,7 @@ def test_rates_equal_sets_of_links_counted_one_by_one() -> None:
         expected[1] += len(sets[0]) + len(sets[1])
         columns.append(count_links(found[None], sure, possible))
         sures.append(len(sets[1]))
-    counts = LinkCounts.of(columns, np.array(sures))
+    counts = LinkCounts.from_pairs(columns, np.array(sures))
     assert counts.aer()[0] == pytest.approx(1 - expected[0] / expected[1])
     low, high = counts.interval()
     assert low[0] < counts.aer()[0] < high[0]
@@ -84,7 +84,7 @@ def test_a_choice_on_one_half_is_measured_on_the_other() -> None:
     """Alignment 0 is right in even pairs alone, 1 in odd ones: whichever is chosen, it is wrong on the other half."""
     right = np.array([[1, 0], [0, 1]] * 4)
     counts = LinkCounts(right, right, np.ones((8, 2), dtype=int), np.ones(8, dtype=int))
-    assert counts.held_out() == 1.0
+    assert counts.held_out_rate() == 1.0
     assert counts.aer().tolist() == [0.5, 0.5]
 
 

@@ -232,8 +232,8 @@ def test_messages_that_change_the_server_for_everybody_are_left_out() -> None:
 
 
 def test_the_settings_are_those_of_the_environment() -> None:
-    assert ServerSettings.of({}) == ServerSettings()
-    found = ServerSettings.of(
+    assert ServerSettings.from_environment({}) == ServerSettings()
+    found = ServerSettings.from_environment(
         {
             "ATTENSCOPE_READ_ONLY": "1",
             "ATTENSCOPE_METRICS": "true",
@@ -256,7 +256,7 @@ def test_the_settings_are_those_of_the_environment() -> None:
 )
 def test_a_setting_that_means_nothing_is_named(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        ServerSettings.of(wrong)
+        ServerSettings.from_environment(wrong)
 
 
 def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() -> None:

@@ -164,7 +164,7 @@ def left_out(scene: Scene) -> set[str]:
 
 def deleted(scene: Scene) -> set[str]:
     curves = why_cache.compute_deletion_curves(pinned(scene))
-    assert curves.left(curves.methods["leave-one-out"])[2] < 0.001
+    assert curves.remaining_share(curves.methods["leave-one-out"])[2] < 0.001
     worse = [
         name for name, area in compute_curve_areas(curves).items() if area > compute_curve_areas(curves)[RANDOM_ORDER]
     ]

@@ -160,7 +160,7 @@ def numbers() -> None:
     from attenscope.viz.ui.address import AddressPage, clean_address, number_parameter, text_parameter
 
     size = number_parameter("size", 3, 1, 9)
-    clean_address(AddressPage.of("test", size, text_parameter("word", "a", longest=5)))
+    clean_address(AddressPage.build("test", size, text_parameter("word", "a", longest=5)))
     controls.number_input("Size", size)
     controls.text_input("Word", text_parameter("word", "a", longest=5))
 
@@ -185,7 +185,7 @@ def held() -> None:
     from attenscope.viz.ui.address import AddressPage, clean_address, number_parameter
 
     stop = number_parameter("stop", 1, 1, 9)
-    clean_address(AddressPage.of(st.session_state.get("page", "one"), stop))
+    clean_address(AddressPage.build(st.session_state.get("page", "one"), stop))
     st.session_state["found"] = stop.hold(of=st.session_state.get("of"))
     st.button("next", key="next", on_click=lambda: stop.set(stop.get() + 1, of=st.session_state.get("of")))
 
@@ -248,7 +248,7 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
         here = st.session_state.get("page", "one")
         own = number_parameter("step", 1, 1, 9, slot=f"step of {here}")
         shared = number_parameter("shared", 1, 1, 9)
-        clean_address(AddressPage.of(here, own, shared))
+        clean_address(AddressPage.build(here, own, shared))
         st.session_state["found"] = own.hold(), shared.hold()
 
     app = shows(pages, step="4", shared="5")
@@ -286,4 +286,4 @@ def test_pages_share_what_has_one_meaning_and_nothing_else() -> None:
     assert PAGES["explore"].parameters["changes"] is PAGES["decode"].parameters["changes"] is shared.CHANGES
     assert explore.EXPLORE_PIPELINE_STEP.name == decode.DECODE_STEP.name
     assert explore.EXPLORE_PIPELINE_STEP.key != decode.DECODE_STEP.key
-    assert AddressPage.of("p", explore.EXPLORE_PIPELINE_STEP).parameters == {"step": explore.EXPLORE_PIPELINE_STEP}
+    assert AddressPage.build("p", explore.EXPLORE_PIPELINE_STEP).parameters == {"step": explore.EXPLORE_PIPELINE_STEP}

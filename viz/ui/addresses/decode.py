@@ -77,7 +77,7 @@ DECODE_OWN_HEAD = text_parameter("own", slot="own head")
 
 DECODE_BRANCH_PARAMETERS = (DECODE_BRANCH, DECODE_FORBIDDEN, DECODE_TREE_PATH, DECODE_STEP)
 """What belongs to one decoding of one sentence, and is forgotten with it."""
-PAGE = AddressPage.of(
+PAGE = AddressPage.build(
     "decode",
     *shared.COMMON_PARAMETERS,
     shared.GIVEN_TRANSLATION,

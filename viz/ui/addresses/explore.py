@@ -88,7 +88,7 @@ EXPLORE_SECOND_HEAD = number_parameter(
 EXPLORE_SECOND_SENTENCE = text_parameter("with-sentence", longest=10_000, views=("compare",))
 EXPLORE_SECOND_MODEL = text_parameter("with-model", longest=200, views=("compare",))
 
-PAGE = AddressPage.of(
+PAGE = AddressPage.build(
     "explore",
     *shared.COMMON_PARAMETERS,
     *(*shared.HEAD_PARAMETERS, shared.GIVEN_TRANSLATION, shared.READ_GIVEN, shared.CHANGES, PIN),

@@ -82,6 +82,6 @@ HEADS_PROJECTION_COLOUR: ChoiceParameter[ProjectionColour] = choice_parameter(
 HEADS_MARKED_WORD = text_parameter("marked", longest=60, views=("projection",))
 """The word whose tokens stand out."""
 
-PAGE = AddressPage.of(
+PAGE = AddressPage.build(
     "heads", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=HEADS_VIEW
 )

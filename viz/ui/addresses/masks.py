@@ -113,6 +113,6 @@ MASKS_CONVERT_LENGTHS = text_parameter("convert_lengths", views=CONVERT_VIEWS)
 MASKS_CONVERT_SIDE = choice_parameter("convert_side", PADDING_SIDES, views=CONVERT_VIEWS)
 MASKS_CONVERT_HEADS = number_parameter("convert_heads", 1, 1, 4, views=CONVERT_VIEWS)
 
-PAGE = AddressPage.of(
+PAGE = AddressPage.build(
     "masks", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=MASKS_PART
 )

@@ -79,6 +79,6 @@ POSITIONS_FIRST_PIECE = text_parameter("one", views=("experiments",))
 POSITIONS_SECOND_PIECE = text_parameter("other", views=("experiments",))
 """The two pieces that change places, as their lists show them: ``2 dog``."""
 
-PAGE = AddressPage.of(
+PAGE = AddressPage.build(
     "positions", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=POSITIONS_VIEW
 )

@@ -15,6 +15,6 @@ TRAINING_LOG_STEPS = switch_parameter("logsteps", views=("curves", "comparison")
 TRAINING_STOP = text_parameter("at", longest=20, views=("snapshots",), scrubbed=True)
 """The stop that is shown, by its step: ``366``, or ``released``; "" until somebody has chosen one."""
 
-PAGE = AddressPage.of(
+PAGE = AddressPage.build(
     "training", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=TRAINING_VIEW
 )

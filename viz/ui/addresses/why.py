@@ -59,7 +59,7 @@ WHY_SECOND_SENTENCE = text_parameter("second", longest=10_000, views=("two sente
 WHY_CONTROL_SENTENCE = text_parameter("control", longest=10_000, views=("two sentences",))
 WHY_PATCHED_PART = choice_parameter("patched", PATCHED_PARTS, views=("two sentences",))
 
-PAGE = AddressPage.of(
+PAGE = AddressPage.build(
     "why",
     *shared.COMMON_PARAMETERS,
     *(shared.GIVEN_TRANSLATION, shared.READ_GIVEN, shared.CHANGES, PIN),

@@ -96,10 +96,10 @@ def test_modes_of_autograd_may_change_between_the_layers() -> None:
     store = LayerStore()
     given = [torch.rand(1, HEADS, LENGTH, LENGTH) for _ in range(3)]
     with torch.inference_mode():
-        kept = [store.kept(given[0].clone(), 3)]
-    kept += [store.kept(given[1].requires_grad_(), 3)]
+        kept = [store.store_copy(given[0].clone(), 3)]
+    kept += [store.store_copy(given[1].requires_grad_(), 3)]
     with torch.inference_mode():
-        kept += [store.kept(given[2].clone(), 3)]
+        kept += [store.store_copy(given[2].clone(), 3)]
     view = stack_as_view([one[0] for one in kept])
     assert view is not None
     assert np.array_equal(view, torch.stack([one.detach() for one in given])[:, 0].numpy())
@@ -107,12 +107,12 @@ def test_modes_of_autograd_may_change_between_the_layers() -> None:
 
 def test_what_is_small_half_or_out_of_order_is_not_taken_for_a_view() -> None:
     store, small = LayerStore(), torch.rand(1, 1, 8, 8)
-    assert torch.equal(store.kept(small, 4), small)
-    assert store.kept(small, 4).data_ptr() != small.data_ptr()
+    assert torch.equal(store.store_copy(small, 4), small)
+    assert store.store_copy(small, 4).data_ptr() != small.data_ptr()
     half = torch.rand(1, HEADS, LENGTH, LENGTH * 2).half()
     assert half.numel() * 2 > MIN_STORED_BYTES
-    assert torch.equal(store.kept(half, 4), half)
-    rows = [store.kept(torch.rand(1, HEADS, LENGTH, LENGTH), 4)[0] for _ in range(4)]
+    assert torch.equal(store.store_copy(half, 4), half)
+    rows = [store.store_copy(torch.rand(1, HEADS, LENGTH, LENGTH), 4)[0] for _ in range(4)]
     crossed = stack_as_view(rows[1::2])  # as where two kinds of attention take turns
     assert crossed is not None
     assert np.array_equal(crossed, torch.stack(rows[1::2]).numpy())
@@ -120,13 +120,15 @@ def test_what_is_small_half_or_out_of_order_is_not_taken_for_a_view() -> None:
     assert stack_as_view(rows[::-1]) is None
     assert stack_as_view([rows[0], torch.rand(HEADS, LENGTH, LENGTH)]) is None
     assert stack_as_view([one.half() for one in rows]) is None
-    assert len({store.kept(rows[0][None], 4).data_ptr() for _ in range(5)}) == 5  # a full block is followed by another
+    assert (
+        len({store.store_copy(rows[0][None], 4).data_ptr() for _ in range(5)}) == 5
+    )  # a full block is followed by another
 
 
 def test_a_block_is_no_larger_than_it_may_be() -> None:
     assert modules.MAX_BLOCK_BYTES // (HEADS * LENGTH * LENGTH * 4) < 10_000
     store = LayerStore()
-    store.kept(torch.rand(1, HEADS, LENGTH, LENGTH), 10_000)
+    store.store_copy(torch.rand(1, HEADS, LENGTH, LENGTH), 10_000)
     (block, _, taken) = next(iter(store._open.values()))
     assert block.nbytes <= modules.MAX_BLOCK_BYTES
     assert taken == 1
@@ -183,7 +185,7 @@ def block(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """A map of two layers as a view into a block, and what stands in it."""
     given = torch.rand(2, 1, HEADS, LENGTH, LENGTH, generator=torch.Generator().manual_seed(seed))
     store = LayerStore()
-    view = stack_as_view([store.kept(one, 2)[0] for one in given])
+    view = stack_as_view([store.store_copy(one, 2)[0] for one in given])
     assert view is not None
     return view, given[:, 0].numpy()
 

@@ -134,7 +134,7 @@ def test_a_click_in_any_panel_pins_the_pair_of_the_first() -> None:
     second = select_head(attention("encoder", (" a", " b"), (" a", " b")), 0, 1)
     found = compared(first, second)
     heard = vars(found.scene)["heard"]
-    assert found.pinned == ((2, 0), (1, 0), (1, 0))
+    assert found.pinned_cells == ((2, 0), (1, 0), (1, 0))
     for row, column, place in (
         (1, 2, {"query": 1, "key": 2}),
         (SECOND_PANEL * PANEL_OFFSET + 1, 1, {"query": 2, "key": 2}),
@@ -257,7 +257,7 @@ def test_pins_are_marked_on_the_tokens_that_both_sides_have() -> None:
     source: Any = dataclasses.make_dataclass("Source", ["trace"])(trace)
     display = DisplayOptions(Look(), "fed", False, False, False)
     first = PinnedScene(source, display_tokens(maps[0], "fed", merge=False, hide=False), 0, 0, display)
-    side = SecondScene.of(first, SecondSide(source, "encoder", 1, 0, "one", "two"))
+    side = SecondScene.from_scene(first, SecondSide(source, "encoder", 1, 0, "one", "two"))
     assert (side.query, side.key) == (2, None)  # "sees" stands third there, "old" not at all.
     side.pin(query=1, key=0)
     assert vars(first)["heard"] == {"query": 2, "key": 0}
