@@ -43,7 +43,7 @@ def count_files(act: Callable[[], Any]) -> tuple[int, int]:
         act()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return len({file for file, _, _ in functions}), len(functions)
 
 

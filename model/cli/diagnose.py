@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
-from ..masks.arrays import DiagnosisError
+from ..masks.arrays import DiagnosisError, assign_roles
 from ..masks.findings import Diagnosis, Finding, Verdict, add_origins
 from ..masks.fixes import APIS, Api, write_fixes_for_api
 from ..masks.judge import diagnose_arrays
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
-from ..masks.roles import assign_roles
 from ..masks.rule import hides_future, parse_meaning
 from ..masks.shapes import normalise_arrays
 from ..masks.structure import STRUCTURE_WORDS

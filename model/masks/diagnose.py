@@ -16,6 +16,7 @@ from ..trace import KINDS
 from .arrays import (
     ARRAY_NAMES,
     DiagnosisError,
+    assign_roles,
     evaluate_block_mask,
     is_block_mask,
     is_known_argument,
@@ -28,7 +29,6 @@ from .attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
 from .findings import Diagnosis, add_origins
 from .fixes import API_OF_FUNCTION, APIS, Api, write_fixes_for_api
 from .judge import diagnose_arrays
-from .roles import assign_roles
 from .shapes import normalise_arrays
 
 __all__ = ["diagnose"]

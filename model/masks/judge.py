@@ -13,13 +13,13 @@ from .explain import (
     MAX_CHANCE,
     TRIANGLE_FIX,
     contradicts_given_mask,
+    find_counted_padding,
     find_explanations,
     matches_intent,
     report_explanation,
     report_residual,
 )
 from .findings import Diagnosis, DiagnosisCase, Finding, find_undecided_faults, make_finding
-from .hypotheses import find_counted_padding
 from .intent import (
     AlternativeMask,
     IntendedMask,

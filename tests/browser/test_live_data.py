@@ -33,7 +33,7 @@ from attenscope.viz.web.texts import token_line_data, word_card_data
 from tests import toy
 from tests.browser.engine_page import EnginePage
 from tests.browser.test_engine import toy_checkpoint
-from tests.viz.components.test_packing import unpack
+from tests.viz.web.test_packing import unpack
 
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
 NAMES = (

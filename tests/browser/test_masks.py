@@ -11,7 +11,7 @@ import torch
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.browser.steps import LOADING, boxes_at_rest, choose, click, download, enter, open_page, settle
-from tests.model.diagnosis.readers.hostile_files import special
+from tests.model.masks.readers.hostile_files import special
 
 LEFT, TOP = 30, 22
 """Pixels between a picture's edge and its first cell, as in mask_editor.js."""

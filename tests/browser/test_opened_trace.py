@@ -26,7 +26,7 @@ from tests.browser.steps import (
     tile,
     type_sentence,
 )
-from tests.model.diagnosis.readers.hostile_files import mutated, special
+from tests.model.masks.readers.hostile_files import mutated, special
 
 SOURCE, TARGET = ("▁Where", "▁did", "▁you", "▁bu", "y", "▁it", "</s>"), ("<s>", "▁Wo", "▁hast", "▁du", "▁es")
 INPUT = '[data-testid="stFileUploader"] input[type=file]'

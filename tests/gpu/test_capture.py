@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attenscope.capture.attention import capture_attention
 from attenscope.trace import AttentionTrace
-from tests.model.capture.foreign.test_hugging_face import built, inputs
+from tests.model.capture.any_model.test_hugging_face import built, inputs
 
 pytestmark = pytest.mark.gpu
 NAMES = ("MarianMTModel", "T5ForConditionalGeneration", "GPT2LMHeadModel", "LlamaForCausalLM")

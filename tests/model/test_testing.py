@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attenscope.mask_tests.checks import run_mask_tests
 from attenscope.mask_tests.subjects import SEQUENCE_SIDES
 from attenscope.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored
-from tests.model.behaviour.models import CORRECT, IDS, KEEP, D, OfIds, Positioned, T, hugging_face, subject
+from tests.model.mask_tests.models import CORRECT, IDS, KEEP, D, OfIds, Positioned, T, hugging_face, subject
 
 LEAK = r"future-token \(B1\): .*gradient-reach \(B5\): output 1 of sample 1 depends on input 2"
 

@@ -10,7 +10,7 @@ import pytest
 
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import MAX_TOKEN_CHARACTERS, OpenError, open_trace, read_uploaded_trace
-from tests.model.diagnosis.readers.hostile_files import mutated, special
+from tests.model.masks.readers.hostile_files import mutated, special
 from tests.viz.fakes import foreign_trace
 
 

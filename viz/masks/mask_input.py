@@ -11,11 +11,19 @@ import numpy as np
 import streamlit as st
 
 from attenscope.language import join_sentences, say
-from attenscope.masks.arrays import ArrayRole, DiagnosisError
+from attenscope.masks.arrays import (
+    ARRAY_ROLES,
+    OPPOSITE_ROLES,
+    ROLE_NAMES,
+    ArrayRole,
+    DiagnosisError,
+    RoleGuess,
+    convert_to_role,
+    guess_role,
+)
 from attenscope.masks.attention_call import AttentionCall
 from attenscope.masks.read_files import MapContents, PassedMasks
 from attenscope.masks.read_text import ambiguity_text, describe_axes
-from attenscope.masks.roles import ARRAY_ROLES, OPPOSITE_ROLES, ROLE_NAMES, RoleGuess, convert_to_role, guess_role
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
 from attenscope.trace import Kind

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from attenscope.cli.diagnose import add_diagnose_arguments, diagnose_file, run_diagnose
 from attenscope.trace import AttentionMap, AttentionTrace
-from tests.model.diagnosis.readers.hostile_files import mutated, special
+from tests.model.masks.readers.hostile_files import mutated, special
 
 SOUND = np.array([[1, 0, 0], [0.4, 0.6, 0], [0.2, 0.3, 0.5]])
 FULL = np.array([[0.5, 0.2, 0.3], [0.1, 0.8, 0.1], [0.25, 0.35, 0.4]])

@@ -31,10 +31,10 @@ from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
 from attenscope.viz.web.charts import beam_tree_data
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from tests.model.decoding.test_observer_check import scaling
-from tests.viz.components.test_digits import printed
-from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import FakeTranslator
 from tests.viz.page_texts import captions
+from tests.viz.web.test_digits import printed
+from tests.viz.web.test_packing import unpack
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "decode.py"
 SENTENCE = "the old dog sees a cat."

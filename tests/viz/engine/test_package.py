@@ -23,7 +23,7 @@ from attenscope.viz.engine.package import (
 )
 from attenscope.viz.web.bundle import bundle_scripts
 from tests import toy
-from tests.viz.components.test_packing import unpack
+from tests.viz.web.test_packing import unpack
 
 MODULES = sorted(ENGINE_FOLDER.glob("*.js"))
 NUMBERS = st.floats(-60_000, 60_000, width=16)

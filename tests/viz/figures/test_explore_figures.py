@@ -24,8 +24,8 @@ from attenscope.viz.web.maps import LinkOptions
 from attenscope.viz.web.maps import encode_links as packed_links
 from attenscope.viz.web.texts import encode_shaded_text as packed_text
 from tests import toy
-from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import HEADS, FakeTranslator, attention
+from tests.viz.web.test_packing import unpack
 
 TEXT = "the old dog sees a tree today."
 

@@ -25,7 +25,7 @@ from attenscope.viz.figures.words import heatmap_in_words, overview_in_words
 from attenscope.viz.web.bundle import MASKED_BYTE
 from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
 from attenscope.viz.web.maps import encode_overview as packed_overview
-from tests.viz.components.test_packing import unpack
+from tests.viz.web.test_packing import unpack
 
 MOST_BYTES_A_WEIGHT = 1.5
 

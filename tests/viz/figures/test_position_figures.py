@@ -14,7 +14,7 @@ from attenscope.viz.figures.curves import linear_axis, log_axis
 from attenscope.viz.figures.look import LIGHT
 from attenscope.viz.positions import views
 from attenscope.viz.web.charts import encode_curves as packed_curves
-from tests.viz.components.test_packing import unpack
+from tests.viz.web.test_packing import unpack
 
 
 def test_waves_are_the_tables_columns() -> None:

@@ -28,7 +28,7 @@ from attenscope.viz.figures.why import (
 )
 from attenscope.viz.web.bundle import FULL_BYTE
 from attenscope.viz.web.texts import SignedText, encode_signed_text
-from tests.viz.components.test_packing import unpack
+from tests.viz.web.test_packing import unpack
 
 AWKWARD = (" <b>a", " b&c", "</s>")
 PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK])

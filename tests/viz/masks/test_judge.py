@@ -49,8 +49,8 @@ from attenscope.viz.talk.attachments import ArraysFile
 from attenscope.viz.traces.session import build_session_values
 from attenscope.viz.traces.upload_store import ArrayBytesCounter, get_upload_store
 from attenscope.viz.web.mask_editor import CellMark, CellState, MaskPanel, encode_mask_editor
-from tests.viz.components.test_packing import unpack
 from tests.viz.page_texts import ISOLATES, as_read, captions
+from tests.viz.web.test_packing import unpack
 
 PAGES = Path(viz.__file__).parent / "pages"
 APP = """

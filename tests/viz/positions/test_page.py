@@ -27,8 +27,8 @@ from attenscope.viz.web.bundle import FULL_BYTE
 from attenscope.viz.web.maps import MatrixData, encode_matrix
 from tests import toy
 from tests.viz import page_texts
-from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import attention
+from tests.viz.web.test_packing import unpack
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "positions.py"
 SENTENCE = "the old dog sees a red house today."

@@ -30,9 +30,9 @@ from attenscope.viz.ui.style import table_html
 from attenscope.viz.web.bundle import FULL_BYTE
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 from tests import toy
-from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import attention
 from tests.viz.page_texts import as_read
+from tests.viz.web.test_packing import unpack
 
 PAGE = Path(__file__).resolve().parents[3] / "viz" / "pages" / "training.py"
 SENTENCE = "the old dog sees a red house today."

@@ -15,8 +15,8 @@ from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import live
 from attenscope.viz.ui import cache
 from tests.viz import page_texts
-from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import FakeTranslator
+from tests.viz.web.test_packing import unpack
 
 
 def title(app: AppTest) -> str:

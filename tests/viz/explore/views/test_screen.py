@@ -22,9 +22,9 @@ from attenscope.viz.figures.look import LIGHT
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
 from attenscope.viz.web.stage import COLLECTED_VIEWS
-from tests.viz.components.test_packing import unpack
 from tests.viz.fakes import FakeTranslator, attention
 from tests.viz.page_texts import captions as captions_of
+from tests.viz.web.test_packing import unpack
 
 SENTENCE = "the old dog sees a tree today."
 ABOVE = ("Underlined: ", "Click a piece", "The model was unsure", "Press a head to turn it off", "Masks: ")

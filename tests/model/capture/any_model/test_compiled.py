@@ -1,0 +1,81 @@
+"""Models that are compiled: recorded as the Python they were compiled from, and compiled again afterwards."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from attenscope.capture.attention import capture_attention
+from attenscope.torch_internals import run_eagerly
+from tests.model.capture.any_model.test_hugging_face import SOURCE, built
+
+graphs: list[str] = []
+
+
+def backend(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
+    """A compiler that notes what it runs."""
+
+    def run(*given: torch.Tensor) -> Any:
+        graphs.append("run")
+        return module.forward(*given)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Any:
+    torch._dynamo.reset()
+    graphs.clear()
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("how", ["returned", "in place", "held"])
+@torch.no_grad()
+def test_a_compiled_llama(how: str) -> None:
+    pytest.importorskip("transformers")
+    model = built("LlamaForCausalLM", "sdpa")
+    compiled: Any = model
+    if how == "in place":
+        model.compile(backend=backend)
+    else:
+        compiled = torch.compile(model, backend=backend)
+    alone = compiled(SOURCE).logits
+    ran = len(graphs)
+    assert ran
+    with capture_attention(model if how == "held" else compiled) as capture:
+        watched = compiled(SOURCE).logits
+    assert len(graphs) == ran
+    torch.testing.assert_close(watched, alone)
+    one = capture.sample(1).decoder
+    assert one is not None
+    weights = torch.stack(built("LlamaForCausalLM", "eager")(SOURCE, output_attentions=True).attentions)
+    np.testing.assert_allclose(one.weights, weights[:, 1], atol=1e-6)
+    torch.testing.assert_close(compiled(SOURCE).logits, alone)
+    assert len(graphs) == 2 * ran
+
+
+def test_blocks_of_several_threads_end_together() -> None:
+    double = torch.compile(nn.Linear(2, 2), backend=backend)
+    inside, leave = threading.Event(), threading.Event()
+
+    def block() -> None:
+        with run_eagerly():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=block)
+    with run_eagerly():
+        thread.start()
+        inside.wait()
+    double(torch.ones(1, 2))
+    assert not graphs
+    leave.set()
+    thread.join()
+    double(torch.ones(1, 2))
+    assert graphs
