@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
+import re
 import sys
 import threading
 import time
 import webbrowser
 from collections.abc import Sequence
 from contextvars import Context
+from importlib import metadata
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -18,21 +19,6 @@ from urllib.request import urlopen
 from attenscope.checkpoint import FOLDER_VARIABLE
 from attenscope.language import join_items, say
 
-NEEDED_PACKAGES = (
-    "streamlit",
-    "torch",
-    "sentencepiece",
-    "plotly",
-    "pandas",
-    "threadpoolctl",
-    "tomli_w",
-    "duckdb",
-    "HanTa",
-    "tqdm",
-    "fontTools",
-    "brotli",
-)
-"""What the extra [app] installs, by the names under which it is imported."""
 PAGE_OPTIONS = ("model", "models", "atlas")
 """Options that the pages read themselves."""
 DEFAULT_PORT = 8501
@@ -91,11 +77,32 @@ def open_trace(arguments: argparse.Namespace) -> int:
 
 
 def missing_packages_text() -> str:
-    """Return the sentence that says what the pages need and is not installed; "" where all is."""
-    absent = [name for name in NEEDED_PACKAGES if importlib.util.find_spec(name) is None]
+    """Return the sentence that says what the extra [app] asks for and is not installed; "" where all is.
+
+    The checkout, whose packages requirements.txt brings, has no extras to read.
+    """
+    absent = [name for name in list_app_packages() if not _is_installed(name)]
     if not absent:
         return ""
     return say("this needs {packages}, not installed here: pip install 'attenscope[app]'.", packages=join_items(absent))
+
+
+def list_app_packages() -> list[str]:
+    """Return the names of what the installed package's extra [app] needs on every system."""
+    try:
+        requirements = metadata.requires("attenscope") or []
+    except metadata.PackageNotFoundError:
+        return []
+    of_app = [line for line in requirements if re.search(r"""; extra == ['"]app['"]$""", line)]
+    return [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in of_app]
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _serve_pages(arguments: argparse.Namespace, options: Sequence[str]) -> int:

@@ -180,6 +180,7 @@ def _identity_matrix(block: AttentionBlock) -> Tensor:
 
 
 MAX_ROWS_AT_ONCE = 256  # of one forward pass at most
+MAX_CELLS_AT_ONCE = 2**22  # of the weights of one head in one forward pass at most
 
 
 @torch.no_grad()
@@ -192,7 +193,9 @@ def compute_values_without_pieces(
     """
     device, pieces = next(model.parameters()).device, source_keep.shape[1]
     patterns, row_of = torch.unique(torch.cat([source_keep, prefix_keep], 1).to(device), dim=0, return_inverse=True)
-    rows = model.rows_at_once(MAX_ROWS_AT_ONCE, len(target.input_ids))
+    longest = max(pieces, len(target.input_ids))
+    most = max(1, min(MAX_ROWS_AT_ONCE, MAX_CELLS_AT_ONCE // longest**2))
+    rows = model.rows_at_once(most, len(target.input_ids))
     values = [_compute_values(model, target, part[:, :pieces], part[:, pieces:]) for part in patterns.split(rows)]
     return torch.cat(values)[row_of].cpu()
 

@@ -15,7 +15,7 @@ from ..atomic_write import write_file
 from ..attribution.any_model import compute_log_probs_without_pieces
 from ..attribution.blocks import compute_source_shares, compute_values_without_pieces
 from ..attribution.methods import ATTRIBUTION_METHODS, Attribution, attribute_all_methods, rank_correlation
-from ..attribution.target import Target, make_piece_target
+from ..attribution.target import AttributionError, Target, make_piece_target
 from ..checkpoint.measurements import CARD_FILE, CardSection
 from ..language import say
 from ..runnable_model import LocalModel, RunnableModel
@@ -252,6 +252,8 @@ def _curve_falls(values: Sequence[np.ndarray]) -> np.ndarray:
 # method, cross-attention too, orders the same pieces; a random order with its band is what a method has to beat.
 
 
+MOST_DELETED_PIECES = 64
+"""Pieces of the longest source on a page."""
 RANDOM_ORDERS = 10
 BAND_PERCENTILES = (10, 90)
 """Percentiles of the random orders between which the band lies."""
@@ -284,6 +286,18 @@ class DeletionCurves:
         left = self.remaining_share(self.random)
         low, high = np.percentile(left, BAND_PERCENTILES, axis=0)
         return low, left.mean(0), high
+
+
+def check_deletion_length(pieces: int) -> None:
+    """Raise AttributionError for a source of too many pieces: every order takes a row for each."""
+    if pieces > MOST_DELETED_PIECES:
+        raise AttributionError(
+            say(
+                "Deletion takes a source of at most {most} pieces; this one has {count}.",
+                most=MOST_DELETED_PIECES,
+                count=pieces,
+            )
+        )
 
 
 def measure_deletion_curves(

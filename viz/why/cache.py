@@ -19,6 +19,7 @@ from attenscope.checkpoint.load import CheckpointError, find_checkpoint_folder
 from attenscope.evaluation.attribution import (
     AttributionScores,
     DeletionCurves,
+    check_deletion_length,
     measure_any_model_curves,
     measure_deletion_curves,
     read_attribution_scores,
@@ -89,7 +90,9 @@ def describe_refused_methods(key: WordKey) -> str:
 @queue_and_cache(128, is_long=True)
 def compute_deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""
-    of, found = load_target(key), compute_attributions(key)
+    of = load_target(key)
+    check_deletion_length(len(of.source_ids))
+    found = compute_attributions(key)
     with _run_with_changes(key.reading) as (model, _):
         return measure_deletion_curves(model, of, found)
 
@@ -192,7 +195,9 @@ def compute_user_deletion_curves(name: str, sentence: str, position: int) -> Del
     """What is left of that piece as source pieces are taken away, by the order of each method."""
     own = cache.encoder_only_model(name)
     assert own is not None
-    return measure_any_model_curves(own, sentence, position + 1, compute_user_attributions(name, sentence, position))
+    found = compute_user_attributions(name, sentence, position)
+    check_deletion_length(len(next(iter(found.values())).source))
+    return measure_any_model_curves(own, sentence, position + 1, found)
 
 
 @st.cache_data(ttl=10, show_spinner=False)

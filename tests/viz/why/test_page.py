@@ -218,6 +218,13 @@ def test_a_probability_of_zero_gets_a_sentence(open_page: Open, monkeypatch: pyt
     assert "is zero in this model" in infos(open_page(why=view))
 
 
+def test_deletion_of_a_long_source_gets_a_sentence(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attenscope.evaluation.attribution.MOST_DELETED_PIECES", 3)
+    app = open_page(why="deletion")
+    assert "Deletion takes a source of at most 3 pieces" in infos(app)
+    assert not app.exception
+
+
 def test_a_given_translation_is_explained(open_page: Open) -> None:
     app = open_page(forced="true", given="der alte Katze.", pin="target.3")
     assert "“\u2068Katze\u2069”" in captions(app)
