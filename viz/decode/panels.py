@@ -25,7 +25,8 @@ from attenscope.viz.figures.look import Look, Palette, format_signed, readable_t
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.pins import get_pin, toggle_pins
 from attenscope.viz.ui.controls import describe_given_translation
-from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
+from attenscope.viz.ui.links import open_head_in_explore, open_why_for_translation
+from attenscope.viz.ui.word_card import draw_token_card
 from attenscope.viz.ui.words import attention_difference, draw_caption, draw_hints, mark_word_changes
 from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
 from attenscope.viz.web.maps import draw_switchboard

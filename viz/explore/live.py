@@ -39,7 +39,8 @@ from attenscope.viz.ui.addresses.shared import (
     SENTENCE,
 )
 from attenscope.viz.ui.controls import draw_given_toggle, draw_given_translation
-from attenscope.viz.ui.links import draw_token_card, head_effects, open_in_decode, open_why, set_explore_head
+from attenscope.viz.ui.links import open_in_decode, open_why, set_explore_head
+from attenscope.viz.ui.word_card import compute_head_effects, draw_token_card
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints
 from attenscope.viz.web.texts import SURE_FROM, CardActions, draw_tokens, is_unsure, token_line_data
 
@@ -136,7 +137,7 @@ class ExploreRun:
         return self.translation.step_of(get_pin(self.identity, "target"))
 
     def effects(self, kind: Kind) -> tuple[np.ndarray, str]:
-        effects = head_effects(self.run.model, self.translation, self.run.changes)
+        effects = compute_head_effects(self.run.model, self.translation, self.run.changes)
         of = (
             say("the translation")
             if self.pinned_step is None

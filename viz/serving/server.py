@@ -14,7 +14,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from attenscope.language import say, typed_command
-from attenscope.viz.serving.first_script import FirstScript
+from attenscope.viz.serving.head_script import HeadScript
 from attenscope.viz.serving.middleware import MessageGuard, SafeHeaders, ServerSettings, UploadLimits
 from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
 
@@ -37,7 +37,7 @@ def build_app(settings: ServerSettings) -> st.App:
             Middleware(SafeHeaders, settings=settings, is_own=is_own_host),
             Middleware(UploadLimits, settings=settings, stored=count_uploaded_bytes),
             Middleware(MessageGuard, kind=read_message_kind),
-            Middleware(FirstScript),
+            Middleware(HeadScript),
         ],
     )
 

@@ -25,7 +25,7 @@ from streamlit.testing.v1 import AppTest
 from uvicorn import Config
 
 from attenscope import viz
-from attenscope.viz.serving.first_script import FirstScript
+from attenscope.viz.serving.head_script import HeadScript
 from attenscope.viz.serving.middleware import MEGABYTE, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
 from attenscope.viz.serving.server import allow_other_hosts, serve_app, split_arguments
 from attenscope.viz.streamlit_internals import is_own_host, read_message_kind
@@ -161,7 +161,7 @@ def test_the_rule_of_the_history_comes_before_the_scripts_of_every_page() -> Non
         return PlainTextResponse("<head>")
 
     routes = [Route("/why", page), Route("/file", text)]
-    client = TestClient(Starlette(routes=routes, middleware=[Middleware(FirstScript), Middleware(GZipMiddleware)]))
+    client = TestClient(Starlette(routes=routes, middleware=[Middleware(HeadScript), Middleware(GZipMiddleware)]))
     found = client.get("/why", headers={"accept": "text/html,*/*", "accept-encoding": "gzip"})
     assert 0 < found.text.index("attenscope.history") < found.text.index("late")
     assert found.text.endswith("<p>" * 2000)

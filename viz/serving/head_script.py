@@ -10,7 +10,7 @@ from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 HEAD_TAG = b"<head>"
 
 
-class FirstScript:
+class HeadScript:
     """ASGI middleware that puts the script into the head of every page.
 
     What the first run writes into the address belongs to the history entry that was opened. A component is mounted too
