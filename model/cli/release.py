@@ -48,7 +48,7 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 CLAIM_TESTS = (
     "model/checkpoint/test_released_cards.py",
     "model/evaluation",
-    "model/heads",
+    "model/atlas",
     "model/word_alignment",
     "viz/engine/test_int8_bleu.py",
     "viz/explore/live/test_examples.py",

@@ -36,7 +36,7 @@ NOT_SAID = {
     "model/positions/analysis.py": "a mistake of whoever calls it",
     "viz/figures/__init__.py": "said where plotly is missing: to whoever uses figures without the app",
     "viz/web/players.py": "a mistake of whoever calls it",
-    "viz/export/page.py": "a mistake of whoever calls it",
+    "viz/export/slides.py": "a mistake of whoever calls it",
     "viz/streamlit_internals.py": "said when the app starts with another Streamlit, to whoever installs it",
     "viz/ui/addresses/decode.py": "a mistake of whoever calls it: a page shows the plain view",
     "viz/ui/addresses/heads.py": "a mistake of whoever calls it: a page shows the plain view",

@@ -5,7 +5,7 @@ import { pooled, specialPlaces } from "./attention_map.js";
 import { labelText, quoted, readable, rowInWords } from "./labels.js";
 import { fine, quantised } from "./levels.js";
 
-// What the `packed` function of each component in viz/components makes of a map, in the browser.
+// What the `encode_...` functions of viz/web make of a map, in the browser.
 export const KIND_NAMES = { encoder: say("Encoder self-attention"), decoder: say("Decoder self-attention"), cross: say("Cross-attention") };
 const QUERIES = { encoder: say("The sentence, attending"), decoder: say("The translation, attending"), cross: say("The translation") };
 const KEYS = { encoder: say("The sentence, attended to"), decoder: say("The translation so far"), cross: say("The sentence") };

@@ -57,7 +57,7 @@ function fit(frame) {
   return fitScene({
     floor: frame.floor,
     tall: () => tall(page),
-    room: () => page.defaultView.innerHeight,
+    room: () => page.defaultView?.innerHeight ?? 0, // 0 as tall() has it: the frame has left.
     zoom(value) {
       zoomTo(frame.element, value);
       return still(frame);
@@ -103,8 +103,9 @@ async function answer(frame, event) {
 async function arrange(frame) {
   if (!(await still(frame))) return;
   frame.cover();
-  await still(frame);
+  if (!(await still(frame))) return;
   await fit(frame);
+  if (!frame.element.isConnected) return; // The stage was left meanwhile.
   leaveOutCovered(frame.element.contentDocument);
   frame.cover();
 }
