@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attenscope.viz.notebook.widget import NO_STEPS_TEXT
+from attenscope.viz.notebook.views import NO_STEPS_TEXT
 from tests.browser.conftest import ROOT, free_port, missing
 from tests.test_install import copied, install
 from tests.viz.fakes import FakeTranslator

@@ -25,7 +25,7 @@ from attenscope.viz.export.live_file import LIVE_FOLDER as LIVE
 from attenscope.viz.export.page import BROWSER_FOLDER, TILES_PICTURE_SHARES, build_talk_page, build_view_page
 from attenscope.viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
 from attenscope.viz.figures.look import DARK, LIGHT, Look
-from attenscope.viz.notebook.widget import NOTEBOOK_FOLDER as NOTEBOOK
+from attenscope.viz.notebook.content import NOTEBOOK_FOLDER as NOTEBOOK
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.web import maps, players, texts
 from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts

@@ -18,15 +18,13 @@ from attenscope.analysis.flow import join_attentions
 from attenscope.trace import TraceError
 from attenscope.viz.export.parts import Component, flatten_parts
 from attenscope.viz.figures.look import DARK, Look
-from attenscope.viz.notebook.widget import (
+from attenscope.viz.notebook.content import (
     NOTEBOOK_FOLDER,
-    NOTEBOOK_VIEWS,
     WIDGET_COMPONENTS,
-    NotebookState,
-    build_notebook_parts,
     build_widget_script,
     encode_widget_content,
 )
+from attenscope.viz.notebook.views import NOTEBOOK_VIEWS, NotebookState, build_notebook_parts
 from attenscope.viz.web.bundle import COMPONENTS_FOLDER as COMPONENT
 from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, bundle_scripts
 from tests.viz.fakes import FakeTranslator, attention
@@ -153,7 +151,7 @@ def test_modules_that_share_a_scope_declare_each_name_once() -> None:
 def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
     code = (
         "import sys; sys.modules['streamlit'] = sys.modules['torch'] = None\n"
-        "from attenscope.viz.notebook import static, widget; widget.build_widget_script()"
+        "from attenscope.viz.notebook import content, static, views; content.build_widget_script()"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
