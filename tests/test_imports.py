@@ -13,6 +13,17 @@ import pytest
 
 from tests.types import ROOT, import_command
 
+FORBIDDEN = {
+    "viz/figures": ("attenscope", "streamlit", "torch"),
+    "viz": ("torch", "bench", "tests"),
+    "model": ("attenscope", "streamlit", "plotly", "bench", "tests"),
+}
+"""What the files of a folder do without when they run, besides their own folder; types may be named.
+
+The model side imports itself relatively: `python -m model` and an editable install give it other names.
+"""
+FOUNDATIONS = ("model/trace.py", "model/network/config.py")
+"""What stands on nothing but messages and the writing of files."""
 MODULES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rglob("*.py"))
 WITHOUT_TORCH = ("trace", "untrusted_trace", "masks.rule", "masks.conventions", "masks.read_files")
 WRONG = {
@@ -36,6 +47,35 @@ def imported_names(node: ast.AST) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and not node.level:
         yield node.module or ""
+
+
+def running_imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import that runs, also inside a function: what stands under TYPE_CHECKING does not."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            yield from running_imports(child)
+
+
+@pytest.mark.parametrize("folder", FORBIDDEN)
+def test_what_a_folder_does_without(folder: str) -> None:
+    own = "attenscope." + folder.removeprefix("model").replace("/", ".")
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / folder).rglob("*.py")
+        for node in running_imports(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported_names(node)
+        if name.partition(".")[0] in FORBIDDEN[folder] and not (folder != "model" and f"{name}.".startswith(own))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("file", FOUNDATIONS)
+def test_a_foundation_imports_no_other_file(file: str) -> None:
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    own = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level}
+    assert own <= {"language", "atomic_write"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -99,15 +99,15 @@ def build_atlas(
     found = _create_or_read_manifest(folder, plan, licence, start)
     if found.complete:
         return found if share.rank == 0 else None
-    for number in range(share.rank, plan.parts, share.world):
+    for number in range(share.rank, plan.part_count, share.world):
         if not _part_folder(folder, number).is_dir():
             _write_part(folder, number, *_build_part(translator, corpus, number, plan))
         on_progress(min(corpus.size, corpus.lines - number * corpus.size))
     if share.rank:
         return None
-    while missing := [number for number in range(plan.parts) if not _part_folder(folder, number).is_dir()]:
-        time.sleep(POLL_SECONDS if len(missing) < plan.parts else 10 * POLL_SECONDS)
-    return finish_atlas(folder, found, [_part_folder(folder, number) for number in range(plan.parts)])
+    while missing := [number for number in range(plan.part_count) if not _part_folder(folder, number).is_dir()]:
+        time.sleep(POLL_SECONDS if len(missing) < plan.part_count else 10 * POLL_SECONDS)
+    return finish_atlas(folder, found, [_part_folder(folder, number) for number in range(plan.part_count)])
 
 
 def _create_or_read_manifest(folder: Path, plan: AtlasPlan, licence: str, start: str) -> Manifest:

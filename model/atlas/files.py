@@ -68,7 +68,7 @@ class AtlasPlan:
     """Below which no link is kept."""
 
     @property
-    def parts(self) -> int:
+    def part_count(self) -> int:
         """How many parts there are."""
         return -(-self.lines // self.lines_a_part)
 

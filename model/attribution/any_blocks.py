@@ -355,14 +355,14 @@ def _make_rerun(
     if {"input_ids", "decoder_input_ids"} <= set(named):
         return lambda: model(input_ids=ids, decoder_input_ids=inputs, use_cache=False).logits
 
-    def run() -> Tensor:
+    def rerun_call() -> Tensor:
         found = model(*call[0], **call[1])
         logits = getattr(found, "logits", found)
         if not isinstance(logits, Tensor) or logits.ndim != 3:
             raise AttributionError(say("This model's output is not logits (1, T, V), so no word can be attributed."))
         return logits
 
-    return run
+    return rerun_call
 
 
 class AnyModelLine:

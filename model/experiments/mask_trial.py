@@ -187,7 +187,7 @@ def run_mask_trial(model: RunnableModel, text: str, trial: MaskTrial | None, pad
     target = tuple(step.token_id for step in steps)
     targets = tuple(map(model.tokenizer.token, target))
 
-    def run(mask: MaskTrial | None, ids: tuple[int, ...]) -> MaskedRun:
+    def run_with_mask(mask: MaskTrial | None, ids: tuple[int, ...]) -> MaskedRun:
         with use_mask(model, mask, real), capture_attention(network) as capture:
             log_prob_of_target = _sum_log_prob(model, source, target)
         with use_mask(model, mask, real):
@@ -195,9 +195,11 @@ def run_mask_trial(model: RunnableModel, text: str, trial: MaskTrial | None, pad
         maps = model.name_trace(capture.trace, names, targets).maps
         return MaskedRun(model.decode_target(ids), ids, log_prob, log_prob_of_target, maps)
 
-    own = run(None, target)
+    own = run_with_mask(None, target)
     changed = (
-        own if trial is None else run(trial, _decode_greedily(model, source, real, trial, len(target) + EXTRA_TOKENS))
+        own
+        if trial is None
+        else run_with_mask(trial, _decode_greedily(model, source, real, trial, len(target) + EXTRA_TOKENS))
     )
     return TrialResult(names, targets, source, real, own, changed)
 

@@ -215,32 +215,32 @@ def _allow_real_keys(keep: Tensor) -> Tensor:
 def _make_windowed_subject(function: Callable[..., Tensor]) -> Subject:
     """Return six layers with a causal window of two: the last output is to reach six tokens back."""
 
-    def run(states: Tensor, keep: Tensor) -> Tensor:
+    def run_windowed(states: Tensor, keep: Tensor) -> Tensor:
         return function(states, _allow_real_keys(keep).tril().triu(-1))
 
     window = torch.ones(STATE_LENGTH, STATE_LENGTH, dtype=torch.bool).tril().triu(-1)
-    return Subject(run, _random_states(), _padded_keep_mask(), True, layers=6, allowed=window)
+    return Subject(run_windowed, _random_states(), _padded_keep_mask(), True, layers=6, allowed=window)
 
 
 def _make_language_model_subject(function: Callable[..., Tensor]) -> Subject:
-    def run(states: Tensor, keep: Tensor) -> Tensor:
+    def run_language_model(states: Tensor, keep: Tensor) -> Tensor:
         return function(states, _allow_real_keys(keep))
 
-    return Subject(run, _random_states(), _padded_keep_mask(), True)
+    return Subject(run_language_model, _random_states(), _padded_keep_mask(), True)
 
 
 def _make_observer_subject(function: Callable[..., Tensor]) -> Subject:
     """Return two layers with gradients on, as in training: with them off, torch takes another path again."""
 
-    def run(states: Tensor, keep: Tensor, need_weights: bool = True) -> Tensor:
+    def run_with_gradients(states: Tensor, keep: Tensor, need_weights: bool = True) -> Tensor:
         with torch.enable_grad():
             return function(states, _allow_real_keys(keep).tril(), need_weights=need_weights)
 
     def run_without_weights(states: Tensor, keep: Tensor) -> Tensor:
-        return run(states, keep, need_weights=False)
+        return run_with_gradients(states, keep, need_weights=False)
 
     others = {to_say("against need_weights=False"): run_without_weights}
-    return Subject(run, _random_states(), _padded_keep_mask("left"), True, layers=2, others=others)
+    return Subject(run_with_gradients, _random_states(), _padded_keep_mask("left"), True, layers=2, others=others)
 
 
 def make_encoder_subject(function: Callable[..., Tensor]) -> Subject:

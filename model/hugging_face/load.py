@@ -111,7 +111,7 @@ def _load_encoder_only(folder: Path, tokenizer: PreTrainedTokenizerBase) -> Loca
     names = FolderTokenizer(tokenizer, model.config.vocab_size, continues=False)
     most = _count_positions(model.config)
 
-    def run(text: str) -> dict[str, list[str]]:
+    def run_text(text: str) -> dict[str, list[str]]:
         ids = names.encode(text).ids
         if len(ids) > most:
             raise LocalError(
@@ -120,7 +120,7 @@ def _load_encoder_only(folder: Path, tokenizer: PreTrainedTokenizerBase) -> Loca
         model(input_ids=torch.tensor([ids], device=model.device))
         return {"source": [names.token(one) for one in ids]}
 
-    return LocalModel(folder.name, model, run)
+    return LocalModel(folder.name, model, run_text)
 
 
 def _load_text_generator(

@@ -98,7 +98,7 @@ def subject_from_ids(
     """
     token = int(ids[keep][0])
 
-    def run(embeddings: Tensor, kept: Tensor) -> Tensor:
+    def run_on_embeddings(embeddings: Tensor, kept: Tensor) -> Tensor:
         same_size = kept.shape[1] == ids.shape[1] and kept.shape[0] <= ids.shape[0]
         tokens = (
             torch.where(keep, ids, token)[: kept.shape[0]]
@@ -127,7 +127,7 @@ def subject_from_ids(
     def run_ids(tokens: Tensor, kept: Tensor) -> Tensor:
         return call(torch.where(kept, tokens, pad_id), kept)
 
-    return Subject(run, embedding(ids).detach(), keep, causal, ids=ids, run_ids=run_ids, **more)
+    return Subject(run_on_embeddings, embedding(ids).detach(), keep, causal, ids=ids, run_ids=run_ids, **more)
 
 
 def subject_from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -> Subject:
@@ -136,16 +136,23 @@ def subject_from_encoder(encoder: nn.Module, embeddings: Tensor, keep: Tensor) -
     It has no positions, so the test position-free applies as it is.
     """
 
-    def run(x: Tensor, kept: Tensor) -> Tensor:
+    def run_encoder(x: Tensor, kept: Tensor) -> Tensor:
         return _restore_padding_rows(encoder(x, src_key_padding_mask=~kept), x)
 
     def slow(x: Tensor, kept: Tensor) -> Tensor:
         with torch.enable_grad():
-            return run(x.detach().requires_grad_(), kept).detach()
+            return run_encoder(x.detach().requires_grad_(), kept).detach()
 
     ways = {to_say("without the fast path"): slow}
     return Subject(
-        run, embeddings, keep, False, padding_sides=SEQUENCE_SIDES, others=ways, unpositioned=run, module=encoder
+        run_encoder,
+        embeddings,
+        keep,
+        False,
+        padding_sides=SEQUENCE_SIDES,
+        others=ways,
+        unpositioned=run_encoder,
+        module=encoder,
     )
 
 
@@ -221,11 +228,11 @@ def _make_run_function(model: Any) -> RunFunction:
     """
     positioned = has_position_argument(model)
 
-    def run(embeddings: Tensor, keep: Tensor) -> Tensor:
+    def run_model(embeddings: Tensor, keep: Tensor) -> Tensor:
         more = {"position_ids": (keep.long().cumsum(-1) - 1).clamp(min=0)} if positioned else {}
         return read_output_tensor(model(inputs_embeds=embeddings, attention_mask=keep.long(), **more))
 
-    return run
+    return run_model
 
 
 def has_position_argument(model: Any) -> bool:
@@ -252,7 +259,7 @@ def _make_other_kernel(model: Any) -> dict[str, RunFunction]:
 def _make_cached_run(model: Any) -> RunFunction:
     """Return a run of one position at a time; padding at the right is not fed, and its outputs are zero."""
 
-    def run(embeddings: Tensor, keep: Tensor) -> Tensor:
+    def run_position_by_position(embeddings: Tensor, keep: Tensor) -> Tensor:
         rows = []
         for row, kept in zip(embeddings, keep, strict=True):
             past, steps = None, []
@@ -263,7 +270,7 @@ def _make_cached_run(model: Any) -> RunFunction:
             rows.append(nn.functional.pad(torch.cat(steps), (0, 0, 0, len(kept) - len(steps))))
         return torch.stack(rows)
 
-    return run
+    return run_position_by_position
 
 
 def _copy_without_positions(model: Any) -> Any:
@@ -360,7 +367,7 @@ class _NetworkParts:
         memory = self._memory()
         mask = self.network.source_mask(self.source.ids)
 
-        def run(y: Tensor, keep: Tensor) -> Tensor:
+        def run_decoder(y: Tensor, keep: Tensor) -> Tensor:
             rows = y.shape[0]
             with self.within(), self._replace_embeddings("target", y):
                 states = self.network.decode(self._ids(keep), memory[:rows], mask[:rows])
@@ -373,15 +380,15 @@ class _NetworkParts:
                     steps.append(self.network.decode(ids[:, t : t + 1], memory, mask, cache=cache))
             return self.network.generator(torch.cat(steps, 1))
 
-        return self._subject("target", self.target, run, causal=True, cached=run_with_cache)
+        return self._subject("target", self.target, run_decoder, causal=True, cached=run_with_cache)
 
     def cross(self) -> Subject:
-        def run(x: Tensor, keep: Tensor) -> Tensor:
+        def run_cross(x: Tensor, keep: Tensor) -> Tensor:
             memory = self._encode(x, keep)
             with self.within():
                 return self.network.generator(self.network.decode(self.target.ids, memory, keep[:, None, None, :]))
 
-        return self._subject("source", self.source, run, output_keep=self.target.keep)
+        return self._subject("source", self.source, run_cross, output_keep=self.target.keep)
 
     def _encode(self, x: Tensor, keep: Tensor) -> Tensor:
         with self.within(), self._replace_embeddings("source", x):

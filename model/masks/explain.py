@@ -166,7 +166,7 @@ def mask_had_no_effect(case: DiagnosisCase, intent: IntendedMask, units: np.ndar
         return True
     if mask is not None and not (mask | ~units[..., None, None]).all():
         return bool((stray & ~mask).any())
-    return intent.binding and intent.parts(units) > 1 and not _lacks_only_a_window(intent)
+    return intent.binding and intent.count_blocked_kinds(units) > 1 and not _lacks_only_a_window(intent)
 
 
 def _lacks_only_a_window(intent: IntendedMask) -> bool:
@@ -184,7 +184,9 @@ def _can_be_ignored(case: DiagnosisCase, intent: IntendedMask, unexplained: np.n
         return False
     if case.arrays.mask is not None:
         return mask_had_no_effect(case, intent, unexplained)
-    return plain is not None or (intent.binding and intent.parts(unexplained) > 1 and not _lacks_only_a_window(intent))
+    return plain is not None or (
+        intent.binding and intent.count_blocked_kinds(unexplained) > 1 and not _lacks_only_a_window(intent)
+    )
 
 
 def report_explanation(case: DiagnosisCase, found: list[Explanation]) -> IntendedMask:

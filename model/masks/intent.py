@@ -53,7 +53,7 @@ class IntendedMask:
         """Whether any key is padding."""
         return not self.keep.all()
 
-    def parts(self, units: np.ndarray) -> int:
+    def count_blocked_kinds(self, units: np.ndarray) -> int:
         """Return how many kinds of cells it blocks in ``units`` (B, L, H): padding, future, far ones, documents."""
         kinds = [any(getattr(one, name) is not None for one in self.structures) for name in ("lo", "hi")]
         if not self.structures:

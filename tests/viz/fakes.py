@@ -40,7 +40,7 @@ def foreign_trace(**more: Any) -> AttentionTrace:
 
 
 class FakeTranslator:
-    """Speaks the interface of attenscope.runnable_model.LiveModel; "translates" by capitalising every word."""
+    """Speaks the interface of attenscope.runnable_model.RunnableModel; "translates" by capitalising every word."""
 
     name = "fake-en-de"
     device = SimpleNamespace(type="cpu")

@@ -83,9 +83,9 @@ class DecodingRun:
 
     def _work(self, model: RunnableModel) -> None:
         with use_language(self.language):
-            self._run(model)
+            self._decode_and_check(model)
 
-    def _run(self, model: RunnableModel) -> None:
+    def _decode_and_check(self, model: RunnableModel) -> None:
         try:
             with COMPUTE_QUEUE.turn(self.ticket), apply_changes(model.model, parse_changes(self.request.changes)):
                 self.waits = False

@@ -83,13 +83,16 @@ def draw_projection_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator
     shown = draw_figure(style.get_palette())
     places = [mark.points for mark in shown.marks]
 
-    def around(mark: int, at: int) -> None:
+    def select_around_dot(mark: int, at: int) -> None:
         HEADS_BRUSHED_BOX.set(make_box_around_dot(places[mark][at], shown), of=owner)
 
     said = texts.describe_projection(found, space)
     with st.container(key="picture"):
         draw_curves(
-            shown, key="projection", on_point=around, on_box=lambda drawn: HEADS_BRUSHED_BOX.set(drawn, of=owner)
+            shown,
+            key="projection",
+            on_point=select_around_dot,
+            on_box=lambda drawn: HEADS_BRUSHED_BOX.set(drawn, of=owner),
         )
     if marked:
         draw_caption(texts.describe_marked_word(found, marked))

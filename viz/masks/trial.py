@@ -172,7 +172,7 @@ def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, 
     said = join_sentences(fed, say("A row whose sum is 0 has no key left: {empty}.", empty=say(model.empty_rows)))
     draw_caption(said)
 
-    def numbers() -> pd.DataFrame:
+    def tabulate_weights() -> pd.DataFrame:
         cells = [
             {"query": readable_token(row), "key": readable_token(column)}
             | {name: float(one.weights[layer, head, i, j]) for name, one in sides}
@@ -181,7 +181,7 @@ def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, 
         ]
         return pd.DataFrame(cells).set_index("query")
 
-    return TrialView("attention", lambda palette: [Chart(draw_figure(palette), alt), Words(said)], numbers)
+    return TrialView("attention", lambda palette: [Chart(draw_figure(palette), alt), Words(said)], tabulate_weights)
 
 
 def draw_perturbation_effect(

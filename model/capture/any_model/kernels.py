@@ -147,13 +147,13 @@ def unfold_heads(attention: ComputedAttention, module: nn.Module) -> ComputedAtt
     if not (groups == rows > 1 and folded * groups == heads):
         return attention
 
-    def apart(name: str, tensor: Tensor) -> Tensor:
+    def unfold_heads(name: str, tensor: Tensor) -> Tensor:
         if name in ("k", "v"):
             return tensor.repeat_interleave(groups, 1)
         return tensor.reshape(tensor.shape[0], heads, 1, -1)
 
-    tensors = {name: apart(name, tensor) for name, tensor in attention.tensors.items()}
-    weights, allowed = apart("weights", attention.weights), apart("allowed", attention.allowed)
+    tensors = {name: unfold_heads(name, tensor) for name, tensor in attention.tensors.items()}
+    weights, allowed = unfold_heads("weights", attention.weights), unfold_heads("allowed", attention.allowed)
     return replace(attention, weights=weights, allowed=allowed, tensors=tensors)
 
 

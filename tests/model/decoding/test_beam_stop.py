@@ -86,7 +86,7 @@ def to_the_limit(model: Table, width: int, alpha: float, limit: int) -> Ranked:
     return sorted(finished, key=lambda one: -one[1])[:width]
 
 
-def found(model: Any, width: int, alpha: float, limit: int, stop: BeamStop) -> tuple[Ranked, int]:
+def search_beams(model: Any, width: int, alpha: float, limit: int, stop: BeamStop) -> tuple[Ranked, int]:
     """The n best list, and the steps it took."""
     steps = list(beam_search(model, SOURCE, width, alpha, limit, stop=stop))
     return [(one.token_ids, one.score) for one in steps[-1].best(0)], len(steps)
@@ -105,7 +105,7 @@ def test_the_proven_stop_finds_what_a_search_to_the_limit_finds(
     seed: int, sharpness: float, end: float, width: int, alpha: float, limit: int
 ) -> None:
     model = Table.random(seed, sharpness, end)
-    ranked, _ = found(model, width, alpha, limit, "proven")
+    ranked, _ = search_beams(model, width, alpha, limit, "proven")
     assert ranked == to_the_limit(model, width, alpha, limit)
 
 
@@ -113,7 +113,7 @@ def test_the_early_stop_is_sooner_and_may_miss_a_better_one() -> None:
     missed, spared = 0, 0
     for seed in range(40):
         model = Table.random(seed, sharpness=1.5, end=2.0)
-        (early, fewer), (proven, more) = (found(model, 2, 2.0, LONGEST, stop) for stop in ("early", "proven"))
+        (early, fewer), (proven, more) = (search_beams(model, 2, 2.0, LONGEST, stop) for stop in ("early", "proven"))
         missed += early != proven
         spared += more - fewer
         assert fewer <= more
@@ -125,7 +125,7 @@ def test_the_early_stop_is_sooner_and_may_miss_a_better_one() -> None:
 def test_without_a_length_penalty_both_stops_are_one() -> None:
     for seed in range(20):
         model = Table.random(seed, sharpness=1.5, end=1.0)
-        assert found(model, 3, 0.0, LONGEST, "early") == found(model, 3, 0.0, LONGEST, "proven")
+        assert search_beams(model, 3, 0.0, LONGEST, "early") == search_beams(model, 3, 0.0, LONGEST, "proven")
 
 
 @pytest.mark.parametrize("width", [2, 4])

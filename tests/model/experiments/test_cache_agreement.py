@@ -112,7 +112,7 @@ class IgnoresPadding(Transformer):
         return super().encode(source, torch.ones(1, 1, 1, 1, dtype=torch.bool))
 
 
-def apart(found: CacheAgreement) -> set[tuple[str, str]]:
+def differing_pairs(found: CacheAgreement) -> set[tuple[str, str]]:
     assert not found.holds
     return {pair for pair, one in found.differences.items() if max(one.values()) > 1e-3}
 
@@ -126,7 +126,7 @@ def pairs_with(way: str) -> set[tuple[str, str]]:
 )
 def test_a_fault_in_one_way_is_found(broken: type[Transformer], odd: str) -> None:
     torch.manual_seed(0)
-    assert apart(compare_three_ways(broken(toy.config()).eval(), SOURCE, TARGET)) == pairs_with(odd)
+    assert differing_pairs(compare_three_ways(broken(toy.config()).eval(), SOURCE, TARGET)) == pairs_with(odd)
 
 
 def test_a_cache_that_writes_one_position_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_a_cache_that_writes_one_position_too_early_is_found(monkeypatch: pytest
         return right(self, k, v)
 
     monkeypatch.setattr(KeyValueCache, "append", append)
-    assert apart(compare_three_ways(toy.random_model(), SOURCE, TARGET)) >= {("cached", "full")}
+    assert differing_pairs(compare_three_ways(toy.random_model(), SOURCE, TARGET)) >= {("cached", "full")}
 
 
 def test_a_mask_dropped_in_the_cached_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,4 +148,4 @@ def test_a_mask_dropped_in_the_cached_way_is_found(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(MultiHeadAttention, "_attend", attend)
     found = compare_three_ways(toy.random_model(), SOURCE, TARGET, parse_changes("mask.cross.*.*.2:block"))
-    assert apart(found) == pairs_with("cached")
+    assert differing_pairs(found) == pairs_with("cached")

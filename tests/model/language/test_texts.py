@@ -56,7 +56,7 @@ def in_english_signs(text: str, language: str) -> str:
     return re.sub("„([^“]*)“", r"“\1”", swapped)
 
 
-def numbers(text: str, language: str = SOURCE_LANGUAGE) -> list[str]:
+def find_numbers(text: str, language: str = SOURCE_LANGUAGE) -> list[str]:
     """The numbers in a text, as English writes them."""
     return NUMBER.findall(in_english_signs(text, language))
 
@@ -85,7 +85,7 @@ def test_a_translation_has_all_prose_of_the_english_file_and_nothing_else(file: 
 @each
 def test_a_text_has_the_numbers_and_quotes_the_words_of_the_english_one(file: Path, language: str) -> None:
     for path, english, said in pairs(file, language):
-        assert Counter(numbers(said, language)) == Counter(numbers(english)), (path, said)
+        assert Counter(find_numbers(said, language)) == Counter(find_numbers(english)), (path, said)
         quoted = Counter(QUOTE.findall(in_english_signs(said, language)))
         assert quoted == Counter(QUOTE.findall(english)), (path, said)
 

@@ -23,7 +23,7 @@ from attenscope.viz.talk.session import load_shipped_talk
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why.cache import ReadingKey, WordKey
 from attenscope.viz.why.texts import RANDOM_ORDER, compute_curve_areas
-from tests.model.language.test_texts import numbers
+from tests.model.language.test_texts import find_numbers
 
 SCENES = {scene.title: scene for scene in load_shipped_talk()[0].scenes}
 SENTENCES = (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
@@ -47,7 +47,7 @@ def printed(scene: Scene, language: str) -> set[str]:
     """The numbers in what is said of a scene in a language, as English writes them."""
     with use_language(language):
         said = load_shipped_talk()[0].scenes[list(SCENES).index(scene.title)]
-    return set(numbers("\n".join((said.title, said.point, said.notes)), language))
+    return set(find_numbers("\n".join((said.title, said.point, said.notes)), language))
 
 
 def fahrrad(scene: Scene) -> set[str]:
