@@ -136,4 +136,5 @@ def test_the_folder_names_lead_to_the_same_modules() -> None:
 def test_few_modules_cache() -> None:
     """What pages share, what Why and Heads alone compute, and what both do it by."""
     found = {str(path.relative_to(ROOT)) for path in MODULES if "st.cache_" in path.read_text(encoding="utf-8")}
-    assert found == {"viz/queued_cache.py", "viz/ui/cache.py", "viz/why/cache.py", "viz/heads/cache.py"}
+    pages = ("ui", "why", "heads", "positions", "training")
+    assert found == {"viz/queued_cache.py", *(f"viz/{page}/cache.py" for page in pages)}

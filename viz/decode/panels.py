@@ -13,6 +13,8 @@ import streamlit as st
 
 from attenscope.decoding.beam import BeamTree
 from attenscope.decoding.greedy import NO_CONSTRAINTS
+from attenscope.experiments.mask_trial import CacheAgreement, measure_cache_agreement
+from attenscope.interventions.changes import parse_changes
 from attenscope.language import format_number, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.viz.decode import controls, runs, texts
@@ -22,6 +24,7 @@ from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
 from attenscope.viz.fair_queue import COMPUTE_QUEUE
 from attenscope.viz.figures.look import Look, Palette, format_signed, readable_token
+from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.pins import get_pin, toggle_pins
 from attenscope.viz.ui.controls import describe_given_translation
@@ -80,6 +83,17 @@ def _progress_text(run: runs.DecodingRun, count: int) -> str:
     return say_many("Decoding … {count} token so far", "Decoding … {count} tokens so far", count)
 
 
+@queue_and_cache(128, is_long=True)
+def compute_cache_agreement(
+    name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], changes: str = ""
+) -> CacheAgreement:
+    """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it.
+
+    `changes`, as format_changes writes them, are made to the model. Raises InterventionError.
+    """
+    return measure_cache_agreement(cache.load_translator(name), source_ids, target_ids, parse_changes(changes))
+
+
 def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> SavedView:
     """Draw the player of a finished decoding and the parts below it; return the view that can be saved."""
     path = controls.get_tree_path(model) if run.progress.tree else ()
@@ -104,7 +118,7 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> Save
     _draw_switchboard(result, run.request)
     _draw_versions(model, run)
     if model.can("cache check"):
-        agreement = cache.compute_cache_agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
+        agreement = compute_cache_agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
         sentences.append(texts.agreement_text(agreement, changed=bool(run.request.changes)))
         draw_caption(sentences[-1])
     return build_saved_view(

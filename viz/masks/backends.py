@@ -18,7 +18,8 @@ from attenscope.viz.export.parts import Words
 from attenscope.viz.export.save import SavedView, draw_view_save_menu
 from attenscope.viz.figures.look import KIND_NAMES
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
-from attenscope.viz.ui import cache, controls, style
+from attenscope.viz.masks import cache
+from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_BACKEND_LAYER
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 

@@ -20,8 +20,8 @@ from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
 from attenscope.viz.export.save import SavedView, draw_view_save_menu
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette, format_signed, readable_token
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
-from attenscope.viz.masks import trial_texts
-from attenscope.viz.ui import cache, controls, style
+from attenscope.viz.masks import cache, trial_texts
+from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import NumberParameter
 from attenscope.viz.ui.addresses.masks import (
     MASKS_EXCHANGED_TOKEN,

@@ -23,7 +23,8 @@ from attenscope.positions.table import (
 )
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.translate import Translator
-from attenscope.viz.ui import cache, controls
+from attenscope.viz.positions import cache
+from attenscope.viz.ui import controls
 from attenscope.viz.ui.address import NumberParameter, Parameter
 from attenscope.viz.ui.addresses.positions import (
     MAX_TABLE_SIZE,

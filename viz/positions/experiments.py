@@ -18,8 +18,9 @@ from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
 from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.figures.positions import plot_compared_heads, plot_kept_probability
+from attenscope.viz.positions import cache
 from attenscope.viz.positions.controls import draw_number_input, forget_unoffered_choice
-from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.positions import (
     MOVED_SIDE_LABELS,
     POSITIONS_FACTOR,

@@ -26,11 +26,11 @@ from attenscope.viz.figures.positions import (
     plot_form_errors,
     plot_head_ranking,
 )
+from attenscope.viz.positions import cache, texts
 from attenscope.viz.positions import controls as positions_controls
-from attenscope.viz.positions import texts
 from attenscope.viz.positions.controls import TableChoice
-from attenscope.viz.ui import cache, style
 from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.positions import POSITIONS_FORM, POSITIONS_PIECE, POSITIONS_SIDE
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import draw_caption

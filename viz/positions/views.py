@@ -23,11 +23,11 @@ from attenscope.viz.figures.curves import Curves
 from attenscope.viz.figures.heatmap import diverging_colours, sequential_colours
 from attenscope.viz.figures.look import LIGHT, Palette
 from attenscope.viz.figures.positions import plot_distance_profile, plot_shift_circles, plot_wavelengths, plot_waves
+from attenscope.viz.positions import cache, more_views, texts
 from attenscope.viz.positions import controls as positions_controls
-from attenscope.viz.positions import more_views, texts
 from attenscope.viz.positions.controls import TableChoice
-from attenscope.viz.ui import cache, style
 from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.positions import (
     POSITIONS_DIMENSION,
     POSITIONS_DIMENSIONS,

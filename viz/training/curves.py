@@ -19,6 +19,7 @@ from attenscope.viz.export.save import SavedView, collect_trace_facts, draw_view
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.traces.session import close_run
+from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training import texts
 from attenscope.viz.ui import cache, controls, style
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
@@ -33,7 +34,10 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
         log_steps = texts.draw_log_steps_toggle()
         menu = st.container(key="saving", width="content")
     try:
-        history, marked = cache.load_training_history(model.name), cache.list_snapshot_steps(model.name)
+        history, marked = (
+            training_cache.load_training_history(model.name),
+            training_cache.list_snapshot_steps(model.name),
+        )
     except (HistoryError, CheckpointError) as error:
         st.error(escape_markdown(str(error)))
         return
@@ -100,7 +104,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     draw_badge(model, result, check)
     draw_hints(model, result, result)
     try:
-        moments = cache.compute_snapshot_runs(model.name, text)
+        moments = training_cache.compute_snapshot_runs(model.name, text)
         shown = describe_stops(model, moments)
     except (CheckpointError, HistoryError, ScoresError) as error:
         st.error(escape_markdown(str(error)))
@@ -169,7 +173,7 @@ def _offer_model_with_snapshots(name: str) -> None:
     """Draw a button that changes to a model with snapshots, where one reads the same language."""
     best = _find_most_snapshots_model(name)
     if best != name:
-        text = say("Use {model}, which kept {count}", model=best, count=len(cache.list_snapshot_steps(best)))
+        text = say("Use {model}, which kept {count}", model=best, count=len(training_cache.list_snapshot_steps(best)))
         draw_model_button(text, best, key="use-model-with-snapshots")
 
 
@@ -182,7 +186,7 @@ def _find_most_snapshots_model(name: str) -> str:
     """The model of the same language that kept the most snapshots; the model itself where none kept more."""
     language = cache.load_source_languages()
     kept = {
-        one: len(cache.list_snapshot_steps(one))
+        one: len(training_cache.list_snapshot_steps(one))
         for one in cache.list_checkpoint_names()
         if language.get(one) == language.get(name)
     }
@@ -191,7 +195,7 @@ def _find_most_snapshots_model(name: str) -> str:
 
 def describe_stops(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[SnapshotText]:
     """Every stop in words."""
-    history, scores = cache.load_training_history(model.name), cache.load_bleu_scores(model.name)
+    history, scores = training_cache.load_training_history(model.name), training_cache.load_bleu_scores(model.name)
     last = max((step for step in (*(row.step for row in history), *(one.step for one in moments)) if step), default=0)
     return [
         SnapshotText(

@@ -32,8 +32,8 @@ from attenscope.viz.export.parts import Chart, Columns, Part, Table, Words
 from attenscope.viz.export.save import SavedView, draw_view_save_menu, table_csv
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette
-from attenscope.viz.training import texts
-from attenscope.viz.ui import cache, style
+from attenscope.viz.training import cache, texts
+from attenscope.viz.ui import style
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart

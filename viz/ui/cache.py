@@ -1,6 +1,6 @@
 """Computations that run once and are shared by all visitors.
 
-Apart from the caches of Why and Heads, no other file calls st.cache_*.
+What one page alone asks for stands in its own cache.py; no other file calls st.cache_*.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 
 from attenscope.analysis import flow
-from attenscope.checkpoint.card import CheckpointSummary, PresetModel, read_preset_model, summarise_checkpoint
+from attenscope.checkpoint.card import CheckpointSummary, summarise_checkpoint
 from attenscope.checkpoint.load import (
     CheckpointError,
     find_checkpoint_folder,
@@ -21,8 +21,6 @@ from attenscope.checkpoint.load import (
     parse_config,
     read_facts,
 )
-from attenscope.checkpoint.load import list_snapshot_steps as list_steps_in_folder
-from attenscope.checkpoint.measurements import CARD_FILE, HistoryRow, Score, read_history, read_scores
 from attenscope.decoding.observer_check import ObserverCheck
 from attenscope.devices import choose_device, limit_to_one_thread
 from attenscope.evaluation.in_domain_score import Familiarity, FamiliarityError, read_familiarity
@@ -36,49 +34,12 @@ from attenscope.experiments.ablation import (
 )
 from attenscope.experiments.lens import (
     LogitLens,
-    SnapshotRun,
-    TrainingSnapshot,
-    load_training_snapshots,
     run_logit_lens,
-    run_snapshots,
-)
-from attenscope.experiments.mask_trial import (
-    CacheAgreement,
-    MaskTrial,
-    Perturbation,
-    TrialResult,
-    measure_cache_agreement,
-    perturb_inputs,
-    run_mask_trial,
-    run_trial_tests,
 )
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
-from attenscope.language import current_language, to_say, use_language
-from attenscope.mask_tests.backends import BackendComparison
-from attenscope.mask_tests.outcomes import Outcome
-from attenscope.mask_tests.text_backends import compare_text_backends
+from attenscope.language import current_language, to_say
 from attenscope.network.config import TransformerConfig
-from attenscope.positions.analysis import (
-    PositionalHeads,
-    Uniqueness,
-    measure_uniqueness,
-    position_similarity,
-    score_positional_heads,
-)
-from attenscope.positions.experiments import (
-    ExperimentResult,
-    PositionExperiment,
-    compute_log_prob_curve,
-    run_experiment,
-)
-from attenscope.positions.table import (
-    TABLE_FORMS,
-    FormError,
-    compute_form_values,
-    make_formula_table,
-    measure_form_error,
-)
 from attenscope.runnable_model import LocalError, LocalModel, RunnableModel, Translation
 from attenscope.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Head, Kind
 from attenscope.translate import Translator
@@ -234,67 +195,6 @@ def compute_translation(name: str, sentence: str) -> tuple[Translation, Observer
     return translated, model.check_observer(translated)
 
 
-@queue_and_cache(128, is_long=True)
-def compute_cache_agreement(
-    name: str, source_ids: tuple[int, ...], target_ids: tuple[int, ...], changes: str = ""
-) -> CacheAgreement:
-    """Whether cached, full and teacher-forced attention of a translation agree; frozen, so visitors share it.
-
-    `changes`, as format_changes writes them, are made to the model. Raises InterventionError.
-    """
-    return measure_cache_agreement(load_translator(name), source_ids, target_ids, parse_changes(changes))
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def compute_position_values(form: str, positions: int, d_model: int, base: float) -> np.ndarray:
-    """A sinusoidal table (positions, d_model) as a form computes it; `reference` is the float64 formula."""
-    if form == "reference":
-        return make_formula_table(positions, d_model, base).values
-    return compute_form_values(form, positions, d_model, base)
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def compute_position_errors(positions: int, d_model: int, base: float) -> dict[str, FormError]:
-    """Every form's error, by name."""
-    return {name: measure_form_error(name, positions, d_model, base) for name in TABLE_FORMS}
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def compute_position_similarities(rows: np.ndarray, cosine: bool) -> np.ndarray:
-    """Similarity of all positions of a table (P, D): (P, P)."""
-    return position_similarity(rows, cosine=cosine)
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def compute_position_uniqueness(rows: np.ndarray) -> Uniqueness:
-    """The closest positions of a table (P, D)."""
-    return measure_uniqueness(rows)
-
-
-@queue_and_cache(64)
-def compute_position_experiment(name: str, sentence: str, experiment: PositionExperiment) -> ExperimentResult:
-    """A sentence translated with its positions moved. Raises ExperimentError."""
-    return run_experiment(load_runnable_model(name), compute_translation(name, sentence)[0], experiment)
-
-
-@queue_and_cache(64, is_long=True)
-def compute_position_log_probs(
-    name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]
-) -> np.ndarray:
-    """The log-probability of the model's own translation as the experiment grows. Raises ExperimentError."""
-    curve = compute_log_prob_curve(
-        load_runnable_model(name), compute_translation(name, sentence)[0], experiment, amounts
-    )
-    curve.flags.writeable = False
-    return curve
-
-
-@queue_and_cache(32, is_long=True)
-def compute_positional_heads(name: str, sentence: str) -> PositionalHeads:
-    """Which heads of a checkpoint look at places, on one sentence."""
-    return score_positional_heads(load_translator(name), compute_translation(name, sentence)[0])
-
-
 @queue_and_cache(64)
 def compute_teacher_forced(name: str, sentence: str, target: str) -> Translation:
     """A given translation read by teacher forcing; frozen. Raises InputError."""
@@ -372,36 +272,6 @@ def compute_attention_flow(
     return flow.compute_attention_flow(_trace, kind, layer)
 
 
-@queue_and_cache(4, to_say("Loading the snapshots …"), is_long=True)
-def load_snapshots(name: str) -> tuple[TrainingSnapshot, ...]:
-    """A model at every saved snapshot of its training; shared. Raises CheckpointError."""
-    return load_training_snapshots(load_translator(name).checkpoint)
-
-
-@queue_and_cache(8, to_say("Reading the sentence at every snapshot …"), is_long=True)
-def compute_snapshot_runs(name: str, sentence: str) -> tuple[SnapshotRun, ...]:
-    """A sentence at every snapshot, each reading the released model's translation; frozen. Raises CheckpointError."""
-    return run_snapshots(load_snapshots(name), sentence, compute_translation(name, sentence)[0].target_ids)
-
-
-@st.cache_data(ttl=10, show_spinner=False)
-def list_snapshot_steps(name: str) -> tuple[int, ...]:
-    """The steps a checkpoint has snapshots of. Raises CheckpointError."""
-    return list_steps_in_folder(name)
-
-
-@st.cache_data(ttl=10, show_spinner=False)
-def load_training_history(name: str) -> tuple[HistoryRow, ...]:
-    """The course of a checkpoint's training. Raises HistoryError."""
-    return read_history(find_checkpoint_folder(name))
-
-
-@st.cache_data(ttl=10, show_spinner=False)
-def load_bleu_scores(name: str) -> tuple[Score, ...]:
-    """The scores kept beside a checkpoint. Raises ScoresError."""
-    return read_scores(find_checkpoint_folder(name))
-
-
 @st.cache_data(ttl=10, show_spinner=False)
 def load_in_domain_score(name: str) -> Familiarity | None:
     """How probable a checkpoint finds text of its own kind; None where this was not measured for these weights."""
@@ -409,57 +279,3 @@ def load_in_domain_score(name: str) -> Familiarity | None:
         return read_familiarity(find_checkpoint_folder(name), name, load_translator(name).checkpoint.hash)
     except (CheckpointError, FamiliarityError):  # A model of the command line has no folder.
         return None
-
-
-@st.cache_data(ttl=10, show_spinner=False)
-def load_model_card(name: str) -> str:
-    """The model card, empty where there is none."""
-    try:
-        return (find_checkpoint_folder(name) / CARD_FILE).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-@st.cache_data(ttl=10, show_spinner=False)
-def load_preset_models(language: str) -> tuple[list[PresetModel], list[str]]:
-    """The checkpoints that were trained alike, and the errors of those that cannot be read, in a language."""
-    found, faults = [], []
-    for name in list_checkpoint_names():
-        try:
-            one = read_preset_model(find_checkpoint_folder(name))
-        except ValueError as error:
-            faults.append(str(error))
-        else:
-            found += [one] if one else []
-    return found, faults
-
-
-@queue_and_cache(64)
-def compute_mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> TrialResult:
-    """A text written under another mask; None for the model's own; frozen. Raises RuleError, InputError."""
-    return run_mask_trial(load_runnable_model(name), sentence, trial, pads)
-
-
-@queue_and_cache(32, to_say("Changing one token after the other …"), is_long=True)
-def compute_mask_perturbation(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
-    """Which outputs move with which input under a mask; frozen."""
-    return perturb_inputs(load_runnable_model(name), compute_mask_trial(name, sentence, None, pads), trial)
-
-
-@queue_and_cache(32, to_say("Running the eight tests …"), is_long=True)
-def compute_mask_tests(
-    name: str, sentence: str, kind: Kind, trial: MaskTrial | None, language: str
-) -> tuple[Outcome, ...]:
-    """The behaviour tests on a model that writes, under a tried mask or its own; texts in `language`; frozen."""
-    with use_language(language):
-        return run_trial_tests(load_runnable_model(name), compute_mask_trial(name, sentence, None, 0), kind, trial)
-
-
-@queue_and_cache(16, to_say("Computing the same in every way …"), is_long=True)
-def compute_backend_comparison(name: str, sentence: str, language: str) -> BackendComparison:
-    """The attention implementations of a Hugging Face model compared; texts in `language`; frozen.
-
-    Raises InputError.
-    """
-    with use_language(language):
-        return compare_text_backends(load_runnable_model(name), sentence)

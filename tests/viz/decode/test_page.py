@@ -20,6 +20,7 @@ from attenscope.language import format_number
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
+from attenscope.viz.decode import panels
 from attenscope.viz.decode.runs import DecodingRequest
 from attenscope.viz.decode.texts import agreement_text, describe_problems
 from attenscope.viz.figures.look import Look
@@ -165,7 +166,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> Calla
     """Makes the page with what a link says."""
     monkeypatch.setattr(cache, "list_checkpoint_names", lambda: ["toy-en-de"])
     monkeypatch.setattr(cache, "load_runnable_model", lambda name: toy_translator)
-    cache.compute_cache_agreement.clear()
+    panels.compute_cache_agreement.clear()
 
     def open_decode(**link: str) -> AppTest:
         made = AppTest.from_file(str(PAGE), default_timeout=30)

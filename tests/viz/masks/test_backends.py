@@ -15,6 +15,7 @@ from attenscope.mask_tests.backends import BackendComparison, BackendResult
 from attenscope.viz.figures.look import LIGHT
 from attenscope.viz.figures.masks import THUMBNAIL_SIDE, make_mask_thumbnail, mask_colours
 from attenscope.viz.masks import backends
+from attenscope.viz.masks import cache as masks_cache
 from attenscope.viz.ui import cache
 from tests import folders
 from tests.viz.page_texts import captions
@@ -84,6 +85,6 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
         cache._load_spec_or_error,
         cache._load_model_spec,
         cache._load_model_on_device,
-        cache.compute_backend_comparison,
+        masks_cache.compute_backend_comparison,
     ):
         one.clear()

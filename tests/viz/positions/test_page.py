@@ -18,6 +18,7 @@ from attenscope.translate import Translator
 from attenscope.viz.figures import positions
 from attenscope.viz.figures.heatmap import diverging_colours, negative_colour, plotly_colorscale
 from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.positions import cache as positions_cache
 from attenscope.viz.positions import experiments, texts, views
 from attenscope.viz.positions.controls import TableChoice
 from attenscope.viz.positions.views import build_table_matrix, tabulate_encodings
@@ -47,9 +48,9 @@ def page(monkeypatch: pytest.MonkeyPatch, *translators: Translator) -> AppTest:
     monkeypatch.setattr(cache, "load_runnable_model", named.__getitem__)
     for cached in (
         cache.compute_translation,
-        cache.compute_position_experiment,
-        cache.compute_positional_heads,
-        cache.compute_position_log_probs,
+        positions_cache.compute_position_experiment,
+        positions_cache.compute_positional_heads,
+        positions_cache.compute_position_log_probs,
     ):
         cached.clear()
     test = AppTest.from_file(str(PAGE), default_timeout=60)
@@ -274,12 +275,12 @@ def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen
 
 
 def test_uniqueness_is_said_either_way() -> None:
-    found = cache.compute_position_uniqueness(make_sinusoidal_table(20, 8).numpy())
+    found = positions_cache.compute_position_uniqueness(make_sinusoidal_table(20, 8).numpy())
     one, other = sorted(found.pair)
     assert texts.uniqueness_text(found, 20, 1).startswith(
         f"Unique: of all 20 positions of the table, the two most alike are {one + 1} and {other + 1}, "
     )
-    twice = cache.compute_position_uniqueness(torch.zeros(3, 4).numpy())
+    twice = positions_cache.compute_position_uniqueness(torch.zeros(3, 4).numpy())
     assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.uniqueness_text(twice, 3, 0))
     assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.uniqueness_text(twice, 3, 1))
 

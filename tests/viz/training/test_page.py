@@ -22,6 +22,7 @@ from attenscope.network.transformer import Transformer
 from attenscope.translate import Translator
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training import curves, page, texts
 from attenscope.viz.training.page import sanitise_card
 from attenscope.viz.ui import cache
@@ -56,18 +57,18 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
     release_snapshots(tmp_path / "run", place)
     monkeypatch.setattr(load, "CHECKPOINTS_FOLDER", tmp_path)
     monkeypatch.setattr(cache, "list_checkpoint_names", lambda: load.list_checkpoints(tmp_path))
-    for name in (
-        "_load_model_on_device",
-        "compute_translation",
-        "load_snapshots",
-        "compute_snapshot_runs",
-        "list_snapshot_steps",
-        "load_training_history",
-        "load_bleu_scores",
-        "load_model_card",
-        "load_preset_models",
+    for cached in (
+        cache._load_model_on_device,
+        cache.compute_translation,
+        training_cache.load_snapshots,
+        training_cache.compute_snapshot_runs,
+        training_cache.list_snapshot_steps,
+        training_cache.load_training_history,
+        training_cache.load_bleu_scores,
+        training_cache.load_model_card,
+        training_cache.load_preset_models,
     ):
-        getattr(cache, name).clear()
+        cached.clear()
     return tmp_path
 
 
@@ -279,8 +280,8 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     for name in ("original", "torch_like"):
         small(checkpoints / f"preset-{name}", name)
     save_score(checkpoints / "preset-original", SCORE)
-    cache.load_preset_models.clear()
-    found, faults = cache.load_preset_models("en")
+    training_cache.load_preset_models.clear()
+    found, faults = training_cache.load_preset_models("en")
     assert [one.name for one in found] == ["preset-original", "preset-torch_like"]
     assert not faults
     fields = {"norm_order", "final_norm", "qkv_bias", "output_bias", "init", "equal_layers"}
@@ -296,7 +297,7 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     assert "Without a checkpoint here: pad_row, torch_like" not in said(app)
     assert "Without a checkpoint here: pad_row, annotated, shared_bpe, vaswani2017." in said(app)
     (checkpoints / "preset-torch_like" / "scores.json").write_text("[]")
-    cache.load_preset_models.clear()
+    training_cache.load_preset_models.clear()
     assert "preset-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
 
 
