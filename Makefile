@@ -35,7 +35,7 @@ bench: .venv/dev browser
 	$(BIN)/python -m bench
 
 # A stamp in .venv says which requirements are installed; a change of the file installs again.
-.venv/app: requirements.txt | .venv/bin/pip
+.venv/app: requirements.txt constraints.txt | .venv/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.constraints import CONSTRAINTS, format_constraints, list_direct_pins, list_pulled_in, read_pins
+
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import torch
 SCRIPT = '''
@@ -165,6 +167,15 @@ def test_the_extra_for_the_app_names_what_it_needs() -> None:
     pinned = {line.partition("==")[0] for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line}
     extra = [Requirement(line) for line in project["optional-dependencies"]["app"]]
     assert {one.name for one in extra} | set(project["dependencies"]) == pinned
+
+
+def test_what_the_requirements_pull_in_is_pinned() -> None:
+    """On this machine: another build of torch or another version of Python may pull in more."""
+    pinned = read_pins(CONSTRAINTS)
+    assert CONSTRAINTS.read_text(encoding="utf-8") == format_constraints(dict(sorted(pinned.items())))
+    assert not set(pinned) & set(list_direct_pins())
+    unpinned = {name: found for name, found in list_pulled_in().items() if pinned.get(name) != found}
+    assert not unpinned, "python -m tests.constraints pins what is installed; make test installs what is pinned"
 
 
 @pytest.fixture(scope="module")
