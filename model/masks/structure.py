@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 import numpy as np
@@ -37,30 +37,43 @@ class Structure:
     """How many first keys stay visible beyond a window (Xiao et al. 2023, attention sinks)."""
     chunk: int = 0
     """The size of chunks outside of which nothing is seen (Llama 4); 0 for none."""
+    block: int = 0
+    """The size of blocks that see themselves whole and all before them (block diffusion); 0 for none."""
+    origin: int = field(default=0, compare=False)
+    """The key from which chunks and blocks count: the first real one, as in transformers. A name leaves it open."""
 
     def build_mask(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
         """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
-        offset = _compute_offsets(queries, keys, shift)
+        past = keys - queries if shift is None else shift
+        offset = _compute_offsets(queries, keys, past)
         grid = np.ones((queries, keys), bool)
         if self.lo is not None:
             grid &= offset >= self.lo
-        if self.hi is not None:
+        if self.block:
+            grid &= self._number(keys, self.block) <= self._number(queries, self.block, past)[:, None]
+        elif self.hi is not None:
             grid &= offset <= self.hi
         if self.sinks:
             grid[:, : self.sinks] |= True if self.hi is None else offset[:, : self.sinks] <= self.hi
         if self.prefix:
             grid[:, : self.prefix] = True
         for first, end in self.spans:
-            past = keys - queries if shift is None else shift
             grid[max(first - past, 0) : max(end - past, 0), first:end] = True
         if self.starts:
             edges = np.asarray(self.starts)
             document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")
             grid &= document[:queries, None] == document[None, :keys]
         if self.chunk:
-            past = keys - queries if shift is None else shift
-            grid &= ((np.arange(queries) + past) // self.chunk)[:, None] == np.arange(keys) // self.chunk
+            grid &= self._number(queries, self.chunk, past)[:, None] == self._number(keys, self.chunk)
         return grid
+
+    def _number(self, count: int, size: int, past: int = 0) -> np.ndarray:
+        """Return (count,): the number of the chunk or block of each position, from ``past`` on."""
+        return (np.arange(count) + past - self.origin) // size
+
+    def count_from(self, first: int) -> Structure:
+        """Return the same mask whose chunks and blocks begin with the key ``first``."""
+        return dataclasses.replace(self, origin=first) if self.chunk or self.block else self
 
     @property
     def plausible(self) -> bool:
@@ -84,8 +97,8 @@ class Structure:
 
     def drop_causal(self) -> tuple[Structure, ...]:
         """Return what is left without the causal part: unbounded, mirrored, or one or two keys ahead."""
-        free = dataclasses.replace(self, hi=None, prefix=0)
-        ahead = tuple(dataclasses.replace(self, hi=(self.hi or 0) + step) for step in (1, 2))
+        free = dataclasses.replace(self, hi=None, prefix=0, block=0)
+        ahead = tuple(dataclasses.replace(self, hi=(self.hi or 0) + step, block=0) for step in (1, 2))
         mirrored = (dataclasses.replace(free, hi=-self.lo),) if self.lo is not None else ()
         return (free, *mirrored, *ahead)
 
@@ -121,6 +134,8 @@ class Structure:
 
     def _band_in_words(self) -> str:
         """Return the band and the prefix, in a few words."""
+        if self.block:
+            return say("causal by blocks of {size}", size=self.block)
         if self.prefix:
             return say("a prefix of {keys}, then causal", keys=self.prefix)
         if self.lo is None:
@@ -228,7 +243,7 @@ def _find_document_starts(seen: np.ndarray) -> tuple[int, ...]:
 
 
 STRUCTURE_WORDS = (
-    *("causal", "padding", "full", "window:W", "sinks:N", "prefix:N", "span:A-B", "chunked:N"),
+    *("causal", "padding", "full", "window:W", "sinks:N", "prefix:N", "span:A-B", "chunked:N", "blocks:N"),
     *("packed:N,N,...", "cu_seqlens:0,N,...", "position_ids:0,1,0,..."),
 )
 
@@ -266,6 +281,8 @@ def name_structure(structure: Structure, keys: int) -> str:
     """Return the name of a structure of so many keys, which :func:`parse_structure` reads; empty where it has none."""
     if structure.prefix:
         band = f"prefix:{structure.prefix}" if (structure.lo, structure.hi) == (None, 0) else ""
+    elif structure.block:
+        band = f"blocks:{structure.block}" if (structure.lo, structure.hi) == (None, 0) else ""
     elif structure.lo is None:
         band = {None: "padding", 0: "causal"}.get(structure.hi, "")
     elif structure.hi == 0:
@@ -324,6 +341,10 @@ def _set_chunk(structure: Structure, sizes: list[int]) -> Structure | None:
     return dataclasses.replace(structure, chunk=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
 
 
+def _set_block(structure: Structure, sizes: list[int]) -> Structure | None:
+    return dataclasses.replace(structure, hi=0, block=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
+
+
 def _add_span(structure: Structure, ends: list[int]) -> Structure | None:
     if len(ends) != 2 or not 1 <= ends[0] < ends[1]:
         return None
@@ -354,6 +375,7 @@ _SIZE_SETTERS: dict[str, Callable[[Structure, list[int]], Structure | None]] = {
     "sinks": _set_sinks,
     "prefix": _set_prefix,
     "chunked": _set_chunk,
+    "blocks": _set_block,
     "span": _add_span,
     "packed": _set_documents,
     "cu_seqlens": _set_cumulative_lengths,

@@ -59,7 +59,7 @@ def test_an_inverted_mask_is_turned_around(writing: MaskWriting) -> None:
     assert torch.equal(read(fixed, writing), allowed)
 
 
-MEANINGS = ("causal", "causal+window:3", "window:3", "prefix:2", "causal+packed:4,4", "padding")
+MEANINGS = ("causal", "causal+window:3", "window:3", "prefix:2", "causal+packed:4,4", "blocks:3", "padding")
 
 
 @pytest.mark.parametrize("writing", WRITINGS)
