@@ -451,7 +451,8 @@ def _write_unchunked_cells(structure: Structure) -> str:
     past = f"(i - j < {1 - lo})" if lo is not None else ""
     if past and structure.sinks:
         past = f"({past} | (j < {structure.sinks}))"
-    ahead = f"(j // {structure.block} <= i // {structure.block})" if structure.block else "" if hi is None else "(j <= i)" if hi == 0 else f"(j - i <= {hi})"
+    ahead = "" if hi is None else "(j <= i)" if hi == 0 else f"(j - i <= {hi})"
+    ahead = f"(j // {structure.block} <= i // {structure.block})" if structure.block else ahead
     cells = " & ".join(part for part in (ahead, past) if part)
     if lo is not None and hi == -lo and not structure.sinks:
         cells = f"((i - j).abs() < {1 - lo})"

@@ -21,7 +21,10 @@ MAX_MASK_SIZE = 64
 """Largest number of queries, keys, samples or heads of a mask."""
 MAX_RULE_CHARACTERS, MAX_NESTING = 400, 40
 """Largest length of a rule, and number of its brackets and nots."""
-MASK_KINDS = ("causal", "padding", "window 3", "sinks 1", "prefix 2", "span 2-4", "chunked 3", "blocks 3", "packed 3,3", "full")
+MASK_KINDS = (
+    *("causal", "padding", "window 3", "sinks 1", "prefix 2", "span 2-4", "chunked 3", "blocks 3", "packed 3,3"),
+    "full",
+)
 """The kinds of masks that a rule can join, with example sizes."""
 _SIZES_PATTERN = r"(?:[\s:]*(?P<sizes>\d+(?:\s*[,-]\s*\d+)*))?"
 _TOKEN_PATTERN = re.compile(rf"\s*(?:(?P<join>and|or|not|[()&|~+])|(?P<kind>[a-z_]+){_SIZES_PATTERN})")
