@@ -23,7 +23,7 @@ from playwright.sync_api import Browser
 from attenscope.atlas.build import ROWS_A_FILE, ROWS_A_GROUP
 from attenscope.atlas.files import LINK_SCHEMA, LINKS_TABLE, SENTENCES_TABLE, AtlasPlan, Manifest
 from attenscope.atlas.query import Atlas, read_question, released_atlas_folder, search_atlas
-from attenscope.text.language import WORD_TAGS
+from attenscope.text.parts_of_speech import WORD_TAGS
 from attenscope.trace import KINDS
 from bench.browser import chromium
 from bench.positions import SETTLED, STARTS_WITHIN, app

@@ -32,7 +32,7 @@ from ..language import format_number, join_items, say, to_say
 from ..network.autoregressive import pad_ids
 from ..network.config import PAD_ID
 from ..runnable_model import InputError, RunnableModel
-from ..text.language import detect_foreign_language
+from ..text.language_guess import detect_foreign_language
 from ..text.tokenizer import EncodedText
 from ..trace import KINDS
 from .files import (

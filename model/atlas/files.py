@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from ..atomic_write import write_file
 from ..language import say
-from ..text.language import WORD_TAGS
+from ..text.parts_of_speech import WORD_TAGS
 from ..text.words import START_TOKEN
 from ..trace import KINDS, Kind
 from .forward import BatchRun, Sentence

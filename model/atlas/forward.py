@@ -20,7 +20,7 @@ from ..network.config import BOS_ID, PAD_ID
 from ..network.hooks import record_outputs
 from ..network.transformer import Transformer
 from ..runnable_model import TextTokenizer
-from ..text.language import START_TAG, is_punctuation, tag_words
+from ..text.parts_of_speech import START_TAG, is_punctuation, tag_words
 from ..text.words import SPECIAL_TOKENS, START_TOKEN, group_words, join_word
 from ..trace import KINDS, Kind
 

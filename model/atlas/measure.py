@@ -18,7 +18,7 @@ from ..network.autoregressive import AutoregressiveModel
 from ..network.config import PAD_ID
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.transformer import Transformer
-from ..text.language import WORD_TAGS
+from ..text.parts_of_speech import WORD_TAGS
 from ..trace import KINDS, Kind
 from .forward import (
     MEMORY_KEY,

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ..checkpoint.load import find_checkpoint_folder
 from ..language import join_items, join_sentences, say, say_many
-from ..text.language import WORD_TAGS
+from ..text.parts_of_speech import WORD_TAGS
 from ..trace import KINDS, Head, Kind
 from .database import QuestionError, check_pattern, run_query
 from .files import (
@@ -44,7 +44,7 @@ from .names import head_name
 # the rest may stand anywhere.
 #
 #     word=dog  word~^un   a word, whatever its case, or a regular expression (RE2) that is found in it
-#     pos=NOUN             a part of speech, see :data:`model.text.language.WORD_TAGS`
+#     pos=NOUN             a part of speech, see :data:`model.text.parts_of_speech.WORD_TAGS`
 #     distance=-1          the place of the key minus that of the query, in tokens; distance=-3..-1 is any of these
 #     weight>=0.5          the least weight of a link
 #     map=cross            one of the maps

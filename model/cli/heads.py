@@ -42,7 +42,7 @@ from ..devices import choose_device
 from ..experiments.lens import load_training_snapshots
 from ..language import format_number, join_items, say
 from ..runnable_model import InputError, RunnableModel
-from ..text.language import TAGGER_MODELS
+from ..text.parts_of_speech import TAGGER_MODELS
 from ..translate import Translator
 from ..user_model import load_user_model
 from ..word_alignment.gold import GoldError, find_released_gold, read_gold

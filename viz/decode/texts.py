@@ -6,7 +6,7 @@ from attenscope.decoding.greedy import Constraints
 from attenscope.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
 from attenscope.language import say, say_many, to_say
 from attenscope.runnable_model import TextTokenizer, Translation
-from attenscope.text.language import find_repetition
+from attenscope.text.repetition import find_repetition
 from attenscope.viz.decode.runs import DecodingRequest, DecodingRun
 from attenscope.viz.figures.look import quote_token, readable_token
 

@@ -15,7 +15,7 @@ from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_sentences, say, to_say
 from attenscope.runnable_model import InputError, LocalError, LocalModel
-from attenscope.text.language import guess_language
+from attenscope.text.language_guess import guess_language
 from attenscope.trace import AttentionMap, Kind, TraceError
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
 from attenscope.viz.explore.saving import DrawnView, draw_save_menu

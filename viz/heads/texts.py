@@ -16,7 +16,7 @@ from attenscope.atlas.query import Atlas
 from attenscope.atlas.timeline import Timeline
 from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
-from attenscope.text.language import TAGGER_MODELS
+from attenscope.text.parts_of_speech import TAGGER_MODELS
 from attenscope.trace import KINDS, Head, Kind
 from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
 from attenscope.word_alignment.gold import GOLD_FOLDER, GoldError, compare_passes, read_annotation_passes, read_gold

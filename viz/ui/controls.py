@@ -16,7 +16,7 @@ from attenscope.decoding.greedy import DecodingStep
 from attenscope.decoding.observer_check import ObserverCheck
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
 from attenscope.runnable_model import Ability, InputError, LocalError, LocalModel, RunnableModel, Translation
-from attenscope.text.language import LANGUAGE_NAMES
+from attenscope.text.language_guess import LANGUAGE_NAMES
 from attenscope.trace import AttentionMap, Kind
 from attenscope.translate import Translator
 from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel

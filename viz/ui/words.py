@@ -17,7 +17,7 @@ from attenscope.devices import has_left_gpu
 from attenscope.evaluation.in_domain_score import FALSE_ALARMS, mean_log_prob
 from attenscope.language import current_language, format_number, join_items, join_sentences, load_texts, say
 from attenscope.runnable_model import RunnableModel, Translation
-from attenscope.text.language import LANGUAGE_NAMES, detect_foreign_language
+from attenscope.text.language_guess import LANGUAGE_NAMES, detect_foreign_language
 from attenscope.text.words import compare_words
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import format_signed, quote_token

@@ -32,7 +32,7 @@ from attenscope.atlas.query import (
     sample_rows,
     search_atlas,
 )
-from attenscope.text.language import WORD_TAGS
+from attenscope.text.parts_of_speech import WORD_TAGS
 from attenscope.trace import KINDS, Head
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=12).filter(str.strip)
