@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test walks libraries check browser bench clean
+.PHONY: run dev test walks libraries check browser bench site pictures clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -34,12 +34,24 @@ check: .venv/dev
 bench: .venv/dev browser
 	$(BIN)/python -m bench
 
+# The documents as static files in build/site, with the model beside them.
+site: .venv/docs
+	NO_MKDOCS_2_WARNING=1 STREAMLIT_LOGGER_LEVEL=error $(BIN)/python -m mkdocs build --quiet
+
+# The pictures of the pages in docs/pictures, taken of the running app.
+pictures: .venv/dev browser
+	$(BIN)/python -m publish.pictures
+
 # A stamp in .venv says which requirements are installed; a change of the file installs again.
 .venv/app: requirements.txt constraints.txt | .venv/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/dev: requirements-dev.txt .venv/app
+.venv/docs: requirements-docs.txt constraints.txt .venv/app
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-docs.txt
+	@touch $@
+
+.venv/dev: requirements-dev.txt .venv/docs
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 

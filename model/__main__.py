@@ -124,27 +124,39 @@ def main(
         return _run_command(sys.argv[1:] if arguments is None else list(arguments), commands, typed_command(program))
 
 
-def _run_command(given: list[str], commands: Mapping[str, Command], program: str) -> int:
+def build_parser(
+    program: str, commands: Mapping[str, Command] = COMMANDS, asked: str | None = None
+) -> argparse.ArgumentParser:
+    """Return the parser of all `commands`; the options of the one that is `asked` for alone are declared.
+
+    Raises ModuleNotFoundError where its module needs a package that is not installed.
+    """
     about = say("The command line: {commands}.", commands=join_items(commands))
     parser = argparse.ArgumentParser(prog=program, description=about)
     subparsers = parser.add_subparsers(dest="command", required=True)
     texts = {name: say(one.text) for name, one in commands.items()}
     subs = {name: subparsers.add_parser(name, help=text, description=text) for name, text in texts.items()}
-    asked = commands.get(given[0]) if given else None
+    if asked is not None and asked in commands:
+        command = commands[asked]
+        module = import_module(f".{command.module}", command.package)
+        getattr(module, command.arguments)(subs[asked])
+        subs[asked].set_defaults(run=getattr(module, command.run))
+    return parser
+
+
+def _run_command(given: list[str], commands: Mapping[str, Command], program: str) -> int:
     try:
-        module = import_module(f".{asked.module}", asked.package) if asked else None
+        parser = build_parser(program, commands, given[0] if given else None)
     except ModuleNotFoundError as error:
         absent = say("this needs {package}, which is not installed here.", package=error.name)
-        print(f"{parser.prog} {given[0]}: {absent}", file=sys.stderr)
+        print(f"{program} {given[0]}: {absent}", file=sys.stderr)
         return 2
-    if asked:
-        getattr(module, asked.arguments)(subs[given[0]])
     chosen = parser.parse_args(given)
     try:
         with use_language(SOURCE_LANGUAGE if getattr(chosen, "json", False) else current_language()):
-            return int(getattr(module, commands[chosen.command].run)(chosen))
+            return int(chosen.run(chosen))
     except (ValueError, OSError) as error:
-        print(f"{parser.prog} {chosen.command}: {error}", file=sys.stderr)
+        print(f"{program} {chosen.command}: {error}", file=sys.stderr)
         return 2
 
 

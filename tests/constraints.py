@@ -16,8 +16,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
-REQUIREMENTS = (ROOT / "requirements.txt", ROOT / "requirements-dev.txt")
-HEAD = "# What requirements.txt and requirements-dev.txt pull in, pinned: python -m tests.constraints writes it.\n"
+REQUIREMENTS = tuple(ROOT / f"requirements{name}.txt" for name in ("", "-docs", "-dev"))
+HEAD = "# What the requirements pull in, pinned: python -m tests.constraints writes it.\n"
 
 
 def read_pins(path: Path) -> dict[str, str]:

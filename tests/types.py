@@ -39,7 +39,7 @@ def main() -> int:
     """Check the directions of imports, then the types; in the tree, where `attenscope.py` is not in the way."""
     environment = os.environ | {"MYPYPATH": f"{make_tree()}:{ROOT}", "PYTHONPATH": str(TREE)}
     types = [str(PROGRAMS / "mypy"), "--config-file", str(SETTINGS)]
-    sources = [str(ROOT / name) for name in ("app.py", "bench", "tests")]
+    sources = [str(ROOT / name) for name in ("app.py", "bench", "publish", "tests")]
     for command in (import_command(), [*types, "-p", "attenscope"], [*types, *sources]):
         if code := subprocess.run(command, cwd=TREE, env=environment, check=False).returncode:
             return code

@@ -1,6 +1,7 @@
-"""The table of the libraries: ``python -m bench.libraries [WORD ...]`` prints it, without words writes libraries.md.
+"""The table of the libraries: ``python -m bench.libraries [WORD ...]`` prints a line for each model.
 
-A word chooses the cases whose library or name holds it. ``make libraries`` installs all libraries.
+A word chooses the cases whose library or name holds it; without words sums by library go into docs/libraries.md.
+``make libraries`` installs all libraries.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from bench.libraries import every_case
 from bench.libraries.case import Case, Outcome, outcome
 from bench.libraries.installed import version_of
 
-TABLE = Path(__file__).parents[1] / "libraries.md"
+PAGE = Path(__file__).parents[2] / "docs" / "libraries.md"
+BEGIN, END = "<!-- libraries -->", "<!-- end of libraries -->"
 
 
 def row(case: Case, found: Outcome) -> str:
@@ -23,41 +25,38 @@ def row(case: Case, found: Outcome) -> str:
     return f"| {case.library} | `{case.name}`{f', named `{named}`' if named else ''} | {what} | {found.held_against} |"
 
 
-def table(cases: Sequence[Case]) -> str:
-    """The whole page."""
-    found = [outcome(case) for case in cases]
-    captured = sum(bool(case.maps) and one.right for case, one in zip(cases, found, strict=True))
-    refused = sum(not case.maps and one.right for case, one in zip(cases, found, strict=True))
-    libraries = dict.fromkeys(case.library for case in cases)
-    versions = ", ".join(f"{library} {version_of(library)}" for library in libraries)
-    head = [
-        "# Models of other libraries",
+def summary(cases: Sequence[Case]) -> str:
+    """Return what the page of the documents says of the cases: their number, and a line for each library."""
+    captured = sum(bool(case.maps) for case in cases)
+    refused = len(cases) - captured
+    lines = [
+        f"{len(cases)} cases: {captured} captured right, {refused} refused for the right reason, 0 wrong.",
         "",
-        f"Made by `python -m bench.libraries` with {versions}.",
-        "",
-        "Tiny models with random weights, and all-MiniLM-L6-v2 with its trained ones, each run once, captured and",
-        "not: the outputs must be the same bit for bit. Sizes are layers x heads x queries x keys, as the case",
-        "says them, not as they were captured. Every weight of every sample is held against *its softmaxes*, which",
-        "the run gave to torch below Python, fused attention computed anew from its queries and keys, within 1e-5;",
-        "and against *what it returns* where the library returns weights. A model is refused for the reason that",
-        "the case gives.",
-        "",
-        f"{len(cases)} cases: {captured} captured right, {refused} refused for the right reason, "
-        f"{len(cases) - captured - refused} wrong.",
-        "",
-        "| library | model | captured, or refused | held against |",
-        "|---|---|---|---|",
+        "| library | captured | refused |",
+        "|---|---:|---:|",
     ]
-    return "\n".join([*head, *(row(case, one) for case, one in zip(cases, found, strict=True))]) + "\n"
+    for library in sorted({case.library for case in cases}):
+        maps = [bool(case.maps) for case in cases if case.library == library]
+        lines.append(f"| {library} | {sum(maps)} | {len(maps) - sum(maps)} |")
+    return "\n".join(lines)
 
 
 def main(words: Sequence[str]) -> None:
-    """Print the table of the cases that are chosen, or write that of all."""
+    """Print a line for each case that is chosen; write the page where all were chosen, and all are right."""
     cases = [case for case in every_case() if not words or any(word in f"{case.library} {case.name}" for word in words)]
-    found = table(cases)
-    if not words:
-        TABLE.write_text(found, encoding="utf-8")
-    print(found, end="")
+    versions = ", ".join(f"{one} {version_of(one)}" for one in dict.fromkeys(case.library for case in cases))
+    print(f"With {versions}.\n\n| library | model | captured, or refused | held against |\n|---|---|---|---|")
+    wrong = 0
+    for case in cases:
+        found = outcome(case)
+        wrong += not found.right
+        print(row(case, found))
+    if wrong or words:
+        print(f"\n{len(cases)} cases, {wrong} wrong.")
+        return
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n\n{summary(cases)}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -73,6 +74,18 @@ def words(page: Page) -> str:
 
 def test_it_begins_with_the_welcome(live: Page) -> None:
     expect(live.get_by_label("Sentence", exact=True)).to_have_value(EXAMPLE_SENTENCES["en"][0])
+
+
+@pytest.mark.parametrize("view", ["text", "nothing"])
+def test_the_address_says_what_is_shown_first(disk: Page, tmp_path: Path, page_text: str, view: str) -> None:
+    file = tmp_path / "live.html"
+    file.write_text(page_text, encoding="utf-8")
+    disk.goto(f"{file.as_uri()}#{urlencode({'sentence': 'the cat likes a house.', 'view': view, 'theme': 'dark'})}")
+    expect(disk.locator("body")).to_have_attribute("data-drawn", "1", timeout=LOADING)
+    expect(disk.get_by_label("Sentence", exact=True)).to_have_value("the cat likes a house.")
+    shown = disk.locator(".texts" if view == "text" else ".heatmap .plot")
+    expect(shown).to_be_visible()
+    expect(disk.locator("html")).to_have_css("color-scheme", "dark")
 
 
 def test_a_new_sentence_and_every_view(live: Page, translator: Translator) -> None:

@@ -40,7 +40,7 @@ from attenscope.viz.talk.scenes import Mistake
 
 def write_live_models(arguments: Sequence[str]) -> int:
     """Write the file or folder and print its sizes; return 1, with the reason printed, where it cannot be made."""
-    given = _build_live_parser().parse_args(arguments)
+    given = build_live_parser().parse_args(arguments)
     names = given.checkpoint or list_checkpoints()[:1]
     if not names:
         print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
@@ -79,7 +79,8 @@ def write_live_models(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _build_live_parser() -> argparse.ArgumentParser:
+def build_live_parser() -> argparse.ArgumentParser:
+    """Return the parser of the subcommand ``live``."""
     parser = argparse.ArgumentParser(
         prog="python -m viz.export live", description=say("Models that run in one HTML file.")
     )
@@ -118,16 +119,7 @@ def main() -> int:
 
 def _write_talk() -> int:
     """Write the scenes that can be shown and print why others cannot, by line; return 1 where one is left out."""
-    parser = argparse.ArgumentParser(
-        prog=typed_command("python -m viz.export"),
-        description=say("A talk as one HTML file; or, with the word live, see live --help."),
-    )
-    parser.add_argument("talk", type=Path, help=say("the talk, a TOML file"))
-    parser.add_argument("out", type=Path, help=say("the HTML file to write"))
-    parser.add_argument("--dark", action="store_true", help=say("light ink on dark paper"))
-    parser.add_argument("--int8", action="store_true", help=say("the models of live scenes in 8 bits a weight"))
-    add_language_option(parser)
-    arguments = parser.parse_args()
+    arguments = build_talk_parser().parse_args()
     try:
         check_writable(arguments.out)
         source = arguments.talk.read_text(encoding="utf-8-sig")
@@ -167,6 +159,20 @@ def _write_talk() -> int:
         facts = {"missing": missing, "count": count_scenes(source)}
         print(f"{arguments.out}: {say('{missing} of {count} scenes are not in it.', **facts)}", file=sys.stderr)
     return 1 if missing else 0
+
+
+def build_talk_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command that writes a talk."""
+    parser = argparse.ArgumentParser(
+        prog=typed_command("python -m viz.export"),
+        description=say("A talk as one HTML file; or, with the word live, see live --help."),
+    )
+    parser.add_argument("talk", type=Path, help=say("the talk, a TOML file"))
+    parser.add_argument("out", type=Path, help=say("the HTML file to write"))
+    parser.add_argument("--dark", action="store_true", help=say("light ink on dark paper"))
+    parser.add_argument("--int8", action="store_true", help=say("the models of live scenes in 8 bits a weight"))
+    add_language_option(parser)
+    return parser
 
 
 def _print_mistakes(file: Path, mistakes: tuple[Mistake, ...], checked: CheckedTalk) -> None:

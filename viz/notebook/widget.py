@@ -80,12 +80,12 @@ class AttentionWidget(anywidget.AnyWidget):
         self.observe(self._switch_map, "kind")
 
     @property
-    def selected_head(self) -> Head:
+    def selected(self) -> Head:
         """Kind, layer and head that are chosen; layer and head count from 0."""
         return self._shown.kind, self.layer, self.head
 
     @property
-    def _read_state(self) -> NotebookState:
+    def _shown(self) -> NotebookState:
         chosen: Any = {"view": self.view, "kind": self.kind, "pinned": tuple(self.pinned)}
         return NotebookState(
             self._trace, layer=self.layer, head=self.head, rows=self._rows, translation=self._translation, **chosen

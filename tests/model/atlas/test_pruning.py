@@ -114,7 +114,7 @@ def test_a_released_measurement_is_of_the_released_model(name: str) -> None:
     assert found.by_cost.bleu[0] > found.by_cost.bleu[-1]
     assert {one.bleu[0] for one in found.random} == {found.by_cost.bleu[0]}
     check_pruning_order(found, open_atlas(released_atlas_folder(name), name, weights))
-    said = " ".join((CHECKPOINTS_FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    said = " ".join((CHECKPOINTS_FOLDER.parent / "docs" / "head-measures.md").read_text(encoding="utf-8").split())
     assert f"each measured on {found.sentences} sentences" in said
 
 

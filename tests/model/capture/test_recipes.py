@@ -1,4 +1,4 @@
-"""The recipes of the README, executed as they stand there, and what a training is like while it is watched."""
+"""The recipes of the documents, executed as they stand there, and what a training is like while it is watched."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ import attenscope
 from attenscope.capture.training_watch import watch
 from attenscope.trace import AttentionTrace, TraceError
 
-README = Path(__file__).resolve().parents[3] / "README.md"
-SECTION = re.compile(r"<!-- recipes: .*?-->\n(.*?)<!-- end of recipes -->", re.DOTALL)
-BLOCKS = re.findall(r"```python\n(.*?)```", SECTION.findall(README.read_text(encoding="utf-8"))[0], re.DOTALL)
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "recipes.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 TRAINING, TRAINER, GENERATION, SOFTMAX, VISION = BLOCKS
 
 
@@ -72,7 +71,7 @@ class Mixed(nn.Module):
 def run(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **names: Any) -> dict[str, Any]:
     monkeypatch.chdir(folder)
     names |= {"attenscope": attenscope, "transformers": transformers}
-    exec(compile(code, "README.md", "exec"), names)
+    exec(compile(code, str(PAGE), "exec"), names)
     return names
 
 

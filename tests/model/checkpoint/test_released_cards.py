@@ -20,7 +20,7 @@ from attenscope.checkpoint.measurements import CARD_FILE, read_scores
 from attenscope.network.config import ORIGINAL_PRESET_NOTE, PRESETS, TransformerConfig, make_preset_config
 from attenscope.network.transformer import Transformer
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+MODELS_PAGE = Path(__file__).resolve().parents[3] / "docs" / "models.md"
 SIZES = {"vocab_size", "target_vocab_size", "d_model", "heads", "encoder_layers", "decoder_layers", "feed_forward"}
 TRAINED_ALIKE = [name for name in list_checkpoints() if name.startswith("preset-")]
 
@@ -71,9 +71,9 @@ def bleu(preset_name: str) -> str:
     return f"{next(one.bleu for one in scores if one.set == 'Tatoeba dev' and one.beam == 1):.1f}"
 
 
-@pytest.mark.parametrize("name", [*TRAINED_ALIKE, "README"])
+@pytest.mark.parametrize("name", [*TRAINED_ALIKE, "docs"])
 def test_scores_of_the_presets_beside_each_other(name: str) -> None:
-    text = README.read_text(encoding="utf-8") if name == "README" else card(name)
+    text = MODELS_PAGE.read_text(encoding="utf-8") if name == "docs" else card(name)
     found = re.findall(rf"`({'|'.join(PRESETS)})` (\d+\.\d)", text)
     assert {name for name, _ in found} == {name.removeprefix("preset-") for name in TRAINED_ALIKE}
     assert all(value == bleu(name) for name, value in found)

@@ -1,4 +1,4 @@
-"""Padding that a captured model shows: masks that were forgotten are found by the lines of the README."""
+"""Padding that a captured model shows: masks that were forgotten are found by the lines of the documents."""
 
 from __future__ import annotations
 

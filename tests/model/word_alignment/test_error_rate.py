@@ -193,13 +193,13 @@ def test_released_rates_are_of_the_released_model_and_gold(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{ALIGNMENT_FILE}")))
-def test_the_readme_has_the_rates(name: str) -> None:
+def test_the_documents_have_the_rates(name: str) -> None:
     folder = find_checkpoint_folder(name)
     found = read_alignment_rates(folder, name, read_facts(folder)["sha256"]["model.safetensors"][:12])
     head, layer, every = (found.best(part) for part in ("head", "layer", "all"))
     read = f"{head.layer + 1}.{head.head + 1}, {ROW_LABEL_NAMES[head.reading]}"
     row = f"| `{name}` | {read} | {head.aer:.1%} | {layer.aer:.1%} | {every.aer:.1%} |"
-    text = (CHECKPOINTS_FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    text = (CHECKPOINTS_FOLDER.parent / "docs" / "head-measures.md").read_text(encoding="utf-8")
     assert row in text, row
     assert f"alone gives {found.diagonal:.1%}." in text
 

@@ -1,4 +1,4 @@
-"""The architecture of a model beside the presets, on the page and in the README."""
+"""The architecture of a model beside the presets, on the page and in the documents."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints,
 from attenscope.network.config import FIELDS_FROM_SOURCE, PRESET_SOURCES, PRESETS, TransformerConfig, make_preset_config
 from attenscope.viz.training.page import SIZE_FIELDS, describe_preset, format_value
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+PRESETS_PAGE = Path(__file__).resolve().parents[3] / "docs" / "presets.md"
 FIELDS = [field.name for field in dataclasses.fields(TransformerConfig) if field.name != "preset"]
 
 
-def test_the_readme_has_every_field_of_every_preset() -> None:
+def test_the_documents_have_every_field_of_every_preset() -> None:
     """In italics what was chosen here."""
     rows = [["", *(f"`{name}`" for name in PRESETS)], ["---"] * (1 + len(PRESETS))]
     for field in FIELDS:
@@ -25,7 +25,7 @@ def test_the_readme_has_every_field_of_every_preset() -> None:
         ]
         rows.append([f"`{field}`", *(value if fixed else f"*{value}*" for value, fixed in values)])
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    assert f"<!-- presets -->\n\n{table}\n\n<!-- end of presets -->" in README.read_text(encoding="utf-8"), table
+    assert f"<!-- presets -->\n\n{table}\n\n<!-- end of presets -->" in PRESETS_PAGE.read_text(encoding="utf-8"), table
 
 
 @pytest.mark.parametrize("name", [one for one in list_checkpoints() if one.startswith("preset-")])

@@ -1,8 +1,9 @@
 import { say } from "../../web/src/shared/say.js";
+import { addressed } from "../browser/address.js";
 import { connections, explanation, translation } from "./asking.js";
 import { mapOf } from "./attention_map.js";
 import { forThisDevice } from "./connection.js";
-import { frame } from "./frame.js";
+import { frame, VIEWS } from "./frame.js";
 import { headInWords } from "./head_views.js";
 import { hearing } from "./hearing.js";
 import { pictures } from "./pictures.js";
@@ -16,10 +17,23 @@ function paint({ ink, accent, line, background, soft }, scheme) {
   document.documentElement.style.colorScheme = scheme;
 }
 
+/** What the address asks to be shown first: `#sentence=He left.&view=links&theme=dark`. */
+function askedFirst({ palettes }) {
+  const asked = addressed();
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const one = (name, options, otherwise) => (options.includes(asked.get(name)) ? asked.get(name) : otherwise);
+  return {
+    sentence: asked.get("sentence"),
+    scheme: one("theme", Object.keys(palettes), dark),
+    view: one("view", Object.keys(VIEWS), "heatmap"),
+  };
+}
+
 /** The page: what it shows, and all that changes it. */
 export function application(given, components) {
   const header = { ...given, models: given.models.map(forThisDevice) };
-  const state = begun({ scheme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" });
+  const { sentence: firstSentence, ...first } = askedFirst(header);
+  const state = begun(first);
   const of = connections(header.models);
   const redraw = () => {
     const palette = header.palettes[state.scheme];
@@ -46,7 +60,7 @@ export function application(given, components) {
     parts.show(header.models[at]);
     Object.assign(state, { at, off: [] });
     parts.says.textContent = say("The model is being read …");
-    return sentence(header.models[at].examples[0]);
+    return sentence((state.number === 0 && firstSentence) || header.models[at].examples[0]);
   };
   const parts = frame(header, {
     sentence,

@@ -39,7 +39,7 @@ function chips(texts, say) {
 }
 
 const KINDS = { encoder: say("Encoder"), decoder: say("Decoder"), cross: say("Cross") };
-const VIEWS = { heatmap: say("Heatmap"), links: say("Links"), text: say("Text"), decode: say("Step by step") };
+export const VIEWS = { heatmap: say("Heatmap"), links: say("Links"), text: say("Text"), decode: say("Step by step") };
 const SEARCHES = { 1: say("Greedy"), 4: say("Beam 4") };
 
 function facts(known) {

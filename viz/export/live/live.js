@@ -2,7 +2,7 @@ import { letters } from "../browser/letters.js";
 import { application } from "./application.js";
 import { lacking } from "./connection.js";
 
-/** What scripts may use, as the README describes it. */
+/** What scripts may use, as docs/saving.md describes it. */
 function publish(app) {
   const own = { ready: false };
   own.translate = async (text, { beam = 1 } = {}) => {

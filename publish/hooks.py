@@ -1,0 +1,48 @@
+"""What mkdocs calls while it builds the site: pages made from the sources, and the folder of the live model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from publish.command_line import build_measure_page, build_use_page
+from tests.types import make_tree
+
+ROOT = Path(__file__).parents[1]
+LIVE_FOLDER = "live"
+"""Where the live model lies in the site; `docs/assets/live.js` asks for it there."""
+_state: dict[str, str] = {}
+
+
+def on_startup(command: str, dirty: bool) -> None:
+    """Remember whether the site is built or served while it is written; and make the tree that mkdocstrings reads."""
+    _state["command"] = command
+    os.environ["LANGUAGE"] = "en"
+    make_tree()
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are made from the sources."""
+    made = {
+        "command-line.md": build_use_page(),
+        "command-line-measure.md": build_measure_page(),
+        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+    }
+    for name, text in made.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_post_build(config: Any) -> None:
+    """Put the model beside the pages that show it live: in half precision, and in 8 bits for phones."""
+    if _state["command"] != "build":
+        return
+    folder = Path(config.site_dir) / LIVE_FOLDER
+    command = [sys.executable, "-m", "viz.export", "live", "--folder", "--language", "en", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
