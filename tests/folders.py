@@ -23,6 +23,8 @@ TEXT = [
 ]
 SENTENCE = "the old dog sees a tree ."
 SEED = 5
+SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
+SPECIAL_NAMES = {"pad": "<pad>", "bos": "<s>", "eos": "</s>", "unk": "<unk>"}
 SIZES: dict[str, Any] = {
     "d_model": 32,
     "encoder_layers": 2,
@@ -45,17 +47,23 @@ def pieces(size: int = 66) -> bytes:
     return written.getvalue()
 
 
-def marian(folder: Path) -> Path:
+def marian(folder: Path, targets: tuple[str, ...] = ()) -> Path:
+    """One that writes German or, of several `targets`, the one whose token stands before the source."""
     from transformers import MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
     model = pieces()
     read = sentencepiece.SentencePieceProcessor(model_proto=model)
-    names = ["</s>", "<unk>", *[read.IdToPiece(one) for one in range(3, read.GetPieceSize())], "<pad>"]
+    names = ["</s>", "<unk>", *[read.IdToPiece(one) for one in range(3, read.GetPieceSize())]]
+    names += [*(f">>{one}<<" for one in targets), "<pad>"]
     for name in ("source.spm", "target.spm"):
         (folder / name).write_bytes(model)
     (folder / "vocab.json").write_text(json.dumps({name: at for at, name in enumerate(names)}), encoding="utf-8")
-    facts: dict[str, Any] = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "de"}
+    facts: dict[str, Any] = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": "en",
+        "target_lang": "multi" if targets else "de",
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(facts), encoding="utf-8")
     pad = len(names) - 1
     ids: dict[str, Any] = {
@@ -94,7 +102,7 @@ def t5(folder: Path) -> Path:
 def bart(folder: Path) -> Path:
     from transformers import BartConfig, BartForConditionalGeneration
 
-    fast = _byte_level(folder, ["<s>", "<pad>", "</s>", "<unk>"], bos="<s>", eos="</s>", pad="<pad>", unk="<unk>")
+    fast = make_byte_level(folder, ["<s>", "<pad>", "</s>", "<unk>"], bos="<s>", eos="</s>", pad="<pad>", unk="<unk>")
     ids: dict[str, Any] = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
     torch.manual_seed(SEED)
     made = BartForConditionalGeneration(BartConfig(vocab_size=len(fast), **ids, **SIZES))
@@ -126,7 +134,7 @@ def m2m_100(folder: Path) -> Path:
 def gpt2(folder: Path) -> Path:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    fast = _byte_level(folder, ["<|endoftext|>"], eos="<|endoftext|>", bos="<|endoftext|>", unk="<|endoftext|>")
+    fast = make_byte_level(folder, ["<|endoftext|>"], eos="<|endoftext|>", bos="<|endoftext|>", unk="<|endoftext|>")
     torch.manual_seed(SEED)
     sizes: dict[str, Any] = {"n_positions": 96, "n_embd": 32, "n_layer": 3, "n_head": 4, "initializer_range": 0.4}
     GPT2LMHeadModel(GPT2Config(vocab_size=len(fast), bos_token_id=0, eos_token_id=0, **sizes)).save_pretrained(folder)
@@ -136,7 +144,7 @@ def gpt2(folder: Path) -> Path:
 def llama(folder: Path) -> Path:
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    fast = _byte_level(folder, ["<s>", "</s>", "<unk>"], bos="<s>", eos="</s>", unk="<unk>")
+    fast = make_byte_level(folder, ["<s>", "</s>", "<unk>"], bos="<s>", eos="</s>", unk="<unk>")
     sizes: dict[str, Any] = {
         "hidden_size": 32,
         "intermediate_size": 48,
@@ -186,8 +194,8 @@ def _word_level(folder: Path, special: list[str], **names: str) -> Any:
     return _saved(folder, made, names)
 
 
-def _byte_level(folder: Path, special: list[str], **names: str) -> Any:
-    """Byte-level BPE, which puts <s> before and </s> after a text where there are both, or <s> alone for Llama."""
+def make_byte_level(folder: Path, special: list[str], closes: bool | None = None, **names: str) -> Any:
+    """Byte-level BPE, which puts <s> before a text; it `closes` it with </s> where it has padding, unless told."""
     from tokenizers.processors import TemplateProcessing
 
     made = Tokenizer(models.BPE())
@@ -197,7 +205,7 @@ def _byte_level(folder: Path, special: list[str], **names: str) -> Any:
         TEXT,
         trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=alphabet, show_progress=False),
     )
-    if names.get("pad"):
+    if "pad" in names if closes is None else closes:
         template, used = "<s> $A </s>", ["<s>", "</s>"]
     elif "<s>" in special:
         template, used = "<s> $A", ["<s>"]

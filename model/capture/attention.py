@@ -423,3 +423,5 @@ class AttentionPoints(nn.Module):
         self.weights, self.context = HookPoint(), HookPoint()
         self.output_projection: Tensor | None = None
         """(D, H d), as a linear layer holds it; None where it is not known."""
+        self.has_sink = False
+        """Whether a learned sink has a part of every row's weight."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, PreTrainedModel
 from transformers.masking_utils import eager_mask
 from transformers.pytorch_utils import Conv1D
 
@@ -21,7 +21,11 @@ from ..language import say
 from ..masks.softmax import is_blocked
 from ..network.attention import choose_attention_path
 from ..network.hooks import hook_outputs, is_observed
+from ..runnable_model import LocalError
 from ..trace import Kind
+from .folder import AbsentMaps
+from .inline_attention import add_inline_points, find_inline_attention
+from .networks import FolderNetwork, find_state_layers
 
 # The attention that a loaded folder runs with is registered under a name of its own by transformers' public interface
 # (`AttentionInterface`), which hands over queries, keys, values and the mask of every attention of a model. Nothing in
@@ -32,10 +36,6 @@ ATTENTION_NAME = "attenscope"
 POINTS_NAME = "attention_points"
 """The name of the hook points in an attention module."""
 _found_modules: ContextVar[Counter[nn.Module] | None] = ContextVar("finding", default=None)
-
-
-class UnknownAttentionError(NotImplementedError):
-    """An attention with a part that is not known here; the message names it."""
 
 
 def register_attention() -> None:
@@ -81,21 +81,23 @@ def attention_forward(
 ) -> tuple[Tensor, Tensor | None]:
     """query (B, H, Q, d), key and value (B, H / G, K, d), additive mask -> (B, Q, H, d) and weights (B, H, Q, K).
 
-    G queries' heads share one head of keys and values (grouped-query attention). The arguments are those that
-    transformers hands over. No weights where nobody looks on a GPU: then the fused kernel runs.
+    G queries' heads share one head of keys and values (grouped-query attention). `s_aux` (H,) is the score of a learned
+    sink beside the keys, whose weight is not among those returned: a row then sums to less than 1. The arguments are
+    those that transformers hands over. No weights where nobody looks on a GPU: then the fused kernel runs.
     """
-    if s_aux is not None:
-        raise UnknownAttentionError(say("its attention has a learned sink beside its keys"))
     points = _find_or_add_points(module, query.shape[1])
+    points.has_sink = s_aux is not None
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (tensor.repeat_interleave(groups, dim=1) for tensor in (key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    if choose_attention_path(query.device) == "fused" and softcap is None:
+    if choose_attention_path(query.device) == "fused" and softcap is None and s_aux is None:
         dropout = dropout if module.training else 0.0
         context = _run_fused_attention(points, query, key, value, attention_mask, scale, position_bias, dropout)
         return context.transpose(1, 2).contiguous(), None
-    weights, context = _run_explicit_attention(points, query, key, value, attention_mask, scale, position_bias, softcap)
+    weights, context = _run_explicit_attention(
+        points, query, key, value, attention_mask, scale, position_bias, softcap, s_aux
+    )
     return context.transpose(1, 2).contiguous(), weights
 
 
@@ -131,6 +133,7 @@ def _run_explicit_attention(
     scale: float,
     position_bias: Tensor | None,
     softcap: float | None,
+    sinks: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     query, key, value = points.q(query), points.k(key), points.v(value)
     scores = query @ key.transpose(-2, -1) * scale
@@ -142,9 +145,18 @@ def _run_explicit_attention(
     masked = points.masked_scores(_mask_scores(points, scores, mask))
     # A row with no key allowed would be NaN: the lowest finite number gives a uniform row, which is cleared.
     empty = (masked == -math.inf).all(-1, keepdim=True) if is_observed() else None
-    weights = masked.clamp_min(torch.finfo(masked.dtype).min).softmax(-1)
+    weights = _normalise(masked.clamp_min(torch.finfo(masked.dtype).min), sinks)
     weights = points.weights(weights if empty is None else weights.masked_fill(empty, 0.0))
     return weights, points.context(weights @ value)
+
+
+def _normalise(scores: Tensor, sinks: Tensor | None) -> Tensor:
+    """The softmax of scores (B, H, Q, K) over their keys, and over a sink (H,) that is none of them."""
+    if sinks is not None:
+        beside = sinks.to(scores).reshape(1, -1, 1, 1).expand(len(scores), -1, scores.shape[2], 1)
+        scores = torch.cat([scores, beside], -1)
+    weights = scores.softmax(-1, dtype=torch.float32).to(scores.dtype)  # as eager attention in half precision does
+    return weights if sinks is None else weights[..., :-1]
 
 
 def _mask_scores(points: AttentionPoints, scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -177,11 +189,13 @@ def _sum_biases(*biases: Tensor | None) -> Tensor | None:
 
 PROBE_TOLERANCE = 1e-4
 """The largest difference of an output, in units of its own size: float32 rounds to some 1e-6 of it."""
+PROBE_ROUNDINGS = 8
+"""The same for a coarser format, in units of its rounding."""
 
 ProbeRun = Callable[[], Tensor]
 
 
-class ProbeError(ValueError):
+class ProbeError(LocalError):
     """A model whose attention is not computed as it is known here; the message says what was seen."""
 
 
@@ -189,30 +203,59 @@ class ProbeError(ValueError):
 def probe_attention(model: PreTrainedModel, run: ProbeRun, source: int) -> None:
     """Put hook points into every attention module that `run` passes through, and compare its outputs with eager ones.
 
-    Which modules these are is seen, not guessed: an attention is told the module it runs in. In `run` the source has
-    `source` tokens and the target another number, so that cross-attention is told by its keys. Raises ProbeError.
+    Which modules these are is seen, not guessed: an attention is told the module it runs in, or is found by what its
+    module multiplies. `model` is loaded with eager attention. In `run` the source has `source` tokens and the target
+    another number, so that cross-attention is told by its keys. Raises ProbeError.
     """
-    try:
-        with find_attention_modules() as calls:
-            run()
-    except UnknownAttentionError as error:
-        raise ProbeError(str(error)) from error
-    if not calls:
-        raise ProbeError(say("its attention does not go through the interface of transformers"))
-    if max(calls.values()) > 1:
-        raise ProbeError(say("several of its layers share one attention module"))
-    points = [_get_points(module) for module in calls]
+    expected = run()
+    model.set_attn_implementation(ATTENTION_NAME)
+    with find_attention_modules() as calls:
+        run()
+    if max(calls.values(), default=0) > 1:
+        raise ProbeError(say("one of its attention modules runs more than once for one text"))
+    modules = [*calls, *_find_inline_modules(model, run, set(calls))]
+    if not modules:
+        raise _make_no_attention_error(model)
+    points = [_get_points(module) for module in modules]
     seen: dict[nn.Module, Tensor] = {}
-    keepers: dict[nn.Module, Callable[[Tensor], None]] = {
-        one.weights: _make_tensor_hook(seen, one.weights) for one in points
-    }
-    keepers |= {one.context: _make_tensor_hook(seen, one.context) for one in points}
-    with _record_linear_inputs(model) as inputs, hook_outputs(keepers):
+    kept = [point for one in points for point in (one.weights, one.context, one.mask)]
+    with _record_linear_inputs(model) as inputs, hook_outputs({one: _make_tensor_hook(seen, one) for one in kept}):
         output = run()
-    _check_same_output(output, _run_eagerly(model, run))
-    _set_kinds_and_layers(model, points, {one: (seen[one.weights], seen[one.context]) for one in points}, source)
+    _check_same_output(output, expected, _get_tolerance(model))
+    _set_kinds_and_layers(model, points, {one: seen[one.weights] for one in points}, source)
     for one in points:
+        _check_causal_mask(one, seen[one.weights], seen.get(one.mask))
         one.output_projection = _find_output_projection(inputs, seen[one.context])
+
+
+def _find_inline_modules(model: PreTrainedModel, run: ProbeRun, known: set[nn.Module]) -> list[nn.Module]:
+    """The modules beside those known that compute attention by themselves, now with hook points."""
+    with find_inline_attention(model) as found:
+        run()
+    inside = {module for one in known for module in one.modules()}
+    added = {module: heads for module, heads in found.items() if module not in inside}
+    for module, heads in added.items():
+        add_inline_points(module, POINTS_NAME, heads)
+    return [*added]
+
+
+def _make_no_attention_error(model: PreTrainedModel) -> LocalError:
+    if any("attention" in type(module).__name__.lower() for module in model.modules()):
+        return ProbeError(say("its attention is computed in a way that is not known here"))
+    return LocalError(say("{model} has no attention: none of its modules is one.", model=type(model).__name__))
+
+
+def _check_causal_mask(points: AttentionPoints, weights: Tensor, mask: Tensor | None) -> None:
+    """Refuse a decoder that hides what comes later by a mask that was not seen: what it may attend to is then unknown.
+
+    Weights (1, H, Q, K) of one pass without a cache.
+    """
+    if points.kind != "decoder":
+        return
+    later = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).triu(1)
+    allowed = later if mask is None else (later & mask).any(1)
+    if bool(allowed.any()) and not bool(weights.sum(1).masked_select(allowed).any()):
+        raise ProbeError(say("it hides later tokens by a mask that is not known here"))
 
 
 def _get_points(module: nn.Module) -> AttentionPoints:
@@ -240,17 +283,17 @@ def _record_linear_inputs(model: PreTrainedModel) -> Iterator[dict[nn.Module, Te
         yield found
 
 
-def _run_eagerly(model: PreTrainedModel, run: ProbeRun) -> Tensor:
-    model.set_attn_implementation("eager")
-    try:
-        return run()
-    finally:
-        model.set_attn_implementation(ATTENTION_NAME)
+def _measure_difference(output: Tensor, expected: Tensor) -> float:
+    return float((output - expected).abs().max() / expected.abs().max().clamp_min(1e-9))
 
 
-def _check_same_output(output: Tensor, expected: Tensor) -> None:
-    difference = float((output - expected).abs().max() / expected.abs().max().clamp_min(1e-9))
-    if not difference <= PROBE_TOLERANCE:
+def _get_tolerance(model: nn.Module) -> float:
+    return max(PROBE_TOLERANCE, PROBE_ROUNDINGS * torch.finfo(next(model.parameters()).dtype).eps)
+
+
+def _check_same_output(output: Tensor, expected: Tensor, tolerance: float) -> None:
+    difference = _measure_difference(output, expected)
+    if not difference <= tolerance:
         raise ProbeError(
             say("its own attention gives other outputs, {difference:.1e} of their size apart", difference=difference)
         )
@@ -259,17 +302,16 @@ def _check_same_output(output: Tensor, expected: Tensor) -> None:
 def _set_kinds_and_layers(
     model: PreTrainedModel,
     points: Sequence[AttentionPoints],
-    seen: Mapping[AttentionPoints, tuple[Tensor, Tensor]],
+    weights: Mapping[AttentionPoints, Tensor],
     source: int,
 ) -> None:
     """Say of each attention what it is and its layer, counted for each kind in the order in which they ran."""
     encoder = set(model.get_encoder().modules()) if model.config.is_encoder_decoder else set()
     layers: dict[Kind, int] = {}
     for one in points:
-        weights, _ = seen[one]
-        crosses = bool(encoder) and weights.shape[3] == source
+        crosses = bool(encoder) and weights[one].shape[3] == source
         kind: Kind = "encoder" if one in encoder else "cross" if crosses else "decoder"
-        one.kind, one.heads, one.layer = kind, weights.shape[1], layers.get(kind, 0)
+        one.kind, one.heads, one.layer = kind, weights[one].shape[1], layers.get(kind, 0)
         layers[kind] = one.layer + 1
 
 
@@ -279,5 +321,41 @@ def _find_output_projection(inputs: Mapping[nn.Module, Tensor], context: Tensor)
     for module, given in inputs.items():
         if given.shape == joined.shape and torch.equal(given, joined):
             weight = module.get_parameter("weight").detach()
-            return weight.T if isinstance(module, Conv1D) else weight
+            return (weight.T if isinstance(module, Conv1D) else weight).float()
     return None
+
+
+CACHED_STEPS = 2
+
+
+@torch.inference_mode()
+def probe_cache(network: FolderNetwork, source: Tensor, target: Tensor) -> None:
+    """Decode a target (1, T) some steps with a cache, and compare with the whole of it. Raises ProbeError."""
+    memory, mask, cache = network.encode(source), network.source_mask(source), network.new_cache()
+    whole = network.decode(target[:, :CACHED_STEPS], memory, mask)
+    steps = [network.decode(target[:, at : at + 1], memory, mask, cache=cache) for at in range(CACHED_STEPS)]
+    difference = _measure_difference(torch.cat(steps, 1), whole)
+    if not difference <= _get_tolerance(network):
+        raise ProbeError(
+            say(
+                "step by step it gives other outputs than at once, {difference:.1e} of their size apart",
+                difference=difference,
+            )
+        )
+
+
+def find_absent_maps(network: FolderNetwork) -> AbsentMaps:
+    """Return what the maps of a probed model leave out."""
+    points = [one for one in network.modules() if isinstance(one, AttentionPoints)]
+    layers = network.layers("decoder")
+    bare = {
+        at for at, layer in enumerate(layers) if not any(isinstance(one, AttentionPoints) for one in layer.modules())
+    }
+    cache = network.new_cache().past
+    states = set(find_state_layers(cache)) if isinstance(cache, DynamicCache) else set()
+    return AbsentMaps(
+        encoder=network.model.config.is_encoder_decoder and not any(one.kind == "encoder" for one in points),
+        bare_layers=tuple(sorted(bare)),
+        mixed_layers=tuple(sorted(states - bare)),
+        sinks=any(one.has_sink for one in points),
+    )

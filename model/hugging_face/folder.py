@@ -6,24 +6,28 @@ Nothing is downloaded, no code of the folder runs, and only weights in safetenso
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from ..language import join_items, join_sentences, say, to_say
+from ..language import join_items, join_sentences, say, say_many, to_say
 from ..runnable_model import Ability, LocalError, LocalModel, RunnableModel
 
 FOLDER_PREFIX = "hf:"
-CONFIG_FILE = "config.json"
+CONFIG_FILE, ADAPTER_FILE = "config.json", "adapter_config.json"
 SAFETENSORS_FILES = ("model.safetensors", "model.safetensors.index.json")
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
-LAYER_COUNT_NAMES = re.compile("layer|block|expert|depth|stage", re.IGNORECASE)
+LAYER_COUNT_NAMES = re.compile("^(?!vocab_).*(layer|block|expert|depth|stage)", re.IGNORECASE)
 """Names of numbers of a configuration that say how many modules are made, before any weight is read."""
 MAX_LAYERS = 1024
-MAX_ERROR_CHARACTERS = 300
-"""Characters of what transformers says of a folder."""
+MAX_NAME_CHARACTERS = 300
+"""Characters of a name in a configuration that a sentence shows."""
 TRANSFORMERS_MISSING_MESSAGE = to_say(
     "Running a Hugging Face folder takes transformers, which is not installed here: pip install transformers"
 )
@@ -37,16 +41,16 @@ def find_model_folders(directory: Path) -> list[Path]:
 
 
 def open_model_folder(name: str) -> RunnableModel | LocalModel:
-    """Return what runs ``FOLDER`` or ``FOLDER?source=en&target=de``: one that writes, or an encoder, which reads.
+    """Return what runs ``FOLDER`` or ``FOLDER?source=en&target=de&dtype=own``: one that writes, or one that reads.
 
     The languages are those of a model that writes many. Raises LocalError.
     """
     path, _, query = name.partition("?")
-    languages = dict(parse_qsl(query))
-    if unknown := set(languages) - {"source", "target"}:
+    options = dict(parse_qsl(query))
+    if unknown := set(options) - {"source", "target", "dtype"}:
         raise LocalError(
             say(
-                "{prefix}{name}: {unknown} is unknown; write ?source=en&target=de.",
+                "{prefix}{name}: {unknown} is unknown; write ?source=en&target=de&dtype=bfloat16.",
                 prefix=FOLDER_PREFIX,
                 name=name,
                 unknown=join_items(sorted(unknown)),
@@ -60,13 +64,21 @@ def open_model_folder(name: str) -> RunnableModel | LocalModel:
         if (error.name or "").partition(".")[0] == "transformers":
             raise LocalError(say(TRANSFORMERS_MISSING_MESSAGE)) from error
         raise
-    return _explain_load_errors(folder, lambda: load_folder_model(folder, config, languages))
+    return load_folder_model(folder, config, options)
 
 
 def _read_checked_config(folder: Path) -> Mapping[str, Any]:
     """What the folder's configuration says, where it can be run at all."""
     if not folder.is_dir():
         raise LocalError(say("There is no folder {folder}.", folder=folder))
+    if (folder / ADAPTER_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
+        raise LocalError(
+            say(
+                "{folder} is an adapter (LoRA and the like), not a whole model: merge it into its base with "
+                "peft's merge_and_unload() and save the result.",
+                folder=folder.name,
+            )
+        )
     try:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
     except OSError as error:
@@ -88,10 +100,6 @@ def _read_checked_config(folder: Path) -> Mapping[str, Any]:
             )
         )
     _check_layer_counts(folder, config)
-    if "auto_map" in config:
-        raise LocalError(
-            say("{folder} needs code that comes with it, and code from a folder is never run.", folder=folder.name)
-        )
     if not any((folder / name).is_file() for name in SAFETENSORS_FILES):
         pickled = next((name for name in PICKLE_FILES if (folder / name).exists()), None)
         raise LocalError(
@@ -118,24 +126,26 @@ def _check_layer_counts(folder: Path, config: Mapping[str, Any]) -> None:
                         "{folder}: {config} asks for {name} = {value}; at most {most:,} are made.",
                         folder=folder.name,
                         config=CONFIG_FILE,
-                        name=name[:MAX_ERROR_CHARACTERS],
+                        name=name[:MAX_NAME_CHARACTERS],
                         value=str(value)[:20],
                         most=MAX_LAYERS,
                     )
                 )
 
 
-def _explain_load_errors(folder: Path, load: Callable[[], RunnableModel | LocalModel]) -> RunnableModel | LocalModel:
-    """Whatever a damaged or unusual folder raises inside transformers, as one sentence."""
+@contextmanager
+def explain_failure(folder: Path, message: str) -> Iterator[None]:
+    """Raise LocalError with a message of ours for whatever transformers raises in this block.
+
+    What it raised itself speaks of its own inside; it goes to the log. The message may name {folder} and {version}.
+    """
     try:
-        return load()
+        yield
     except LocalError:
         raise
     except Exception as error:  # transformers raises anything, from KeyError to its own
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise LocalError(
-            say("{folder} cannot be run: {said}", folder=folder.name, said=said[:MAX_ERROR_CHARACTERS])
-        ) from error
+        logging.getLogger(__name__).info("%s: %s", folder, message, exc_info=True)
+        raise LocalError(say(message, folder=folder.name, version=version("transformers"))) from error
 
 
 # What a folder's model cannot do on the pages, and which of its generation settings are not applied.
@@ -176,6 +186,71 @@ NO_STREAMS_LACKS: Mapping[Ability, str] = {
     ),
     "word facts": "",
 }
+OTHER_INPUTS: Mapping[str, str] = {
+    "input_features": to_say("{folder} reads sound, not text."),
+    "input_values": to_say("{folder} reads sound, not text."),
+    "pixel_values": to_say("{folder} reads pictures, not text."),
+}
+"""What transformers calls the main input of models without text, and what is said of them."""
+
+
+@dataclass(frozen=True)
+class AbsentMaps:
+    """What mixes positions in a model and has no map, so that a page says so."""
+
+    encoder: bool = False
+    """No attention of its encoder is seen."""
+    bare_layers: tuple[int, ...] = ()
+    """Layers of the decoder, from 0, that have no attention."""
+    mixed_layers: tuple[int, ...] = ()
+    """Layers that keep a state beside their attention."""
+    sinks: bool = False
+    """Its attention has a learned sink beside its keys."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        found = []
+        if self.encoder:
+            found.append(
+                say(
+                    "The maps of the encoder are missing: its attention is not computed as weights of every token on "
+                    "every other."
+                )
+            )
+        if self.bare_layers:
+            found.append(
+                say_many(
+                    "Layer {layers} has no attention: a state or a convolution mixes positions there, and has no map. "
+                    "The layers of the maps count those with attention.",
+                    "Layers {layers} have no attention: a state or a convolution mixes positions there, and has no "
+                    "map. The layers of the maps count those with attention.",
+                    len(self.bare_layers),
+                    layers=_join_layers(self.bare_layers),
+                )
+            )
+        if self.mixed_layers:
+            found.append(
+                say_many(
+                    "Layer {layers} has a state beside its attention, which mixes positions too and has no map.",
+                    "Layers {layers} have a state beside their attention, which mixes positions too and has no map.",
+                    len(self.mixed_layers),
+                    layers=_join_layers(self.mixed_layers),
+                )
+            )
+        if self.sinks:
+            found.append(
+                say(
+                    "Each head has a learned sink beside its keys: the weights of a row sum to less than 1, and the "
+                    "rest is the sink's."
+                )
+            )
+        return tuple(found)
+
+
+def _join_layers(layers: Sequence[int]) -> str:
+    return join_items([str(one + 1) for one in layers])
+
+
 UNAPPLIED_SETTINGS: Mapping[str, Any] = {
     "no_repeat_ngram_size": 0,
     "encoder_no_repeat_ngram_size": 0,

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch import nn
 from transformers import (
+    CONFIG_MAPPING,
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING,
+    MODEL_MAPPING,
     AutoConfig,
-    AutoModel,
-    AutoModelForCausalLM,
-    AutoModelForSeq2SeqLM,
     AutoTokenizer,
     GenerationConfig,
     PreTrainedConfig,
@@ -24,22 +26,28 @@ from transformers import (
 
 from ..decoding.greedy import Constraints
 from ..devices import choose_device
-from ..language import say
+from ..language import say, to_say
 from ..network.autoregressive import Side
 from ..runnable_model import LocalError, LocalModel, RunnableModel
-from .attention import ATTENTION_NAME, ProbeError, probe_attention, register_attention
+from .attention import ProbeError, find_absent_maps, probe_attention, probe_cache, register_attention
 from .folder import (
     CONTINUATION_LACKS,
     NO_POSITIONS_MESSAGE,
     NO_STREAMS_LACKS,
+    OTHER_INPUTS,
     TRANSLATION_LACKS,
+    AbsentMaps,
     describe_unapplied_settings,
+    explain_failure,
 )
-from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, has_residual_streams_only
+from .languages import choose_languages
+from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, get_text_config, has_residual_streams_only
 from .positions import find_added_positions
+from .size import DEFAULT_DTYPE, check_memory, choose_dtype
 from .tokenizer import FolderTokenizer
 
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+TEXT_INPUT = "input_ids"
 POSITION_COUNT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """What configurations call the positions that a model has."""
 MAX_POSITIONS = 512
@@ -55,10 +63,11 @@ class FolderModel(RunnableModel):
     model: FolderNetwork
     generation: GenerationConfig | None = None
     """What its folder says of writing."""
+    absent: AbsentMaps = AbsentMaps()
 
     @property
     def notes(self) -> Sequence[str]:
-        return describe_unapplied_settings(self.generation)
+        return (*self.absent.sentences, *describe_unapplied_settings(self.generation))
 
     @property
     def empty_rows(self) -> str:
@@ -66,32 +75,64 @@ class FolderModel(RunnableModel):
 
 
 def load_folder_model(
-    folder: Path, config: Mapping[str, Any], languages: Mapping[str, str]
+    folder: Path, config: Mapping[str, Any], options: Mapping[str, str]
 ) -> RunnableModel | LocalModel:
-    """Return what runs the folder's model; `config` is what its configuration file says. Raises LocalError and others.
+    """Return what runs the folder's model; `config` is what its configuration file says. Raises LocalError.
 
-    Computed in float32, on the GPU when there is one.
+    `options` are those of its name: source, target, dtype. On the GPU when there is one.
     """
-    facts = AutoConfig.from_pretrained(folder, **OFFLINE_OPTIONS)
-    tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
-    architectures = " ".join(config.get("architectures") or ())
-    if facts.is_encoder_decoder:
-        return _load_text_generator(folder, AutoModelForSeq2SeqLM, tokenizer, facts, languages)
-    if "CausalLM" in architectures or "LMHead" in architectures or getattr(facts, "is_decoder", False):
-        return _load_text_generator(folder, AutoModelForCausalLM, tokenizer, facts, languages)
-    return _load_encoder_only(folder, tokenizer)
+    if "auto_map" in config and config["model_type"] not in CONFIG_MAPPING:
+        raise LocalError(
+            say("{folder} needs code that comes with it, and code from a folder is never run.", folder=folder.name)
+        )
+    with explain_failure(folder, to_say("{folder}: transformers {version} does not understand its configuration.")):
+        facts = AutoConfig.from_pretrained(folder, **OFFLINE_OPTIONS)
+    kind = _choose_model_class(folder, config, facts)
+    dtype = choose_dtype(folder, config, options.get("dtype", DEFAULT_DTYPE))
+    check_memory(folder, dtype)
+    with explain_failure(folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
+    if not kind.can_generate():
+        return _load_encoder_only(folder, kind, tokenizer, dtype)
+    return _load_text_generator(folder, kind, tokenizer, dtype, options)
 
 
-def _load_pretrained_model(folder: Path, kind: Any, attention: str) -> PreTrainedModel:
-    """The model in eval mode; weights that are missing or left over would make another model of it."""
-    model, report = kind.from_pretrained(
-        folder,
-        **OFFLINE_OPTIONS,
-        use_safetensors=True,
-        dtype=torch.float32,
-        attn_implementation=attention,
-        output_loading_info=True,
-    )
+def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrainedConfig) -> type[PreTrainedModel]:
+    """The class of transformers that the folder was saved from, or the one for its configuration. Raises LocalError."""
+    kind: Any
+    for name in config.get("architectures") or ():
+        kind = getattr(transformers, str(name), None)
+        if isinstance(kind, type) and issubclass(kind, PreTrainedModel) and isinstance(facts, kind.config_class):
+            break
+    else:
+        mapping = MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING if facts.is_encoder_decoder else MODEL_FOR_CAUSAL_LM_MAPPING
+        kind = (mapping if type(facts) in mapping else MODEL_MAPPING).get(type(facts), None)
+    if kind is None:
+        raise LocalError(
+            say(
+                "{folder}: transformers has no text model of the type {type}.",
+                folder=folder.name,
+                type=facts.model_type,
+            )
+        )
+    assert issubclass(kind, PreTrainedModel)
+    if kind.main_input_name != TEXT_INPUT:
+        message = OTHER_INPUTS.get(kind.main_input_name, to_say("{folder} does not read text."))
+        raise LocalError(say(message, folder=folder.name))
+    return kind
+
+
+def _load_pretrained_model(folder: Path, kind: type[PreTrainedModel], dtype: torch.dtype) -> PreTrainedModel:
+    """The model in eval mode, with eager attention; one whose weights are missing would be another model."""
+    with explain_failure(folder, to_say("{folder}: transformers {version} cannot read its weights into its model.")):
+        model, report = kind.from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=dtype,
+            attn_implementation="eager",
+            output_loading_info=True,
+        )
     missing = [name for name in sorted(report["missing_keys"]) if not UNUSED_WEIGHTS.search(name)]
     if missing:
         raise LocalError(
@@ -105,9 +146,11 @@ def _load_pretrained_model(folder: Path, kind: Any, attention: str) -> PreTraine
     return model.to(choose_device()).eval().requires_grad_(False)
 
 
-def _load_encoder_only(folder: Path, tokenizer: PreTrainedTokenizerBase) -> LocalModel:
+def _load_encoder_only(
+    folder: Path, kind: type[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, dtype: torch.dtype
+) -> LocalModel:
     """An encoder: it reads, and its attention is seen as that of any model."""
-    model = _load_pretrained_model(folder, AutoModel, "eager")
+    model = _load_pretrained_model(folder, kind, dtype)
     names = FolderTokenizer(tokenizer, model.config.vocab_size, continues=False)
     most = _count_positions(model.config)
 
@@ -125,27 +168,29 @@ def _load_encoder_only(folder: Path, tokenizer: PreTrainedTokenizerBase) -> Loca
 
 def _load_text_generator(
     folder: Path,
-    kind: Any,
+    kind: type[PreTrainedModel],
     tokenizer: PreTrainedTokenizerBase,
-    facts: PreTrainedConfig,
-    languages: Mapping[str, str],
+    dtype: torch.dtype,
+    options: Mapping[str, str],
 ) -> RunnableModel:
     register_attention()
-    model = _load_pretrained_model(folder, kind, ATTENTION_NAME)
+    model = _load_pretrained_model(folder, kind, dtype)
     generation = model.generation_config or GenerationConfig()
-    two_sided = bool(facts.is_encoder_decoder)
-    forced = (
-        _make_forced_constraints(folder, tokenizer, generation, languages)
-        if two_sided
-        else _make_forbidden_constraints(generation)
-    )
-    network = _make_network(model, tokenizer, generation)
-    names = FolderTokenizer(tokenizer, model.get_output_embeddings().weight.shape[0], continues=not two_sided)
+    two_sided = bool(model.config.is_encoder_decoder)
+    language = choose_languages(folder, tokenizer, generation, options)
+    banned = _make_forbidden_constraints(generation)
+    begin = () if language.begin is None else (language.begin,)
+    forced = Constraints(begin, banned.forbidden, uncounted=len(begin)) if two_sided else banned
+    network = _make_network(folder, model, tokenizer, generation)
+    vocabulary = model.get_output_embeddings().weight.shape[0]
+    names = FolderTokenizer(tokenizer, vocabulary, continues=not two_sided, prefix=language.source_prefix)
     ids = torch.tensor([names.encode(PROBE_SENTENCE).ids], device=model.device)
-    written = [one for one in range(len(names)) if one != model.config.pad_token_id]  # whose embedding may be zero
+    written = [one for one in range(len(names)) if one != get_text_config(model).pad_token_id]  # which may be zero
     target = torch.tensor([(written * (ids.shape[1] + 2))[: ids.shape[1] + 2]], device=model.device)
     try:
-        probe_attention(model, lambda: network(ids, target), ids.shape[1])
+        with explain_failure(folder, to_say("{folder} fails on a short text in transformers {version}.")):
+            probe_attention(model, lambda: network(ids, target), ids.shape[1])
+            probe_cache(network, ids, target)
     except ProbeError as error:
         raise LocalError(
             say(
@@ -173,24 +218,26 @@ def _load_text_generator(
     if not has_residual_streams_only(network, ids, target):
         lacks |= NO_STREAMS_LACKS
     found.lacks = lacks
-    found.generation, found.folder = generation, folder
+    found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)
     return found
 
 
 def _make_network(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig
+    folder: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig
 ) -> FolderNetwork:
     ends = generation.eos_token_id if generation.eos_token_id is not None else tokenizer.eos_token_id
     end_ids = tuple(ends) if isinstance(ends, list | tuple) else (ends,)
     if None in end_ids:
-        raise LocalError(say("it does not say which token ends a text (eos_token_id)"))
-    positions = _count_positions(model.config)
+        raise LocalError(say("{folder} does not say which token ends a text (eos_token_id).", folder=folder.name))
+    positions = _count_positions(get_text_config(model))
     if not model.config.is_encoder_decoder:
         return DecoderNetwork(model, end_ids[0], end_ids, positions)
     start = generation.decoder_start_token_id
     start = getattr(model.config, "decoder_start_token_id", None) if start is None else start
     if start is None:
-        raise LocalError(say("it does not say which token a target begins with (decoder_start_token_id)"))
+        raise LocalError(
+            say("{folder} does not say which token a target begins with (decoder_start_token_id).", folder=folder.name)
+        )
     return EncoderDecoderNetwork(model, start, end_ids, positions)
 
 
@@ -198,30 +245,6 @@ def _count_positions(config: PreTrainedConfig) -> int:
     known = [getattr(config, name, None) for name in POSITION_COUNT_NAMES]
     offset = 2 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0  # which begin to count at 2
     return min([MAX_POSITIONS, *(one - offset for one in known if isinstance(one, int) and one > offset)])
-
-
-def _make_forced_constraints(
-    folder: Path, tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig, languages: Mapping[str, str]
-) -> Constraints:
-    """What every target begins with: the language that is asked for, or what the folder's settings say."""
-    first = generation.forced_bos_token_id
-    for side, code in languages.items():
-        setattr(tokenizer, f"{'src' if side == 'source' else 'tgt'}_lang", code)
-    known = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_token_to_id", None)
-    target = languages.get("target") or getattr(tokenizer, "tgt_lang", None)
-    if known and target:
-        first = tokenizer.get_lang_id(target) if hasattr(tokenizer, "get_lang_id") else known[target]
-    if known and first is None:
-        raise LocalError(
-            say(
-                "{folder} writes {count} languages: say which, as in --model 'hf:{path}?source=en&target=de'.",
-                folder=folder.name,
-                count=len(known),
-                path=folder,
-            )
-        )
-    begin = () if first is None else (int(first),)
-    return Constraints(begin, _make_forbidden_constraints(generation).forbidden, uncounted=len(begin))
 
 
 def _make_forbidden_constraints(generation: GenerationConfig) -> Constraints:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import torch
 from torch import LongTensor, Tensor, nn
-from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
-from transformers.modeling_outputs import BaseModelOutput
+from transformers import DynamicCache, EncoderDecoderCache, PreTrainedConfig, PreTrainedModel
+from transformers.cache_utils import (
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    LinearAttentionAndFullAttentionLayer,
+    LinearAttentionAndSlidingWindowAttentionLayer,
+    LinearAttentionCacheLayerMixin,
+)
+from transformers.modeling_outputs import MoEModelOutput
 
 from ..capture.attention import AttentionPoints
 from ..network.autoregressive import AutoregressiveModel, DecodingCache, Side
@@ -34,6 +42,31 @@ class FolderCache:
         """Keep the given rows: here the source has as many as the target, so `cross` says nothing more."""
         self.past.reorder_cache(cast("LongTensor", rows))
         self.memory = None if self.memory is None else self.memory[rows]
+
+
+def get_text_config(model: PreTrainedModel) -> PreTrainedConfig:
+    """Return what the configuration says of text: of a model that reads pictures too, a part of it."""
+    return model.config if model.config.is_encoder_decoder else model.config.get_text_config()
+
+
+def make_cache(model: PreTrainedModel) -> DynamicCache:
+    """Return an empty cache of a decoder, with states where its configuration has layers of linear attention or the
+    like, that drops no key: a window is the mask's alone.
+    """
+    made = DynamicCache(config=model.config)
+    if not find_state_layers(made):
+        return DynamicCache()
+    for at, layer in enumerate(made.layers):
+        if isinstance(layer, LinearAttentionAndSlidingWindowAttentionLayer):
+            made.layers[at] = LinearAttentionAndFullAttentionLayer(layer.number_of_states)
+        elif isinstance(layer, DynamicSlidingWindowLayer):
+            made.layers[at] = DynamicLayer()
+    return made
+
+
+def find_state_layers(cache: DynamicCache) -> list[int]:
+    """Return the layers, from 0, that keep a state in place of keys and values, or beside them."""
+    return [at for at, layer in enumerate(cache.layers) if isinstance(layer, LinearAttentionCacheLayerMixin)]
 
 
 class FolderNetwork(AutoregressiveModel):
@@ -74,7 +107,7 @@ class FolderNetwork(AutoregressiveModel):
         return self.added.get(side)
 
     def streams(self, side: Side) -> Mapping[str, Stream]:
-        layers = self._layers("encoder" if side == "source" else "decoder")
+        layers = self.layers("encoder" if side == "source" else "decoder")
         behind = {f"layer {number}": Stream(layer) for number, layer in enumerate(layers, start=1)}
         return {"embedding": Stream(layers[0], before=True), **behind} if layers else {}
 
@@ -86,10 +119,13 @@ class FolderNetwork(AutoregressiveModel):
         yield from self.predict_from_streams(source, target, {name: found[name] for name in before})
         yield last, own
 
-    def _layers(self, kind: Kind) -> list[nn.Module]:
-        """The modules that each hold a self-attention of this kind, in the order in which they run."""
-        points = [(path, one) for path, one in self.named_modules() if isinstance(one, AttentionPoints)]
-        return [_find_layer(self, path) for path, one in points if one.kind == kind]
+    @abstractmethod
+    def new_cache(self) -> FolderCache: ...
+
+    def layers(self, kind: Kind) -> list[nn.Module]:
+        """Return the layers of the stack whose self-attention is of this kind, also those without attention."""
+        points = [path for path, one in self.named_modules() if isinstance(one, AttentionPoints) and one.kind == kind]
+        return [*_find_layer_list(self, points[0])] if points else []
 
     def _memory(self, memory: Tensor, rows: int, cache: DecodingCache | None) -> Tensor:
         """The memory with a row for each row of the target, kept beside the keys and values."""
@@ -106,7 +142,7 @@ class EncoderDecoderNetwork(FolderNetwork):
 
     @property
     def pad_id(self) -> int | None:
-        pad = self.model.config.pad_token_id
+        pad = get_text_config(self.model).pad_token_id
         return pad if isinstance(pad, int) and pad not in self.end_ids else None
 
     def source_mask(self, source: Tensor) -> Tensor:
@@ -131,11 +167,11 @@ class EncoderDecoderNetwork(FolderNetwork):
         memory = self._memory(memory, len(target), cache)
         return self.model(
             decoder_input_ids=target,
-            encoder_outputs=BaseModelOutput(memory),
+            encoder_outputs=MoEModelOutput(memory),  # of models without experts too: it has one field more
             attention_mask=None if memory_mask is None else memory_mask[:, 0, 0].expand(len(target), -1).long(),
             past_key_values=cache.past if isinstance(cache, FolderCache) else None,
             use_cache=cache is not None,
-        ).logits
+        ).logits.float()
 
 
 class DecoderNetwork(FolderNetwork):
@@ -155,7 +191,7 @@ class DecoderNetwork(FolderNetwork):
         return CONTINUATION_TOKENS
 
     def new_cache(self) -> FolderCache:
-        return FolderCache(DynamicCache())
+        return FolderCache(make_cache(self.model))
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         return source
@@ -171,22 +207,16 @@ class DecoderNetwork(FolderNetwork):
             past_key_values=cache.past if isinstance(cache, FolderCache) else None,
             use_cache=cache is not None,
         ).logits
-        return logits[:, -target.shape[1] :]
+        return logits[:, -target.shape[1] :].float()
 
 
-def _find_layer(network: nn.Module, path: str) -> nn.Module:
-    """The entry of the list of layers that an attention stands in: the innermost number of its path."""
+def _find_layer_list(network: nn.Module, path: str) -> nn.ModuleList:
+    """The list of a stack's layers that an attention stands in: the outermost one on its path."""
     parts = path.split(".")
-    at = max(
-        place for place, part in enumerate(parts[:-2]) if part.isdecimal() and _is_layer_list(network, parts[:place])
-    )
-    return network.get_submodule(".".join(parts[: at + 1]))
-
-
-def _is_layer_list(network: nn.Module, parts: list[str]) -> bool:
-    """Whether a path leads to the list of a stack's layers, not to that of a layer's sublayers, as T5 has one."""
-    found = network.get_submodule(".".join(parts))
-    return isinstance(found, nn.ModuleList) and len({type(one) for one in found}) == 1
+    for place, part in enumerate(parts):
+        if part.isdecimal() and isinstance(found := network.get_submodule(".".join(parts[:place])), nn.ModuleList):
+            return found
+    raise LookupError(path)
 
 
 # Whether the residual stream is all that layers hand on: tried when a folder is loaded.

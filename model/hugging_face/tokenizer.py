@@ -17,9 +17,12 @@ BYTE_LEVEL_SPACE = "\u0120"
 class FolderTokenizer:
     """One tokenizer for both sides of a model, which may cut them differently."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, *, continues: bool) -> None:
-        """`size` tokens that the model can write; `continues`: a target goes on where the source, a prompt, ends."""
-        self._tokenizer, self._size, self._continues = tokenizer, size, continues
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, *, continues: bool, prefix: str = "") -> None:
+        """`size` tokens that the model can write; `continues`: a target goes on where the source, a prompt, ends.
+
+        `prefix` stands before every source.
+        """
+        self._tokenizer, self._size, self._continues, self._prefix = tokenizer, size, continues, prefix
         self._lock = Lock()
         """A fast tokenizer may not be asked by two threads at once."""
         with self._lock:
@@ -30,7 +33,7 @@ class FolderTokenizer:
         return self._size
 
     def encode(self, text: str) -> EncodedText:
-        return self._encode_text(text)
+        return self._encode_text(f"{self._prefix}{text}")
 
     def encode_target(self, text: str) -> EncodedText:
         if self._continues:

@@ -245,10 +245,13 @@ def test_texts_that_cannot_be_read(opened: Open) -> None:
         (lambda folder: shutil.rmtree(folder), "There is no folder"),
         (lambda folder: (folder / "config.json").unlink(), "no folder of a Hugging Face model"),
         (lambda folder: (folder / "config.json").write_text("{"), "is not JSON"),
-        (lambda folder: _config(folder, auto_map={"AutoModel": "theirs.Model"}), "code from a folder is never run"),
+        (
+            lambda folder: _config(folder, model_type="theirs", auto_map={"AutoModel": "theirs.Model"}),
+            "code from a folder is never run",
+        ),
         (lambda folder: (folder / "model.safetensors").rename(folder / "pytorch_model.bin"), "which is never opened"),
-        (lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"), "cannot be run"),
-        (lambda folder: _config(folder, model_type="nothing-known"), "cannot be run"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"), "cannot read its weights"),
+        (lambda folder: _config(folder, model_type="nothing-known"), "does not understand its configuration"),
         (lambda folder: _config(folder, n_layer=9), "lacks 72 of the model's tensors"),
     ],
 )

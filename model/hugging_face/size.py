@@ -1,0 +1,107 @@
+"""How much memory a folder's model takes, known from its files before any weight is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..devices import choose_device
+from ..language import say
+from ..runnable_model import LocalError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+DEFAULT_DTYPE = "float32"
+OWN_DTYPE = "own"
+"""The one that the folder's configuration names."""
+MAX_HEADER_BYTES = 100_000_000
+"""Of a safetensors file: the limit of the library itself."""
+SPARE_BYTES = 300_000_000
+"""What decoding a text and drawing it take beside the weights."""
+
+
+def choose_dtype(folder: Path, config: Mapping[str, Any], asked: str) -> torch.dtype:
+    """Return the number format that is asked for by name. Raises LocalError for a name that is none."""
+    if asked == OWN_DTYPE:
+        text = config.get("text_config")
+        inside = text if isinstance(text, Mapping) else {}
+        named = [one.get(name) for one in (config, inside) for name in ("dtype", "torch_dtype")]
+        asked = next((str(one) for one in named if one), DEFAULT_DTYPE)
+    if asked not in DTYPES:
+        raise LocalError(
+            say(
+                "{folder}: a model is computed in {known}, or in its {own} format, not in {asked}.",
+                folder=folder.name,
+                known=", ".join(DTYPES),
+                own=OWN_DTYPE,
+                asked=asked[:40],
+            )
+        )
+    return DTYPES[asked]
+
+
+def check_memory(folder: Path, dtype: torch.dtype) -> None:
+    """Raise LocalError where the model would not fit: better than a process that the system ends."""
+    needed, free = estimate_bytes(folder, dtype), read_free_bytes()
+    if free is not None and needed > free:
+        raise LocalError(
+            say(
+                "{folder} takes about {needed:.1f} GB in {dtype}, and {free:.1f} GB of memory are free. With "
+                "?dtype=bfloat16 behind its name it takes half of what it takes in float32.",
+                folder=folder.name,
+                needed=needed / 1e9,
+                dtype=str(dtype).removeprefix("torch."),
+                free=free / 1e9,
+            )
+        )
+
+
+def estimate_bytes(folder: Path, dtype: torch.dtype) -> int:
+    """Return the bytes that the weights take in a format, and what a text takes beside them."""
+    numbers = sum(math.prod(shape) for shape in _read_shapes(folder))
+    return numbers * torch.empty((), dtype=dtype).element_size() + SPARE_BYTES
+
+
+def _read_shapes(folder: Path) -> Iterator[list[int]]:
+    """The shape of every tensor, from the heads of the files. A file that is damaged is left to those who load it."""
+    for path in sorted(folder.glob("*.safetensors")):
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            try:
+                head = json.loads(file.read(min(length, MAX_HEADER_BYTES)))
+            except (ValueError, RecursionError):
+                continue
+        entries = head.values() if isinstance(head, dict) else ()
+        shapes = [one.get("shape") for one in entries if isinstance(one, dict)]
+        yield from (one for one in shapes if isinstance(one, list) and all(type(size) is int for size in one))
+
+
+def read_free_bytes() -> int | None:
+    """Return the memory that a model may take where it will lie; None where the system does not say."""
+    device = choose_device()
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    found = [one for one in (_read_available_memory(), _read_group_limit()) if one is not None]
+    return min(found, default=None)
+
+
+def _read_available_memory() -> int | None:
+    """What Linux says that new work can have without swapping."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None
+
+
+def _read_group_limit() -> int | None:
+    """What is left of the limit that a container has."""
+    try:
+        most, used = (int((Path("/sys/fs/cgroup") / name).read_text()) for name in ("memory.max", "memory.current"))
+    except (OSError, ValueError):  # "max": no limit
+        return None
+    return most - used
