@@ -102,11 +102,8 @@ def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrain
     kind: Any
     for name in config.get("architectures") or ():
         kind = getattr(transformers, str(name), None)
-        if (
-            isinstance(kind, type)
-            and issubclass(kind, PreTrainedModel)
-            and type(facts) is getattr(kind, "config_class")
-        ):
+        own: Any = getattr(kind, "config_class", ())
+        if isinstance(kind, type) and issubclass(kind, PreTrainedModel) and isinstance(facts, own):
             break
     else:
         mapping = MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING if facts.is_encoder_decoder else MODEL_FOR_CAUSAL_LM_MAPPING
