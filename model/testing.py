@@ -77,16 +77,23 @@ def assert_no_future_leak(
     embedding: nn.Module | None = None,
     call: Call | None = None,
     pad_id: int = 0,
+    ahead: int = 0,
     picture: Path | None = None,
 ) -> None:
     """Assert that no output depends on a later token: future-token (B1), and gradient-reach (B5) as far as it tells.
 
-    Earlier tokens may go unused, as in a window. Of an encoder-decoder model only the decoder is judged.
+    Earlier tokens may go unused, as in a window. Of an encoder-decoder model only the decoder is judged. The model is
+    also run with every token called real: some are given no mask where nothing is padded. ``ahead`` later tokens may be
+    used, as a streaming model looks ahead; it is the sum of what its layers look ahead.
 
     Raises:
-        AssertionError: naming the outputs and inputs.
+        AssertionError: naming the outputs and inputs, and a test that could not run.
     """
-    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal=True), run_future_tests, picture)
+    if ahead < 0:
+        raise ValueError(say("ahead is a number of tokens, 0 or more; got {ahead}.", ahead=ahead))
+    subjects = _subjects(model, ids, keep, embedding, call, pad_id, causal=True)
+    looking = {part: replace(subject, ahead=ahead) for part, subject in subjects.items()}
+    _check(looking, run_future_tests, picture)
 
 
 def assert_padding_ignored(
@@ -134,12 +141,18 @@ def assert_batch_invariant(
 def _check(subjects: Mapping[str, Subject], judge: Judge, picture: Path | None) -> None:
     for part, subject in subjects.items():
         _check_outputs(subject)
-        bad = [one for one in judge(subject) if one.status == "fault"]
+        outcomes = judge(subject)
+        bad = [one for one in outcomes if one.status == "fault"]
         if bad:
             where = "" if picture is None else say("See {file}.", file=_draw(picture, subject, bad))
             modules = dict.fromkeys(describe_leaking_module(subject, one.check) for one in bad)
             faults = "; ".join(f"{part}: {one.check}: {one.reason}" for one in bad)
-            raise AssertionError(join_sentences(say("{faults}.", faults=faults), *modules, where))
+            left = [
+                say("{check} could not run: {reason}.", check=str(one.check), reason=one.reason)
+                for one in outcomes
+                if one.status == "not applicable"
+            ]
+            raise AssertionError(join_sentences(say("{faults}.", faults=faults), *modules, *left, where))
 
 
 @torch.no_grad()

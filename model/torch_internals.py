@@ -31,6 +31,8 @@ OVERRIDE_REASON = "some Tensor argument has_torch_function"
 
 COMPILER_MODULE = "torch._dynamo"
 """The module that torch loads before it compiles anything; loading it takes seconds."""
+_COMPILING_MODULES = (COMPILER_MODULE, "torch.nn.attention.flex_attention")
+"""Modules without which nothing runs compiled; flex_attention compiles its own kernel at its first call."""
 _stance_lock = threading.Lock()
 _eager_blocks = 0
 _stance: Any = None
@@ -84,7 +86,7 @@ def run_eagerly() -> Iterator[None]:
     what they have compiled stays, and is used again then.
     """
     global _eager_blocks, _stance
-    if COMPILER_MODULE not in sys.modules:  # then nothing is compiled
+    if not any(name in sys.modules for name in _COMPILING_MODULES):
         yield
         return
     with _stance_lock:

@@ -215,9 +215,12 @@ class Capture:
         their own, and ``captured_keep`` (B, K), True = a real token, where the names of the tokens or the encoder's
         mask tell the padding; a ``key_keep`` that is given goes before it. ``captured_calls`` (L,) says where in the
         code each layer called attention, as JSON, ``captured_extra_keys`` how many of the last keys are no tokens, such
-        as a sink. Raises TraceError where nothing of this kind was captured.
+        as a sink. Where the only attention is one that hides nothing, which a capture calls ``encoder``, it is that of
+        ``decoder`` too: a decoder may lack its mask. Raises TraceError where nothing of this kind was captured.
         """
         traces = [self._name_trace(index) for index in range(max(self.batches(), default=0))]
+        if kind == "decoder" and not any({"decoder", "cross"} & trace.maps.keys() for trace in traces):
+            kind = "encoder"  # Self-attention that hides nothing is taken for that of an encoder.
         traces = [trace for trace in traces if kind in trace.maps]
         maps = [trace.maps[kind] for trace in traces]
         if not maps:

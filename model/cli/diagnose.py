@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TextIO
 
@@ -19,7 +20,7 @@ from ..masks.findings import Diagnosis, Finding, Verdict, add_origins
 from ..masks.fixes import APIS, Api, write_fixes_for_api
 from ..masks.judge import diagnose_arrays
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
-from ..masks.rule import hides_future, parse_meaning
+from ..masks.rule import hides_future, parse_meaning, simpler_meanings_text
 from ..masks.shapes import normalise_arrays
 from ..masks.structure import STRUCTURE_WORDS
 
@@ -119,6 +120,7 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
     verdict = next(one for one in VERDICTS_WORST_FIRST if one in verdicts)
     left = [one.map for one, name in zip(contents, meanings, strict=True) if meant is not None and name is None]
     notes = list(dict.fromkeys(note for one in contents for note in one.notes))
+    notes += _list_simpler_meanings(diagnoses, meanings)
     if left:
         notes += [
             say("--meant {meant} was taken for the decoder, not for: {maps}.", meant=meant, maps=join_items(left))
@@ -130,6 +132,16 @@ def _diagnose_contents(contents: MapContents, meant: str | None, api: Api | None
     named, blocks = assign_roles(contents.arrays, meant)
     diagnosis = add_origins(diagnose_arrays(normalise_arrays(named, contents.map, blocks), meant), contents.calls)
     return diagnosis if api is None else write_fixes_for_api(diagnosis, api)
+
+
+def _list_simpler_meanings(diagnoses: Sequence[Diagnosis], meanings: Sequence[str | None]) -> list[str]:
+    """Return a sentence for each meaning that is a simpler one at the sizes of its map."""
+    said = [
+        simpler_meanings_text(name, *one.meant.shape[-2:])
+        for one, name in zip(diagnoses, meanings, strict=True)
+        if name is not None and one.meant is not None
+    ]
+    return list(dict.fromkeys(filter(None, said)))
 
 
 def _choose_meaning(kind: str, kinds: list[str], meant: str | None) -> str | None:

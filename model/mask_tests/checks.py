@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
@@ -89,10 +89,20 @@ def change_later_tokens(subject: Subject) -> Iterator[ProbePair]:
     """Yield a pair for each token: it changes, and outputs of earlier ones must not."""
     x, keep = subject.embeddings, subject.keep
     noise, places = make_probe_noise(x), torch.arange(x.shape[1], device=keep.device)
-    for t in range(1, x.shape[1]):
+    for t in range(1 + subject.ahead, x.shape[1]):
         changed = x.clone()
         changed[:, t] = noise[:, t]
-        yield _make_changed_pair(subject, changed, keep & (places < t))
+        yield _make_changed_pair(subject, changed, keep & (places < t - subject.ahead))
+
+
+def change_later_tokens_unpadded(subject: Subject) -> Iterator[ProbePair]:
+    """Yield the same pairs with every token called real; none where every token is.
+
+    Where nothing is padded, some models are given no mask at all.
+    """
+    whole = torch.ones_like(subject.keep)
+    for pair in () if bool(subject.keep.all()) else change_later_tokens(subject):
+        yield ProbePair(replace(pair.before, keep=whole), replace(pair.after, keep=whole))
 
 
 def change_later_ids(subject: Subject) -> Iterator[ProbePair]:
@@ -101,11 +111,11 @@ def change_later_ids(subject: Subject) -> Iterator[ProbePair]:
         return
     ids, keep = subject.ids, subject.keep
     places = torch.arange(ids.shape[1], device=keep.device)
-    for t in range(1, ids.shape[1]):
+    for t in range(1 + subject.ahead, ids.shape[1]):
         for other in (ids.roll(1, 1)[:, t], ids.roll(1, 0)[:, t]):
             changed = ids.clone()
             changed[:, t] = other
-            rows = keep & keep[:, t : t + 1] & (places < t)
+            rows = keep & keep[:, t : t + 1] & (places < t - subject.ahead)
             yield ProbePair(Probe(ids, keep, rows, rows), Probe(changed, keep, rows, rows))
 
 
@@ -160,7 +170,11 @@ def isolate_first_sentence(subject: Subject) -> Iterator[ProbePair]:
 
 def _pair_generators(subject: Subject) -> dict[Check, Callable[[], Iterator[ProbePair]]]:
     return {
-        FUTURE_TOKEN: lambda: (pair for find in (change_later_tokens, change_later_ids) for pair in find(subject)),
+        FUTURE_TOKEN: lambda: (
+            pair
+            for find in (change_later_tokens, change_later_tokens_unpadded, change_later_ids)
+            for pair in find(subject)
+        ),
         GRADIENT_REACH: lambda: change_unreachable_tokens(subject),
         PADDING_CONTENT: lambda: change_padding(subject),
         PADDING_AMOUNT: lambda: (pair for _, pair in add_padding(subject)),
@@ -207,10 +221,12 @@ def run_future_tests(subject: Subject) -> tuple[Outcome, ...]:
     A window may leave earlier tokens unused, and padding has tests of its own.
     """
     changed = _check_future_token(subject, 0.0)
-    depends = None if changed.status == "not applicable" else measure_dependencies(subject)
-    if depends is None:
+    if changed.status == "not applicable":
         return (changed,)
-    later = torch.ones_like(depends, dtype=torch.bool).triu(1)
+    depends = measure_dependencies(subject)
+    if depends is None:
+        return changed, _no_gradient_outcome()
+    later = torch.ones_like(depends, dtype=torch.bool).triu(1 + subject.ahead)
     leaks = subject.keep[:, :, None] & later & is_more_than_rounding(depends)
     return changed, _find_leak(depends, leaks) or judge_difference(GRADIENT_REACH, 0.0)
 
@@ -223,8 +239,22 @@ def _check_future_token(subject: Subject, tolerance: float) -> Outcome:
         return _other_sequence_outcome(FUTURE_TOKEN)
     before = subject.run(subject.embeddings, subject.keep)
     worst = reduce(larger_change, (pair.change(subject, before) for pair in change_later_tokens(subject)), 0.0)
-    outcome = judge_difference(FUTURE_TOKEN, worst, noise_limit(subject, before))
-    return outcome if outcome.status == "fault" else _check_later_ids(subject) or outcome
+    where = say("more than {count} ahead", count=subject.ahead) if subject.ahead else ""
+    outcome = judge_difference(FUTURE_TOKEN, worst, noise_limit(subject, before), where)
+    if outcome.status == "fault":
+        return outcome
+    return _check_unpadded_future(subject) or _check_later_ids(subject) or outcome
+
+
+def _check_unpadded_future(subject: Subject) -> Outcome | None:
+    """Return the fault of a model that shows the future only where nothing is padded; None without one."""
+    if bool(subject.keep.all()):
+        return None
+    before = subject.run(subject.embeddings, torch.ones_like(subject.keep))
+    pairs = change_later_tokens_unpadded(subject)
+    worst = reduce(larger_change, (pair.change(subject, before) for pair in pairs), 0.0)
+    outcome = judge_difference(FUTURE_TOKEN, worst, noise_limit(subject, before), say("where nothing is padded"))
+    return outcome if outcome.status == "fault" else None
 
 
 def _check_later_ids(subject: Subject) -> Outcome | None:
@@ -305,11 +335,15 @@ def _check_gradient_reach(subject: Subject, tolerance: float) -> Outcome:
         return _other_sequence_outcome(GRADIENT_REACH)
     may, depends = find_reachable_inputs(subject), measure_dependencies(subject)
     if depends is None:
-        return not_applicable_outcome(GRADIENT_REACH, say("no gradient can be taken through the model"))
+        return _no_gradient_outcome()
     real = subject.keep[:, :, None] & subject.keep[:, None, :]
     rows = subject.keep[:, :, None].expand_as(depends)
     leak = _find_leak(depends, rows & ~may & is_more_than_rounding(depends))
     return leak or _find_gap(depends, real & may & ~(depends > 0)) or judge_difference(GRADIENT_REACH, 0.0)
+
+
+def _no_gradient_outcome() -> Outcome:
+    return not_applicable_outcome(GRADIENT_REACH, say("no gradient can be taken through the model"))
 
 
 def _find_leak(depends: Tensor, bad: Tensor) -> Outcome | None:

@@ -20,9 +20,10 @@ import torch
 from torch import Tensor, nn
 
 from ..capture.any_model.axes import iterate_tensors
+from ..capture.any_model.call import CapturedCall
 from ..capture.any_model.recording import AnyModelRecording
 from ..capture.any_model.watcher import watch
-from ..language import say
+from ..language import join_items, say
 from ..torch_internals import run_eagerly, unwrap_compiled
 from .checks import ProbePair, find_worst_pair
 from .outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, GRADIENT_REACH, Check
@@ -93,9 +94,14 @@ def describe_leaking_module(subject: Subject, check: Check) -> str:
         found = next((call for call, other in _match_calls(*runs) if _is_change_source(call, other, pair)), None)
         if found is None:
             return ""
-        with watch(module) as recording:
-            pair.before.run(subject)
-    return _describe_call(recording, found, _FAULT_CODES.get(check, "padding-visible"))
+        recordings = []
+        for probe in (pair.before, pair.after):
+            with watch(module, ("q", "k", "v")) as recording:
+                probe.run(subject)
+            recordings.append(recording)
+    if check != BATCH_NEIGHBOUR and (outside := _describe_outside_of_attention(recordings, found, pair)):
+        return outside
+    return _describe_call(recordings[0], found, _FAULT_CODES.get(check, "padding-visible"))
 
 
 def _match_calls(before: list[_ModuleCall], after: list[_ModuleCall]) -> Iterator[tuple[_ModuleCall, _ModuleCall]]:
@@ -156,6 +162,48 @@ def _is_different(one: Tensor, other: Tensor) -> bool:
         return False
     limit = _ROUNDING_UNITS * torch.finfo(one.dtype).eps * max(1.0, float(one.nan_to_num().abs().max()))
     return bool((~((one - other).abs() <= limit) & ~(one.isnan() & other.isnan()) & (one != other)).any())
+
+
+def _describe_outside_of_attention(recordings: list[AnyModelRecording], call: _ModuleCall, pair: ProbePair) -> str:
+    """Return a sentence on a module whose attention puts no weight on what changed; empty for any other.
+
+    Then no argument of its call carries the fault: what is attended with had moved before, or it is let in after.
+    """
+    before, after = ([one for one in recording.calls if one.path == call.path] for recording in recordings)
+    if not before or len(before) != len(after) or any(_sees_change(one, pair) for one in (*before, *after)):
+        return ""
+    moved = [
+        name
+        for name in ("q", "k", "v")
+        for one, other in zip(before, after, strict=True)
+        if name in one.attention.tensors
+        and _has_moved(one.attention.tensors[name], other.attention.tensors[name], pair)
+    ]
+    named = {"module": call.path or say("the model itself"), "place": _describe_place(call.module)}
+    function = next((one.origin.function for one in before if one.origin), "softmax")
+    if moved:
+        return say(
+            "First let in by {module} ({place}), before it calls {function}: {names} change already where they must "
+            "stay.",
+            names=join_items(dict.fromkeys(moved)),
+            function=function,
+            **named,
+        )
+    return say(
+        "First let in by {module} ({place}), outside of its call of {function}: its weights on what changed are zero.",
+        function=function,
+        **named,
+    )
+
+
+def _sees_change(call: CapturedCall, pair: ProbePair) -> bool:
+    """Whether weights (B, H, T, T) of positions that must stay lie on what changed; True where that cannot be told."""
+    before, after, weights = pair.before, pair.after, call.attention.weights
+    if before.inputs.shape != after.inputs.shape or call.is_cross or call.shape != tuple(before.rows.shape[1:]) * 2:
+        return True
+    changed = (before.inputs != after.inputs).reshape(*before.rows.shape, -1).any(-1)
+    cells = before.rows[:, None, :, None] & changed[:, None, None]
+    return weights.shape[0] != len(cells) or bool((weights[..., : cells.shape[-1]].nan_to_num(1) * cells).any())
 
 
 def _describe_call(recording: AnyModelRecording, call: _ModuleCall, code: str) -> str:

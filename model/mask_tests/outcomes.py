@@ -170,7 +170,10 @@ def measure_dependencies(subject: Subject) -> Tensor | None:
     """
     x = subject.embeddings.detach().clone().requires_grad_()
     with torch.enable_grad():
-        outputs = subject.run(x, subject.keep)
+        try:
+            outputs = subject.run(x, subject.keep)
+        except NotImplementedError:  # a kernel without gradients on this device, as flex_attention on a processor
+            return None
         if not outputs.requires_grad:
             return None
         scalars = (outputs * make_probe_noise(outputs)).flatten(2).sum((0, 2))
@@ -187,9 +190,10 @@ def find_reachable_inputs(subject: Subject) -> Tensor:
     device = subject.keep.device
     everything = torch.ones(length, length, dtype=torch.bool, device=device)
     allowed = everything if subject.allowed is None else subject.allowed.to(device)
-    step = (allowed.tril() if subject.causal else allowed) & subject.keep[:, None, :]
+    within = everything.tril(subject.ahead) if subject.causal else everything
+    step = allowed & within & subject.keep[:, None, :]
     reached = compute_layer_reach(step.cpu().numpy(), subject.layers or length)
-    return torch.from_numpy(reached).to(device)
+    return torch.from_numpy(reached).to(device) & within
 
 
 def compute_layer_reach(allowed: np.ndarray, layers: int) -> np.ndarray:

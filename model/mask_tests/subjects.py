@@ -60,6 +60,8 @@ class Subject:
     """(B, T) ids and (B, T) bool, True = a real token, to the same outputs."""
     module: nn.Module | None = None
     """What runs, for :mod:`.first_module` to name the part of it that lets a forbidden input in."""
+    ahead: int = 0
+    """How many later tokens an output may depend on all the same: look-ahead, of all layers together."""
 
     @property
     def real_outputs(self) -> Tensor:

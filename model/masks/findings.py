@@ -426,23 +426,45 @@ def _write_meant_mask(code: str, structure: Structure, writing: MaskWriting, pad
         )
     if code == "mask-ignored":
         return ""
-    cells = write_band_cells(structure)
-    parts = [cells, "(document[:, None] == document)" if structure.starts else ""]
-    parts = [part for part in (*parts, _COLUMN_CELLS.format(name="key_keep") if padded else "") if part]
+    cells = write_structure_cells(structure)
+    parts = [part for part in (cells, _COLUMN_CELLS.format(name="key_keep") if padded else "") if part]
     if not parts:
         return f"mask = {_write_mask('torch.ones(Q, K, dtype=torch.bool)', writing)}  # every key: no causal part here"
-    indices = f"{_INDEX_LINE}; " if cells else ""
+    indices = f"{_INDEX_LINE}; " if uses_positions(structure) else ""
     why = "  # every real key: no causal part here" if structure == FULL else ""
     return f"{indices}mask = {_write_mask(' & '.join(parts), writing)}{why or _writing_comment(writing)}"
 
 
-def write_band_cells(structure: Structure) -> str:
-    """Return the allowed cells of a structure without its documents, by the positions i of queries and j of keys."""
-    cells = _write_unchunked_cells(structure)
-    if not structure.chunk:
-        return cells
-    chunks = f"(i // {structure.chunk} == j // {structure.chunk})"
-    return f"{cells} & {chunks}" if cells else chunks
+def uses_positions(structure: Structure) -> bool:
+    """Whether its cells are written by positions, and not by documents alone."""
+    joined = bool(structure.starts and structure.shared)
+    return joined or bool(write_structure_cells(dataclasses.replace(structure, starts=())))
+
+
+def write_structure_cells(structure: Structure, same_document: str = "(document[:, None] == document)") -> str:
+    """Return the allowed cells of a structure, by the positions i of queries and j of keys; empty where all are."""
+    chunks = f"(i // {structure.chunk} == j // {structure.chunk})" if structure.chunk else ""
+    parts = [_write_unchunked_cells(structure), chunks, same_document if structure.starts else ""]
+    cells = " & ".join(part for part in parts if part)
+    ahead = "" if structure.hi is None else f" & (j - i <= {structure.hi})" if structure.hi else " & (j <= i)"
+    if cells and structure.shared:
+        shared = [f"(j >= {first}) & (j < {end}){ahead}" for first, end in structure.shared]
+        cells = f"({' | '.join([cells, *shared])})"
+    tree = _write_tree_cells(structure.tree)
+    return f"{cells} & {tree}" if tree else cells
+
+
+def _write_tree_cells(tree: tuple[int, ...]) -> str:
+    """Return the cells of a draft tree: the text before it, and of the tree each token's ancestors and itself."""
+    if not tree:
+        return ""
+    size, related = len(tree), []
+    for token in range(size):
+        above = tree[token]
+        while above:
+            related.append(f"(i == K - {size - token}) & (j == K - {size - above + 1})")
+            above = tree[above - 1]
+    return f"({' | '.join([f'(j < K - {size})', '(i == j)', *related])})"
 
 
 def _write_unchunked_cells(structure: Structure) -> str:

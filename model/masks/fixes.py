@@ -12,7 +12,7 @@ import numpy as np
 
 from ..language import say, to_say
 from .arrays import ARRAY_NAMES, Arrays, expand_to_columns
-from .findings import Diagnosis, write_band_cells
+from .findings import Diagnosis, uses_positions, write_structure_cells
 from .scores import has_bias
 from .softmax import softmax
 from .structure import CAUSAL, FULL, Structure, parse_structure
@@ -251,8 +251,8 @@ def write_mask_call(api: Api, structure: Structure, padded: bool) -> str:
 
 def _write_cells(structure: Structure, padding: str = "", indices: str = _TORCH_RANGE) -> tuple[str, str]:
     """Return what defines i and j, and the cells that are allowed; each empty where it is not needed."""
-    parts = [write_band_cells(structure), "(document[:, None] == document)" if structure.starts else "", padding]
-    return (f"{_INDEX_LINE.format(range=indices)}; " if parts[0] else ""), " & ".join(part for part in parts if part)
+    define = f"{_INDEX_LINE.format(range=indices)}; " if uses_positions(structure) else ""
+    return define, " & ".join(part for part in (write_structure_cells(structure), padding) if part)
 
 
 def _write_sdpa(structure: Structure, padded: bool) -> str:
@@ -289,12 +289,8 @@ _LOWEST_FLOAT = "torch.finfo(torch.float32).min"
 
 
 def _write_flex_attention(structure: Structure, padded: bool) -> str:
-    parts = [
-        write_band_cells(structure),
-        "(document[i] == document[j])" if structure.starts else "",
-        "key_keep[b, j]" if padded else "",
-    ]
-    cells = " & ".join(part for part in parts if part)
+    structured = write_structure_cells(structure, "(document[i] == document[j])")
+    cells = " & ".join(part for part in (structured, "key_keep[b, j]" if padded else "") if part)
     if not cells:
         return "out = flex_attention(q, k, v)"
     shifted = re.sub(r"\bi\b", "(i + K - Q)", cells)

@@ -326,7 +326,7 @@ def find_alternatives(arrays: Arrays, evidence: Evidence, keep: np.ndarray | Non
         units = _recognise_units(evidence, keep, shape)
         if units is None or not _are_plausible(arrays, units):
             continue
-        forward = all(one.hi == 0 and not one.spans and not one.prefix for one in units)
+        forward = all(one.forward for one in units)
         if len(set(units)) == 1:
             yield AlternativeMask(build_intent_from_structures((units[0],), keep, queries, 0.7, False), None, forward)
             continue

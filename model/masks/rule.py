@@ -9,7 +9,7 @@ import numpy as np
 
 from ..language import join_items, join_sentences, say
 from .softmax import PaddingSide, lengths_to_keep
-from .structure import Structure, parse_structure
+from .structure import REPEATABLE_WORDS, Structure, name_structure, parse_structure, recognise_structure
 
 # Rules, the longer form of a meaning: ``causal and padding``, ``window 3 or not prefix 2``.
 #
@@ -22,8 +22,8 @@ MAX_MASK_SIZE = 64
 MAX_RULE_CHARACTERS, MAX_NESTING = 400, 40
 """Largest length of a rule, and number of its brackets and nots."""
 MASK_KINDS = (
-    *("causal", "padding", "window 3", "sinks 1", "prefix 2", "span 2-4", "chunked 3", "blocks 3", "packed 3,3"),
-    "full",
+    *("causal", "padding", "window 3", "ahead 1", "sinks 1", "keys 2-3", "prefix 2", "span 2-4"),
+    *("chunked 3", "blocks 3", "tree 0,0,1,1", "packed 3,3", "full"),
 )
 """The kinds of masks that a rule can join, with example sizes."""
 _SIZES_PATTERN = r"(?:[\s:]*(?P<sizes>\d+(?:\s*[,-]\s*\d+)*))?"
@@ -149,10 +149,10 @@ class _RuleParser:
         if word == "padding":
             return self.sizes.keep()[:, None, None, :]
         name = f"{word}:{sizes.replace(' ', '')}" if sizes else word
-        if word in kinds and word != "span":
+        if word in kinds and word not in REPEATABLE_WORDS:
             return self._kind(name)
         _parse_kind(name)
-        kinds[f"{word} {sizes}" if word == "span" else word] = name
+        kinds[f"{word} {sizes}" if word in REPEATABLE_WORDS else word] = name
         return np.ones((self.sizes.queries, self.sizes.keys), bool)
 
     def _kind(self, name: str) -> np.ndarray:
@@ -255,6 +255,42 @@ def build_layer_masks(text: str, layers: int, queries: int, keys: int) -> np.nda
         )
     each = [build_meaning_mask(part, queries, keys) for part in parts]
     return np.stack([each[layer % len(each)] for layer in range(layers if len(parts) > 1 else 1)])
+
+
+def simpler_meanings_text(text: str, queries: int, keys: int) -> str:
+    """Return a sentence that names the simpler meaning that each layer's part comes to at these sizes, or nothing.
+
+    Raises RuleError.
+    """
+    return join_sentences(
+        *(
+            say(
+                "At {queries} queries and {keys} keys “{rule}” is the same as “{simpler}”.",
+                queries=queries,
+                keys=keys,
+                rule=part,
+                simpler=simpler,
+            )
+            for part in dict.fromkeys(split_layer_meanings(text))
+            if (simpler := _find_simpler_meaning(part, queries, keys))
+        )
+    )
+
+
+def _find_simpler_meaning(text: str, queries: int, keys: int) -> str:
+    """Return the name, of fewer words and sizes, of the mask that a meaning builds; empty where there is none."""
+    structure = parse_meaning(text)
+    if structure is None and "padding" in text.lower():
+        return ""  # What is real is not known here.
+    mask = build_meaning_mask(text, queries, keys)
+    found = recognise_structure(mask, np.ones_like(mask))
+    name = "" if found is None else name_structure(found, keys)
+    own = text if structure is None else name_structure(structure, keys) or text
+    return name.replace("padding", "full") if name and _count_words(name) < _count_words(own) else ""
+
+
+def _count_words(text: str) -> int:
+    return len(re.findall(r"[a-z_]+|\d+", text.lower()))
 
 
 def hides_future(text: str) -> bool:

@@ -39,6 +39,10 @@ class Structure:
     """The size of chunks outside of which nothing is seen (Llama 4); 0 for none."""
     block: int = 0
     """The size of blocks that see themselves whole and all before them (block diffusion); 0 for none."""
+    shared: tuple[tuple[int, int], ...] = ()
+    """First and one past the last of each run of keys seen beyond windows, chunks and documents: a shared prompt."""
+    tree: tuple[int, ...] = ()
+    """The parents of the last tokens, a draft tree: from 1 in the tree, 0 for the text before it."""
     origin: int = field(default=0, compare=False)
     """The key from which chunks and blocks count: the first real one, as in transformers. A name leaves it open."""
 
@@ -46,7 +50,23 @@ class Structure:
         """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
         past = keys - queries if shift is None else shift
         offset = _compute_offsets(queries, keys, past)
-        grid = np.ones((queries, keys), bool)
+        grid = self._build_band(offset, past)
+        for first, end in self.spans:
+            grid[max(first - past, 0) : max(end - past, 0), first:end] = True
+        if self.starts:
+            edges = np.asarray(self.starts)
+            document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")
+            grid &= document[:queries, None] == document[None, :keys]
+        if self.chunk:
+            grid &= self._number(queries, self.chunk, past)[:, None] == self._number(keys, self.chunk)
+        for first, end in self.shared:
+            grid[:, first:end] |= True if self.hi is None else offset[:, first:end] <= self.hi
+        return grid & _see_draft_tree(self.tree, np.arange(queries) + past, keys) if self.tree else grid
+
+    def _build_band(self, offset: np.ndarray, past: int) -> np.ndarray:
+        """Return (Q, K) bool: the band, or its blocks, with its sinks and its prefix."""
+        queries, keys = offset.shape
+        grid = np.ones(offset.shape, bool)
         if self.lo is not None:
             grid &= offset >= self.lo
         if self.block:
@@ -57,14 +77,6 @@ class Structure:
             grid[:, : self.sinks] |= True if self.hi is None else offset[:, : self.sinks] <= self.hi
         if self.prefix:
             grid[:, : self.prefix] = True
-        for first, end in self.spans:
-            grid[max(first - past, 0) : max(end - past, 0), first:end] = True
-        if self.starts:
-            edges = np.asarray(self.starts)
-            document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")
-            grid &= document[:queries, None] == document[None, :keys]
-        if self.chunk:
-            grid &= self._number(queries, self.chunk, past)[:, None] == self._number(keys, self.chunk)
         return grid
 
     def _number(self, count: int, size: int, past: int = 0) -> np.ndarray:
@@ -94,6 +106,11 @@ class Structure:
     def causal(self) -> bool:
         """Whether it hides keys after the query, all of them or those beyond a window."""
         return self.hi is not None
+
+    @property
+    def forward(self) -> bool:
+        """Whether it is causal, and opens no later key to any query."""
+        return self.hi == 0 and not (self.spans or self.prefix or self.block)
 
     def drop_causal(self) -> tuple[Structure, ...]:
         """Return what is left without the causal part: unbounded, mirrored, or one or two keys ahead."""
@@ -130,10 +147,16 @@ class Structure:
             text = say("{mask}, in chunks of {size}", mask=text, size=self.chunk)
         if self.starts:
             text = say("{mask}, in {count} packed documents", mask=text, count=len(self.starts) + 1)
+        for begin, end in self.shared:
+            text = say("{mask}, with keys {first} to {last} open beyond that", mask=text, first=begin + 1, last=end)
+        if self.tree:
+            text = say("{mask}, then a draft tree of {count} tokens", mask=text, count=len(self.tree))
         return text
 
     def _band_in_words(self) -> str:
         """Return the band and the prefix, in a few words."""
+        if self.block and self.lo is not None:
+            return say("a window of {keys}, causal by blocks of {size}", keys=1 - self.lo, size=self.block)
         if self.block:
             return say("causal by blocks of {size}", size=self.block)
         if self.prefix:
@@ -153,6 +176,10 @@ class Structure:
 
 MAX_SINKS = 4
 """First keys beside a window that are recognised as sinks; more can be said."""
+_SMALLEST_TREE = 3
+"""Tokens of a draft tree that is recognised; of two, one cell is more likely closed by accident."""
+_SHORTEST_DOCUMENT = 2
+"""A document of one token beside a shared prompt is more likely a column closed by accident."""
 _SHORTEST_SPAN = 3
 """Two tokens that see each other are more likely one cell open by accident."""
 FULL, CAUSAL = Structure(), Structure(hi=0)
@@ -166,6 +193,18 @@ def _compute_offsets(queries: int, keys: int, shift: int | None = None) -> np.nd
     """Return (Q, K): how far each key is after its query."""
     shift = keys - queries if shift is None else shift
     return np.arange(keys)[None, :] - np.arange(queries)[:, None] - shift
+
+
+def _see_draft_tree(parents: tuple[int, ...], positions: np.ndarray, keys: int) -> np.ndarray:
+    """Return (Q, K) bool: all before the tree of the last keys, and of the tree each token's ancestors and itself."""
+    size = len(parents)
+    related = np.eye(size, dtype=bool)
+    for token, parent in enumerate(parents):
+        if parent:
+            related[token] |= related[parent - 1]
+    query, key = (at - (keys - size) for at in (positions, np.arange(keys)))
+    cells = related[np.ix_(np.clip(query, 0, size - 1), np.clip(key, 0, size - 1))]
+    return (key < 0) | ((query >= 0)[:, None] & cells)
 
 
 def recognise_structure(allowed: np.ndarray, where: np.ndarray) -> Structure | None:
@@ -190,12 +229,69 @@ def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:
         yield Structure(hi=0, prefix=int(ahead[-1]) + 1)
         if spans := _find_spans(seen & (offset > 0)):
             yield Structure(hi=0, spans=spans)
+        yield from _propose_blocks(seen, lo)
     if hi == 0:
         yield from _propose_sink_windows(seen, offset)
     starts = _find_document_starts(seen)
     if starts:
         for band in bands:
             yield dataclasses.replace(band, starts=starts)
+    yield from _propose_shared_keys(seen, offset)
+    if hi == 0 and (tree := _find_draft_tree(seen)):
+        yield Structure(hi=0, tree=tree)
+
+
+def _propose_blocks(seen: np.ndarray, lo: int) -> Iterator[Structure]:
+    """Yield blocks that end where the first query's keys do, alone and with the window that begins at ``lo``."""
+    rows = np.flatnonzero(seen.any(1))
+    end = int(np.flatnonzero(seen[rows[0]])[-1]) + 1
+    for size in (size for size in range(2, end + 1) if end % size == 0 and size < seen.shape[1]):
+        yield Structure(hi=0, block=size)
+        yield Structure(lo, 0, block=size)
+
+
+def _propose_shared_keys(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
+    """Yield documents beside a prompt that all of them see, and windows beside keys that all queries see."""
+    band = offset <= 0 if int(offset[seen].max()) <= 0 else np.ones_like(seen)
+    hi = 0 if not band.all() else None
+    judged = band & np.asarray(seen.any(1))[:, None]
+    is_open = np.asarray(seen.any(0) & (seen | ~judged).all(0) & (judged.sum(0) > 2))
+    runs = _find_runs(is_open)
+    if not runs or is_open.all():
+        return
+    if runs[0][0] == int(np.argmax(seen.any(0))):
+        starts = _find_document_starts(seen & ~(np.arange(seen.shape[1]) < runs[0][1]))
+        if starts and min(np.diff([runs[0][1], *starts, seen.shape[1]])) >= _SHORTEST_DOCUMENT:
+            yield Structure(hi=hi, starts=starts, shared=(runs[0],))
+    rest = seen & ~is_open
+    shared = tuple(run for run in runs if run[1] - run[0] > 1)
+    few = 2 * sum(end - first for first, end in shared) <= seen.shape[1]
+    if hi == 0 and shared and few and rest.any() and (lo := int(offset[rest].min())) < 0:
+        yield Structure(lo, 0, shared=shared)
+
+
+def _find_runs(cells: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first and one past the last of each run of True in (K,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], cells, [False]])))
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
+
+
+def _find_draft_tree(seen: np.ndarray) -> tuple[int, ...]:
+    """Return the parents of the last tokens, a tree no deeper than half of them: a chain with a hole is none."""
+    queries, keys = seen.shape
+    past = keys - queries
+    hidden = ~seen & (np.arange(keys) <= (np.arange(queries) + past)[:, None])
+    if not hidden.any():
+        return ()
+    first = int(np.argmax(hidden.any(0)))
+    size = keys - first
+    if size < _SMALLEST_TREE or size > queries:
+        return ()
+    related = seen[-size:, -size:]
+    if 2 * related.sum(1).max() > size:
+        return ()
+    above = (np.flatnonzero(row[:token]) for token, row in enumerate(related))
+    return tuple(int(seen[-1]) + 1 if seen.size else 0 for seen in above)
 
 
 def _propose_sink_windows(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
@@ -243,12 +339,16 @@ def _find_document_starts(seen: np.ndarray) -> tuple[int, ...]:
 
 
 STRUCTURE_WORDS = (
-    *("causal", "padding", "full", "window:W", "sinks:N", "prefix:N", "span:A-B", "chunked:N", "blocks:N"),
-    *("packed:N,N,...", "cu_seqlens:0,N,...", "position_ids:0,1,0,..."),
+    *("causal", "padding", "full", "window:W", "ahead:N", "sinks:N", "keys:A-B", "prefix:N", "span:A-B", "chunked:N"),
+    *("blocks:N", "tree:0,0,1,...", "packed:N,N,...", "cu_seqlens:0,N,...", "position_ids:0,1,0,..."),
 )
 
+REPEATABLE_WORDS = ("span", "keys")
+"""Words that stand once for each range, from its first to its last token."""
 MAX_STRUCTURE_PARTS = 64
 """Words of one structure."""
+MAX_TREE = 1024
+"""Tokens of a draft tree."""
 
 
 def parse_structure(name: str) -> Structure:
@@ -256,19 +356,25 @@ def parse_structure(name: str) -> Structure:
 
     ``padding``, ``encoder`` and ``cross`` mean every real key; ``decoder`` is causal. ``window:W`` keeps keys nearer
     than W positions, so that ``causal+window:4`` is four keys wide, the query's own included; ``sinks:N`` keeps the
-    first N keys beside it.
+    first N keys beside it, ``keys:A-B`` those keys also beyond chunks and documents. ``ahead:N`` is causal but for N
+    later keys, ``blocks:N`` causal from block to block. ``tree:0,0,1,1`` gives the last tokens their parents.
 
     Raises:
         ValueError: for a name of another form; the message lists the words.
     """
     structure = FULL
-    parts = _split_parts(name)
+    parts = sorted(_split_parts(name), key=_order_part)
     if len(parts) > MAX_STRUCTURE_PARTS:
         raise ValueError(say("A kind of mask has at most {most} parts.", most=MAX_STRUCTURE_PARTS))
     for part in parts:
         word, _, number = part.partition(":")
         structure = _add_part(structure, word, number, name)
     return structure
+
+
+def _order_part(part: str) -> int:
+    """Return the turn of a word: windows depend on a causal part, and the keys ahead widen it, wherever they stand."""
+    return -1 if part in ("causal", "decoder") else part.startswith("ahead")
 
 
 def _split_parts(name: str) -> list[str]:
@@ -279,27 +385,37 @@ def _split_parts(name: str) -> list[str]:
 
 def name_structure(structure: Structure, keys: int) -> str:
     """Return the name of a structure of so many keys, which :func:`parse_structure` reads; empty where it has none."""
-    if structure.prefix:
-        band = f"prefix:{structure.prefix}" if (structure.lo, structure.hi) == (None, 0) else ""
-    elif structure.block:
-        band = f"blocks:{structure.block}" if (structure.lo, structure.hi) == (None, 0) else ""
-    elif structure.lo is None:
-        band = {None: "padding", 0: "causal"}.get(structure.hi, "")
-    elif structure.hi == 0:
-        band = f"causal+window:{1 - structure.lo}"
-    else:
-        band = f"window:{1 - structure.lo}" if structure.hi == -structure.lo else ""
+    band = _name_band(structure)
     sizes = np.diff([0, *structure.starts, keys])
     if not band or (structure.spans and structure.prefix) or (structure.starts and (sizes <= 0).any()):
         return ""
     parts = [
         band,
         *([f"sinks:{structure.sinks}"] if structure.sinks else []),
+        *(f"keys:{first + 1}-{end}" for first, end in structure.shared),
         *(f"span:{first + 1}-{end}" for first, end in structure.spans),
         *([f"chunked:{structure.chunk}"] if structure.chunk else []),
         *([f"packed:{','.join(map(str, sizes))}"] if structure.starts else []),
+        *([f"tree:{','.join(map(str, structure.tree))}"] if structure.tree else []),
     ]
     return "+".join(parts)
+
+
+def _name_band(structure: Structure) -> str:
+    """Return the name of the band with its prefix or blocks; empty where it has none."""
+    lo, hi = structure.lo, structure.hi
+    if hi is not None and (hi < 0 or (lo is not None and lo > 0)):
+        return ""
+    window = "" if lo is None else f"window:{1 - lo}"
+    if structure.prefix or structure.block:
+        opened = f"prefix:{structure.prefix}" if structure.prefix else f"blocks:{structure.block}"
+        both = structure.prefix and (structure.block or lo is not None)
+        return "" if both or hi != 0 else "+".join(filter(None, (opened, window and f"causal+{window}")))
+    if hi is None:
+        return "padding" if lo is None else ""
+    if hi == 0:
+        return f"causal+{window}" if window else "causal"
+    return window if lo is not None and hi == -lo else "+".join(filter(None, (window, f"ahead:{hi}")))
 
 
 def _add_part(structure: Structure, word: str, number: str, name: str) -> Structure:
@@ -308,7 +424,7 @@ def _add_part(structure: Structure, word: str, number: str, name: str) -> Struct
     if word in ("causal", "decoder") and not number:
         return dataclasses.replace(structure, hi=0)
     try:
-        sizes = [int(size) for size in re.split("-" if word == "span" else ",", number)]
+        sizes = [int(size) for size in re.split("-" if word in REPEATABLE_WORDS else ",", number)]
     except ValueError:
         sizes = []
     found = _SIZE_SETTERS[word](structure, sizes) if sizes and word in _SIZE_SETTERS and max(sizes) < 10**6 else None
@@ -327,6 +443,22 @@ def _set_window(structure: Structure, sizes: list[int]) -> Structure | None:
     if len(sizes) != 1 or sizes[0] < 1:
         return None
     return dataclasses.replace(structure, lo=1 - sizes[0], hi=0 if structure.hi == 0 else sizes[0] - 1)
+
+
+def _set_ahead(structure: Structure, sizes: list[int]) -> Structure | None:
+    return dataclasses.replace(structure, hi=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
+
+
+def _add_shared_keys(structure: Structure, ends: list[int]) -> Structure | None:
+    if len(ends) != 2 or not 1 <= ends[0] <= ends[1]:
+        return None
+    return dataclasses.replace(structure, shared=tuple(sorted({*structure.shared, (ends[0] - 1, ends[1])})))
+
+
+def _set_tree(structure: Structure, parents: list[int]) -> Structure | None:
+    if len(parents) > MAX_TREE or any(not 0 <= parent <= token for token, parent in enumerate(parents)):
+        return None
+    return dataclasses.replace(structure, hi=0, tree=tuple(parents))
 
 
 def _set_sinks(structure: Structure, sizes: list[int]) -> Structure | None:
@@ -372,6 +504,9 @@ def _set_position_ids(structure: Structure, positions: list[int]) -> Structure |
 
 _SIZE_SETTERS: dict[str, Callable[[Structure, list[int]], Structure | None]] = {
     "window": _set_window,
+    "ahead": _set_ahead,
+    "keys": _add_shared_keys,
+    "tree": _set_tree,
     "sinks": _set_sinks,
     "prefix": _set_prefix,
     "chunked": _set_chunk,

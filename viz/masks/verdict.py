@@ -25,6 +25,7 @@ from attenscope.masks.fixes import (
     write_meant_call,
 )
 from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.rule import simpler_meanings_text
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
 from attenscope.viz.masks.mask_input import Edits, MaskInput, add_fix, toggle_marked_cells, undo_last_fix
@@ -125,7 +126,11 @@ def describe_meaning(mask_input: MaskInput, diagnosis: Diagnosis) -> str:
     if diagnosis.meant is None:
         return say("What was meant cannot be told while this is wrong.")
     if diagnosis.stated:
-        return say("Judgement against what was meant: {meaning}.", meaning=mask_input.rule or diagnosis.meaning)
+        stated = mask_input.rule or mask_input.named
+        return join_sentences(
+            say("Judgement against what was meant: {meaning}.", meaning=mask_input.rule or diagnosis.meaning),
+            simpler_meanings_text(stated, *diagnosis.meant.shape[-2:]) if stated else "",
+        )
     guessed = say(
         "Nobody said what was meant, so it was guessed: {meaning} ({sure:.0%} sure).",
         meaning=diagnosis.meaning,

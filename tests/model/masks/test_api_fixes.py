@@ -22,6 +22,8 @@ B, H, D = 2, 2, 16
 NAMES = (
     *("causal", "padding", "causal+window:3", "window:2", "prefix:2", "causal+packed:3,5", "packed:4,4"),
     *("causal+window:3+sinks:1", "causal+span:3-6", "causal+window:2+span:3-6", "causal+chunked:3"),
+    *("ahead:2", "window:3+ahead:1", "blocks:3", "blocks:3+causal+window:4", "causal+window:2+keys:2-3"),
+    *("causal+keys:1-2+packed:3,5", "keys:1-2+packed:3,5", "causal+chunked:3+keys:1-2", "tree:0,0,1,1"),
 )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 
+from attenscope import torch_internals
 from attenscope.capture.attention import capture_attention
 from attenscope.torch_internals import run_eagerly
 from tests.model.capture.any_model.test_hugging_face import SOURCE, built
@@ -79,3 +83,41 @@ def test_blocks_of_several_threads_end_together() -> None:
     thread.join()
     double(torch.ones(1, 2))
     assert graphs
+
+
+FIRST_CAPTURE = """
+import sys, torch, attenscope
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+class Attention(torch.nn.Module):
+    def forward(self, x):
+        q = x.unflatten(-1, (2, 16)).transpose(1, 2)
+        block = create_block_mask(lambda b, h, i, j: i >= j, None, None, x.shape[1], x.shape[1], device="cpu")
+        return flex_attention(q, q, q, block_mask=block).transpose(1, 2).flatten(2)
+
+assert "torch._dynamo" not in sys.modules
+model = torch.nn.Sequential(Attention()).eval()
+with torch.no_grad(), attenscope.capture_attention(model) as capture:
+    model(torch.randn(1, 12, 32))
+print(attenscope.diagnose(**capture.arrays("decoder"), meant="causal").verdict)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # a process of its own, which loads the compiler
+def test_the_first_flex_attention_of_a_process_is_captured() -> None:
+    """torch loads its compiler in this very call, which then would compile what watches it."""
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FIRST_CAPTURE], capture_output=True, text=True, check=False
+    )
+    assert found.stdout == "sound\n", found.stderr
+
+
+def test_what_flex_attention_compiles_at_its_first_call_runs_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = [name for name in sys.modules if name != torch_internals.COMPILER_MODULE]
+    loaded.append("torch.nn.attention.flex_attention")
+    monkeypatch.setattr(torch_internals, "sys", SimpleNamespace(modules=dict.fromkeys(loaded)))
+    double = torch.compile(nn.Linear(2, 2), backend=backend)
+    with run_eagerly():
+        double(torch.ones(1, 2))
+    assert not graphs
