@@ -19,6 +19,7 @@ from ..masks.arrays import DiagnosisError, assign_roles
 from ..masks.findings import Diagnosis, Finding, Verdict, add_origins
 from ..masks.fixes import APIS, Api, write_fixes_for_api
 from ..masks.judge import diagnose_arrays
+from ..masks.places import name_keys, name_queries
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
 from ..masks.rule import hides_future, parse_meaning, simpler_meanings_text
 from ..masks.shapes import normalise_arrays
@@ -153,6 +154,9 @@ def _choose_meaning(kind: str, kinds: list[str], meant: str | None) -> str | Non
 
 def _finding_lines(one: Finding) -> list[str]:
     where = [f"    {say('where: {origin}', origin=one.origin)}"] if one.origin else []
+    if one.severity != "info" and one.queries and one.keys:
+        at = say("{queries}, {keys}", queries=name_queries(one.queries), keys=name_keys(one.keys))
+        where.insert(0, f"    {say('at: {places}', places=at)}")
     return [f"  {one.rank}: {one.code}: {one.message}", *where, f"    {say('fix: {fix}', fix=one.fix)}"]
 
 

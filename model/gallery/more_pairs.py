@@ -243,3 +243,13 @@ def positions_broken(x: Batch) -> dict[str, Tensor]:
 def positions_fixed(x: Batch) -> dict[str, Tensor]:
     positions = (x.key_keep.long().cumsum(-1) - 1).clamp(min=0)
     return {"weights": masked_softmax(x.scores, x.allowed), "position_ids": positions}
+
+
+# scores-mismatch: scores that are scaled already, scaled once more in the call
+def scaled_twice_broken(x: Batch) -> dict[str, Tensor]:
+    width = 16
+    return {"weights": masked_softmax(x.scores / width**0.5, x.allowed), "scores": x.scores}
+
+
+def scaled_twice_fixed(x: Batch) -> dict[str, Tensor]:
+    return {"weights": masked_softmax(x.scores, x.allowed), "scores": x.scores}

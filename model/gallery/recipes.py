@@ -259,6 +259,14 @@ RECIPES: tuple[Recipe, ...] = (
         UNPADDED_BATCH | {"sizes": (5, 12)},
     ),
     Recipe(
+        "scores-mismatch",
+        more_pairs.scaled_twice_broken,
+        more_pairs.scaled_twice_fixed,
+        causal_and_padding_mask,
+        ("weights", "scores"),
+        {"sizes": (4, 12)},
+    ),
+    Recipe(
         "positions-wrong",
         more_pairs.positions_broken,
         more_pairs.positions_fixed,
@@ -384,7 +392,9 @@ _ALWAYS_VISIBLE = (
 )
 _VISIBLE_WHEN: dict[str, Callable[[Batch], bool]] = {
     **dict.fromkeys(_ALWAYS_VISIBLE, lambda x: True),
-    **dict.fromkeys(("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late"), _has_uneven_scores),
+    **dict.fromkeys(
+        ("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late", "scores-mismatch"), _has_uneven_scores
+    ),
     "positions-wrong": _has_more_pads,
     "batch-axis": lambda x: x.scores.shape[0] != x.keys,
     "top-left-causal": lambda x: 2 <= x.queries < x.keys,

@@ -93,7 +93,7 @@ FAULTS: dict[str, Fault] = {
             "two finite fills were added up: in a row without an allowed key, the cells blocked only once get the "
             "weight"
         ),
-        'scores = scores.masked_fill(~(causal & key_keep), float("-inf"))  # join the masks, then fill once',
+        'scores = scores.masked_fill(~(causal & key_keep[:, None, None, :]), float("-inf"))  # join, then fill once',
     ),
     "empty-row": Fault(
         "error",
@@ -194,6 +194,12 @@ FAULTS: dict[str, Fault] = {
         to_say("the position bias did not take effect as it was given"),
         "scores = scores + bias  # ALiBi: -slope * distance, a slope a head; T5: the same bias in every layer",
     ),
+    "scores-mismatch": Fault(
+        "error",
+        ("weights", "scores|masked_scores"),
+        to_say("the weights are not the softmax of the scores given with them"),
+        'weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)  # scaled once, with its bias, in every step',
+    ),
     "positions-wrong": Fault(
         "error",
         ("position_ids", "key_keep"),
@@ -242,13 +248,13 @@ FAULTS: dict[str, Fault] = {
     "leak": Fault(
         "error",
         ("weights|mask", "meant|mask"),
-        to_say("there is weight on cells that should be blocked, in no known pattern"),
+        to_say("there is weight on cells that should be blocked"),
         "mask = mask & meant  # look at the cells named here",
     ),
     "over-blocked": Fault(
         "error",
         ("weights|mask", "meant|mask"),
-        to_say("cells that should be allowed have no weight, in no known pattern"),
+        to_say("cells that should be allowed have no weight"),
         "mask = mask | meant  # look at the cells named here",
     ),
 }

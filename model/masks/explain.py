@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..language import say, to_say
+from ..language import say, say_many, to_say
 from .arrays import Arrays, expand_to_columns
 from .catalogue import NOTHING_TO_FIX, Severity
 from .evidence import Evidence
 from .findings import DiagnosisCase
-from .intent import IntendedMask, stack_structures
+from .in_force import compare_in_words, describe_rows_alone
+from .intent import IntendedMask, find_segment_padding, stack_structures
 from .rows import find_empty_rows, find_fill_rows, find_keyless_samples
 from .scores import find_unmasked_heads
 from .softmax import is_blocked
@@ -226,12 +227,40 @@ def _add_finding(case: DiagnosisCase, explanation: Explanation, severity: Severi
     if severity:
         caveat = say("the weights alone cannot rule this out")
         case.add(code, wrong, severity, caveat, level="likely", intent=intent)
-    elif code == "inverted" and (allowed & intent.allowed).any():
-        case.add(code, wrong, detail=say("tril and triu are exchanged"), fix=TRIANGLE_FIX)
     elif code == "head-order" and not _is_padding_repeated(case, explanation):
         case.add(code, wrong, fix=_HEAD_MAJOR_FIX)
     else:
-        case.add(code, wrong, intent=intent)
+        looks, detail = _describe_difference(case, explanation, wrong)
+        swapped = code == "inverted" and (allowed & intent.allowed).any() and not intent.has_padding
+        case.add(code, wrong, detail=detail, looks=looks, fix=TRIANGLE_FIX if swapped else None, intent=intent)
+
+
+def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: np.ndarray) -> tuple[str | None, str]:
+    """Return what stands in the place of the catalogue's words, or None, and what is added to them."""
+    code, allowed, intent = explanation.code, explanation.allowed, explanation.intent
+    if code == "inverted" and (allowed & intent.allowed).any():
+        return None, say("tril and triu are exchanged")
+    if code == "padding-visible":
+        judged = (intent.base & ~intent.columns & case.rows(intent)[..., None]).any((0, 1, 2, 4))
+        return None, describe_rows_alone(wrong.any((0, 1, 2, 4)), judged)
+    if code == _LAYER_PATTERN_CODE and (sinks := _count_lost_sinks(explanation)):
+        looks = say_many(
+            "{count} first key is not seen beside the window any more: its sink is lost",
+            "{count} first keys are not seen beside the window any more: its sinks are lost",
+            sinks,
+        )
+        return looks, ""
+    return None, compare_in_words(case, intent, wrong) if code in ("over-blocked", "leak") else ""
+
+
+def _count_lost_sinks(explanation: Explanation) -> int:
+    """Return how many first keys beside a window the explanation takes away; 0 where it is another one."""
+    intent = explanation.intent
+    if not intent.structures or not all(one.sinks for one in intent.structures):
+        return 0
+    without = [dataclasses.replace(one, sinks=0) for one in intent.structures]
+    lost = stack_structures(without, *intent.base.shape[-2:]) & intent.columns
+    return intent.structures[0].sinks if np.array_equal(lost, explanation.allowed) else 0
 
 
 def _is_padding_repeated(case: DiagnosisCase, explanation: Explanation) -> bool:
@@ -362,6 +391,12 @@ def is_sparse_attention(evidence: Evidence, allowed: np.ndarray, rows: np.ndarra
 
 _MOST_CELLS = 0.8
 _SPARSE_TEXT = to_say("each row leaves out keys of its own, as sparsemax or the choice of the top k do")
+_UNPROVEN_TEXT = to_say(
+    "cells that should be allowed have no weight, in each row at other keys: sparsemax and the choice of the top k do "
+    "that, and the scores would tell"
+)
+_NO_PATTERN_TEXT = to_say("in no known pattern")
+_ZERO_SCORES_TEXT = to_say("they are the cells whose score is 0: scores of 0 were taken for blocked")
 _NAN_FIX = "scores = (q / d**0.5) @ k.mT  # NaN or an overflow in the scores, or NaN in the input: the mask is not why"
 
 
@@ -380,19 +415,67 @@ def report_residual(case: DiagnosisCase, intent: IntendedMask) -> None:
         stray &= ~intent.columns
         gaps = np.zeros_like(gaps)
     elif _is_mask_inverted(evidence, intent, rows):
-        case.add("inverted", stray | gaps)
+        case.add("inverted", stray | gaps, intent=intent)
         return
     stray = _report_missing_parts(case, intent, stray, rows)
     gaps = _report_diagonal(case, intent, gaps, rows)
-    if is_sparse_attention(evidence, intent.allowed, rows):
-        case.add("over-blocked", gaps, "info", looks=say(_SPARSE_TEXT), fix=NOTHING_TO_FIX)
-        gaps = np.zeros_like(gaps)
-    case.add("leak", stray, detail=_largest_weight_text(case, stray), intent=intent)
-    case.add("over-blocked", gaps, intent=intent)
+    if gaps.any() and is_sparse_attention(evidence, intent.allowed, rows) and not stray.any():
+        proven = _is_sparseness_proven(case, intent, gaps)
+        if proven:
+            case.add("over-blocked", gaps, "info", looks=say(_SPARSE_TEXT), fix=NOTHING_TO_FIX)
+        if proven or proven is None:
+            case.add("over-blocked", gaps & (proven is None), looks=say(_UNPROVEN_TEXT), level="likely", intent=intent)
+            gaps = np.zeros_like(gaps)
+    words = compare_in_words(case, intent, stray | gaps) or say(_NO_PATTERN_TEXT)
+    largest = _largest_weight_text(case, stray)
+    case.add("leak", stray, detail=say("{one}; {other}", one=words, other=largest), intent=intent)
+    case.add("over-blocked", gaps, detail=_zero_scores_text(case, gaps, rows) or words, intent=intent)
     emptied = nan & (~case.arrays.mask.any(-1) if case.arrays.mask is not None else False)
     case.add_rows("empty-row", emptied, say("its row is NaN although keys are allowed"))
     looks = say("the row of a query that has keys is NaN")
     case.add("empty-row", (nan & ~emptied)[..., None], looks=looks, fix=_NAN_FIX)
+
+
+def _is_sparseness_proven(case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray) -> bool | None:
+    """Whether the zeros were chosen by the scores, as sparsemax and the top k do; None where nothing tells.
+
+    A mask alone has no softmax, and scores that a mask blocks were not chosen by it. Where all heads leave out the same
+    keys in a structure that has a name it is a mask. Else the scores prove it, or as many keys in every row that has
+    them, or heads that leave out others.
+    """
+    arrays, evidence = case.arrays, case.evidence
+    masked = arrays.masked_scores
+    if "weights" not in arrays.given or (masked is not None and (gaps & is_blocked(masked)).any()):
+        return False
+    if compare_in_words(case, intent, gaps):
+        return False
+    nonzero = evidence.nonzero & intent.allowed
+    if arrays.scores is not None:
+        scores = arrays.scores.astype(np.float64)
+        lowest = np.where(nonzero, scores, np.inf).min(-1, keepdims=True)
+        return bool((~gaps | (scores <= lowest + 1e-6 * np.abs(lowest))).all())
+    count = nonzero.sum(-1)[gaps.any(-1)]
+    if (count == count[0]).all() and count.size >= _LONG_ROW:
+        return True
+    return True if _do_heads_differ(nonzero, gaps) else None
+
+
+def _do_heads_differ(nonzero: np.ndarray, gaps: np.ndarray) -> bool:
+    """Whether in most rows with zeros some head or layer leaves out other keys than the first; (B, L, H, Q, K)."""
+    b, layers, heads, queries, keys = nonzero.shape
+    units = nonzero.reshape(b, layers * heads, queries, keys)
+    rows = gaps.any(-1).reshape(b, layers * heads, queries).any(1)
+    return bool(rows.any() and (units != units[:, :1]).any((1, 3))[rows].mean() > 0.5)
+
+
+def _zero_scores_text(case: DiagnosisCase, gaps: np.ndarray, rows: np.ndarray) -> str:
+    """Return in words that the cells without weight are those with a score of 0; empty where they are not."""
+    scores = case.arrays.scores
+    if scores is None or not gaps.any():
+        return ""
+    zero = (scores == 0) & rows[..., None]
+    open_zeros = zero & case.evidence.nonzero
+    return say(_ZERO_SCORES_TEXT) if zero[gaps].all() and not open_zeros.any() else ""
 
 
 def _largest_weight_text(case: DiagnosisCase, cells: np.ndarray) -> str:
@@ -426,9 +509,20 @@ def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.n
         leaking = stray & cells & whole[..., None, None]
         case.add(code, leaking, intent=intent)
         stray = stray & ~leaking
+        some = stray & cells & (stray | ~cells).all(-1, keepdims=True)
+        if some.any() and not (stray & cells & ~some).any() and _are_rows_apart(some, cells):
+            alone = describe_rows_alone(some.any((0, 1, 2, 4)), cells.any((0, 1, 2, 4)))
+            case.add(code, some, detail=alone, intent=intent)
+            stray, leaking = stray & ~some, leaking | some
         if code == "padding-visible" and leaking.any() and (both := stray & padding & future).any():
             stray = stray & ~both
     return stray
+
+
+def _are_rows_apart(some: np.ndarray, cells: np.ndarray) -> bool:
+    """Whether all units that could have the same rows wrong: the rows, not the units, make the difference."""
+    rows = some.any((0, 1, 2, 4))
+    return bool((some.any(-1) == (cells.any(-1) & rows))[some.any((-1, -2))].all())
 
 
 def _report_diagonal(case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -440,7 +534,7 @@ def _report_diagonal(case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray
     emptied = missing.any(-1, keepdims=True) & (gaps | ~intent.allowed).all(-1, keepdims=True)
     if (gaps & ~missing & ~emptied).any():
         return gaps
-    case.add("diagonal-blocked", missing)
+    case.add("diagonal-blocked", missing, intent=intent)
     return gaps & ~missing & ~emptied
 
 
@@ -456,7 +550,7 @@ Hypothesis = tuple[str, np.ndarray]
 
 def generate_hypotheses(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
     """Yield every mistake worth trying, the most common first among those that would look the same."""
-    yield from _omit_mask_parts(arrays, intent)
+    yield from _omit_mask_parts(arrays, evidence, intent)
     yield from _misplace_causal(arrays, intent)
     yield from generate_layer_patterns(arrays, evidence, intent)
     yield from _misplace_padding(arrays, intent)
@@ -476,11 +570,12 @@ def _change_structures(
     return stack_structures([change(one) for one in intent.structures], queries, keys, shift) & intent.columns
 
 
-def _omit_mask_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
+def _omit_mask_parts(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
     """A whole part of the mask left out."""
     if intent.has_padding:
         yield from _open_unfilled_slots(arrays, intent)
         yield "padding-visible", intent.base
+        yield from _open_padding_in_rows(evidence, intent)
     for change in _list_omissions(intent.structures):
         code = "document-leak" if change is _join_documents else "future-visible"
         yield code, _change_structures(arrays, intent, change)
@@ -488,6 +583,14 @@ def _omit_mask_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesi
         yield from _open_future_by_layer(intent)
     if not intent.allowed.all():
         yield "mask-ignored", np.ones_like(intent.allowed)
+
+
+def _open_padding_in_rows(evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
+    """The padding open from one query on: the mask is given to the prompt and not to the cached steps."""
+    seen = (evidence.nonzero & intent.base & ~intent.columns).any((0, 1, 2, 4))
+    if seen.any() and not seen.all():
+        later = np.arange(len(seen)) >= np.argmax(seen)
+        yield "padding-visible", intent.base & (intent.columns | later[:, None])
 
 
 def _open_future_by_layer(intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -560,8 +663,6 @@ def _add_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
         if queries < keys and shift == 0 and code != "causal-on-cross" and (queries == 1 or not intent.binding):
             yield "top-left-causal", triangle
         yield code or ("over-blocked" if queries == keys else "causal-on-cross"), triangle
-        if not code and queries == keys:
-            yield "causal-on-cross", triangle
 
 
 def _misplace_causal_without_padding(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -652,7 +753,10 @@ def _block_unseen_columns(arrays: Arrays, evidence: Evidence, intent: IntendedMa
     for unseen in (each.all((1, 2), keepdims=True), each.all(2, keepdims=True)):
         samples = unseen.reshape(-1, unseen.shape[-1])
         keeps = np.broadcast_to(intent.keep[:, None, None], unseen.shape).reshape(samples.shape)
-        if samples.any() and all(_is_hole(one, keep, certain) for one, keep in zip(samples, keeps, strict=True)):
+        segment = find_segment_padding(~unseen.any((1, 2))).any()
+        if segment or not samples.any():
+            continue
+        if all(_is_hole(one, keep, certain) for one, keep in zip(samples, keeps, strict=True)):
             yield "hole-inside", intent.allowed & ~unseen[..., None, :]
 
 

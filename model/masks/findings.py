@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ..language import say, say_many, to_say
-from .arrays import Arrays, MaskWriting, expand_to_columns
+from .arrays import Arrays, expand_to_columns
 from .attention_call import AttentionCall
 from .catalogue import FAULTS, NOTHING_TO_FIX, Level, Severity
 from .evidence import Evidence
+from .fix_lines import write_fix
 from .intent import IntendedMask
-from .structure import CAUSAL, FULL, Structure
 
 # A place is a number from 0 for programs, and from 1 in the message, which people read. A finding of the level
 # ``likely`` rests on a guess of what was meant: it is a question, and never of the severity ``error``.
@@ -253,8 +253,7 @@ class DiagnosisCase:
         cells = np.broadcast_to(where, self.evidence.nonzero.shape)
         if cells.any():
             if fix is None:
-                structures = () if intent is None else intent.structures
-                fix = write_fix_line(code, self.arrays.writing, structures, intent is not None and intent.has_padding)
+                fix = write_fix(code, self.arrays, intent, cells, self.rows(intent) if intent is not None else None)
             known = level or ("certain" if self.stated or contradicts_given_arrays(self, cells) else "likely")
             self.findings.append(make_finding(code, cells, self.arrays.map, severity, detail, fix, looks, known))
 
@@ -316,171 +315,3 @@ def contradicts_given_arrays(case: DiagnosisCase, cells: np.ndarray) -> bool:
         return True
     real = arrays.real_queries[:, None, None, :, None] & expand_to_columns(keep).any(-1, keepdims=True)
     return bool((mask.any(-1, keepdims=True) & ~live & real & cells).any())
-
-
-# The fix is written for the way in which the mask at hand is written: a mask is True where a query may attend
-# (``keeps``), True where it may not (``blocks``), or added to the scores (``added``). The same line in another of these
-# conventions would turn the mask around, or raise.
-
-
-_CAUSAL_CELLS = "torch.ones(Q, K, dtype=torch.bool).tril(K - Q)"
-_FILL_VALUE = 'float("-inf")'
-_ALIGNED_COMMENT = "  # aligned at the bottom right"
-_COLUMN_CELLS = "{name}[:, None, None, :]"
-_FIXES_BY_WRITING: dict[str, dict[MaskWriting, str]] = {
-    "inverted": {
-        "added": f"mask = torch.zeros_like(mask).masked_fill(mask == 0, {_FILL_VALUE})  # what was 0 is blocked"
-    },
-    "soft-mask": {"blocks": f"scores = scores.masked_fill(mask != 0, {_FILL_VALUE})  # do not add a 0/1 mask"},
-    "weak-fill": {
-        "blocks": f"scores = scores.masked_fill(mask, {_FILL_VALUE})",
-        "added": f"mask = mask.masked_fill(mask < 0, {_FILL_VALUE})",
-    },
-    "fill-overflow": {
-        "blocks": "scores = scores.masked_fill(mask, torch.finfo(scores.dtype).min)",
-        "added": "mask = mask.clamp(min=torch.finfo(scores.dtype).min).to(scores.dtype)",
-    },
-    "empty-row": {
-        "blocks": "weights = weights.masked_fill(mask.all(-1, keepdim=True), 0.0)  # a row without keys gives zeros",
-        "added": "weights = weights.masked_fill((mask <= -1e3).all(-1, keepdim=True), 0.0)  "
-        "# a row without keys gives zeros",
-    },
-    "mask-ignored": {
-        "blocks": "out = F.scaled_dot_product_attention(q, k, v, attn_mask=~mask)  # True keeps there",
-    },
-}
-"""Codes whose fix says something else than which cells are allowed, in the conventions in which it differs."""
-_RESTRICTING_CELLS = {
-    "future-visible": _CAUSAL_CELLS,
-    "padding-visible": _COLUMN_CELLS.format(name="key_keep"),
-    "window-missing": "(i - j < window)",
-    "stale-cache": "(torch.arange(K) <= cache_position[:, None])",
-    "document-leak": "(document[:, None, :, None] == document[:, None, None, :])",
-    "leak": "meant",
-}
-"""Codes whose fix blocks what the mask leaves open: all but these cells."""
-_REPLACEMENT_CELLS = {
-    "padding-swapped": (_COLUMN_CELLS.format(name="source_keep"), "  # padding of the keys, not of the queries"),
-    "wrong-axis": (_COLUMN_CELLS.format(name="key_keep"), "  # (B, 1, 1, K): one row of keys for each sample"),
-    "top-left-causal": (_CAUSAL_CELLS, _ALIGNED_COMMENT),
-    "window-off-by-one": ("(i - j < window) & (j <= i)", "  # the window counts the query itself"),
-}
-"""Codes whose fix is another mask: the cells it allows, and why."""
-_STRUCTURE_CODES = (
-    *("window-missing", "future-visible", "window-off-by-one", "document-leak"),
-    *("leak", "over-blocked", "mask-ignored"),
-)
-"""Codes whose fix can be built from the mask that was meant."""
-_INDEX_LINE = "i, j = torch.arange(K - Q, K)[:, None], torch.arange(K)"
-
-
-def write_fix_line(code: str, writing: MaskWriting, structures: Sequence[Structure] = (), padded: bool = False) -> str:
-    """Return the line that fixes ``code`` in a mask of this ``writing``.
-
-    ``structures`` is what was meant, one for each sample, where that is known; ``padded`` says that keys are padding.
-    """
-    if code in _STRUCTURE_CODES and len(set(structures)) == 1 and (code, structures[0]) != ("mask-ignored", CAUSAL):
-        line = _write_meant_mask(code, structures[0], writing, padded)
-        if line:
-            return line
-    if line := _FIXES_BY_WRITING.get(code, {}).get(writing, ""):
-        return line
-    if code in _RESTRICTING_CELLS:
-        return f"mask = {_restrict_mask(_RESTRICTING_CELLS[code], writing)}{_writing_comment(writing)}"
-    if code in _REPLACEMENT_CELLS:
-        cells, why = _REPLACEMENT_CELLS[code]
-        return f"mask = {_write_mask(cells, writing)}{why}"
-    if code == "over-blocked":
-        return {"keeps": "mask = mask | meant", "blocks": "mask = mask & ~meant"}.get(
-            writing, "mask = mask.masked_fill(meant, 0.0)"
-        )
-    return FAULTS[code].fix
-
-
-def _writing_comment(writing: MaskWriting) -> str:
-    return {"keeps": "  # True = may attend", "blocks": "  # True = blocked", "added": ""}[writing]
-
-
-def _restrict_mask(cells: str, writing: MaskWriting) -> str:
-    """Return the mask that blocks all but ``cells`` as well."""
-    if writing == "added":
-        return f"mask.masked_fill(~{cells}, {_FILL_VALUE})"
-    return f"mask & {cells}" if writing == "keeps" else f"mask | ~{cells}"
-
-
-def _write_mask(cells: str, writing: MaskWriting) -> str:
-    """Return the mask that allows ``cells`` and nothing else."""
-    if writing == "keeps":
-        return cells
-    inner = cells if cells.startswith("torch.ones") or " " not in cells.partition("[")[0] else f"({cells})"
-    return f"~{inner}" if writing == "blocks" else f"torch.zeros({inner}.shape).masked_fill(~{inner}, {_FILL_VALUE})"
-
-
-def _write_meant_mask(code: str, structure: Structure, writing: MaskWriting, padded: bool) -> str:
-    """Return the line that builds the meant mask anew; empty where adding its causal part is enough."""
-    if structure == CAUSAL and code in ("future-visible", "leak"):
-        return (
-            ""
-            if code == "future-visible"
-            else f"mask = {_restrict_mask(_CAUSAL_CELLS, writing)}{_writing_comment(writing)}"
-        )
-    if code == "mask-ignored":
-        return ""
-    cells = write_structure_cells(structure)
-    parts = [part for part in (cells, _COLUMN_CELLS.format(name="key_keep") if padded else "") if part]
-    if not parts:
-        return f"mask = {_write_mask('torch.ones(Q, K, dtype=torch.bool)', writing)}  # every key: no causal part here"
-    indices = f"{_INDEX_LINE}; " if uses_positions(structure) else ""
-    why = "  # every real key: no causal part here" if structure == FULL else ""
-    return f"{indices}mask = {_write_mask(' & '.join(parts), writing)}{why or _writing_comment(writing)}"
-
-
-def uses_positions(structure: Structure) -> bool:
-    """Whether its cells are written by positions, and not by documents alone."""
-    joined = bool(structure.starts and structure.shared)
-    return joined or bool(write_structure_cells(dataclasses.replace(structure, starts=())))
-
-
-def write_structure_cells(structure: Structure, same_document: str = "(document[:, None] == document)") -> str:
-    """Return the allowed cells of a structure, by the positions i of queries and j of keys; empty where all are."""
-    chunks = f"(i // {structure.chunk} == j // {structure.chunk})" if structure.chunk else ""
-    parts = [_write_unchunked_cells(structure), chunks, same_document if structure.starts else ""]
-    cells = " & ".join(part for part in parts if part)
-    ahead = "" if structure.hi is None else f" & (j - i <= {structure.hi})" if structure.hi else " & (j <= i)"
-    if cells and structure.shared:
-        shared = [f"(j >= {first}) & (j < {end}){ahead}" for first, end in structure.shared]
-        cells = f"({' | '.join([cells, *shared])})"
-    tree = _write_tree_cells(structure.tree)
-    return f"{cells} & {tree}" if tree else cells
-
-
-def _write_tree_cells(tree: tuple[int, ...]) -> str:
-    """Return the cells of a draft tree: the text before it, and of the tree each token's ancestors and itself."""
-    if not tree:
-        return ""
-    size, related = len(tree), []
-    for token in range(size):
-        above = tree[token]
-        while above:
-            related.append(f"(i == K - {size - token}) & (j == K - {size - above + 1})")
-            above = tree[above - 1]
-    return f"({' | '.join([f'(j < K - {size})', '(i == j)', *related])})"
-
-
-def _write_unchunked_cells(structure: Structure) -> str:
-    """Return the allowed cells without the chunks of the structure."""
-    lo, hi = structure.lo, structure.hi
-    past = f"(i - j < {1 - lo})" if lo is not None else ""
-    if past and structure.sinks:
-        past = f"({past} | (j < {structure.sinks}))"
-    ahead = "" if hi is None else "(j <= i)" if hi == 0 else f"(j - i <= {hi})"
-    ahead = f"(j // {structure.block} <= i // {structure.block})" if structure.block else ahead
-    cells = " & ".join(part for part in (ahead, past) if part)
-    if lo is not None and hi == -lo and not structure.sinks:
-        cells = f"((i - j).abs() < {1 - lo})"
-    more = [f"((i >= {a}) & (i < {b}) & (j >= {a}) & (j < {b}))" for a, b in structure.spans]
-    more += [f"(j < {structure.prefix})"] if structure.prefix else []
-    if not cells or not more:
-        return cells
-    first = f"({cells})" if " & " in cells else cells
-    return f"({' | '.join([first, *more])})"

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..language import say, to_say
 from .arrays import ARRAY_NAMES, Arrays, expand_to_columns
-from .findings import Diagnosis, uses_positions, write_structure_cells
+from .findings import Diagnosis
+from .fix_lines import uses_positions, write_structure_cells
 from .scores import has_bias
 from .softmax import softmax
 from .structure import CAUSAL, FULL, Structure, parse_structure
@@ -241,6 +242,9 @@ def write_meant_call(diagnosis: Diagnosis, api: Api) -> str:
         return ""
     structure = parse_structure(diagnosis.guess)
     without_padding = structure.build_mask(*diagnosis.meant.shape[-2:])
+    columns = diagnosis.meant.any((1, 2, 3), keepdims=True)
+    if (diagnosis.meant ^ (without_padding & columns)).any():
+        return ""  # its chunks count from the first real key, or rows of padding are empty
     return write_mask_call(api, structure, bool((without_padding & ~diagnosis.meant).any()))
 
 

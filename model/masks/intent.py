@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ import numpy as np
 from ..language import join_items, say
 from .arrays import Arrays, expand_to_columns
 from .evidence import Evidence
-from .structure import CAUSAL, FULL, Structure, parse_structure, recognise_structure
+from .rule import build_layer_masks, build_meaning_mask, parse_meaning, split_layer_meanings
+from .structure import CAUSAL, FULL, Structure, recognise_structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,8 @@ class IntendedMask:
     """Whether disagreement is a fault by itself: it was stated, or is the mask that was given."""
     keyless_queries: np.ndarray
     """(B, Q) bool: queries that were meant to have no key although the structure would give them some: padding."""
+    layer_structures: tuple[Structure, ...] = ()
+    """One for each layer, where they were stated in turn."""
 
     @property
     def columns(self) -> np.ndarray:
@@ -75,6 +79,21 @@ def fill_between_ends(keep: np.ndarray) -> np.ndarray:
     return before & after
 
 
+def find_segment_padding(keep: np.ndarray) -> np.ndarray:
+    """Return (B, K): padding between two segments of a row, such as a text and an image after it.
+
+    One run of padding a sample, two keys long somewhere, that ends in the same place in all samples that have one, or
+    begins there: the end of the first segment, or the start of the second.
+    """
+    holes = fill_between_ends(keep) & ~keep
+    runs = [np.flatnonzero(np.diff(np.pad(row.astype(int), 1))) for row in holes if row.any()]
+    if not runs or any(len(run) != 2 for run in runs):
+        return np.zeros_like(holes)
+    starts, ends = np.transpose(runs)
+    shared = len(set(starts.tolist())) == 1 or len(set(ends.tolist())) == 1
+    return holes if shared and (ends - starts).max() > 1 else np.zeros_like(holes)
+
+
 def build_intent_from_structures(
     structures: tuple[Structure, ...], keep: np.ndarray, queries: int, sure: float, binding: bool
 ) -> IntendedMask:
@@ -87,9 +106,48 @@ def build_intent_from_structures(
     return IntendedMask(base, keep, each, words, sure, binding, np.zeros((samples, queries), bool))
 
 
+def build_intent_from_name(arrays: Arrays, name: str, keep: np.ndarray) -> IntendedMask:
+    """Return what a meaning states for the real keys ``keep`` (B, K): chunks count from the first, layers in turn.
+
+    Raises ValueError for a name that is none, or that names more layers than there are.
+    """
+    _, layers, _, queries, keys = arrays.sizes
+    parts = split_layer_meanings(name)
+    structures = [parse_meaning(part) for part in parts]
+    if len(parts) == 1 and structures[0] is not None:
+        return build_intent_from_structures(_place_structure(structures[0], arrays, keep), keep, queries, 1.0, True)
+    build_layer_masks(name, layers, 1, 1)  # raises where the layers do not fit
+    each = [
+        stack_structures(_place_structure(structure, arrays, keep), queries, keys)
+        if structure is not None
+        else build_meaning_mask(part, queries, keys)[None, None, None]
+        for part, structure in zip(parts, structures, strict=True)
+    ]
+    samples = max(len(one) for one in each)
+    each = [np.broadcast_to(one, (samples, *one.shape[1:])) for one in each]
+    base = np.concatenate([each[layer % len(each)] for layer in range(layers if len(parts) > 1 else 1)], 1)
+    found = _recognise_samples(np.broadcast_to(base, (len(keep), *base.shape[1:])), keep)
+    if found:
+        return build_intent_from_structures(found, keep, queries, 1.0, True)
+    known = [one for one in structures if one is not None]
+    each_layer = [known[layer % len(known)] for layer in range(layers)] if len(known) == len(parts) else []
+    words = _units_text(each_layer, (layers, 1)) if each_layer else say("a mask of its own kind")
+    words = words if keep.all() else say("{mask}, without padding", mask=words)
+    keyless = np.zeros((len(keep), queries), bool)
+    return IntendedMask(base, keep, (), words, 1.0, True, keyless, tuple(each_layer))
+
+
+def _place_structure(structure: Structure, arrays: Arrays, keep: np.ndarray) -> tuple[Structure, ...]:
+    """Return the structure for each sample: at the newest key that is filled, chunks from the first that is real."""
+    aligned = _align_to_newest_key(structure, keep, arrays.sizes[3])
+    return tuple(aligned.count_from(int(first)) for first in np.argmax(keep, -1))
+
+
 def build_intent_from_array(arrays: Arrays, allowed: np.ndarray, sure: float) -> IntendedMask:
     """Return an intent from (B, L, H, Q, K) booleans, axes possibly 1, with its structure where it has one."""
     b, _, _, queries, keys = arrays.sizes
+    if arrays.key_keep is None and queries < keys and (window := _recognise_window(allowed)) is not None:
+        return build_intent_from_structures((window,), np.ones((b, keys), bool), queries, sure, True)
     keep = _find_allowed_keys(allowed, b, keys)
     keep = keep if arrays.key_keep is None else keep & arrays.key_keep
     allowed = np.broadcast_to(allowed, (b, *allowed.shape[1:3], queries, keys))
@@ -100,6 +158,22 @@ def build_intent_from_array(arrays: Arrays, allowed: np.ndarray, sure: float) ->
         return dataclasses.replace(intent, keyless_queries=np.asarray(keyless))
     base = allowed | ~expand_to_columns(keep)
     return IntendedMask(base, keep, (), say("a mask of its own kind"), sure, True, np.zeros((b, queries), bool))
+
+
+def _recognise_window(allowed: np.ndarray) -> Structure | None:
+    """Return the causal window, or chunk, of fewer queries than keys whose closed keys are no padding, or None.
+
+    All samples, layers and heads share it, and the newest key is open; padding of one length would look the same.
+    """
+    grids = allowed.reshape(-1, *allowed.shape[-2:])
+    grid = grids[0]
+    if not grid[-1, -1] or grid[:, 0].any() or not (grids == grid).all():
+        return None
+    found = recognise_structure(grid, np.ones_like(grid))
+    if found is None or (found.lo is None and not found.chunk):
+        return None
+    found = dataclasses.replace(found, hi=0)
+    return found if np.array_equal(found.build_mask(*grid.shape), grid) else None
 
 
 def find_known_keys(arrays: Arrays, self_or_cross: str = "") -> np.ndarray:
@@ -185,11 +259,10 @@ def recognise_structures(grids: np.ndarray, where: np.ndarray) -> tuple[Structur
 
 def find_stated_intent(arrays: Arrays, name: str | None) -> IntendedMask | None:
     """Return what was stated: by name, as an array, or by the kind of the map together with its mask; else None."""
-    _, _, _, queries, _ = arrays.sizes
     if name is not None:
-        structure = parse_structure(name)
-        keep = find_known_keys(arrays, "self" if structure.causal else "")
-        return build_intent_from_structures((_align_to_newest_key(structure, keep, queries),), keep, queries, 1.0, True)
+        structures = [parse_meaning(part) for part in split_layer_meanings(name)]
+        causal = all(one is not None and one.causal for one in structures)
+        return build_intent_from_name(arrays, name, find_known_keys(arrays, "self" if causal else ""))
     if arrays.meant is not None:
         return build_intent_from_array(arrays, arrays.meant, 1.0)
     if arrays.map:
@@ -204,14 +277,47 @@ def find_padded_intent(arrays: Arrays, evidence: Evidence, name: str | None) -> 
     query newer than all keys with weight could not see itself.
     """
     known = arrays.key_keep is not None or arrays.mask is not None
-    if name is None or known or "full" in name.lower().replace(" ", "").split("+"):
+    if name is None or known or "full" in re.split(r"[\s+/]+", name.lower()):
         return None
     keep = find_used_keys(evidence)
-    _, _, _, queries, keys = arrays.sizes
-    structure = parse_structure(name)
-    if keep.all() or (structure.causal and queries < keys and not keep[:, -1].all()):
+    return None if keep.all() or not _can_see_itself(arrays, name, keep) else build_intent_from_name(arrays, name, keep)
+
+
+def find_intent_padded_at_first(arrays: Arrays, evidence: Evidence, name: str | None) -> IntendedMask | None:
+    """Return what a causal name states for the keys that no first query sees, and every later one: padding.
+
+    So it looks where the padding mask is given to the prompt and not to the cached steps.
+    """
+    known = arrays.key_keep is not None or arrays.mask is not None or arrays.sizes[3] != arrays.sizes[4]
+    if (
+        name is None
+        or known
+        or any(one is None or one.hi != 0 for one in map(parse_meaning, split_layer_meanings(name)))
+    ):
         return None
-    return build_intent_from_structures((structure,), keep, queries, 1.0, True)
+    keep = ~find_late_keys(evidence)
+    return None if keep.all() else build_intent_from_name(arrays, name, keep)
+
+
+def find_late_keys(evidence: Evidence) -> np.ndarray:
+    """Return (B, K): first keys of a sample that all queries see from one on, and none of at least two before it."""
+    seen = evidence.nonzero.any((1, 2)) & evidence.informative_rows.any((1, 2))[..., None]
+    samples, _, keys = seen.shape
+    late = np.zeros((samples, keys), bool)
+    first = np.where(seen.any(1), np.argmax(seen, 1), keys)
+    for sample, (start, *_) in enumerate(first):
+        count = int(np.argmax(np.append(first[sample] != start, True)))
+        before = seen[sample, count:start]
+        if start >= count + 2 and start < keys and before.any(1).sum() >= 2 and seen[sample, start:, :count].all():
+            late[sample, :count] = True
+    return late
+
+
+def _can_see_itself(arrays: Arrays, name: str, keep: np.ndarray) -> bool:
+    """Whether the newest query could see its own key, where it is newer than others: a causal name needs it."""
+    _, _, _, queries, keys = arrays.sizes
+    causal = any(one is not None and one.causal for one in map(parse_meaning, split_layer_meanings(name)))
+    return not causal or queries >= keys or bool(keep[:, -1].all())
 
 
 def _find_intent_of_kind(arrays: Arrays) -> IntendedMask:
@@ -245,7 +351,7 @@ def _is_mask_refuted(arrays: Arrays, mask: np.ndarray) -> bool:
 
 def opens_future(structure: Structure, keys: int) -> bool:
     """Whether a causal mask opens the future on purpose: inside spans, or inside a prefix of no more than half."""
-    return structure.hi == 0 and (bool(structure.spans) or 0 < 2 * structure.prefix <= keys)
+    return structure.hi == 0 and (bool(structure.spans or structure.block) or 0 < 2 * structure.prefix <= keys)
 
 
 def _is_usual_structure(kind: str, structure: Structure) -> bool:
@@ -266,7 +372,7 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     structures = recognise_structures(nonzero, keep[:, None, :] & informative[:, :, None])
     may_be_causal = _can_be_causal(arrays)
     usual = _propose_usual_intents(arrays, keep)
-    if structures and all(one.plausible and (may_be_causal or not one.causal) for one in structures):
+    if structures and all(one.plausible and not one.block and (may_be_causal or not one.causal) for one in structures):
         return [build_intent_from_structures(structures, keep, queries, 0.7, False), *usual]
     return usual
 
@@ -278,7 +384,7 @@ def _propose_from_mask(arrays: Arrays, mask: np.ndarray) -> list[IntendedMask]:
     real = arrays.key_keep if arrays.key_keep is not None else np.ones((b, keys), bool)
     if _is_mask_refuted(arrays, mask):
         return _propose_usual_intents(arrays, real)
-    if not own.structures:
+    if not own.structures or any(one.block for one in own.structures):
         return [*_propose_usual_intents(arrays, real), own]
     if all(one.plausible for one in own.structures) and (_can_be_causal(arrays) or not own.causal):
         return [own, *_propose_usual_intents(arrays, find_known_keys(arrays))]
@@ -361,7 +467,7 @@ def _recognise_units(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int
 
 def _are_plausible(arrays: Arrays, units: list[Structure]) -> bool:
     """Whether masks of these structures are in use on such a map."""
-    if not all(one.plausible and not one.one_key_ahead for one in units):
+    if not all(one.plausible and not one.one_key_ahead and not one.block for one in units):
         return False
     both_ways = {_find_direction(one) for one in units} == {"forward", "backward"}
     if arrays.self_or_cross == "cross":

@@ -7,7 +7,9 @@ import dataclasses
 import numpy as np
 
 from ..language import say, to_say
+from .agreement import find_score_mismatch
 from .arrays import Arrays, expand_to_columns
+from .catalogue import NOTHING_TO_FIX, Severity
 from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_depth
 from .explain import (
     MAX_CHANCE,
@@ -25,13 +27,15 @@ from .intent import (
     IntendedMask,
     fill_between_ends,
     find_alternatives,
+    find_intent_padded_at_first,
     find_known_keys,
     find_padded_intent,
+    find_segment_padding,
     find_stated_intent,
     propose_intents,
 )
 from .rows import check_sums, find_fill_rows, report_empty_rows, report_keyless_samples, report_uniform_samples
-from .rule import build_layer_masks, parse_meaning
+from .rule import parse_meaning
 from .scores import (
     find_bias_effects,
     find_overflow_cells,
@@ -58,6 +62,7 @@ _POSITIVE_FILL_TEXT = to_say("the mask holds +inf: added to the scores it makes 
 _ZERO_ONE_TEXT = to_say(
     "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
 )
+_SCORES_DIFFER_TEXT = to_say("the weights are not the softmax of the scores given with them, and need not be")
 _POSITIVE_FILL_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
 
 
@@ -68,19 +73,11 @@ def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     ``meant_name`` is a meaning for :func:`.rule.parse_meaning`. Raises ValueError where it is none.
     """
     extra = arrays.extra_keys or int(has_sink_column(arrays))
-    if meant_name is not None and not arrays.over_batch and parse_meaning(meant_name) is None:
-        _, layers, _, queries, keys = arrays.sizes
-        cells = np.pad(
-            build_layer_masks(meant_name, layers, queries, keys - extra),
-            [(0, 0)] * 2 + [(0, extra)],
-            constant_values=True,
-        )
-        arrays, meant_name = dataclasses.replace(arrays, meant=cells[None, :, None]), None
     said = meant_name is not None or arrays.meant is not None
     if arrays.over_batch:
         findings = [make_finding("batch-axis", np.ones(arrays.sizes, bool), arrays.map)]
         return Diagnosis(tuple(findings), (), say("cannot be told"), 0.0, stated=said)
-    arrays, findings, stop = _judge_sums(arrays, find_stated_intent(arrays, meant_name))
+    arrays, findings, stop = _judge_sums(arrays, extra, meant_name)
     extra = extra or int(has_sink_column(arrays))
     if extra:
         looks = say(_EXTRA_KEYS_TEXT, count=extra) if arrays.extra_keys else say(_SINK_TEXT)
@@ -114,6 +111,8 @@ def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: s
     padded = find_padded_intent(case.arrays, case.evidence, meant_name)
     if padded is not None and matches_intent(case, padded):
         stated = padded
+    elif late := find_intent_padded_at_first(case.arrays, case.evidence, meant_name):
+        stated = late if find_explanations(case, late) else stated
     intent = find_alternative_intent(case, meant_name)
     if intent is None:
         intent = _report_best_explanation(
@@ -123,7 +122,23 @@ def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: s
         _report_unlikely_mask(case, intent)
     report_keyless_samples(case)
     report_empty_rows(case, intent)
+    _report_score_mismatch(case, intent)
     return intent
+
+
+def _report_score_mismatch(case: DiagnosisCase, intent: IntendedMask) -> None:
+    """Add rows whose weights do not follow from the scores given, where nothing else tells why."""
+    if case.has("soft-mask", "bias-wrong", "dropout-on", "applied-late", "weak-fill", "fill-overflow", "double-fill"):
+        return
+    doubtful = case.evidence.nan if intent.binding else case.evidence.nan | case.evidence.uniform_nonzero
+    rows = (case.rows(intent) & ~doubtful)[..., None]
+    found = find_score_mismatch(case.arrays, case.evidence, intent.allowed & rows)
+    if found is not None:
+        severity: Severity | None = "info" if found.sound else None
+        fix = NOTHING_TO_FIX if found.sound else None
+        looks = say(_SCORES_DIFFER_TEXT) if found.sound else None
+        where = found.rows[..., None] & intent.allowed
+        case.add("scores-mismatch", where, severity, found.words, fix, looks, level="certain")
 
 
 def _find_intent_name(intent: IntendedMask) -> str:
@@ -132,9 +147,12 @@ def _find_intent_name(intent: IntendedMask) -> str:
     return name_structure(structures.pop(), intent.base.shape[-1]) if len(structures) == 1 else ""
 
 
-def _judge_sums(arrays: Arrays, stated: IntendedMask | None) -> tuple[Arrays, list[Finding], bool]:
+def _judge_sums(arrays: Arrays, extra: int, meant_name: str | None) -> tuple[Arrays, list[Finding], bool]:
     """Return the arrays, transposed back where they were, the faults of the sums, and whether to stop at that."""
+    stated = find_stated_intent(drop_last_keys(arrays, extra) if extra else arrays, meant_name)
     known = stated.allowed if stated is not None else arrays.mask
+    if stated is not None and extra:
+        known = np.pad(stated.allowed, [(0, 0)] * 4 + [(0, extra)], constant_values=True)
     if known is None and arrays.key_keep is not None:
         known = expand_to_columns(arrays.key_keep)
     fault = check_sums(arrays, known)
@@ -188,7 +206,7 @@ def _report_given_holes(case: DiagnosisCase) -> None:
     keep = case.arrays.key_keep
     if keep is None:
         return
-    holes = fill_between_ends(keep) & ~keep
+    holes = fill_between_ends(keep) & ~keep & ~find_segment_padding(keep)
     if case.arrays.meant is not None:
         holes &= case.arrays.meant.any((1, 2, 3))
     case.add("hole-inside", expand_to_columns(holes), detail=say("key_keep itself has the hole"))

@@ -292,8 +292,19 @@ def _find_later_fault(
     if int(rows.sum()) < _FEW_ROWS and (expected & (weights == 0)).any(-1)[rows].any():
         return SumFault(("dropout-on",), rows, _sum_range_text(total.min(), total.max()))
     sums = _sum_range_text(total[live].min(initial=1.0), total.max())
-    codes = ("extra-mass", "applied-late") if not whole.any() and (~whole & live).any() else ("extra-mass",)
+    late = not whole.any() and (~whole & live).any() and not _is_causal_window(expected)
+    codes = ("extra-mass", "applied-late") if late else ("extra-mass",)
     return SumFault(codes, rows, sums)
+
+
+def _is_causal_window(expected: np.ndarray) -> bool:
+    """Whether a mask (B, L, H, Q, K) hides the future, and some key from later queries.
+
+    Multiplied into causal weights it would leave the rows within the window at 1.
+    """
+    causal = CAUSAL.build_mask(*expected.shape[-2:])
+    behind = causal & ~expected & expected.any(-2, keepdims=True)
+    return not (expected & ~causal).any() and bool((behind & expected.any(-1, keepdims=True)).any())
 
 
 def _sum_range_text(least: float, most: float) -> str:

@@ -232,6 +232,8 @@ def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:
         yield from _propose_blocks(seen, lo)
     if hi == 0:
         yield from _propose_sink_windows(seen, offset)
+    if hi == 0:
+        yield from _propose_chunks(seen)
     starts = _find_document_starts(seen)
     if starts:
         for band in bands:
@@ -248,6 +250,9 @@ def _propose_blocks(seen: np.ndarray, lo: int) -> Iterator[Structure]:
     for size in (size for size in range(2, end + 1) if end % size == 0 and size < seen.shape[1]):
         yield Structure(hi=0, block=size)
         yield Structure(lo, 0, block=size)
+    ends = list(dict.fromkeys((seen.shape[1] - np.argmax(seen[rows][:, ::-1], 1)).tolist()))
+    if len(ends) > 1 and (size := _find_step(ends[:-1]) or ends[0]) > 1:
+        yield Structure(hi=0, block=size, origin=ends[0] % size)
 
 
 def _propose_shared_keys(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
@@ -292,6 +297,27 @@ def _find_draft_tree(seen: np.ndarray) -> tuple[int, ...]:
         return ()
     above = (np.flatnonzero(row[:token]) for token, row in enumerate(related))
     return tuple(int(seen[-1]) + 1 if seen.size else 0 for seen in above)
+
+
+_MIN_CHUNKS = 3
+"""Equal chunks from which they are chunks; two are rather two documents."""
+
+
+def _propose_chunks(seen: np.ndarray) -> Iterator[Structure]:
+    """Yield causal chunks, by where rows begin."""
+    firsts = list(dict.fromkeys(np.argmax(seen[np.asarray(seen.any(1))], 1).tolist()))
+    square = seen.shape[0] == seen.shape[1]
+    if len(firsts) >= (_MIN_CHUNKS if square else 2) and (size := _find_step(firsts)):
+        yield Structure(hi=0, chunk=size, origin=firsts[1] % size)
+
+
+def _find_step(places: list[int]) -> int:
+    """Return the distance of neighbouring places where all share it, but the first may be shorter; else 0."""
+    steps = [b - a for a, b in pairwise(places)]
+    if not steps or min(steps) < 1:
+        return 0
+    size = max(steps)
+    return size if all(step == size for step in steps[1:]) else 0
 
 
 def _propose_sink_windows(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:

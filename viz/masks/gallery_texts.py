@@ -300,6 +300,16 @@ CATALOGUE_TEXTS: dict[str, EntryText] = {
         to_say("The mask is applied and the bias beside it is not: the model cannot tell near from far."),
         to_say("A fused kernel called with is_causal=True in the place of the mask that carried the bias."),
     ),
+    "scores-mismatch": EntryText(
+        to_say("The scores are scaled twice"),
+        (SILENT_QUALITY_LOSS, to_say("attention is nearly uniform")),
+        to_say(
+            "Queries that are divided by the root of the width already are divided again in the call: all differences "
+            "of the scores shrink, and every key gets nearly the same weight."
+        ),
+        to_say("F.scaled_dot_product_attention called on scaled queries, without scale=1."),
+        "out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1.0)  # q is scaled already",
+    ),
     "mask-shifted": EntryText(
         to_say("A boundary beside where it belongs"),
         (SILENT_QUALITY_LOSS, BATCH_DEPENDENCE, to_say("the first pad is seen")),

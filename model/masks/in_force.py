@@ -1,0 +1,109 @@
+"""The mask in force in the words of the mask that was meant: one recogniser for both, and its difference by rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..language import say, to_say
+from .findings import DiagnosisCase
+from .intent import IntendedMask
+from .places import list_ranges, name_queries
+from .structure import CAUSAL, Structure, recognise_structure
+
+_BOTH_TEXT = to_say("in force: {found}; meant: {meant}")
+_MOST_UNITS = 64
+"""Samples, layers and heads of which masks are recognised."""
+_MOST_CELLS = 2**20
+"""Cells of a map up to which groups of keys are looked for."""
+
+
+def compare_in_words(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> str:
+    """Return ``in force: causal, in chunks of 4; meant: a causal window of 4``, without the end of the sentence.
+
+    ``cells`` (B, L, H, Q, K) are those on which the two differ. Empty where the mask in force has no name.
+    """
+    found = describe_mask_in_force(case, intent, cells)
+    return say(_BOTH_TEXT, found=found, meant=intent.words) if found and found != intent.words else ""
+
+
+def describe_mask_in_force(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> str:
+    """Return the mask in force in words where all units that have such ``cells`` follow one; else empty."""
+    evidence = case.evidence
+    rows = case.rows(intent) & evidence.informative_rows
+    underflow = np.broadcast_to(evidence.maybe_underflow, evidence.nonzero.shape)
+    known = rows[..., None] & (evidence.nonzero | ~underflow)
+    wrong = cells.any(-1) & rows
+    words: set[str] = set()
+    for sample, layer, head in np.argwhere(wrong.any(-1))[:_MOST_UNITS]:
+        unit = sample, layer, head
+        columns = np.broadcast_to(intent.columns, (len(wrong), 1, 1, 1, intent.keep.shape[1]))[sample, 0, 0]
+        words.add(_describe_unit(evidence.nonzero[unit], known[unit], columns, wrong[unit], intent))
+    return words.pop() if len(words) == 1 else ""
+
+
+def _describe_unit(
+    grid: np.ndarray, known: np.ndarray, columns: np.ndarray, wrong: np.ndarray, intent: IntendedMask
+) -> str:
+    """Return the mask of one map (Q, K) in words; ``wrong`` (Q,) are the rows that are not as meant."""
+    judged = known & columns
+    if not (grid & ~columns & known).any() and (words := _describe_grid(grid, judged)):
+        return words if columns.all() else say("{mask}, without padding", mask=words)
+    if not columns.all() and (words := _describe_grid(grid, known)):
+        return words
+    return _describe_rows(grid, known, columns, wrong)
+
+
+def _describe_grid(grid: np.ndarray, known: np.ndarray) -> str:
+    structure = recognise_structure(grid, known)
+    if structure is not None:
+        return structure.words()
+    queries, keys = grid.shape
+    if queries != keys and np.array_equal(CAUSAL.build_mask(queries, keys, 0) & known, grid & known):
+        return say("causal from the top left")
+    return _describe_groups(grid, known)
+
+
+def _describe_groups(grid: np.ndarray, known: np.ndarray) -> str:
+    """Return in words that tokens fall into groups that see themselves alone, as windows of an image do."""
+    if grid.shape[0] != grid.shape[1] or grid.size > _MOST_CELLS or not known.all():
+        return ""
+    first = np.argmax(grid, 1)
+    for causal in (False, True):
+        number = np.where(grid.any(1), first, -1)
+        same = number[:, None] == number[None, :]
+        same = np.tril(same) if causal else same
+        groups = len(set(number.tolist()))
+        if 1 < groups < len(grid) and np.array_equal(grid, same):
+            each = say("tokens in {count} groups, each of which sees itself alone", count=groups)
+            return say("{mask}, causal", mask=each) if causal else each
+    return ""
+
+
+def _describe_rows(grid: np.ndarray, known: np.ndarray, columns: np.ndarray, wrong: np.ndarray) -> str:
+    """Return in words what the rows that are not as meant see, where they follow one structure among themselves."""
+    at = np.flatnonzero(wrong)
+    if not at.size or wrong.all():
+        return ""
+    rows = np.zeros_like(wrong)
+    rows[at] = True
+    for where, padding in ((known & columns, True), (known, False)):
+        structure = recognise_structure(grid, where & rows[:, None])
+        if structure is not None and not (padding and (grid & ~columns & rows[:, None]).any()):
+            return _place_words(structure, at, len(wrong))
+    return ""
+
+
+def _place_words(structure: Structure, at: np.ndarray, queries: int) -> str:
+    if np.array_equal(at, np.arange(at[0], queries)):
+        return say("{mask} from query {number} on", mask=structure.words(), number=int(at[0]) + 1)
+    return say("{mask} in {queries}", mask=structure.words(), queries=name_queries(at))
+
+
+def describe_rows_alone(rows: np.ndarray, judged: np.ndarray) -> str:
+    """Return in words that only these ``rows`` (Q,) of those ``judged`` (Q,) are concerned; empty for all of them."""
+    at, others = np.flatnonzero(rows), np.flatnonzero(judged & ~rows)
+    if not others.size or not at.size:
+        return ""
+    if at[0] > others[-1]:
+        return say("from query {number} on, as where cached steps are not given the mask", number=int(at[0]) + 1)
+    return say("in queries {numbers} alone", numbers=list_ranges(at))
