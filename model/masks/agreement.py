@@ -180,7 +180,7 @@ def _explain_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations:
 
 def _explain_neighbour(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     for axis, text in ((2, _OTHER_HEAD_TEXT), (0, _OTHER_SAMPLE_TEXT)):
-        known = fit.cells.any(-1).all(axis, keepdims=True)
+        known = np.asarray(np.asarray(fit.cells.any(-1)).all(axis, keepdims=True))
         for step in range(1, fit.scores.shape[axis]):
             both = np.roll(fit.cells, step, axis) & fit.cells
             other = np.roll(fit.scores + fit.bias, step, axis)

@@ -241,8 +241,9 @@ def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: n
     if code == "inverted" and (allowed & intent.allowed).any():
         return None, say("tril and triu are exchanged")
     if code == "padding-visible":
-        judged = (intent.base & ~intent.columns & case.rows(intent)[..., None]).any((0, 1, 2, 4))
-        return None, describe_rows_alone(wrong.any((0, 1, 2, 4)), judged)
+        judged = intent.base & ~intent.columns & case.rows(intent)[..., None]
+        rows, all_rows = (np.asarray(one.any((0, 1, 2, 4))) for one in (wrong, judged))
+        return None, describe_rows_alone(rows, all_rows)
     if code == _LAYER_PATTERN_CODE and (sinks := _count_lost_sinks(explanation)):
         looks = say_many(
             "{count} first key is not seen beside the window any more: its sink is lost",

@@ -301,7 +301,7 @@ def find_intent_padded_at_first(arrays: Arrays, evidence: Evidence, name: str | 
 
 def find_late_keys(evidence: Evidence) -> np.ndarray:
     """Return (B, K): first keys of a sample that all queries see from one on, and none of at least two before it."""
-    seen = evidence.nonzero.any((1, 2)) & evidence.informative_rows.any((1, 2))[..., None]
+    seen = np.asarray(evidence.nonzero.any((1, 2))) & np.asarray(evidence.informative_rows.any((1, 2)))[..., None]
     samples, _, keys = seen.shape
     late = np.zeros((samples, keys), bool)
     first = np.where(seen.any(1), np.argmax(seen, 1), keys)
