@@ -16,6 +16,7 @@ from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
 from ..masks.arrays import DiagnosisError, assign_roles
+from ..masks.documents import diagnose_documents, state_documents
 from ..masks.findings import Diagnosis, Finding, Verdict, add_origins
 from ..masks.fixes import APIS, Api, write_fixes_for_api
 from ..masks.judge import diagnose_arrays
@@ -131,6 +132,9 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
 
 def _diagnose_contents(contents: MapContents, meant: str | None, api: Api | None) -> Diagnosis:
     named, blocks = assign_roles(contents.arrays, meant)
+    if (documents := diagnose_documents(named)) is not None:
+        return documents
+    named, meant = state_documents(named, meant)
     diagnosis = add_origins(diagnose_arrays(normalise_arrays(named, contents.map, blocks), meant), contents.calls)
     return diagnosis if api is None else write_fixes_for_api(diagnosis, api)
 

@@ -112,6 +112,7 @@ ArrayRole = Literal[
     "query_keep",
     "meant",
     "position_ids",
+    "cu_seqlens",
 ]
 """What an array is."""
 
@@ -138,12 +139,18 @@ MASK_NAMES = (
     "padding_mask",
 )
 """Some interfaces keep where these are True, others block: their values must tell."""
+CUMULATIVE_LENGTH_NAMES = (
+    *("cu_seqlens", "cu_seqlens_q", "cu_seqlens_k", "cu_seqlens_kv", "cu_seq_lens_q", "cu_seq_lens_k"),
+    *("cu_seq_q", "cu_seq_k", "cumulative_seqlens"),
+)
+"""Where each packed document ends, 0 first: FlashAttention, transformers, torch's varlen_attn."""
 CAPTURED_KEEP = "captured_keep"
 """Padding that a capture shows, True = a real token; used where no other padding is given."""
 ARGUMENT_ROLES: dict[str, ArrayRole | None] = {
     **dict.fromkeys(PADDING_BLOCKS_NAMES, "key_blocks"),
     **dict.fromkeys(WEIGHT_NAMES, "weights"),
     **dict.fromkeys(SCORE_NAMES, "scores"),
+    **dict.fromkeys(CUMULATIVE_LENGTH_NAMES, "cu_seqlens"),
     **dict.fromkeys((*PADDING_KEEPS_NAMES, *MASK_NAMES)),
 }
 """By name; None where the values tell which of several roles it is."""
@@ -185,7 +192,7 @@ def is_block_mask(value: Any) -> bool:
 
 
 def evaluate_block_mask(name: str, block_mask: Any) -> np.ndarray:
-    """Return a BlockMask opened to its cells, (B, H, Q, K) bool, True = may attend, by its mask_mod.
+    """Return what the mask_mod of a BlockMask says at every cell, (B, H, Q, K) bool, True = may attend.
 
     Raises:
         DiagnosisError: for one whose function is lost, as that of a slice is, or that is too large.
@@ -200,6 +207,38 @@ def evaluate_block_mask(name: str, block_mask: Any) -> np.ndarray:
             say("{name} is a BlockMask whose mask_mod cannot be evaluated: {error}.", name=name, error=error)
         ) from error
     return tensor_to_array(name, cells)
+
+
+def apply_blocks(name: str, block_mask: Any, cells: np.ndarray) -> np.ndarray:
+    """Return the mask (B, H, Q, K) that a kernel applies: ``cells`` of its mask_mod in the blocks listed as partial.
+
+    Full blocks are computed without a look at the mask_mod, and blocks that are not listed are skipped.
+    """
+    rows, columns = block_mask.BLOCK_SIZE
+    listed = [
+        _expand_listed_blocks(name, *one, (rows, columns), cells.shape)
+        for one in (
+            (block_mask.kv_num_blocks, block_mask.kv_indices),
+            (block_mask.full_kv_num_blocks, block_mask.full_kv_indices),
+        )
+    ]
+    return (cells & listed[0]) | listed[1]
+
+
+def _expand_listed_blocks(
+    name: str, counts: Any, indices: Any, size: tuple[int, int], shape: tuple[int, ...]
+) -> np.ndarray:
+    """Return (B, H, Q, K) bool: the cells of the blocks that are listed by (B, H, rows) and (B, H, rows, columns)."""
+    if counts is None:
+        return np.zeros((), bool)
+    counted, number = tensor_to_array(name, counts), tensor_to_array(name, indices)
+    columns = number.shape[-1]
+    marked = np.zeros((*number.shape[:-1], columns + 1), bool)
+    used = np.where(np.arange(columns) < counted[..., None], number, columns)
+    np.put_along_axis(marked, used.astype(np.int64), True, -1)
+    blocks = marked[..., :columns]
+    query, key = (np.minimum(np.arange(shape[at]) // size[at - 2], blocks.shape[at] - 1) for at in (2, 3))
+    return blocks[..., query[:, None], key]
 
 
 def stack_layer_tensors(name: str, layers: Sequence[Any]) -> np.ndarray:
@@ -289,6 +328,7 @@ ROLE_NAMES: dict[ArrayRole, str] = {
     "query_keep": to_say("query padding, True = a real token"),
     "meant": to_say("what was meant, True = may attend"),
     "position_ids": to_say("positions of the tokens"),
+    "cu_seqlens": to_say("ends of packed documents"),
 }
 _MASK_VALUES_TEXT = to_say("A mask holds nothing but True and False, or 1 and 0.")
 _PADDING_VALUES_TEXT = to_say("A key padding holds nothing but True and False, or 1 and 0.")
@@ -353,7 +393,7 @@ def convert_to_role(array: np.ndarray, role: ArrayRole) -> tuple[str, np.ndarray
     """
     if role == "mask added":
         return "mask", array.astype(np.float32) if array.dtype.kind != "f" else array
-    if role == "position_ids":
+    if role in ("position_ids", "cu_seqlens"):
         return role, array
     if role in ("weights", "scores", "masked_scores"):
         return role, array.astype(np.float32) if array.dtype.kind in "iu" else array
@@ -430,8 +470,22 @@ def _rate_plausibility(allowed: np.ndarray) -> float:
     columns = np.broadcast_to(allowed.any(0), allowed.shape)
     found = recognise_structure(allowed, columns)
     if found is None or not found.plausible:
-        return 0.1 + 0.1 * float(allowed.any(-1).mean())
+        return _CAUSAL_RATING if _hides_future(allowed) else 0.1 + 0.1 * float(allowed.any(-1).mean())
     return 1.0 if allowed.any(-1).all() else 0.7
+
+
+_CAUSAL_RATING = 0.8
+"""How likely somebody means a mask of no known family that hides the future, as of packed documents with gaps."""
+
+
+def _hides_future(allowed: np.ndarray) -> bool:
+    """Whether nothing above the diagonal of (T, T) is allowed, and most of the diagonal and cells below it are."""
+    causal = np.tri(len(allowed), dtype=bool)
+    if allowed.shape[0] != allowed.shape[1] or (allowed & ~causal).any():
+        return False
+    return 2 * np.diag(allowed).sum() > len(allowed) and bool(
+        (allowed & causal & ~np.eye(len(allowed), dtype=bool)).any()
+    )
 
 
 def _looks_like_padding(values: np.ndarray) -> bool:

@@ -6,7 +6,7 @@ gives nothing above ``info``. Files are read by :mod:`.read_files`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..trace import KINDS
 from .arrays import (
     ARRAY_NAMES,
     DiagnosisError,
+    apply_blocks,
     assign_roles,
     evaluate_block_mask,
     is_block_mask,
@@ -26,6 +27,7 @@ from .arrays import (
     tensor_to_array,
 )
 from .attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
+from .documents import diagnose_documents, state_documents
 from .findings import Diagnosis, add_origins
 from .fixes import API_OF_FUNCTION, APIS, Api, write_fixes_for_api
 from .judge import diagnose_arrays
@@ -71,13 +73,31 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
     given = {"weights": weights, "meant": None if meant_name else meant, **arrays}
     try:
         raw = {name: _value_to_array(name, value) for name, value in given.items() if value is not None}
+        raw |= _apply_block_mask(raw, given.get("mask"), meant)
         named, blocks = assign_roles(raw, meant_name)
+        if (documents := diagnose_documents(named)) is not None:
+            return documents
+        named, meant_name = state_documents(named, meant_name)
         arranged = normalise_arrays(named, map, blocks, extra_keys)
         return _write_api_fixes(add_origins(diagnose_arrays(arranged, meant_name), calls), api, calls)
     except DiagnosisError:
         raise
     except ValueError as error:
         raise DiagnosisError(str(error)) from error
+
+
+def _apply_block_mask(raw: Mapping[str, np.ndarray], mask: Any, meant: Any) -> dict[str, np.ndarray]:
+    """Return the mask that the blocks of a BlockMask let through; where it is another, its mask_mod is what was meant.
+
+    A meaning that is given goes before that of the mask_mod.
+    """
+    if not is_block_mask(mask):
+        return {}
+    cells = raw["mask"]
+    in_force = apply_blocks("mask", mask, cells)
+    if np.array_equal(in_force, cells):
+        return {}
+    return {"mask": in_force} if meant is not None else {"mask": in_force, "meant": cells}
 
 
 def _write_api_fixes(diagnosis: Diagnosis, api: str, calls: Sequence[AttentionCall]) -> Diagnosis:

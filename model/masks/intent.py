@@ -15,6 +15,7 @@ from ..language import join_items, say
 from .arrays import Arrays, expand_to_columns
 from .evidence import Evidence
 from .rule import build_layer_masks, build_meaning_mask, parse_meaning, split_layer_meanings
+from .softmax import find_restarts
 from .structure import CAUSAL, FULL, Structure, recognise_structure
 
 
@@ -369,12 +370,30 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     keep = find_known_keys(arrays) if arrays.key_keep is not None else find_used_keys(evidence)
     nonzero = np.asarray(evidence.nonzero.any((1, 2)))
     informative = np.asarray(evidence.informative_rows.any((1, 2)))
+    if (documents := _propose_restarted_documents(arrays, nonzero, keep)) is not None:
+        return [documents]
     structures = recognise_structures(nonzero, keep[:, None, :] & informative[:, :, None])
     may_be_causal = _can_be_causal(arrays)
     usual = _propose_usual_intents(arrays, keep)
     if structures and all(one.plausible and not one.block and (may_be_causal or not one.causal) for one in structures):
         return [build_intent_from_structures(structures, keep, queries, 0.7, False), *usual]
     return usual
+
+
+def _propose_restarted_documents(arrays: Arrays, nonzero: np.ndarray, keep: np.ndarray) -> IntendedMask | None:
+    """Return packed documents where positions begin anew inside a sample; ``nonzero`` is (B, Q, K) bool.
+
+    They are causal where no query has weight on a later key.
+    """
+    samples, _, _, queries, keys = arrays.sizes
+    if arrays.position_ids is None or queries != keys:
+        return None
+    restarts = find_restarts(arrays.position_ids)
+    if not restarts.any():
+        return None
+    hi = None if (nonzero & ~CAUSAL.build_mask(queries, keys)).any() else 0
+    each = tuple(Structure(hi=hi, starts=tuple(np.flatnonzero(row).tolist())) for row in restarts)
+    return build_intent_from_structures(each if samples > 1 else each[:1], keep, queries, 0.7, True)
 
 
 def _propose_from_mask(arrays: Arrays, mask: np.ndarray) -> list[IntendedMask]:

@@ -46,6 +46,7 @@ from .scores import (
     find_weak_fill_cells,
 )
 from .shapes import is_zeros_and_ones
+from .softmax import find_restarts
 from .structure import CAUSAL, name_structure
 
 _MIN_TOKENS = 4
@@ -113,7 +114,9 @@ def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: s
         stated = padded
     elif late := find_intent_padded_at_first(case.arrays, case.evidence, meant_name):
         stated = late if find_explanations(case, late) else stated
-    intent = find_alternative_intent(case, meant_name)
+    positions = case.arrays.position_ids
+    documents = stated is None and positions is not None and find_restarts(positions).any()
+    intent = None if documents else find_alternative_intent(case, meant_name)
     if intent is None:
         intent = _report_best_explanation(
             case, [stated] if stated is not None else propose_intents(case.arrays, case.evidence)

@@ -19,6 +19,7 @@ from ..language import join_items, join_sentences, say, say_many
 from ..trace import TRACE_FORMAT, AttentionMap, AttentionTrace, Kind, TraceError
 from .arrays import ARRAY_NAMES, MAX_CELLS, DiagnosisError, is_tensor, stack_layer_tensors, tensor_to_array
 from .attention_call import AttentionCall
+from .read_drawn import is_drawn
 from .read_text import group_by_map, name_array, read_printed_tensors, read_table, select_known_names, unread_names_text
 from .softmax import count_extra_keys, detect_real_keys, detect_real_tokens
 
@@ -507,7 +508,7 @@ def _read_table_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
 def _read_text_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
     """Read a print of tensors, which has brackets, or else a table."""
     text = _read_file_text(path)
-    if "[" not in text:
+    if "[" not in text and not is_drawn(text):
         return _read_table_maps(path, limits)
     arrays = read_printed_tensors(text)
     if set(arrays) == {""}:

@@ -17,6 +17,7 @@ import numpy as np
 from ..language import join_items, say, say_many, to_say
 from ..trace import KINDS
 from .arrays import ARGUMENT_ROLES, ARRAY_NAMES, DiagnosisError, is_known_argument
+from .read_drawn import is_drawn, read_drawn_mask
 from .shapes import find_own_axes
 
 # Tables: one matrix from text, as numpy, pandas, R and spreadsheets write it. Cells are separated by tabs, semicolons,
@@ -214,6 +215,8 @@ def read_printed_tensors(text: str) -> dict[str, np.ndarray]:
     """
     if not text.strip():
         raise DiagnosisError(say("There is nothing to read yet: paste a printed tensor or nested lists."))
+    if len(text) <= MAX_PRINT_CHARACTERS and is_drawn(text):
+        return {"": read_drawn_mask(text)}
     if len(text) > MAX_PRINT_CHARACTERS:
         raise DiagnosisError(
             say(

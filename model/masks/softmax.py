@@ -1,4 +1,4 @@
-"""Softmax over the keys, the threshold of blocked scores, and padding from lengths or token names."""
+"""Softmax over the keys, the threshold of blocked scores, padding from lengths or token names, and documents."""
 
 from __future__ import annotations
 
@@ -41,6 +41,17 @@ def lengths_to_keep(lengths: Sequence[int] | np.ndarray, size: int, side: Paddin
     start = {"right": length * 0, "left": size - length, "both": (size - length) // 2}[side]
     position = np.arange(size)
     return (position >= start) & (position < start + length)
+
+
+def find_restarts(positions: np.ndarray) -> np.ndarray:
+    """Return (..., K) bool: tokens at which positions (..., K) begin anew at the first position of the sample.
+
+    Padding repeats the first position, and begins nothing.
+    """
+    first = positions[..., :1]
+    begins = np.zeros(positions.shape, bool)
+    begins[..., 1:] = (positions[..., 1:] == first) & (positions[..., :-1] > first)
+    return begins
 
 
 # Softmax over the keys, also of rows in which every key is blocked. No torch.

@@ -22,6 +22,7 @@ from attenscope.masks.arrays import (
     guess_role,
 )
 from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.documents import state_documents
 from attenscope.masks.read_files import MapContents, PassedMasks
 from attenscope.masks.read_text import ambiguity_text, describe_axes
 from attenscope.masks.shapes import normalise_arrays
@@ -103,6 +104,7 @@ def interpret_contents(contents: MapContents, identity: str) -> MaskInput | None
         )
         if len(named_arrays) < len(arrays):
             raise DiagnosisError(say("Two arrays are read as the same thing. Say above what each of them is."))
+        named_arrays, named = state_documents(named_arrays, named)
         mask = _build_mask_input(named_arrays, kind, named, f"{identity} {kind}")
     except DiagnosisError as error:
         st.error(escape_markdown(str(error)))
