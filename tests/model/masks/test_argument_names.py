@@ -75,6 +75,7 @@ def test_a_causal_meaning_that_is_not_for_a_map_is_said(tmp_path: Path) -> None:
     full = weights(np.ones((6, 6), bool), 1, 2, 6, 6)
     np.savez(path, **given("encoder.weights", full), **given("decoder.weights", weights(CAUSAL, 1, 2, 6, 6)))
     assert diagnose_file(str(path), "causal+window:6").notes == (
+        "At 6 queries and 6 keys “causal+window:6” is the same as “causal”.",
         "--meant causal+window:6 was taken for the decoder, not for: encoder.",
     )
     np.savez(path, **given("encoder.weights", full))
