@@ -284,7 +284,7 @@ def _find_simpler_meaning(text: str, queries: int, keys: int) -> str:
         return ""  # What is real is not known here.
     mask = build_meaning_mask(text, queries, keys)
     found = recognise_structure(mask, np.ones_like(mask))
-    name = "" if found is None else name_structure(found, keys)
+    name = "" if found is None or found.origin else name_structure(found, keys)  # a name leaves the origin open
     own = text if structure is None else name_structure(structure, keys) or text
     return name.replace("padding", "full") if name and _count_words(name) < _count_words(own) else ""
 
