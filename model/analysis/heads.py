@@ -63,6 +63,13 @@ def compute_head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray
     return measures
 
 
+def find_clearest_head(attention: AttentionMap) -> HeadPlace:
+    """Return the head that looks most at one fixed place, such as the token before: the easiest to read."""
+    measures = compute_head_statistics(attention)
+    shares = [values for name, values in measures.items() if name in FOCUS_MEASURES and name not in ("first", "end")]
+    return rank_heads(np.max(shares, axis=0) if shares else -measures["entropy"])[0]
+
+
 def find_habit_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
     """Return (Q, K) bool for each habit that this map allows: the cells whose weights are its share of the mass.
 

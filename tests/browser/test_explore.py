@@ -78,7 +78,7 @@ def test_each_kind_and_its_masked_cells(page: Page) -> None:
 def test_pinning_a_piece_of_the_translation(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
-    piece = page.locator(".st-key-translation button").nth(2)
+    piece = page.locator(".st-key-translation .target button").nth(2)
     click(piece)
     settle(page)
     expect(piece).to_have_attribute("aria-pressed", "true")

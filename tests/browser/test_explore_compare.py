@@ -56,7 +56,7 @@ def test_two_heads_with_one_selection(page: Page) -> None:
     # A pair clicked in the second map is marked in the first and in the difference too.
     click_at(page, panel(page, 2), 0.02, 0.02)
     expect(outlines(page)).to_have_count(6)
-    expect(page.locator(".st-key-translation button").first).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".st-key-translation .target button").first).to_have_attribute("aria-pressed", "true")
     expect(caption(page, re.compile("Pinned: .* in the second"))).to_be_visible()
     expect(page).to_have_url(re.compile("pin=target.1"))
     page.reload()

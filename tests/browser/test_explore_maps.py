@@ -76,7 +76,7 @@ def test_the_heatmap(page: Page) -> None:
         expect(page.locator(".st-key-heatmap .pin")).to_have_count(2)
         expect_pins(page, *PINS[kind])
         expect(caption(page, "Pinned: ")).to_be_visible()
-        piece = page.locator(".st-key-translation button").first
+        piece = page.locator(".st-key-translation .target button").first
         expect(piece).to_have_attribute("aria-pressed", "false" if kind == "encoder" else "true")
         click_at(page, plot, 0.02, 0.02)
         expect(page.locator(".st-key-heatmap .pin")).to_have_count(0)

@@ -92,16 +92,48 @@ def test_a_small_probability_does_not_read_as_none(page: Page) -> None:
     assert not {"0%", "0.0%"} & set(texts)
 
 
-def test_an_empty_address_opens_on_a_head_that_aligns_with_a_word_pinned(page: Page) -> None:
+def test_an_empty_address_opens_on_a_telling_word_and_says_what_is_seen(page: Page) -> None:
     open_page(page, "/")
     expect(page.get_by_label("Sentence", exact=True)).to_have_value("Where did you buy this red bicycle?")
-    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("Fahrrad")
-    expect(page.locator(".st-key-headclaim")).to_contain_text("“\u2068Fahrrad\u2069” looks at “\u2068bicycle\u2069”")
+    pinned = page.locator(".st-key-translation .target button[aria-pressed=true]")
+    expect(pinned).to_have_text("gekauft")
+    says = page.locator(".st-key-translation .says")
+    expect(says).to_contain_text("To write “\u2068gekauft\u2069” the model jumped back from “\u2068bicycle\u2069”")
+    expect(page.locator(".st-key-headclaim")).to_contain_text("“\u2068gekauft\u2069” looks at “\u2068buy\u2069”")
     count = page.evaluate("history.length")
     page.reload()
     settle(page)
-    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("Fahrrad")
+    expect(pinned).to_have_text("gekauft")
     assert page.evaluate("history.length") == count
+
+
+def test_words_are_linked_from_either_side(page: Page) -> None:
+    open_page(page, "/")
+    picture = page.locator(".st-key-translation")
+    source, target = (picture.locator(f".{side} button") for side in ("source", "target"))
+    expect(source).to_have_text(["Where", "did", "you", "buy", "this", "red", "bicycle", "?"])
+    expect(target).to_have_text(["Wo", "hast", "du", "dieses", "rote", "Fahrrad", "gekauft", "?"])
+    target.nth(5).hover()
+    expect(picture.locator(".says")).to_contain_text("Fahrrad")
+    expect(source.nth(6)).to_have_class(re.compile("met"))
+    source.nth(3).hover()
+    expect(target.nth(6)).to_have_class(re.compile("met"))
+    expect(picture.locator(".says")).to_contain_text("was looked at to write “\u2068gekauft")
+    page.mouse.move(0, 0)
+    expect(picture.locator(".says")).to_contain_text("To write “\u2068gekauft")
+    click(target.nth(5))
+    expect(target.nth(5)).to_have_attribute("aria-pressed", "true")
+    expect(source.nth(6)).to_have_class(re.compile("met strong"))
+    page.keyboard.press("ArrowRight")
+    expect(target.nth(6)).to_be_focused()
+    expect(picture.locator(".says")).to_contain_text("gekauft")
+
+
+def test_a_sentence_of_ones_own_has_a_word_pinned(page: Page) -> None:
+    open_page(page, "/")
+    type_sentence(page, "My grandmother bakes bread every Sunday.")
+    expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_text("Brot")
+    expect(page.locator(".st-key-translation .says")).to_contain_text("jumped back")
 
 
 def test_the_whole_heatmap_of_18_pieces_stands_in_a_small_window(page: Page) -> None:
@@ -137,7 +169,7 @@ def test_an_example_opens_its_sentence_and_says_what_to_see(page: Page) -> None:
     expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
     expect(page.get_by_label("Sentence", exact=True)).to_have_value("The letter was written last week.")
     expect(page.locator(".st-key-headclaim")).to_contain_text("“geschrieben” looks back at “written”")
-    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("geschrieben")
+    expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_text("geschrieben")
 
 
 @pytest.mark.walk
@@ -154,4 +186,4 @@ def test_a_long_sentence_is_read_whole_and_enter_submits_it(page: Page) -> None:
     assert tall["height"] > 1.5 * low["height"]
     assert box.evaluate("box => box.scrollHeight <= box.clientHeight + 1")
     expect(page).to_have_url(re.compile("and.sleeps"))
-    expect(page.locator(".st-key-translation button").nth(20)).to_be_visible()
+    expect(page.locator(".st-key-translation .target button").nth(20)).to_be_visible()

@@ -11,9 +11,11 @@ import pytest
 from playwright.sync_api import Page
 
 from attenscope.analysis.heads import rank_heads_by_alignment
+from attenscope.analysis.telling import pick_telling_word, weigh_words
 from attenscope.checkpoint.load import list_checkpoints
 from attenscope.experiments.ablation import head_effects, read_word_facts
 from attenscope.text.words import group_words, join_word
+from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
 from attenscope.viz.export.live_file import LIVE_FOLDER
 from attenscope.viz.export.packed_models import encode_palette
@@ -38,7 +40,7 @@ from tests.viz.web.test_packing import unpack
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
 NAMES = (
     "mapOf, overviewData, heatmapData, linksData, textData, tokensData, playerData, bestAligning, treeData, "
-    "headInWords, wordData, mergedWords"
+    "headInWords, wordData, mergedWords, tellingWord"
 )
 CALL = """([text, options, name, kind, rest]) => {
   const run = window.running.translate(text, options);
@@ -127,6 +129,62 @@ def test_the_translation_and_its_steps(views: Views) -> None:
     start = PlayerStart(3, "aligning", "2.mean", (best.layer, best.head))
     given = {"id": "7", "step": 3, "aligning": found}
     equal(views("playerData", None, given, views.palette), player(result, start, LOOK, "7"))
+
+
+def test_the_telling_word_is_that_of_the_page(views: Views) -> None:
+    cross = views.translator.translate(TEXT).trace.cross
+    assert cross is not None
+    for off in ((), ((0, 0), (1, 2)), tuple(np.ndindex(*cross.weights.shape[:2]))):
+        words, expected = weigh_words(cross), pick_telling_word(cross, off)
+        found = views("tellingWord", "cross", [["cross", *place] for place in off])
+        if expected is None:
+            assert found is None
+            continue
+        assert words is not None
+        assert found == {
+            "kind": expected.kind,
+            "place": {"layer": expected.layer, "head": expected.head},
+            "row": None if expected.row is None else words.rows[expected.row].start,
+            "key": None if expected.key is None else words.keys[expected.key].start,
+        }
+
+
+RANDOM_MAPS = """([rows, columns, layers, heads, all]) => all.map((data) => {
+  const [queries, keys] = [rows.length, columns.length];
+  const flat = Float32Array.from(data);
+  const start = (layer, head, query) => ((layer * heads + head) * queries + query) * keys;
+  const row = (...place) => flat.subarray(start(...place)).subarray(0, keys);
+  return window.views.tellingWord({ kind: "cross", layers, heads, queries, keys, rows, columns, row });
+})"""
+
+
+def test_the_telling_word_of_random_weights_is_that_of_the_page(views: Views) -> None:
+    """Of words, a name in pieces and punctuation, so that every kind is met."""
+    chance = np.random.default_rng(1)
+    rows = (" Der", " Hund", " von", " An", "na", " sieht", " heute", ",", " es", ".", "</s>")
+    columns = (" The", " dog", " of", " An", "na", " sees", " today", ".", "</s>")
+    shape = (2, 3, len(rows), len(columns))
+    diagonal = np.eye(len(rows), len(columns), dtype=np.float64)
+    weights = [
+        (own := chance.dirichlet(np.full(shape[-1], 0.2), shape[:-1]) + share * diagonal) / own.sum(-1, keepdims=True)
+        for share in np.repeat((0.0, 0.5, 2.0), 40)
+    ]
+    maps = [
+        AttentionMap("cross", one.astype(np.float32), ("<s>", *rows[:-1]), columns, np.ones(shape[2:], bool), rows)
+        for one in weights
+    ]
+    data = [one.weights.ravel().tolist() for one in maps]
+    found = views.page.evaluate(RANDOM_MAPS, [rows, columns, *shape[:2], data])
+    kinds = set()
+    for cross, own in zip(maps, found, strict=True):
+        words, expected = weigh_words(cross), pick_telling_word(cross)
+        assert words is not None
+        assert expected is not None
+        kinds.add(expected.kind)
+        assert own["kind"] == expected.kind
+        assert own["place"] == {"layer": expected.layer, "head": expected.head}
+        assert own["row"] == (None if expected.row is None else words.rows[expected.row].start)
+    assert {"copied", "back", "twice"} <= kinds
 
 
 def test_the_card_of_every_word(views: Views) -> None:

@@ -32,7 +32,7 @@ def go_to(page: Page, name: str) -> None:
 def test_an_address_that_shows_nothing_opens_on_the_welcome(page: Page, address: str) -> None:
     open_page(page, address)
     reads(page, WELCOME)
-    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_text("Fahrrad")
+    expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_text("gekauft")
     expect(page.locator(".st-key-word-card")).to_be_visible()
     assert {"sentence", "layer", "head", "pin"} <= set(re.findall(r"[?&](\w+)=", page.url))
 
@@ -41,7 +41,7 @@ def test_an_address_that_shows_nothing_opens_on_the_welcome(page: Page, address:
 def test_the_welcome_of_a_model_that_the_address_names(page: Page) -> None:
     open_page(page, "/?model=everyday-zh-en")
     reads(page, LIBRARY)
-    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_count(1)
+    expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_count(1)
 
 
 @pytest.mark.walk
@@ -49,17 +49,17 @@ def test_what_an_address_shows_is_left_as_it_is(page: Page) -> None:
     open_page(page, "/?layer=2&head=3")
     reads(page, WELCOME)
     expect_head(page, 2, 3)
-    expect(page.locator(".st-key-translation button[aria-pressed=true]")).to_have_count(0)
+    expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_count(0)
     open_page(page, "/?sentence=He+reads+a+book.")
     reads(page, "He reads a book.")
-    expect_head(page, 1, 1)
+    expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_count(1)
 
 
 @pytest.mark.walk
 def test_the_first_head_of_the_welcome_without_a_pin_is_an_address_too(page: Page) -> None:
     open_page(page, "/")
     enter(page.get_by_label("Head", exact=True), "1.1")
-    click(page.locator(".st-key-translation button[aria-pressed=true]"))
+    click(page.locator(".st-key-translation .target button[aria-pressed=true]"))
     expect_head(page, 1, 1)
     page.reload()
     settle(page)

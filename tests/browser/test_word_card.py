@@ -17,13 +17,13 @@ def card(page: Page) -> Locator:
 
 
 def open_card(page: Page, word: str) -> None:
-    page.locator(".st-key-translation").get_by_role("button", name=word, exact=True).click()
+    page.locator(".st-key-translation .target").get_by_role("button", name=word, exact=True).click()
     settle(page)
     expect(card(page).locator(".word")).to_have_text(word)
 
 
 def test_a_word_of_the_translation_has_a_card(page: Page) -> None:
-    open_page(page, f"/?sentence={SENTENCE}")
+    open_page(page, f"/?layer=1&sentence={SENTENCE}")
     expect(card(page)).to_have_count(0)
     open_card(page, "Fahrrad")
     expect(card(page)).to_contain_text("the most probable token")

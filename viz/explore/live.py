@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 import streamlit as st
 
-from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics, rank_heads_by_alignment
+from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
 from attenscope.analysis.steps import weight_trace_by_value_norms
+from attenscope.analysis.telling import find_best_head, read_word, weigh_words
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say
 from attenscope.runnable_model import RunnableModel, Translation
-from attenscope.text.words import SPECIAL_TOKENS
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import examples, interventions
-from attenscope.viz.explore.examples import MIN_LINK_WEIGHT, example_hint_text
+from attenscope.viz.explore.examples import example_hint_text
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
-from attenscope.viz.explore.screen import draw_screen
+from attenscope.viz.explore.screen import draw_screen, pick_view, remember_picked_head
 from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
 from attenscope.viz.traces.upload import draw_open_menu
 from attenscope.viz.ui import cache, controls
-from attenscope.viz.ui.address import Parameter, is_in_address
-from attenscope.viz.ui.addresses.pins import PIN, add_pins, get_pin, toggle_pins
+from attenscope.viz.ui.address import is_in_address
+from attenscope.viz.ui.addresses.pins import PIN, get_pin, toggle_pins
 from attenscope.viz.ui.addresses.shared import (
     CHANGES,
     GIVEN_TRANSLATION,
@@ -38,24 +38,32 @@ from attenscope.viz.ui.addresses.shared import (
     READ_GIVEN,
     SENTENCE,
 )
-from attenscope.viz.ui.controls import draw_given_toggle, draw_given_translation
+from attenscope.viz.ui.controls import draw_given_toggle, draw_given_translation, set_layer_and_head
 from attenscope.viz.ui.links import open_in_decode, open_why, set_explore_head
 from attenscope.viz.ui.word_card import compute_head_effects, draw_token_card
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints
-from attenscope.viz.web.texts import SURE_FROM, CardActions, draw_tokens, is_unsure, token_line_data
+from attenscope.viz.web.stage import is_presenting
+from attenscope.viz.web.texts import (
+    SURE_FROM,
+    CardActions,
+    SentencePicture,
+    SentenceSide,
+    draw_sentence_picture,
+    draw_tokens,
+    is_unsure,
+    token_line_data,
+)
 
 # The page.
 
 
 def draw_model_page() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
-    starting = is_first_look()
-    model, text = controls.draw_sentence_box(partial(_draw_start_menus, first_look=starting))
+    model, text = controls.draw_sentence_box(partial(_draw_start_menus, first_look=is_first_look()))
     examples.draw_tour_step(model)
     translation, check = controls.require_translation(model, text)
     draw_badge(model, translation, check)
-    if starting and translation.trace.cross:
-        choose_first_head(text, translation.trace.cross)
+    pick_view(model.name, text, translation.trace)
     _draw_pictures(model, text)
 
 
@@ -180,8 +188,7 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     with key_of_line:
         _draw_line_caption(model, run.translation)
     with above:
-        pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
-        draw_tokens(run.translation.steps, run.pinned_step, key="translation", on_pin=pin)
+        _draw_sentence(run)
     if first:
         draw_caption(
             say(
@@ -192,65 +199,60 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     return run
 
 
+def _draw_sentence(run: ExploreRun) -> None:
+    """Draw the sentence above its translation, word by word; without cross-attention, the pieces written alone."""
+    text, cross, first = run.run.sentence, run.trace.cross, run.first_row
+    words = weigh_words(cross) if cross is not None and not is_presenting() else None
+    if words is None or cross is None:
+        pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
+        draw_tokens(run.translation.steps, run.pinned_step, key="translation", on_pin=pin)
+        return
+    row = words.row_of(get_pin(text, "target"))
+    place = get_cross_place(cross) if KIND.get() == "cross" else find_best_head(words, row or 0)
+    pinned: dict[SentenceSide, int | None] = {side: get_pin(text, side) for side in get_args(SentenceSide)}
+    picture = SentencePicture(words, *place, run.translation.steps, pinned)
+    draw_sentence_picture(picture, key="translation", on_pin=partial(pin_word, run.run, cross))
+
+
 def _draw_line_caption(model: RunnableModel, shown: Translation) -> None:
     """What the marks of the translation mean, of those that there are, and what a click on it does."""
     marks = (
         say("Underlined: a probability below {sure:.0%}.", sure=SURE_FROM) if any(map(is_unsure, shown.steps)) else ""
     )
     click = (
-        say("Click a piece to pin its row and open its card.")
+        say("Click a word to see what it looked at and to open its card.")
         if model.can("word facts")
-        else say("Click a piece to pin its row.")
+        else say("Click a word to see what it looked at.")
     )
     draw_caption(join_sentences(marks, click))
 
 
-# The first view where the address shows nothing: the head that aligns best, with one word pinned.
-
-
-SENTENCE_PARAMETERS: tuple[Parameter[Any], ...] = (
-    SENTENCE,
-    GIVEN_TRANSLATION,
-    READ_GIVEN,
-    CHANGES,
-    *HEAD_PARAMETERS,
-    PIN,
-)
-"""The parameters by which an address names a sentence or what is looked at in it."""
+# A click on a word, and what is known of a first look.
 
 
 def is_first_look() -> bool:
     """Return whether this is a visitor's first look at Explore, by an address that shows no sentence and no head."""
-    return LAYER.key not in st.session_state and not any(is_in_address(one) for one in SENTENCE_PARAMETERS)
+    named = (SENTENCE, GIVEN_TRANSLATION, READ_GIVEN, CHANGES, *HEAD_PARAMETERS, PIN)
+    return LAYER.key not in st.session_state and not any(is_in_address(one) for one in named)
 
 
-def choose_first_head(text: str, cross: AttentionMap) -> None:
-    """Begin with the cross-attention head that aligns best, and pin a long word that it aligns.
+def pin_word(run: RunKey, cross: AttentionMap, side: SentenceSide, position: int) -> None:
+    """Pin a word, or let go of it, and bring the head that shows it, unless the shown one does; for callbacks."""
+    toggle_pins(run.sentence, {side: position})
+    words = weigh_words(cross)
+    row = words.row_of(position) if words and side == "target" else None
+    if words is None or row is None or KIND.get() != "cross" or get_pin(run.sentence, "target") != position:
+        return
+    place = get_cross_place(cross)
+    if read_word(words, row, place).better:
+        better = find_best_head(words, row, interventions.list_changed_heads("cross"))
+        set_layer_and_head(*better)
+        remember_picked_head(run.model, run.sentence, better)
 
-    A head that aligns the token just fed in is left for later: its rows are named by the token predicted.
-    """
-    ranking = rank_heads_by_alignment(cross)
-    best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
-    st.session_state[KIND.key] = "cross"
-    LAYER.put(best.layer + 1)
-    HEAD.put(best.head + 1)
-    row = find_aligned_row(cross, best.layer, best.head)
-    if row is not None:
-        add_pins(text, {"target": row})
 
-
-def find_aligned_row(cross: AttentionMap, layer: int, head: int) -> int | None:
-    """Return the row of the longest word that puts most of its weight on one token of the text; None for none."""
-    keys = [at for at, token in enumerate(cross.key_tokens) if token not in SPECIAL_TOKENS]
-    if not keys:
-        return None
-    links = cross.weights[layer, head][:, keys].max(axis=1)
-    rows = [
-        at
-        for at, token in enumerate(cross.rows("predicted"))
-        if token not in SPECIAL_TOKENS and links[at] > MIN_LINK_WEIGHT
-    ]
-    return max(rows, key=lambda at: len(cross.rows("predicted")[at]), default=None)
+def get_cross_place(cross: AttentionMap) -> HeadPlace:
+    """Return the chosen head of the cross-attention, from 0."""
+    return min(LAYER.get(), cross.layers) - 1, min(HEAD.get(), cross.heads) - 1
 
 
 # The actions of the word card.

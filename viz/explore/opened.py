@@ -21,7 +21,7 @@ from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
-from attenscope.viz.explore.screen import draw_screen
+from attenscope.viz.explore.screen import draw_screen, pick_view
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict
 from attenscope.viz.traces.session import close_trace, remember_result
@@ -59,6 +59,7 @@ def draw_trace(opened: OpenedTrace) -> None:
         draw_caption(note)
     with st.container(key="verdict"):
         place = st.empty()
+    pick_view(opened.model, opened.identity, opened.drawable)
     st.fragment(draw_screen)(StaticTrace(opened))
     with place.container():  # Drawn last: a verdict on large masks takes a moment.
         verdict.draw_verdicts(opened)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 
+from attenscope.analysis.heads import HeadPlace, find_clearest_head
+from attenscope.analysis.telling import pick_telling_word, weigh_words
 from attenscope.language import say
 from attenscope.trace import AttentionTrace, Kind
 from attenscope.viz.explore import comparison, views
@@ -15,6 +18,9 @@ from attenscope.viz.explore.saving import COLUMN_SHARES
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.texts import draw_head_claim, draw_order_captions
 from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.address import is_in_address
+from attenscope.viz.ui.addresses.pins import PIN, add_pins
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
 from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.maps import draw_overview
 
@@ -80,3 +86,56 @@ def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> Displa
     """Name the decoder's rows by the tokens fed in where the trace does not have the tokens predicted."""
     known = all(one.predicted_tokens for kind, one in trace.maps.items() if kind != "encoder")
     return display if known else replace(display, rows="fed")
+
+
+# The first view of a sentence of which nothing was chosen: its telling word, at the head that shows it.
+
+
+PICKED_HEAD = "head picked"
+"""The session key of the model, the sentence and the head that the page itself has picked last."""
+
+
+def remember_picked_head(model: str, identity: str, place: HeadPlace) -> None:
+    """Remember that the page, and not the visitor, has chosen a head of a sentence."""
+    st.session_state[PICKED_HEAD] = model, identity, place
+
+
+def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
+    """Choose the head and the pin of a sentence where the visitor has chosen none; once for each.
+
+    `identity` is what pins belong to. A head that the visitor has chosen stays with another sentence of the same model,
+    and so does all that an address shows.
+    """
+    before = st.session_state.get(PICKED_HEAD)
+    if before and before[:2] == (model, identity):
+        return
+    place = LAYER.get() - 1, HEAD.get() - 1
+    remember_picked_head(model, identity, place)
+    if before is None:
+        chosen = any(is_in_address(one) or one.key in st.session_state for one in (LAYER, HEAD))
+    else:
+        chosen = before[0] == model and before[2] != place
+    kind = KIND.get() if KIND.get() in trace.maps else tuple(trace.maps)[-1]
+    if kind != "cross":
+        if before is None and not chosen:
+            _put_picked_head(model, identity, find_clearest_head(trace.maps[kind]))
+        return
+    if PIN.get(of=identity) or (before is None and chosen):
+        return
+    cross = trace.maps[kind]
+    others = set(np.ndindex(*cross.weights.shape[:2])) - {place} if chosen else ()
+    telling, words = pick_telling_word(cross, others), weigh_words(cross)
+    if telling is None or words is None:
+        return
+    _put_picked_head(model, identity, (telling.layer, telling.head), chosen=chosen)
+    if telling.row is not None:
+        add_pins(identity, {"target": words.rows[telling.row].start})
+    elif telling.key is not None:
+        add_pins(identity, {"source": words.keys[telling.key].start})
+
+
+def _put_picked_head(model: str, identity: str, place: HeadPlace, *, chosen: bool = False) -> None:
+    """Choose a head for the visitor; one that they have `chosen` themselves is not remembered as picked."""
+    LAYER.put(place[0] + 1)
+    HEAD.put(place[1] + 1)
+    remember_picked_head(model, identity, (-1, -1) if chosen else place)

@@ -12,6 +12,7 @@ from .look import (
     LONGEST_WITH_LABELS,
     Scale,
     format_number,
+    format_percent,
     join_items,
     join_sentences,
     place_name,
@@ -22,6 +23,7 @@ from .look import (
 )
 
 if TYPE_CHECKING:
+    from attenscope.analysis.telling import ReadingKind, WordReading, WordWeights
     from attenscope.experiments.lens import LogitLens
     from attenscope.trace import AttentionMap
 
@@ -178,3 +180,71 @@ def _mask_text(attention: AttentionMap) -> str:
         if empty
         else "",
     )
+
+
+# What one head shows of one word, in a sentence (model/analysis/telling.py).
+
+
+READING_TEXTS: dict[ReadingKind, str] = {
+    "copied": to_say("{word} is copied: each of its {size} pieces looks most at the same piece of the sentence."),
+    "back": to_say(
+        "To write {word} the model jumped back from {beside} to {key}: {share} of the weight of head {head}."
+    ),
+    "ahead": to_say(
+        "To write {word} the model jumped ahead to {key}, past {beside}: {share} of the weight of head {head}."
+    ),
+    "twice": to_say("Two words from one: for {other} and again for {word}, head {head} looked at {key} ({share})."),
+    "two": to_say("To write {word}, head {head} looked at two words: {key} ({share}) and {beside} ({beside_share})."),
+    "unread": to_say(
+        "No head looked much at {key}: of the weight of no word it got more than {beside_share}. It may have been left "
+        "out."
+    ),
+    "clear": to_say("To write {word} the model looked at {key}: {share} of the weight of head {head}."),
+    "other": to_say(
+        "To write {word}, head {head} looked at {key} ({share}); all heads together look more at {beside}."
+    ),
+    "weak": to_say("To write {word}, head {head} looked at no one word mostly; {key} got most: {share}."),
+    "rest": to_say("For {word}, head {head} rests: {share} of its weight lies on the end of the sentence."),
+    "only": to_say("To write {word} there is one word to look at: {key} got {share} of the weight of head {head}."),
+    "nothing": to_say("No word of the translation looks much at {key} in head {head}: at most {share}."),
+}
+"""Of `rest` where the only special token of the sentence is its end."""
+REST_ON_SPECIAL_TEXT = to_say("For {word}, head {head} rests: {share} of its weight lies on special tokens.")
+SOURCE_WORD_TEXT = to_say("{key} was looked at to write {word}: {share} of the weight of head {head}.")
+BETTER_HEAD_TEXT = to_say("Head {head} shows it: it looks at {key} ({share}).")
+
+
+def reading_in_words(words: WordWeights, reading: WordReading, *, of_source: bool = False) -> str:
+    """What one head shows of a word of the translation, or `of_source`, of a word of the sentence."""
+    text = SOURCE_WORD_TEXT if of_source and reading.kind == "clear" else READING_TEXTS[reading.kind]
+    if reading.kind == "rest" and not _rests_on_the_end(words):
+        text = REST_ON_SPECIAL_TEXT
+    beside = words.row_words if reading.kind == "twice" else words.key_words
+    named = "" if reading.beside is None else quote_token(beside[reading.beside])
+    told = say(
+        text,
+        word="" if reading.row is None else quote_token(words.row_words[reading.row]),
+        key="" if reading.key is None else quote_token(words.key_words[reading.key]),
+        other=named,
+        beside=named,
+        share=format_percent(reading.share),
+        beside_share=format_percent(reading.beside_share),
+        head=f"{reading.layer + 1}.{reading.head + 1}",
+        size=reading.size,
+    )
+    if reading.better is None or reading.row is None:
+        return told
+    match = int(words.matches[reading.row])
+    better = say(
+        BETTER_HEAD_TEXT,
+        head=".".join(str(at + 1) for at in reading.better),
+        key=quote_token(words.key_words[match]),
+        share=format_percent(float(words.shares[(*reading.better, reading.row)])),
+    )
+    return join_sentences(told, better)
+
+
+def _rests_on_the_end(words: WordWeights) -> bool:
+    named = {word for group in words.keys for word in group}
+    others = [token for at, token in enumerate(words.pieces.key_tokens) if at not in named]
+    return all(token == "</s>" for token in others)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from attenscope.analysis.telling import WordWeights, read_source_word, read_word
 from attenscope.atlas.names import head_name
 from attenscope.language import join_items, say, to_say
 from attenscope.trace import AttentionMap, Head
@@ -23,6 +24,7 @@ from attenscope.viz.figures.look import (
     quote_token,
     readable_token,
 )
+from attenscope.viz.figures.words import reading_in_words
 from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
 
 if TYPE_CHECKING:
@@ -229,6 +231,88 @@ def _piece_note(step: DecodingStep) -> str:
     ]
     own = f"{readable_token(step.token)} {format_percent(math.exp(step.log_prob))}"
     return say("{piece}; next best: {others}", piece=own, others=join_items(others[:3])) if others else own
+
+
+# The sentence and its translation, words above words, with curves between them.
+
+
+_mount_sentence = create_mount("sentence")
+SentenceSide = Literal["source", "target"]
+
+
+@dataclass(frozen=True, eq=False)
+class SentencePicture:
+    """One head between the words of a sentence and those of its translation."""
+
+    words: WordWeights
+    layer: int
+    """From 0, as is the head."""
+    head: int
+    steps: Sequence[DecodingStep]
+    pinned: Mapping[SentenceSide, int | None]
+    """The captured positions that are pinned."""
+
+
+def draw_sentence_picture(picture: SentencePicture, *, key: str, on_pin: Callable[[SentenceSide, int], None]) -> None:
+    """Draw the words with the links of the pinned one; `on_pin(side, position)` hears of a click: its first piece."""
+
+    def handle_click() -> None:
+        side: SentenceSide = "source" if component_value(key).pin["side"] == "source" else "target"
+        groups = picture.words.keys if side == "source" else picture.words.rows
+        on_pin(side, groups[int(component_value(key).pin["index"])].start)
+
+    _mount_sentence(key=key, data=encode_sentence_picture(picture), on_pin_change=handle_click)
+
+
+def encode_sentence_picture(picture: SentencePicture) -> bytes:
+    """What sentence.js reads: the words and what is said of each, then (R, K) bytes of the head's weights."""
+    words, place = picture.words, (picture.layer, picture.head)
+    read_row = [reading_in_words(words, read_word(words, row, place)) for row in range(len(words.rows))]
+    read_key = [
+        reading_in_words(words, read_source_word(words, key, place), of_source=True) for key in range(len(words.keys))
+    ]
+    tokens = words.pieces.key_tokens
+    header = {
+        "source": {
+            "label": say(KEY_TITLES["cross"]),
+            "words": _word_data(words.key_words, words.keys, tokens),
+            "says": read_key,
+        },
+        "target": {
+            "label": say(QUERY_TITLES["cross"]),
+            "words": [
+                data | _doubt_data([picture.steps[at] for at in group if at < len(picture.steps)])
+                for data, group in zip(
+                    _word_data(words.row_words, words.rows, words.pieces.rows("predicted")), words.rows, strict=True
+                )
+            ],
+            "says": read_row,
+        },
+        "pinned": {
+            "source": words.key_of(picture.pinned["source"]),
+            "target": words.row_of(picture.pinned["target"]),
+        },
+        "hint": say(
+            "Each curve is the word that head {head} looked at most. Point at a word, or click it.",
+            head=f"{picture.layer + 1}.{picture.head + 1}",
+        ),
+    }
+    weights = words.weights[place]
+    return pack_arrays(header, quantise_weights(weights, np.ones(weights.shape, bool)).tobytes())
+
+
+def _word_data(texts: Sequence[str], groups: Sequence[range], tokens: Sequence[str]) -> list[dict[str, Any]]:
+    marked = any(token.startswith((" ", "▁")) for token in tokens)
+    return [
+        {"text": readable_token(text), "space": not marked or tokens[group.start].startswith((" ", "▁"))}
+        for text, group in zip(texts, groups, strict=True)
+    ]
+
+
+def _doubt_data(steps: Sequence[DecodingStep]) -> dict[str, Any]:
+    """How unsure the model was of the piece of a word of which it was least sure."""
+    doubt = max((1 - math.exp(step.log_prob) for step in steps if is_unsure(step)), default=0.0)
+    return {"doubt": round(doubt, 3), "note": _piece_note(steps[0]) if steps else ""}
 
 
 # The word card: the probability of a word, its alternatives, where it looked, and the heads that matter.

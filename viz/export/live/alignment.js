@@ -1,7 +1,5 @@
 import { isSpecial } from "./labels.js";
 
-const MOST = 0.5;
-
 /** The mean over layers and heads, special source tokens left out: the source token each row is aligned to. */
 function aligned(map) {
   const { layers, heads, queries, keys, columns } = map;
@@ -32,11 +30,4 @@ export function bestAligning(map, off = []) {
     }
   }
   return best ?? { layer: 0, head: 0 };
-}
-
-/** The row of the longest word that puts most of its weight on one token of the text; null for none. */
-export function tellingRow(map, { layer, head }) {
-  const links = map.rows.map((_, row) => Math.max(...Array.from(map.row(layer, head, row)).filter((_, key) => !isSpecial(map.columns[key]))));
-  const rows = map.rows.map((_, row) => row).filter((row) => !isSpecial(map.rows[row]) && links[row] > MOST);
-  return rows.reduce((best, row) => (best === null || [...map.rows[row]].length > [...map.rows[best]].length ? row : best), null);
 }

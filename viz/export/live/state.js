@@ -1,5 +1,6 @@
-import { bestAligning, tellingRow } from "./alignment.js";
+import { bestAligning } from "./alignment.js";
 import { mapOf } from "./attention_map.js";
+import { tellingWord } from "./telling.js";
 
 /** What a decoding is held to beyond the model's own choice: nothing. */
 export const FREELY = { constraints: {}, target: null, current: 0 };
@@ -22,7 +23,7 @@ export const changesText = ({ off, changes }) =>
 /** The name of the pin of a row or a column in an attention of one kind. */
 export const pinName = (kind, side) => (side === "key" ? `${kind} key` : kind === "encoder" ? "source" : "target");
 
-/** A new run is there: it begins with its best aligning head and a telling word, or where the last one was left. */
+/** A new run is there: it begins with its telling word at the head that shows it, or where the last one was left. */
 export function arrive(state, run, keep) {
   const cross = mapOf(run, "cross");
   const aligning = bestAligning(cross, state.off);
@@ -31,5 +32,7 @@ export function arrive(state, run, keep) {
     if (state.pins.target >= run.tokens.length) state.pins = { ...state.pins, target: null };
     return;
   }
-  Object.assign(state, { place: aligning, kind: "cross", pins: { target: tellingRow(cross, aligning) }, step: 0, beside: [] });
+  const telling = tellingWord(cross, state.off);
+  const pins = telling?.row == null ? { "cross key": telling?.key ?? null } : { target: telling.row };
+  Object.assign(state, { place: telling?.place ?? aligning, kind: "cross", pins, step: 0, beside: [] });
 }

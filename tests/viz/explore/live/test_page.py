@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attenscope.analysis.heads import rank_heads_by_alignment
+from attenscope.analysis.telling import pick_telling_word, weigh_words
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import live
+from attenscope.viz.explore.scene import RunKey
+from attenscope.viz.figures.words import reading_in_words
 from attenscope.viz.ui import cache
 from tests.viz import page_texts
 from tests.viz.fakes import FakeTranslator
@@ -32,32 +33,70 @@ def captions(app: AppTest) -> str:
     return " ".join(page_texts.captions(app)).translate(page_texts.ISOLATES)
 
 
-def begins_at(app: AppTest) -> str:
-    """The title of the head that an address without a word begins with."""
+def cross_of(app: AppTest) -> AttentionMap:
     cross = FakeTranslator().translate(app.text_area(key="sentence").value or "").trace.cross
     assert cross is not None
-    ranking = rank_heads_by_alignment(cross)
-    best = next((one for one in ranking if one.reading == "predicted"), ranking[0])
-    return f"Cross-attention · layer {best.layer + 1}, head {best.head + 1}"
+    return cross
 
 
-def test_an_empty_address_begins_with_the_head_that_aligns_best(app: AppTest) -> None:
+def begins_at(app: AppTest) -> str:
+    """The title of the head of the telling word, with which a page begins where nothing was chosen."""
+    telling = pick_telling_word(cross_of(app))
+    assert telling is not None
+    return f"Cross-attention · layer {telling.layer + 1}, head {telling.head + 1}"
+
+
+def said(app: AppTest) -> str:
+    """What the page says of the pinned word."""
+    (own,) = (one for one in app.get("bidi_component") if one.proto.component_name.endswith("attenscope_sentence"))
+    header = unpack(own.proto.bytes)[0]
+    side = "target" if header["pinned"]["target"] is not None else "source"
+    return str(header[side]["says"][header["pinned"][side]])
+
+
+def test_every_sentence_opens_on_its_telling_word(app: AppTest) -> None:
     app.run()
-    assert not app.exception
-    assert begins_at(app) in title(app)
-    app.selectbox(key="model").set_value(FakeTranslator.name).run()
-    app.text_input(key="typed").set_value("2.1").run()
-    app.text_area(key="sentence").set_value("Another one").run()
-    assert "layer 2, head 1" in title(app)  # Only the first look begins by itself.
+    for text in ("", "Another one here", "Two words", "One"):
+        if text:
+            app.text_area(key="sentence").set_value(text).run()
+        assert not app.exception
+        cross = cross_of(app)
+        telling, words = pick_telling_word(cross), weigh_words(cross)
+        assert telling is not None
+        assert words is not None
+        assert begins_at(app) in title(app)
+        assert said(app) == reading_in_words(words, telling)
 
 
-def test_the_pinned_word_is_the_longest_that_mostly_looks_at_one_token() -> None:
-    weights = np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.0, 1.0]], np.float32)[None, None]
-    words = ("<s>", "A", "longer", "longest")
-    mask, predicted = np.ones((4, 2), bool), ("A", "longer", "longest", "</s>")
-    cross = AttentionMap("cross", weights, words, ("x", "</s>"), mask, predicted)
-    assert live.find_aligned_row(cross, 0, 0) == 1
-    assert live.find_aligned_row(replace(cross, key_tokens=("<s>", "</s>")), 0, 0) is None
+def test_a_head_that_was_chosen_stays_with_another_sentence(app: AppTest) -> None:
+    app.run()
+    chosen = "2.2" if "layer 2, head 2" not in title(app) else "2.3"
+    app.text_input(key="typed").set_value(chosen).run()
+    app.text_area(key="sentence").set_value("Another one here").run()
+    assert f"layer 2, head {chosen[-1]}" in title(app)
+    assert f"head {chosen}" in said(app)
+    app.text_area(key="sentence").set_value("And a third of them").run()
+    assert f"layer 2, head {chosen[-1]}" in title(app)
+
+
+def test_a_click_on_a_word_brings_the_head_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = [[0.0, 0.1, 0.9], [0.0, 0.9, 0.1], [0.1, 0.0, 0.9]]
+    shown = [[0.9, 0.1, 0.0], [0.1, 0.9, 0.0], [0.0, 0.1, 0.9]]
+    tokens = (" A", " B", "</s>")
+    weights = np.array([[rest, shown]], np.float32)
+    cross = AttentionMap("cross", weights, ("<s>", " A", " B"), tokens, np.ones((3, 3), bool), tokens)
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(live, "toggle_pins", lambda _, cell: state.update(pin=cell))
+    monkeypatch.setattr(live, "get_pin", lambda *_: state["pin"].get("target"))
+    monkeypatch.setattr(live, "get_cross_place", lambda _: (0, 0))
+    monkeypatch.setattr(live, "set_layer_and_head", lambda *place: state.update(place=place))
+    monkeypatch.setattr(live, "remember_picked_head", lambda *_: None)
+    monkeypatch.setattr(live.interventions, "list_changed_heads", lambda _: ())
+    run = RunKey("fake-en-de", "a b")
+    live.pin_word(run, cross, "target", 1)
+    assert state == {"pin": {"target": 1}}  # The shown head shows it.
+    live.pin_word(run, cross, "target", 0)
+    assert state == {"pin": {"target": 0}, "place": (0, 1)}
 
 
 def test_the_address_restores_sentence_kind_layer_and_head(app: AppTest) -> None:

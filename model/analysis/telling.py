@@ -1,0 +1,299 @@
+"""The telling word of a translation: what one word shows of cross-attention, and at which head. No torch.
+
+Words are looked at, not pieces: the weights of a word's keys are summed, those of its rows averaged. A word's *match*
+is the word of the sentence to which all heads together point, special tokens left out; a head *shows* a word where it
+gives the match at least half of its weight. Weight on a special token tells nothing: such a row rests.
+
+viz/export/live/telling.js is the same rule in a live file; a test holds them equal.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import numpy as np
+
+from ..text.words import SPECIAL_TOKENS, group_words, is_cjk, join_word
+from ..trace import AttentionMap
+from .heads import HeadPlace
+
+# The weights between words.
+
+
+@dataclass(frozen=True, eq=False)
+class WordWeights:
+    """Cross-attention between the words of a translation and those of its sentence; special tokens stand apart."""
+
+    rows: tuple[range, ...]
+    """(R,) the captured rows of each word of the translation."""
+    keys: tuple[range, ...]
+    """(K,) the captured columns of each word of the sentence."""
+    row_words: tuple[str, ...]
+    key_words: tuple[str, ...]
+    weights: np.ndarray
+    """(L, H, R, K) summed over a word's keys, averaged over its rows."""
+    rest: np.ndarray
+    """(L, H, R) the weight on special tokens."""
+    pieces: AttentionMap
+    """The map as it was captured."""
+
+    @cached_property
+    def matches(self) -> np.ndarray:
+        """(R,) the word of the sentence to which all heads together point."""
+        return self.weights.mean((0, 1), dtype=np.float64).argmax(-1)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """(L, H, R) the weight on each word's match."""
+        return self.weights[:, :, np.arange(len(self.rows)), self.matches]
+
+    @cached_property
+    def agreement(self) -> np.ndarray:
+        """(L, H) the mean of the shares: how well a head shows all words."""
+        return self.shares.mean(-1, dtype=np.float64)
+
+    def row_of(self, position: int | None) -> int | None:
+        """Return the word of a captured row; None for a special token."""
+        return next((at for at, group in enumerate(self.rows) if position in group), None)
+
+    def key_of(self, position: int | None) -> int | None:
+        """Return the word of a captured column; None for a special token."""
+        return next((at for at, group in enumerate(self.keys) if position in group), None)
+
+    def is_mark(self, row: int) -> bool:
+        """Return whether a word of the translation is punctuation."""
+        return _is_mark(self.row_words[row])
+
+    def word_before(self, row: int) -> int | None:
+        """Return the nearest word before `row` that is no punctuation."""
+        return next((at for at in range(row - 1, -1, -1) if not self.is_mark(at)), None)
+
+
+# A map is frozen and known by its identity; a sentence is read at many heads.
+@lru_cache(maxsize=8)
+def weigh_words(cross: AttentionMap) -> WordWeights | None:
+    """Return the weights between words; None where either side has no word."""
+    rows, keys = (_text_groups(tokens) for tokens in (cross.rows("predicted"), cross.key_tokens))
+    if not rows or not keys or cross.kind != "cross":
+        return None
+    special = [at for at, token in enumerate(cross.key_tokens) if token in SPECIAL_TOKENS]
+    by_row = np.stack([cross.weights[:, :, group.start : group.stop].mean(2) for group in rows], 2)
+    return WordWeights(
+        rows,
+        keys,
+        tuple(_join(cross.rows("predicted"), group) for group in rows),
+        tuple(_join(cross.key_tokens, group) for group in keys),
+        np.stack([by_row[..., group.start : group.stop].sum(-1) for group in keys], -1),
+        by_row[..., special].sum(-1),
+        cross,
+    )
+
+
+def _text_groups(tokens: tuple[str, ...]) -> tuple[range, ...]:
+    return tuple(group for group in group_words(tokens) if tokens[group.start] not in SPECIAL_TOKENS)
+
+
+def _join(tokens: tuple[str, ...], group: range) -> str:
+    return join_word([tokens[at] for at in group]).strip()
+
+
+def _is_mark(word: str) -> bool:
+    return all(unicodedata.category(character)[0] in "PS" for character in word)
+
+
+# What a head shows of a word.
+
+
+ReadingKind = Literal[
+    "copied", "back", "ahead", "twice", "two", "unread", "clear", "other", "weak", "rest", "only", "nothing"
+]
+"""What is seen, the most telling first:
+
+- copied: every piece of the word looks at the same piece of the sentence;
+- back: its match lies before that of the word before it, which the head shows as well; ahead: beyond words that are
+  written later;
+- twice: another word of the translation, not beside it, has the same match;
+- two: the weight is shared by two words;
+- unread: a word of the sentence at which no row of any head looks;
+- clear: the head shows the word; other: it looks at another word than the match; weak: at none mostly;
+- rest: it rests on special tokens; only: the sentence has one word; nothing: no row of this head looks at this word."""
+TELLING_KINDS: tuple[ReadingKind, ...] = ("copied", "back", "twice", "two", "ahead", "unread", "clear", "weak", "rest")
+"""In the order in which a page prefers them."""
+
+SHOWN, SHARED, READ, NEAR = 0.5, 0.3, 0.25, 0.05
+"""The least weight with which a head shows a word, of each of two words that share a row, below which a word of the
+sentence is unread; and how much less than the best a head may give that agrees better."""
+LONG_JUMP = 2
+"""Words between one match and the next from which on a jump is told before all else."""
+MIN_UNREAD_LETTERS = 4
+"""Letters of a word that may be told to be unread: shorter ones often have no match of their own."""
+
+
+@dataclass(frozen=True)
+class WordReading:
+    """What one head shows of one word."""
+
+    kind: ReadingKind
+    layer: int
+    head: int
+    """Both from 0."""
+    row: int | None
+    """The word of the translation, among those of :class:`WordWeights`; None where the word is one of the sentence."""
+    key: int | None
+    """The word of the sentence that it looks at; None where it rests."""
+    share: float
+    """The weight on that word, 0 to 1; of a row that rests, the weight on special tokens."""
+    beside: int | None = None
+    """back, ahead: the word of the sentence that is jumped from or over; twice: the other word of the translation; two:
+    the second word of the sentence; other: the match."""
+    beside_share: float = 0.0
+    better: HeadPlace | None = None
+    """A head that shows the word where this one does not."""
+    size: int = 0
+    """copied: pieces; back, ahead: words jumped; twice: words between the two."""
+
+
+def read_word(words: WordWeights, row: int, place: HeadPlace) -> WordReading:
+    """Return what a head shows of a word of the translation."""
+    weights, match = words.weights[(*place, row)], int(words.matches[row])
+    own = int(weights.argmax())
+    shown = bool(weights[match] >= SHOWN)
+    better = None if shown else _better_head(words, row, place)
+    if len(words.keys) == 1:
+        return WordReading("only", *place, row, own, float(weights[own]))
+    if words.rest[(*place, row)] >= SHOWN:
+        return WordReading("rest", *place, row, None, float(words.rest[(*place, row)]), better=better)
+    if shown:
+        found = next(_special_readings(words, row, place, match), None)
+        return found or WordReading("clear", *place, row, match, float(weights[match]))
+    if found := _read_shared_row(words, row, place):
+        return found
+    kind: ReadingKind = "other" if weights[own] >= SHOWN else "weak"
+    return WordReading(kind, *place, row, own, float(weights[own]), match, float(weights[match]), better)
+
+
+def _special_readings(words: WordWeights, row: int, place: HeadPlace, match: int) -> Iterator[WordReading]:
+    """What is remarkable about a word that a head shows, the most telling first."""
+    share = float(words.weights[(*place, row, match)])
+    if pieces := _count_copied_pieces(words, row, match, place):
+        yield WordReading("copied", *place, row, match, share, size=pieces)
+    if words.is_mark(row) or _is_mark(words.key_words[match]):
+        return
+    before = words.word_before(row)
+    if before is not None and words.shares[(*place, before)] >= SHOWN:
+        left = int(words.matches[before])
+        if match < left and not _is_mark(words.key_words[left]):
+            yield WordReading("back", *place, row, match, share, left, size=left - match)
+        over = [int(words.matches[later]) for later in range(row + 1, len(words.rows)) if _shows(words, later, place)]
+        if passed := [one for one in over if left < one < match]:
+            yield WordReading("ahead", *place, row, match, share, passed[0], size=match - left)
+    for other in range(row - 2, -1, -1):
+        if words.matches[other] == match and _shows(words, other, place):
+            if words.row_words[other].casefold() != words.row_words[row].casefold():
+                yield WordReading("twice", *place, row, match, share, other, size=row - other)
+            return
+
+
+def _shows(words: WordWeights, row: int, place: HeadPlace) -> bool:
+    """Whether a head shows a word that is no punctuation, by one that is none either."""
+    return bool(words.shares[(*place, row)] >= SHOWN) and not (
+        words.is_mark(row) or _is_mark(words.key_words[words.matches[row]])
+    )
+
+
+def _count_copied_pieces(words: WordWeights, row: int, key: int, place: HeadPlace) -> int:
+    """The pieces of a word that is the same in both texts, each of which looks most at itself; 0 for any other."""
+    rows, keys = words.rows[row], words.keys[key]
+    named, tokens = words.pieces.rows("predicted"), words.pieces.key_tokens
+    same = [named[at].strip() for at in rows] == [tokens[at].strip() for at in keys]
+    if len(rows) < 2 or not same:
+        return 0
+    strongest = words.pieces.weights[place][rows.start : rows.stop].argmax(-1)
+    if strongest.tolist() != list(keys):
+        return 0
+    written = sum(1 for at in rows if named[at].strip())  # A space may be a piece by itself.
+    return written if written > 1 else 0
+
+
+def _read_shared_row(words: WordWeights, row: int, place: HeadPlace) -> WordReading | None:
+    """A row that two words share, as a compound shares it."""
+    weights = words.weights[(*place, row)]
+    first, second = (int(at) for at in np.argsort(-weights, kind="stable")[:2])
+    texts = words.row_words[row], words.key_words[first], words.key_words[second]
+    if weights[second] < SHARED or words.matches[row] not in (first, second) or any(map(_is_mark, texts)):
+        return None
+    left, right = sorted((first, second))
+    return WordReading("two", *place, row, left, float(weights[left]), right, float(weights[right]))
+
+
+def find_best_head(words: WordWeights, row: int, left_out: Collection[HeadPlace] = ()) -> HeadPlace:
+    """Return the head that shows a word best: of those nearly as good, the one that shows all words best."""
+    shares = words.shares[:, :, row].astype(np.float64)
+    for place in left_out:
+        shares[place] = -1
+    agreement = np.where(shares >= shares.max() - NEAR, words.agreement, -1)
+    layer, head = np.unravel_index(agreement.argmax(), agreement.shape)
+    return int(layer), int(head)
+
+
+def _better_head(words: WordWeights, row: int, place: HeadPlace) -> HeadPlace | None:
+    best = find_best_head(words, row)
+    return best if best != place and words.shares[(*best, row)] >= SHOWN else None
+
+
+def read_source_word(words: WordWeights, key: int, place: HeadPlace) -> WordReading:
+    """Return which word of the translation looks most at a word of the sentence, in a head."""
+    column = words.weights[place][:, key]
+    row, largest = int(column.argmax()), float(column.max())
+    if largest >= READ:
+        return WordReading("clear", *place, row, key, largest)
+    everywhere = float(words.weights[..., key].max())
+    kind: ReadingKind = "unread" if everywhere < READ else "nothing"
+    return WordReading(kind, *place, None, key, largest, beside_share=everywhere)
+
+
+# The telling word of a translation.
+
+
+def pick_telling_word(cross: AttentionMap, left_out: Collection[HeadPlace] = ()) -> WordReading | None:
+    """Return the word that tells most, and the head that shows it best, of those not `left_out`; None without words."""
+    words = weigh_words(cross)
+    if words is None or len(set(left_out)) >= words.agreement.size:
+        return None
+    found = list(_telling_readings(words, left_out))
+    return min(found, key=lambda one: _telling_order(words, one)) if found else None
+
+
+def _telling_readings(words: WordWeights, left_out: Collection[HeadPlace]) -> Iterator[WordReading]:
+    marks = [words.is_mark(row) for row in range(len(words.rows))]
+    for row, mark in enumerate(marks):
+        if mark and not all(marks):
+            continue
+        shares = words.shares[:, :, row]
+        best = find_best_head(words, row, left_out)
+        yield read_word(words, row, best)
+        shown = np.argwhere(shares >= max(SHOWN, float(shares[best]) - NEAR)).tolist()
+        yield from (read_word(words, row, (layer, head)) for layer, head in shown if (layer, head) not in left_out)
+    for key, word in enumerate(words.key_words):
+        if words.weights[..., key].max() < READ and _is_worth_reading(word):
+            layer, head = np.unravel_index(words.agreement.argmax(), words.agreement.shape)
+            yield read_source_word(words, key, (int(layer), int(head)))
+
+
+def _is_worth_reading(word: str) -> bool:
+    return any(map(is_cjk, word)) or sum(map(str.isalpha, word)) >= MIN_UNREAD_LETTERS
+
+
+def _telling_order(words: WordWeights, one: WordReading) -> tuple[float, ...]:
+    """What a reading is sorted by, the most telling first."""
+    kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
+    if kind == "clear" and one.key is not None and _is_mark(words.key_words[one.key]):
+        kind = "weak"
+    rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
+    letters = 0 if one.row is None else len(words.row_words[one.row])
+    near = round(one.share / NEAR)  # Of two that are nearly as clear, the head that shows the others better.
+    return rank, -(2 * one.size + letters), -near, -float(words.agreement[one.layer, one.head]), one.row or 0

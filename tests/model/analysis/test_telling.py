@@ -1,0 +1,246 @@
+"""The telling word: each kind of reading on weights made by hand, and every number said worked out again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attenscope.analysis.telling import (
+    NEAR,
+    READ,
+    SHOWN,
+    WordReading,
+    WordWeights,
+    find_best_head,
+    pick_telling_word,
+    read_source_word,
+    read_word,
+    weigh_words,
+)
+from attenscope.trace import AttentionMap
+from attenscope.viz.figures.words import reading_in_words
+
+
+def cross_map(keys: Sequence[str], rows: Sequence[str], *heads: Sequence[Sequence[float]]) -> AttentionMap:
+    """A map of one layer; each head is (Q, K)."""
+    weights = np.array([heads], np.float32)
+    fed = ("<s>", *rows[:-1])
+    return AttentionMap("cross", weights, fed, tuple(keys), np.ones(weights.shape[2:], bool), tuple(rows))
+
+
+def diagonal(size: int, order: Sequence[int], share: float = 0.9) -> list[list[float]]:
+    """Rows that each give `share` to the key in `order`, the rest to all others alike."""
+    other = (1 - share) / (size - 1)
+    return [[share if key == own else other for key in range(size)] for own in order]
+
+
+def telling(cross: AttentionMap) -> tuple[WordWeights, WordReading]:
+    words, reading = weigh_words(cross), pick_telling_word(cross)
+    assert words is not None
+    assert reading is not None
+    return words, reading
+
+
+def said(cross: AttentionMap) -> str:
+    return re.sub("[\u2068\u2069]", "", reading_in_words(*telling(cross)))
+
+
+KEYS = ("I", " saw", " him", " there", "</s>")
+ROWS = ("Ich", " sah", " ihn", " dort", "</s>")
+
+
+def test_a_jump_back_is_told_before_what_stands_in_order() -> None:
+    cross = cross_map(KEYS, ("Ich", " ihn", " dort", " sah", "</s>"), diagonal(5, (0, 2, 3, 1, 4)))
+    words, reading = telling(cross)
+    assert (reading.kind, reading.row, reading.key, reading.beside, reading.size) == ("back", 3, 1, 3, 2)
+    assert said(cross) == "To write “sah” the model jumped back from “there” to “saw”: 90% of the weight of head 1.1."
+    assert words.row_of(3) == 3
+    assert words.row_of(4) is None
+
+
+def test_a_jump_ahead_is_over_a_word_that_is_written_later() -> None:
+    cross = cross_map(KEYS, ("Ich", " dort", " sah", " ihn", "</s>"), diagonal(5, (0, 3, 1, 2, 4)))
+    words = weigh_words(cross)
+    assert words is not None
+    reading = read_word(words, 1, (0, 0))
+    assert (reading.kind, reading.key, reading.beside, reading.size) == ("ahead", 3, 1, 3)
+
+
+def test_pieces_of_a_name_are_copied_one_by_one() -> None:
+    keys, rows = (" in", " Hei", "del", "berg", "</s>"), (" zu", " Hei", "del", "berg", "</s>")
+    cross = cross_map(keys, rows, diagonal(5, range(5)))
+    _, reading = telling(cross)
+    assert (reading.kind, reading.size) == ("copied", 3)
+    assert said(cross) == "“Heidelberg” is copied: each of its 3 pieces looks most at the same piece of the sentence."
+    mixed = cross_map(keys, rows, diagonal(5, (0, 2, 1, 3, 4)))
+    assert telling(mixed)[1].kind == "clear"
+
+
+def test_two_words_of_one_and_one_word_of_two() -> None:
+    twice = cross_map(KEYS, ("habe", " ihn", " gesehen", "</s>"), diagonal(5, (1, 2, 1, 4)))
+    words = weigh_words(twice)
+    assert words is not None
+    assert read_word(words, 2, (0, 0)).kind == "back"  # It is both, and a jump is told first.
+    near = cross_map(KEYS[:3] + KEYS[4:], ("habe", " ja", " gesehen", "</s>"), diagonal(4, (1, 1, 1, 3)))
+    assert said(near) == "Two words from one: for “habe” and again for “gesehen”, head 1.1 looked at “saw” (90%)."
+    both = cross_map(("front", " door", "</s>"), ("Haustür", "</s>"), [[0.43, 0.49, 0.08], [0.1, 0.1, 0.8]])
+    assert said(both) == "To write “Haustür”, head 1.1 looked at two words: “front” (43%) and “door” (49%)."
+
+
+def test_a_word_that_nothing_looked_at() -> None:
+    keys = (*KEYS[:4], " today", "</s>")
+    even = [[0.9 if key == own else 0.02 for key in range(6)] for own in (0, 1, 2, 3, 5)]
+    cross = cross_map(keys, ROWS, even)
+    words, reading = telling(cross)
+    assert (reading.kind, words.key_words[reading.key or 0]) == ("unread", "today")
+    assert reading.beside_share == pytest.approx(0.02)
+    assert said(cross).startswith("No head looked much at “today”: of the weight of no word it got more than 2.0%.")
+
+
+def test_a_row_that_rests_names_the_head_that_does_not() -> None:
+    resting = [[0.05, 0.03, 0.02, 0.0, 0.9], *diagonal(5, (1, 2, 3, 4))]
+    cross = cross_map(KEYS, ROWS, resting, diagonal(5, range(5), 0.8))
+    words = weigh_words(cross)
+    assert words is not None
+    reading = read_word(words, 0, (0, 0))
+    assert (reading.kind, reading.better) == ("rest", (0, 1))
+    text = re.sub("[\u2068\u2069]", "", reading_in_words(words, reading))
+    assert text == (
+        "For “Ich”, head 1.1 rests: 90% of its weight lies on the end of the sentence. "
+        "Head 1.2 shows it: it looks at “I” (80%)."
+    )
+    assert telling(cross)[1].kind != "rest"
+    padded = weigh_words(replace(cross, key_tokens=(*KEYS[:3], "<s>", "</s>")))
+    assert padded is not None
+    assert "special tokens" in reading_in_words(padded, read_word(padded, 0, (0, 0)))
+
+
+def test_a_head_that_looks_elsewhere_or_nowhere() -> None:
+    late = [[0.9, 0.1, 0, 0, 0], [0.9, 0.1, 0, 0, 0], [0.25, 0.25, 0.25, 0.15, 0.1], *diagonal(5, (3, 4))]
+    cross = cross_map(KEYS, ROWS, late, *[diagonal(5, range(5), 0.97)] * 3)
+    words = weigh_words(cross)
+    assert words is not None
+    other, weak = read_word(words, 1, (0, 0)), read_word(words, 2, (0, 0))
+    assert (other.kind, other.key, other.beside, other.better is None) == ("other", 0, 1, False)
+    assert (weak.kind, weak.better is None) == ("weak", False)
+
+
+def test_the_only_word_and_no_word() -> None:
+    one = cross_map(("Yes", "</s>"), ("Ja", "</s>"), [[0.3, 0.7], [0.1, 0.9]])
+    assert said(one) == "To write “Ja” there is one word to look at: “Yes” got 30% of the weight of head 1.1."
+    assert pick_telling_word(cross_map(("</s>",), ("</s>",), [[1.0]])) is None
+    marks = cross_map(("?", "!", "</s>"), ("?", "!", "</s>"), diagonal(3, range(3)))
+    assert telling(marks)[1].row is not None
+
+
+def test_a_word_of_the_sentence_names_who_looked_at_it() -> None:
+    cross = cross_map(KEYS, ROWS, diagonal(5, (0, 1, 2, 2, 4)))
+    words = weigh_words(cross)
+    assert words is not None
+    seen, unseen = read_source_word(words, 2, (0, 0)), read_source_word(words, 3, (0, 0))
+    assert (seen.kind, seen.row, seen.share) == ("clear", 2, pytest.approx(0.9))
+    assert (unseen.kind, unseen.row) == ("unread", None)
+    assert "was looked at to write" in reading_in_words(words, seen, of_source=True)
+
+
+def test_heads_that_are_left_out_are_not_picked() -> None:
+    cross = cross_map(KEYS, ROWS, diagonal(5, range(5), 0.95), diagonal(5, range(5), 0.6))
+    words, reading = telling(cross)
+    assert (reading.layer, reading.head) == find_best_head(words, 0) == (0, 0)
+    left = pick_telling_word(cross, left_out=[(0, 0)])
+    assert left is not None
+    assert (left.layer, left.head) == (0, 1)
+    assert pick_telling_word(cross, left_out=[(0, 0), (0, 1)]) is None
+
+
+def test_every_reading_of_random_maps_is_true_of_its_weights() -> None:
+    """Each number and place of a reading is worked out again from the captured weights."""
+    chance = np.random.default_rng(0)
+    keys, rows = (" The", " dog", "gy", " sees", " it", "</s>"), (" Der", " Hund", "chen", " sieht", " es", ".", "</s>")
+    row_groups, key_groups = [[0], [1, 2], [3], [4], [5]], [[0], [1, 2], [3], [4]]
+    kinds = set()
+    for _ in range(150):
+        sharp = chance.dirichlet(np.full(len(keys), 0.15), (1, 4, len(rows))).astype(np.float32)
+        cross = AttentionMap("cross", sharp, ("<s>", *rows[:-1]), keys, np.ones(sharp.shape[2:], bool), rows)
+        by_key = np.stack([sharp[0][:, :, group].sum(-1) for group in key_groups], -1)
+        merged = np.stack([by_key[:, group].mean(1) for group in row_groups], 1)
+        words, picked = telling(cross)
+        for row, head in np.ndindex(5, 4):
+            one = read_word(words, row, (0, head))
+            kinds.add(one.kind)
+            check_reading(one, merged)
+        if picked.kind == "unread":
+            assert merged[:, :, picked.key].max() < READ
+        if picked.row is not None and picked.kind in ("clear", "back"):
+            assert picked.share >= merged[:, picked.row, picked.key].max() - NEAR - 1e-5
+    assert {"clear", "back", "ahead", "twice", "rest", "weak", "other", "two"} <= kinds
+
+
+def check_reading(one: WordReading, merged: np.ndarray) -> None:
+    """Hold a reading against the weights between words, merged (H, R, K)."""
+    own, match = merged[one.head, one.row], merged.mean(0).argmax(-1)
+    assert one.row is not None
+    if one.better:
+        assert merged[one.better[1], one.row, match[one.row]] >= SHOWN
+    if one.kind == "rest":
+        assert one.share == pytest.approx(1 - own.sum(), abs=1e-5)
+        assert one.share >= SHOWN
+        return
+    assert one.key is not None
+    assert one.share == pytest.approx(own[one.key], abs=1e-5)
+    CHECKS.get(one.kind, lambda *_: None)(one, merged, match)
+
+
+def check_shown(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+    assert one.key == match[one.row]
+    assert one.share >= SHOWN
+
+
+def check_back(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+    check_shown(one, merged, match)
+    assert one.beside == match[one.row - 1]
+    assert one.size == one.beside - match[one.row] > 0
+    assert merged[one.head, one.row - 1, one.beside] >= SHOWN
+
+
+def check_ahead(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+    check_shown(one, merged, match)
+    assert match[one.row - 1] < one.beside < match[one.row]
+    assert one.beside in match[one.row + 1 :]
+
+
+def check_twice(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+    check_shown(one, merged, match)
+    assert match[one.beside] == one.key
+    assert merged[one.head, one.beside, one.key] >= SHOWN
+
+
+def check_two(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+    assert match[one.row] in (one.key, one.beside)
+    assert sorted(merged[one.head, one.row])[-2:] == pytest.approx(sorted((one.share, one.beside_share)), abs=1e-5)
+
+
+def check_weak(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+    assert one.share == pytest.approx(merged[one.head, one.row].max(), abs=1e-5)
+    assert one.share < SHOWN
+
+
+def check_other(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+    assert one.beside == match[one.row] != one.key
+    assert one.share >= SHOWN
+
+
+CHECKS: dict[str, Any] = {
+    "clear": check_shown,
+    "back": check_back,
+    "ahead": check_ahead,
+    "twice": check_twice,
+    "two": check_two,
+    "weak": check_weak,
+    "other": check_other,
+}

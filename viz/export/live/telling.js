@@ -1,0 +1,132 @@
+import { isSpecial } from "./labels.js";
+import { mergedWords } from "./words.js";
+
+// As model/analysis/telling.py; tests/browser/test_live_data.py holds them together.
+const TELLING_KINDS = ["copied", "back", "twice", "two", "ahead", "unread", "clear", "weak", "rest"];
+const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, MIN_UNREAD_LETTERS] = [0.5, 0.3, 0.25, 0.05, 2, 4];
+const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
+const MARKS_ONLY = /^[\p{P}\p{S}]*$/u;
+
+const textWords = (tokens) => mergedWords(tokens).filter(({ from }) => !isSpecial(tokens[from])).map((word) => ({ ...word, text: word.text.trim() }));
+const sumOf = (numbers) => numbers.reduce((sum, one) => sum + one, 0);
+const placesWhere = (values, holds) => [...values.keys()].filter((at) => holds(values[at], at));
+const largestOf = (values) => values.indexOf(Math.max(...values));
+const isMark = ({ text }) => MARKS_ONLY.test(text);
+
+/** Cross-attention between words: `weights[head][row][key]`, heads counted over all layers; `matches` are of all heads. */
+function wordWeights(map) {
+  const [rows, keys] = [textWords(map.rows), textWords(map.columns)];
+  if (!rows.length || !keys.length) return null;
+  const special = placesWhere(map.columns, isSpecial);
+  const heads = Array.from({ length: map.layers * map.heads }, (_, at) => at);
+  const pieces = (head, row) => map.row(Math.floor(head / map.heads), head % map.heads, row);
+  const mean = ({ from, to }, head, sum) => sumOf(Array.from({ length: to - from }, (_, at) => sum(pieces(head, from + at)))) / (to - from);
+  const weights = heads.map((head) => rows.map((row) => keys.map(({ from, to }) => mean(row, head, (line) => sumOf(line.subarray(from, to))))));
+  const rest = heads.map((head) => rows.map((row) => mean(row, head, (line) => sumOf(special.map((at) => line[at])))));
+  const matches = rows.map((_, row) => largestOf(keys.map((_, key) => sumOf(heads.map((head) => weights[head][row][key])))));
+  const shares = heads.map((head) => matches.map((key, row) => weights[head][row][key]));
+  return { map, rows, keys, heads, weights, rest, matches, shares, pieces, agreement: shares.map((of) => sumOf(of) / rows.length) };
+}
+
+const showsWord = ({ shares, rows, keys, matches }, row, head) => shares[head][row] >= SHOWN_FROM && !isMark(rows[row]) && !isMark(keys[matches[row]]);
+
+/** The pieces of a word that is the same in both texts, each of which looks most at itself; 0 for any other. */
+function copiedPieces({ map, rows, keys, pieces }, row, key, head) {
+  const [own, other] = [rows[row], keys[key]];
+  const named = (tokens, { from, to }) => tokens.slice(from, to).map((token) => token.trim());
+  if (own.to - own.from < 2 || String(named(map.rows, own)) !== String(named(map.columns, other))) return 0;
+  if (!named(map.rows, own).every((_, at) => largestOf(pieces(head, own.from + at)) === other.from + at)) return 0;
+  const written = named(map.rows, own).filter(Boolean).length;
+  return written > 1 ? written : 0;
+}
+
+/** What is remarkable about a word that a head showsWord. */
+function remarkable(words, row, head) {
+  const { rows, keys, matches, shares } = words;
+  const key = matches[row];
+  const size = copiedPieces(words, row, key, head);
+  if (size) return { kind: "copied", key, size };
+  if (isMark(rows[row]) || isMark(keys[key])) return null;
+  const before = placesWhere(rows, (one, at) => at < row && !isMark(one)).at(-1);
+  if (before !== undefined && shares[head][before] >= SHOWN_FROM) {
+    const left = matches[before];
+    if (key < left && !isMark(keys[left])) return { kind: "back", key, size: left - key };
+    const over = placesWhere(rows, (_, later) => later > row && showsWord(words, later, head) && left < matches[later] && matches[later] < key);
+    if (over.length) return { kind: "ahead", key, size: key - left };
+  }
+  const other = placesWhere(rows, (_, at) => at < row - 1 && matches[at] === key && showsWord(words, at, head)).at(-1);
+  if (other === undefined || rows[other].text.toLowerCase() === rows[row].text.toLowerCase()) return null;
+  return { kind: "twice", key, size: row - other };
+}
+
+/** What a head showsWord of a word of the translation. */
+function readWord(words, row, head) {
+  const { rows, keys, matches, rest } = words;
+  const weights = words.weights[head][row];
+  const own = largestOf(weights);
+  const reading = (found) => ({ row, head, size: 0, share: weights[found.key], ...found });
+  if (keys.length === 1) return reading({ kind: "only", key: own });
+  if (rest[head][row] >= SHOWN_FROM) return reading({ kind: "rest", key: null, share: rest[head][row] });
+  if (weights[matches[row]] >= SHOWN_FROM) return reading(remarkable(words, row, head) ?? { kind: "clear", key: matches[row] });
+  const [first, second] = [...weights.keys()].sort((a, b) => weights[b] - weights[a]);
+  const plain = ![rows[row], keys[first], keys[second]].some(isMark);
+  if (weights[second] >= SHARED_FROM && [first, second].includes(matches[row]) && plain) return reading({ kind: "two", key: Math.min(first, second) });
+  return reading({ kind: weights[own] >= SHOWN_FROM ? "other" : "weak", key: own });
+}
+
+/** Of the heads nearly as good as the best for a word, the one that showsWord all words best. */
+function bestHead({ heads, shares, agreement }, row, off) {
+  const allowed = heads.filter((head) => !off.has(head));
+  const most = Math.max(...allowed.map((head) => shares[head][row]));
+  const near = heads.map((head) => (!off.has(head) && shares[head][row] >= most - NEARLY ? agreement[head] : -1));
+  return largestOf(near);
+}
+
+function* tellingReadings(words, off) {
+  const { rows, keys, heads, weights, shares, agreement } = words;
+  const all = rows.every(isMark);
+  for (const row of rows.keys()) {
+    if (isMark(rows[row]) && !all) continue;
+    const best = bestHead(words, row, off);
+    yield readWord(words, row, best);
+    for (const head of heads) if (!off.has(head) && shares[head][row] >= Math.max(SHOWN_FROM, shares[best][row] - NEARLY)) yield readWord(words, row, head);
+  }
+  for (const key of keys.keys()) {
+    const worth = CJK_LETTER.test(keys[key].text) || (keys[key].text.match(/\p{L}/gu) ?? []).length >= MIN_UNREAD_LETTERS;
+    const share = Math.max(...weights.flatMap((of) => of.map((row) => row[key])));
+    if (share < READ_FROM && worth) yield { kind: "unread", row: null, key, head: largestOf(agreement), size: 0, share };
+  }
+}
+
+/** What a reading is sorted by, the most telling first. */
+function tellingOrder({ rows, keys, agreement }, { kind, row, key, head, size, share }) {
+  const short = ["back", "ahead"].includes(kind) && size < LONG_JUMP;
+  const plain = short ? "clear" : kind;
+  const rank = TELLING_KINDS.indexOf(plain === "clear" && key !== null && isMark(keys[key]) ? "weak" : plain);
+  const letters = row === null ? 0 : [...rows[row].text].length;
+  return [rank < 0 ? TELLING_KINDS.length : rank, -(2 * size + letters), -Math.round(share / NEARLY), -agreement[head], row ?? 0];
+}
+
+function isBefore(one, other) {
+  const at = one.findIndex((value, i) => value !== other[i]);
+  return at >= 0 && one[at] < other[at];
+}
+
+/**
+ * The word that tells most and the head that showsWord it best, those switched off left out, as [kind, layer, head]:
+ * { kind, place, row, key }, `row` and `key` the first piece of a word or null; null without words.
+ */
+export function tellingWord(map, off = []) {
+  const words = wordWeights(map);
+  if (!words) return null;
+  const left = new Set(off.filter(([kind]) => kind === "cross").map(([, layer, head]) => layer * map.heads + head));
+  let best = null;
+  for (const reading of left.size < words.heads.length ? tellingReadings(words, left) : []) {
+    const order = tellingOrder(words, reading);
+    if (!best || isBefore(order, best.order)) best = { reading, order };
+  }
+  if (!best) return null;
+  const { kind, head, row, key } = best.reading;
+  const place = { layer: Math.floor(head / map.heads), head: head % map.heads };
+  return { kind, place, row: row === null ? null : words.rows[row].from, key: key === null ? null : words.keys[key].from };
+}
