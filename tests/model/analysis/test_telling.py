@@ -196,41 +196,41 @@ def check_reading(one: WordReading, merged: np.ndarray) -> None:
     CHECKS.get(one.kind, lambda *_: None)(one, merged, match)
 
 
-def check_shown(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+def check_shown(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     assert one.key == match[one.row]
     assert one.share >= SHOWN
 
 
-def check_back(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+def check_back(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     check_shown(one, merged, match)
     assert one.beside == match[one.row - 1]
     assert one.size == one.beside - match[one.row] > 0
     assert merged[one.head, one.row - 1, one.beside] >= SHOWN
 
 
-def check_ahead(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+def check_ahead(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     check_shown(one, merged, match)
     assert match[one.row - 1] < one.beside < match[one.row]
     assert one.beside in match[one.row + 1 :]
 
 
-def check_twice(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+def check_twice(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     check_shown(one, merged, match)
     assert match[one.beside] == one.key
     assert merged[one.head, one.beside, one.key] >= SHOWN
 
 
-def check_two(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+def check_two(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     assert match[one.row] in (one.key, one.beside)
     assert sorted(merged[one.head, one.row])[-2:] == pytest.approx(sorted((one.share, one.beside_share)), abs=1e-5)
 
 
-def check_weak(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+def check_weak(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     assert one.share == pytest.approx(merged[one.head, one.row].max(), abs=1e-5)
     assert one.share < SHOWN
 
 
-def check_other(one: WordReading, merged: np.ndarray, match: np.ndarray) -> None:
+def check_other(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     assert one.beside == match[one.row] != one.key
     assert one.share >= SHOWN
 

@@ -140,8 +140,7 @@ export default function sentence({ data, parentElement, setTriggerValue }) {
     show(view, spot ?? resting(view));
   };
   look(spotAt({ target: root.getRootNode().activeElement ?? root }));
-  root.onpointerover = (event) => look(spotAt(event));
-  root.onfocusin = (event) => event.target.matches(":focus-visible") && look(spotAt(event));
+  root.onpointerover = root.onfocusin = (event) => look(spotAt(event));
   root.onpointerleave = root.onfocusout = () => look(null);
   root.onclick = (event) => {
     const spot = spotAt(event);
