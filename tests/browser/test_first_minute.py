@@ -129,6 +129,18 @@ def test_words_are_linked_from_either_side(page: Page) -> None:
     expect(picture.locator(".says")).to_contain_text("gekauft")
 
 
+@pytest.mark.walk
+@pytest.mark.parametrize(("view", "word"), [("text", "button"), ("links", "[role=button]")])
+def test_a_word_with_the_focus_is_shown_as_one_that_is_pointed_at(page: Page, view: str, word: str) -> None:
+    open_page(page, f"/?layer=1&view={view}&sentence=He+reads+a+book.")
+    words = page.locator(f".st-key-view-{view} {word}")
+    expect(words.first).to_be_visible()
+    look = "all => all.map((one) => `${one.className?.baseVal ?? one.className} ${one.getAttribute('style')}`)"
+    before = words.evaluate_all(look)
+    words.nth(1).focus()
+    assert words.evaluate_all(look) != before
+
+
 def test_a_sentence_of_ones_own_has_a_word_pinned(page: Page) -> None:
     open_page(page, "/")
     type_sentence(page, "My grandmother bakes bread every Sunday.")

@@ -2,7 +2,7 @@ import { unpack } from "../shared/packed.js";
 import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
 import { leastType } from "../shared/stage_sizes.js";
-import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { say } from "../shared/say.js";
 import { layout } from "./layout.js";
@@ -97,8 +97,7 @@ function spotOf(event) {
 
 function listen(view, horizontal, pin) {
   const { svg, tokens } = view;
-  svg.onpointerover = svg.onfocusin = (event) => light(view, spotOf(event));
-  svg.onpointerleave = svg.onfocusout = () => light(view, null);
+  hearPointing(svg, (event) => light(view, spotOf(event)), () => light(view, null));
   svg.onclick = (event) => {
     const spot = spotOf(event);
     if (spot) pin(spot);

@@ -1,5 +1,5 @@
 import { unpack, FULL } from "../shared/packed.js";
-import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
 import { backward } from "../shared/direction.js";
 
@@ -140,8 +140,7 @@ export default function sentence({ data, parentElement, setTriggerValue }) {
     show(view, spot ?? resting(view));
   };
   look(spotAt({ target: root.getRootNode().activeElement ?? root }));
-  root.onpointerover = root.onfocusin = (event) => look(spotAt(event));
-  root.onpointerleave = root.onfocusout = () => look(null);
+  hearPointing(root, (event) => look(spotAt(event)), () => look(null));
   root.onclick = (event) => {
     const spot = spotAt(event);
     if (spot) setTriggerValue("pin", spot);

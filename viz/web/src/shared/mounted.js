@@ -47,3 +47,16 @@ export function arrowKeys(event, items, down, across = 1) {
   event.preventDefault();
   items[to].focus();
 }
+
+const POINTING = Symbol("pointing");
+
+/**
+ * Call `enter(event)` once something in `root` is pointed at or has the focus, and `leave()` once nothing is any more. A
+ * second call takes the place of the first. (There is no onfocusin.)
+ */
+export function hearPointing(root, enter, leave) {
+  root[POINTING]?.abort();
+  root[POINTING] = new AbortController();
+  for (const name of ["pointerover", "focusin"]) root.addEventListener(name, enter, { signal: root[POINTING].signal });
+  for (const name of ["pointerleave", "focusout"]) root.addEventListener(name, leave, { signal: root[POINTING].signal });
+}

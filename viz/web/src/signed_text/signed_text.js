@@ -1,6 +1,6 @@
 import { FULL, unpack } from "../shared/packed.js";
 import { inked, lookup } from "../shared/colours.js";
-import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { paragraph } from "../shared/paragraph.js";
 import { asPicture } from "../shared/as_picture.js";
 
@@ -40,8 +40,7 @@ export default function signedText({ data, parentElement }) {
     button.tabIndex = at === 0 ? 0 : -1;
   });
   read(view, null);
-  root.onpointerover = root.onfocusin = ({ target }) => read(view, target.closest?.("button"));
-  root.onpointerleave = root.onfocusout = () => read(view, null);
+  hearPointing(root, ({ target }) => read(view, target.closest?.("button")), () => read(view, null));
   root.onkeydown = (event) => arrowKeys(event, buttons, 1);
   return () => unmount(parentElement);
 }

@@ -2,7 +2,7 @@ import { unpack } from "../shared/packed.js";
 import { inked, lookup } from "../shared/colours.js";
 import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
-import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { paragraph } from "../shared/paragraph.js";
 import { asPicture } from "../shared/as_picture.js";
 import { say } from "../shared/say.js";
@@ -108,11 +108,8 @@ export default function text({ data, parentElement, setTriggerValue }) {
   const { root, sides } = view;
   mark(view);
   draw(view, {});
-  root.onpointerover = root.onfocusin = (event) => {
-    const spot = spotOf(event);
-    if (spot) shade(view, spot);
-  };
-  root.onpointerleave = root.onfocusout = () => shade(view, resting(view));
+  const look = (spot) => spot && shade(view, spot);
+  hearPointing(root, (event) => look(spotOf(event)), () => shade(view, resting(view)));
   root.onclick = (event) => {
     const spot = spotOf(event);
     if (spot) setTriggerValue("pin", spot);
