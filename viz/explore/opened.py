@@ -27,6 +27,7 @@ from attenscope.viz.traces import verdict
 from attenscope.viz.traces.session import close_trace, remember_result
 from attenscope.viz.traces.upload import draw_open_menu
 from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.addresses.shared import LAYER
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 # The page of a trace that a visitor has opened.
@@ -59,7 +60,8 @@ def draw_trace(opened: OpenedTrace) -> None:
         draw_caption(note)
     with st.container(key="verdict"):
         place = st.empty()
-    pick_view(opened.model, opened.identity, opened.drawable)
+    if LAYER.key not in st.session_state:
+        pick_view(opened.model, opened.identity, opened.drawable)
     st.fragment(draw_screen)(StaticTrace(opened))
     with place.container():  # Drawn last: a verdict on large masks takes a moment.
         verdict.draw_verdicts(opened)

@@ -94,6 +94,9 @@ def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> Displa
 PICKED_HEAD = "head picked"
 """The session key of the model, the sentence and the head that the page itself has picked last."""
 
+NO_HEAD: HeadPlace = (-1, -1)
+"""In its place where the visitor has chosen the head."""
+
 
 def remember_picked_head(model: str, identity: str, place: HeadPlace) -> None:
     """Remember that the page, and not the visitor, has chosen a head of a sentence."""
@@ -110,11 +113,11 @@ def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
     if before and before[:2] == (model, identity):
         return
     place = LAYER.get() - 1, HEAD.get() - 1
-    remember_picked_head(model, identity, place)
     if before is None:
         chosen = any(is_in_address(one) or one.key in st.session_state for one in (LAYER, HEAD))
     else:
         chosen = before[0] == model and before[2] != place
+    remember_picked_head(model, identity, NO_HEAD if chosen else place)
     kind = KIND.get() if KIND.get() in trace.maps else tuple(trace.maps)[-1]
     if kind != "cross":
         if before is None and not chosen:
@@ -138,4 +141,4 @@ def _put_picked_head(model: str, identity: str, place: HeadPlace, *, chosen: boo
     """Choose a head for the visitor; one that they have `chosen` themselves is not remembered as picked."""
     LAYER.put(place[0] + 1)
     HEAD.put(place[1] + 1)
-    remember_picked_head(model, identity, (-1, -1) if chosen else place)
+    remember_picked_head(model, identity, NO_HEAD if chosen else place)

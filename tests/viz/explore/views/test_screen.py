@@ -27,7 +27,7 @@ from tests.viz.page_texts import captions as captions_of
 from tests.viz.web.test_packing import unpack
 
 SENTENCE = "the old dog sees a tree today."
-ABOVE = ("Underlined: ", "Click a piece", "The model was unsure", "Press a head to turn it off", "Masks: ")
+ABOVE = ("Underlined: ", "Click a word", "The model was unsure", "Press a head to turn it off", "Masks: ")
 """Captions above the screen, of one source alone."""
 PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1"}
 
