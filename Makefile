@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test walks libraries check browser bench site pictures clean
+.PHONY: run dev test walks libraries check browser bench site pictures wheel release clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -37,6 +37,13 @@ bench: .venv/dev browser
 # The documents as static files in build/site, with the model beside them.
 site: .venv/docs
 	NO_MKDOCS_2_WARNING=1 STREAMLIT_LOGGER_LEVEL=error $(BIN)/python -m mkdocs build --quiet
+
+# The files of a release in dist/: wheel, site, live file, talk, checksums; the same bytes each time.
+release: .venv/docs
+	$(BIN)/python -m publish.release
+
+wheel: .venv/app
+	$(BIN)/python -m publish.release wheel
 
 # The pictures of the pages in docs/pictures, taken of the running app.
 pictures: .venv/dev browser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.types import make_tree
 ROOT = Path(__file__).parents[1]
 LIVE_FOLDER = "live"
 """Where the live model lies in the site; `docs/assets/live.js` asks for it there."""
+SPHINX_ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):(<code>)(?:~?\.?[\w.]+\.)?(?=\w+</code>)")
 _state: dict[str, str] = {}
 
 
@@ -39,10 +41,17 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Show the names that docstrings refer to in the way of Sphinx as what they are: code."""
+    return SPHINX_ROLE.sub(r"\1", html)
+
+
 def on_post_build(config: Any) -> None:
     """Put the model beside the pages that show it live: in half precision, and in 8 bits for phones."""
     if _state["command"] != "build":
         return
     folder = Path(config.site_dir) / LIVE_FOLDER
     command = [sys.executable, "-m", "viz.export", "live", "--folder", "--language", "en", str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"The live model could not be written:\n{done.stdout}{done.stderr}")

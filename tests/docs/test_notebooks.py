@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,12 @@ def run_cell(source: str, names: dict[str, object]) -> object:
     return eval(compile(ast.Expression(last.value), "cell", "eval"), names) if isinstance(last, ast.Expr) else None
 
 
+def find_display(value: object) -> Callable[[], object] | None:
+    """What Jupyter calls to show a value, where it has that."""
+    found: Callable[[], object] | None = getattr(value, "_repr_html_", getattr(value, "_repr_mimebundle_", None))
+    return found
+
+
 @pytest.mark.walk
 @pytest.mark.filterwarnings("ignore")  # those of other people's code
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -33,10 +40,9 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     names: dict[str, object] = {}
     sources = ["".join(cell["source"]) for cell in read_cells(path) if cell["cell_type"] == "code"]
     shown = [run_cell(source, names) for source in sources]
-    pictures = [one for one in shown if hasattr(one, "_repr_html_") or hasattr(one, "_repr_mimebundle_")]
+    pictures = [show() for one in shown if (show := find_display(one))]
     assert pictures, "nothing to look at"
-    for one in pictures:
-        assert one._repr_html_() if hasattr(one, "_repr_html_") else one._repr_mimebundle_()
+    assert all(pictures)
 
 
 def test_three_notebooks_without_outputs() -> None:

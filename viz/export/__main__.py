@@ -9,10 +9,11 @@ Usage::
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from attenscope.atomic_write import write_file
@@ -58,10 +59,10 @@ def write_live_models(arguments: Sequence[str]) -> int:
         checkpoints = [load_checkpoint(name) for name in names]
         with use_language(given.language):
             if given.folder:
-                made = build_live_folder(checkpoints, date.today(), form)
+                made = build_live_folder(checkpoints, _read_date(), form)
                 files = {given.out / name: data for name, data in made.items()}
             else:
-                files = {given.out: build_live_file(checkpoints, date.today(), form or "half").encode()}
+                files = {given.out: build_live_file(checkpoints, _read_date(), form or "half").encode()}
     except OSError as error:
         print(say("{file} cannot be written: {reason}", file=given.out, reason=error), file=sys.stderr)
         return 1
@@ -104,6 +105,12 @@ def build_live_parser() -> argparse.ArgumentParser:
         "A folder has both unless one is named; a phone then takes 8 bits, where little is lost by them."
     )
     return parser
+
+
+def _read_date() -> date:
+    """Return the day that a file bears: today, or that of SOURCE_DATE_EPOCH, so that a build can be repeated."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(epoch), UTC).date() if epoch.isdecimal() else date.today()
 
 
 # The command itself, and a talk.
@@ -151,7 +158,7 @@ def _write_talk() -> int:
     palette = DARK if arguments.dark else LIGHT
     form: WeightForm = "int8" if arguments.int8 else "half"
     with use_language(arguments.language):
-        page = collect.build_talk_file(shown, models, palette, date.today(), progress, form, beside)
+        page = collect.build_talk_file(shown, models, palette, _read_date(), progress, form, beside)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = count_scenes(source) - len(shown.scenes)

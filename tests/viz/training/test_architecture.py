@@ -17,7 +17,7 @@ FIELDS = [field.name for field in dataclasses.fields(TransformerConfig) if field
 
 def test_the_documents_have_every_field_of_every_preset() -> None:
     """In italics what was chosen here."""
-    rows = [["", *(f"`{name}`" for name in PRESETS)], ["---"] * (1 + len(PRESETS))]
+    rows = [["field", *(f"`{name}`" for name in PRESETS)], ["---"] * (1 + len(PRESETS))]
     for field in FIELDS:
         values = [
             (format_value(getattr(make_preset_config(name), field)), field in FIELDS_FROM_SOURCE[name])
