@@ -44,7 +44,6 @@ def fix_surroundings() -> None:
     os.environ.setdefault("SOURCE_DATE_EPOCH", read_git("log", "-1", "--format=%ct").decode().strip())
     os.environ |= {
         "LANGUAGE": "en",
-        "PYTHONHASHSEED": "0",
         "NO_MKDOCS_2_WARNING": "1",
         "STREAMLIT_LOGGER_LEVEL": "error",
     }

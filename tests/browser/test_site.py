@@ -71,7 +71,7 @@ def test_the_first_page_is_light_and_translates_the_readers_sentence(
     settings = {"user_agent": PHONE, "is_mobile": True, "viewport": {"width": 390, "height": 800}} if phone else {}
     with visit(chromium, host, **settings) as page:
         sent: list[Response] = []
-        page.on("response", sent.append)
+        page.on("response", lambda one: sent.append(one))
         page.goto(f"{host}/some/path/index.html", wait_until="networkidle")
         assert sum(len(one.body()) for one in sent) < LIGHT_ENOUGH
         assert not any("/live/" in one.url for one in sent)
