@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize
@@ -67,7 +68,7 @@ def save_moving_picture(page: Page) -> None:
     """Write the steps of a translation as one picture that moves."""
     first, *others = list_steps(page)
     times = [STEP_TIME] * len(others) + [LAST_TIME]
-    moving = {"save_all": True, "append_images": others, "duration": times, "loop": 0}
+    moving: dict[str, Any] = {"save_all": True, "append_images": others, "duration": times, "loop": 0}
     first.save(FOLDER / f"{MOVING}.webp", quality=QUALITY, method=6, **moving)
 
 
