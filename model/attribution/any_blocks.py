@@ -75,9 +75,14 @@ def find_attention_blocks(reading: RepeatablePass, position: int) -> tuple[list[
         capture_attention(model, ("v",)) as capture,
         hook_modules([one for one in model.modules() if next(one.parameters(), None) is not None], note),
     ):
-        compute_row_logits(reading, {side: leaf(side) for side in (0, 1)}, position)
+        compute_row_logits(reading, {side: leaf(side) for side in ((1,) if reading.one_text else (0, 1))}, position)
     found = _find_blocks_of_maps(model, capture.trace, calls)
     encoder, decoder = ([one for one in found if (one.block.kind == "encoder") == side] for side in (True, False))
+    if reading.one_text:
+        if encoder or {one.block.kind for one in decoder} != {"decoder"}:
+            raise AttributionError(_refusal_text(say("it has not attention of each kind")))
+        _check_stack(embedded[1], decoder)
+        return [], [one.block for one in decoder]
     if not encoder or {one.block.kind for one in decoder} != {"decoder", "cross"}:
         raise AttributionError(_refusal_text(say("it has not attention of each kind")))
     _check_stack(embedded[0], encoder)
@@ -123,22 +128,41 @@ def _find_block(
     weights, values = (torch.from_numpy(one[layer]).double() for one in (attention.weights, attention.tensors["v"]))
     projection, output, off = _find_output_projection(path, call, (weights @ values).transpose(0, 1), calls)
     weights = weights.masked_fill(off[:, None, None], 0.0)
-    slices = projection.weight.detach().double().cpu().T.reshape(len(values), values.shape[-1], -1)
+    slices = _read_linear_weight(projection).T.reshape(len(values), values.shape[-1], -1)
     read = call.given[0]
     before, after, norm = _find_residual_streams(path, read, output, calls)
     others = [one for one in call.given if one is not read and one.shape[1] == values.shape[1]]
     if attention.kind == "cross" and not others:
         raise AttributionError(_refusal_text(say("what {path} reads of the source is not seen", path=path)))
-    bias = None if projection.bias is None else projection.bias.detach().double().cpu()
+    bias = dict(projection.named_parameters()).get("bias")
     projected = torch.einsum("hkd,hdm->hkm", values, slices)
     stream, behind = (one[0].detach().double().cpu() for one in (before, after))
-    block = AttentionBlock(attention.kind, weights, projected, bias, stream, behind, norm)
+    block = AttentionBlock(
+        attention.kind,
+        weights,
+        projected,
+        None if bias is None else bias.detach().double().cpu(),
+        stream,
+        behind,
+        norm,
+    )
     return _FoundBlock(block, before, after, others[0] if attention.kind == "cross" else None)
+
+
+def _is_linear(module: nn.Module) -> bool:
+    """Whether a module is a linear map: of torch, or the one of GPT-2 in transformers, which holds it transposed."""
+    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+
+
+def _read_linear_weight(module: nn.Module) -> Tensor:
+    """(out, in) float64"""
+    weight = module.get_parameter("weight").detach().double().cpu()
+    return weight if isinstance(module, nn.Linear) else weight.T
 
 
 def _find_output_projection(
     path: str, call: RecordedCall, context: Tensor, calls: Sequence[RecordedCall]
-) -> tuple[nn.Linear, Tensor, Tensor]:
+) -> tuple[nn.Module, Tensor, Tensor]:
     """The linear map that was given the heads' results (Q, H, d) beside each other, what it made of them (1, Q, D), and
     which heads are switched off (H,), their results zero.
 
@@ -146,7 +170,7 @@ def _find_output_projection(
     """
     inside = set(call.module.modules())
     for one in calls:
-        if one.module in inside and isinstance(one.module, nn.Linear) and one.given[0][0].numel() == context.numel():
+        if one.module in inside and _is_linear(one.module) and one.given[0][0].numel() == context.numel():
             off = one.given[0][0].detach().cpu().reshape(context.shape).abs().amax((0, 2)) == 0
             if _is_close(one.given[0], context.masked_fill(off[:, None], 0.0).flatten(1)[None]):
                 return one.module, one.output, off
@@ -239,6 +263,8 @@ class RepeatablePass:
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
     predicted: tuple[str, ...]
+    one_text: bool = False
+    """Whether source and target are one text, of a decoder alone: then both ids are the whole of it."""
 
 
 def find_predicted_target(reading: RepeatablePass, position: int) -> tuple[Target, Tensor]:

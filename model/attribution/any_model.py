@@ -262,7 +262,7 @@ def run_attention_pass(
             found.append(find_attention_blocks(reading, 0))
         return found[0]
 
-    return AttentionPass(weights, stacks)
+    return AttentionPass(weights, stacks, len(source_ids) if model.is_decoder_alone else 0)
 
 
 def make_repeatable_pass(
@@ -272,6 +272,9 @@ def make_repeatable_pass(
     device = next(model.parameters()).device
     source, inputs = (torch.tensor([list(ids)], device=device) for ids in (source_ids, input_ids))
     tables = model.token_embedding("source"), model.token_embedding("target")
+    if model.is_decoder_alone:
+        whole = torch.cat([source, inputs[:, 1:]], 1)
+        return RepeatablePass(model, lambda: model(source, inputs), tables, (whole, whole), (), (), (), one_text=True)
     return RepeatablePass(model, lambda: model(source, inputs), tables, (source, inputs), (), (), ())
 
 
@@ -290,7 +293,14 @@ def compute_decoder_streams(
     embedding = layers["embedding"]
     behind: list[dict[str, Tensor]] = [{} for _ in range(len(layers) - 1)]
     for kind, name in DECODER_SUBLAYERS.items():
-        for own, block in zip(behind, (one for one in blocks if one.kind == kind), strict=True):
+        found_blocks = [one for one in blocks if one.kind == kind]
+        if not found_blocks:  # a decoder alone
+            continue
+        if len(found_blocks) != len(behind):
+            raise AttributionError(
+                say("Not every layer of this model has attention, so its sublayers are not told apart.")
+            )
+        for own, block in zip(behind, found_blocks, strict=True):
             own[name] = block.after[None].to(embedding)
     found = {"embedding": embedding}
     for number, own in enumerate(behind, start=1):

@@ -79,7 +79,9 @@ class AttentionPass:
     weights: Mapping[Kind, Tensor]
     """(L, H, Q, K) float64"""
     stacks: Callable[[], BlockStacks]
-    """Raises AttributionError where the parts of a block are not found."""
+    """A decoder alone has none of an encoder. Raises AttributionError where the parts of a block are not found."""
+    prompt: int = 0
+    """Tokens of the prompt, of a decoder alone, whose maps are of prompt and continuation in one."""
 
 
 def make_attention_pass(recording: PassRecording) -> AttentionPass:
@@ -153,10 +155,10 @@ def compute_alti_shares(encoder: Sequence[AttentionBlock], decoder: Sequence[Att
 
     The attention blocks of both stacks are in the order in which they ran. A row of both together sums to 1.
     """
-    memory = _identity_matrix(encoder[0])
+    own = _identity_matrix(decoder[0])
+    memory = _identity_matrix(encoder[0]) if encoder else own.new_zeros(0, 0)
     for block in encoder:
         memory = block.contributions @ memory
-    own = _identity_matrix(decoder[0])
     source = own.new_zeros(len(own), len(memory))
     for block in decoder:
         read = block.contributions
@@ -212,6 +214,8 @@ def compute_leave_one_out(model: AutoregressiveModel, target: Target) -> tuple[T
 
 
 def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:
+    if model.is_decoder_alone:
+        return _compute_continuation_values(model, target, torch.cat([source_keep, prefix_keep], 1))
     rows, device = len(source_keep), source_keep.device
     source, inputs = (torch.tensor([ids], device=device) for ids in (target.source_ids, target.input_ids))
     patterns, row_of = torch.unique(source_keep, dim=0, return_inverse=True)  # a sentence is encoded once
@@ -226,6 +230,19 @@ def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Ten
     zeroed = hook_outputs({model.token_embedding("target"): zero})
     with block_keys(model, "decoder", input_keep), block_keys(model, "cross", source_keep), zeroed:
         states = model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
+    return target.value(model.generator(states[:, target.position :]))
+
+
+def _compute_continuation_values(model: AutoregressiveModel, target: Target, keep: Tensor) -> Tensor:
+    """The same of a decoder alone: keep (B, S + P) bool, of prompt and prefix in one."""
+    device = keep.device
+    source, inputs = (torch.tensor([ids], device=device) for ids in (target.source_ids, target.input_ids))
+    own = torch.ones(len(keep), len(target.token_ids) - 1, dtype=torch.bool, device=device)
+    whole = torch.cat([keep, own], 1)
+    zeroed = hook_outputs({model.token_embedding("target"): lambda tokens: tokens * whole[..., None]})
+    with block_keys(model, "decoder", whole), zeroed:
+        memory = model.encode(source).expand(len(keep), -1)
+        states = model.decode(inputs.expand(len(keep), -1), memory, model.source_mask(source))
     return target.value(model.generator(states[:, target.position :]))
 
 

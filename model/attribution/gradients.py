@@ -166,20 +166,30 @@ def compute_attention_x_gradient(model: AutoregressiveModel, target: Target) -> 
 
     Source pieces are the keys of cross-attention, those of the prefix the keys of the decoder's own.
     """
-    inputs = [one[None].requires_grad_() for one in read_token_embeddings(model, target)]
+    inputs = [one[None].detach().requires_grad_() for one in read_token_embeddings(model, target)]
     with torch.enable_grad(), capture_attention(model, detach=False) as capture:
         value = target.value(compute_logits_from_embeddings(model, target, *inputs))
     weights, gradients = capture.trace.maps, capture.gradients(value.sum()).maps
-    source, own = (
-        torch.from_numpy((weights[kind].weights.astype(float) * gradients[kind].weights).sum((0, 1, 2)))
-        for kind in ("cross", "decoder")
-    )
+    by_key = {
+        kind: torch.from_numpy((one.weights.astype(float) * gradients[kind].weights).sum((0, 1, 2)))
+        for kind, one in weights.items()
+    }
+    source, own = by_key.get("cross"), by_key["decoder"]
+    if source is None:
+        source, own = own[: len(target.source_ids)], own[len(target.source_ids) :]
     return source, own[: len(target.prefix_tokens)]
 
 
 @torch.no_grad()
 def read_token_embeddings(model: AutoregressiveModel, target: Target) -> tuple[Tensor, Tensor]:
-    """Return the embeddings of the source (S, D) and of the decoder's inputs (T, D), before positions are added."""
+    """Return the embeddings of the source (S, D) and of the decoder's inputs (T, D), before positions are added.
+
+    Those of a decoder alone are T - 1: the first stands for the prompt's last token.
+    """
+    if model.is_decoder_alone:
+        whole: list[Tensor] = []
+        _run_with_embedding_hooks(model, target, None, lambda tokens: whole.append(tokens[0]), 1)
+        return whole[0][: len(target.source_ids)], whole[0][len(target.source_ids) :]
     found: dict[Side, Tensor] = {}
 
     def keep(side: Side) -> OutputHook:
@@ -193,16 +203,21 @@ def compute_logits_from_embeddings(
     model: AutoregressiveModel, target: Target, source: Tensor, inputs: Tensor
 ) -> Tensor:
     """Return the logits (N, n, V) at the n pieces of X with other token embeddings, (N, S, D) and (N, T, D)."""
+    if model.is_decoder_alone:
+        return _run_with_embedding_hooks(model, target, None, lambda _: torch.cat([source, inputs], 1), len(source))
     return _run_with_embedding_hooks(model, target, lambda _: source, lambda _: inputs, len(source))
 
 
 def _run_with_embedding_hooks(
-    model: AutoregressiveModel, target: Target, source: OutputHook, inputs: OutputHook, rows: int
+    model: AutoregressiveModel, target: Target, source: OutputHook | None, inputs: OutputHook, rows: int
 ) -> Tensor:
-    """The logits of so many rows, with a function on the embeddings of each side, which may share one module."""
+    """The logits of so many rows, with a function on the embeddings of each side, which may share one module.
+
+    None for the source of a decoder alone, whose inputs are the whole text.
+    """
     device = next(model.parameters()).device
     ids, input_ids = (torch.tensor([one], device=device) for one in (target.source_ids, target.input_ids))
-    with hook_outputs({model.token_embedding("source"): source}):
+    with hook_outputs({} if source is None else {model.token_embedding("source"): source}):
         memory = model.encode(ids.expand(rows, -1))
     with hook_outputs({model.token_embedding("target"): inputs}):
         states = model.decode(input_ids.expand(rows, -1), memory, model.source_mask(ids))

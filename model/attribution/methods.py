@@ -45,28 +45,43 @@ from .target import AttributionError, Target
 # are the same for every X at one place.
 
 
-def average_last_cross_attention(seen: AttentionPass) -> Tensor:
-    """Return the weights of the last cross-attention, their mean over heads: (T, S)."""
-    return seen.weights["cross"][-1].mean(0)
+def average_last_attention(seen: AttentionPass) -> tuple[Tensor, Tensor]:
+    """Return the weights of the last cross-attention, their mean over heads: (T, 0), and those of the source (T, S).
+
+    Of a decoder alone those of its last attention, for the prefix (T, T - 1) and the prompt (T, S).
+    """
+    if seen.prompt:
+        return split_prompt(seen.weights["decoder"][-1].mean(0), seen.prompt)
+    source = seen.weights["cross"][-1].mean(0)
+    return source.new_zeros(len(source), 0), source
+
+
+def split_prompt(scores: Tensor, prompt: int) -> tuple[Tensor, Tensor]:
+    """Split scores (N, N) of a whole text at the end of its prompt: of the rows that predict, what they give to the
+    continuation (T, T - 1) and to the prompt (T, S).
+    """
+    rows = scores[prompt - 1 :]
+    return rows[:, prompt:], rows[:, :prompt]
 
 
 def compute_last_read_norms(decoder: Sequence[AttentionBlock]) -> tuple[Tensor, Tensor]:
     """Return the norms of what the last layer reads from each decoder input (T, T) and from the memory (T, S).
 
     Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2, the heads added up before the norm is taken:
-    the norm of the sum over heads of alpha (x W_V + b_V) W_O. `decoder` are its attention blocks.
+    the norm of the sum over heads of alpha (x W_V + b_V) W_O. `decoder` are its attention blocks; without
+    cross-attention the second is (T, 0).
     """
-    own, source = (
-        next(one for one in reversed(decoder) if one.kind == kind).vectors.norm(dim=-1) for kind in ("decoder", "cross")
-    )
-    return own, source
+    norms = {one.kind: one.vectors.norm(dim=-1) for one in decoder}
+    return norms["decoder"], norms.get("cross", norms["decoder"][:, :0])
 
 
 def compute_last_rollout(seen: AttentionPass) -> tuple[Tensor, Tensor]:
     """Return the rollout of decoder inputs (T, T) and source pieces (T, S) at the last layer."""
-    encoder, decoder, cross = (_make_attention_map(seen.weights, kind) for kind in KINDS)
-    found = compute_rollout(AttentionTrace(encoder, decoder, cross))
+    maps = [_make_attention_map(seen.weights, kind) if kind in seen.weights else None for kind in KINDS]
+    found = compute_rollout(AttentionTrace(*maps))
     assert found.decoder is not None
+    if seen.prompt:
+        return split_prompt(torch.from_numpy(found.decoder.weights[-1, 0]), seen.prompt)
     assert found.cross is not None
     return torch.from_numpy(found.decoder.weights[-1, 0]), torch.from_numpy(found.cross.weights[-1, 0])
 
@@ -133,7 +148,7 @@ ATTRIBUTION_METHODS = {
         "gradients along the way from the baseline (zero token embeddings, positions kept), times the input"
     ),
     "gradient-x-input": to_say("the gradient at the input, times the input"),
-    "attention": to_say("the last cross-attention, mean of its heads"),
+    "attention": to_say("the last cross-attention, of a decoder alone its last attention, mean of its heads"),
     "attention-norm": to_say(
         "norm of what the last layer's attention reads from the piece, output projection included"
     ),
@@ -243,16 +258,18 @@ _GRADIENT_METHODS: dict[str, Callable[[AutoregressiveModel, Target], GradientSco
 }
 
 
-def _last_attention_scores(seen: AttentionPass) -> tuple[Tensor, Tensor]:
-    source = average_last_cross_attention(seen)
-    return source.new_zeros(len(source), 0), source
+def _score_by_blocks(
+    seen: AttentionPass, scores: Callable[[list[AttentionBlock], list[AttentionBlock]], tuple[Tensor, Tensor]]
+) -> tuple[Tensor, Tensor]:
+    own, source = scores(*seen.stacks())
+    return split_prompt(own, seen.prompt) if seen.prompt else (own, source)
 
 
 _MAP_METHODS: dict[str, Callable[[AttentionPass], tuple[Tensor, Tensor]]] = {
-    "attention": _last_attention_scores,
-    "attention-norm": lambda seen: compute_last_read_norms(seen.stacks()[1]),
+    "attention": average_last_attention,
+    "attention-norm": lambda seen: _score_by_blocks(seen, lambda _, decoder: compute_last_read_norms(decoder)),
     "rollout": compute_last_rollout,
-    "alti": lambda seen: compute_alti_shares(*seen.stacks()),
+    "alti": lambda seen: _score_by_blocks(seen, compute_alti_shares),
 }
 
 

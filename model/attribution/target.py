@@ -28,7 +28,7 @@ class Target:
     input_ids: tuple[int, ...]
     """(T,) what the decoder is fed up to the last piece of X, its start first; input i predicts piece i."""
     prefix_tokens: tuple[str, ...]
-    """(P,) the inputs before X, the start first: P - 1 is the position of the first piece of X."""
+    """(P,) the inputs before X, the start first; of a decoder alone what was written before X, without a start."""
     token_ids: tuple[int, ...]
     """(n,) the pieces of X."""
     tokens: tuple[str, ...]
@@ -36,6 +36,8 @@ class Target:
     against_id: int | None = None
     """The piece Y, or None for log p(X)."""
     against: str | None = None
+    continues: bool = False
+    """Whether the prefix goes on where the source, a prompt, ends: of a decoder alone."""
 
     @property
     def word(self) -> str:
@@ -45,7 +47,12 @@ class Target:
     @property
     def position(self) -> int:
         """The position of the first piece of X in the translation, from 0: its row in the attention maps."""
-        return len(self.prefix_tokens) - 1
+        return len(self.written)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """What was written before X."""
+        return self.prefix_tokens if self.continues else self.prefix_tokens[1:]
 
     def value(self, logits: Tensor) -> Tensor:
         """Return log p(X), summed over its pieces, or logit X - logit Y: logits (B, n, V) -> (B,) float64."""
@@ -61,11 +68,13 @@ class Target:
         """What has to be said of this sentence before any score is read."""
         notes = []
         special = [one for one in self.source_tokens if one in SPECIAL_TOKENS]
-        if special and len(group_words(self.source_tokens)) == len(special) + 1:
+        if not self.continues and special and len(group_words(self.source_tokens)) == len(special) + 1:
             notes.append(
                 say("The sentence has one word: without it only {end} is left to attend to.", end=" ".join(special))
             )
-        if self.position == 0:
+        if self.position == 0 and self.continues:
+            notes.append(say("Nothing was written before this word: it rests on the prompt alone."))
+        elif self.position == 0:
             notes.append(
                 say("Nothing was written before this word: its prefix is {start} alone.", start=self.prefix_tokens[0])
             )
@@ -90,7 +99,8 @@ def make_piece_target(
     ids, tokens = translation.target_ids, translation.target_tokens
     if not (position >= 0 and count > 0 and position + count <= len(ids)):
         raise AttributionError(no_piece_text(position + count, len(ids)))
-    end = position + count
+    end, continues = position + count, model.model.is_decoder_alone
+    start = () if continues else (model.tokenizer.token(model.model.start_id),)
     against_id = find_piece_id(model, against, tokens[position]) if isinstance(against, str) else against
     if against_id is not None and not 0 <= against_id < len(model.tokenizer):
         raise AttributionError(say("There is no piece with the id {id} in this vocabulary.", id=against_id))
@@ -101,11 +111,12 @@ def make_piece_target(
         translation.source_ids,
         translation.source_tokens,
         make_decoder_inputs(ids[:end], model.model.start_id),
-        (model.tokenizer.token(model.model.start_id), *tokens[:position]),
+        (*start, *tokens[:position]),
         ids[position:end],
         tokens[position:end],
         against_id,
         None if against_id is None else model.tokenizer.token(against_id).strip(),
+        continues,
     )
 
 

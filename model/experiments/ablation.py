@@ -326,8 +326,9 @@ class WordFacts:
     """The facts about each of the T tokens of a translation of S source pieces."""
 
     source_tokens: tuple[str, ...]
+    """(S,) of a decoder alone prompt and continuation in one."""
     attention: np.ndarray
-    """(T, S) cross-attention by norm, the mean of all heads of all layers; a row sums to 1."""
+    """(T, S) cross-attention by norm, of a decoder alone its own, the mean of all heads and layers; a row sums to 1."""
     lens: LogitLens
 
     def source_shares(self, position: int) -> tuple[SourceShare, ...]:
@@ -354,9 +355,10 @@ def read_word_facts(
 ) -> WordFacts:
     """Read a translation of `text` again, by its ids, with the changes made. Raises InputError, InterventionError."""
     found = force_with_changes(translator, text, target_ids, changes, tensors=("v",))
-    cross = found.trace.cross
-    assert cross is not None
-    weighted = weight_by_value_norms(cross, read_output_projections(translator.model, "cross"))
+    attention = found.trace.cross or found.trace.decoder
+    assert attention is not None
+    weighted = weight_by_value_norms(attention, read_output_projections(translator.model, attention.kind))
     with apply_changes(translator.model, changes):
         lens = run_logit_lens(translator, found)
-    return WordFacts(found.source_tokens, weighted.weights.mean((0, 1), dtype=np.float64), lens)
+    rows = weighted.weights.mean((0, 1), dtype=np.float64)[found.first_row :]
+    return WordFacts(attention.key_tokens, rows, lens)

@@ -148,6 +148,8 @@ def patch_stream(translator: RunnableModel, pair: Contrast, stack: Stack, differ
     """
     streams = translator.model.streams("source" if stack == "encoder" else "target")
     columns = pair.second_tokens if stack == "encoder" else pair.target.prefix_tokens
+    if pair.target.continues:  # whose decoder reads the prompt as well
+        columns = (*pair.second_tokens, *pair.target.prefix_tokens)
     cells = _select_each_and_all(len(columns))[:, :, None]
     places = _PatchPlaces(streams, tuple(columns), cells, in_encoder=stack == "encoder")
     return _patch_places(translator.model, pair, places, difference)
@@ -219,7 +221,8 @@ def _read_target_value(
     """The target's value after its prefix with another source, (B,); the encoder runs once unless its rows differ."""
     device = next(model.parameters()).device
     source, inputs = (torch.tensor([list(ids)], device=device) for ids in (source_ids, target.input_ids))
-    memory = model.encode(source.expand(rows if in_encoder else 1, -1)).expand(rows, -1, -1)
+    memory = model.encode(source.expand(rows if in_encoder else 1, -1))
+    memory = memory.expand(rows, *memory.shape[1:])
     states = model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
     return target.value(model.generator(states[:, target.position :]))
 

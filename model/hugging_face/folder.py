@@ -170,9 +170,7 @@ CONTINUATION_LACKS: Mapping[Ability, str] = {
     "atlas": to_say(
         "Heads are not measured over a corpus for a decoder alone; a model of this project can have an atlas."
     ),
-    "attribution": to_say("What a word rests on is not computed for a decoder alone; a model of this project can."),
     "translate": to_say("A decoder alone has no source to attend to."),
-    "word facts": "",
 }
 """Messages for :meth:`RunnableModel.cannot`. An empty one: the view leaves out that part and says nothing."""
 NO_POSITIONS_MESSAGE = to_say(

@@ -177,6 +177,8 @@ class EncoderDecoderNetwork(FolderNetwork):
 class DecoderNetwork(FolderNetwork):
     """GPT-2, Llama and their like. The memory is the prompt itself, as ids (B, S)."""
 
+    is_decoder_alone = True
+
     @property
     def pad_id(self) -> None:
         return None

@@ -33,6 +33,9 @@ class AutoregressiveModel(nn.Module):
     generator: nn.Module
     """States (..., D) -> logits (..., V)."""
 
+    is_decoder_alone = False
+    """Whether source and target are one text, which the decoder reads at once."""
+
     @property
     @abstractmethod
     def start_id(self) -> int:

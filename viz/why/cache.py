@@ -29,7 +29,7 @@ from attenscope.experiments.lens import DecoderLens, LogitLens, run_decoder_lens
 from attenscope.experiments.patching import Contrast, PatchMap, find_contrast, make_control, patch_heads, patch_stream
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
-from attenscope.language import current_language, to_say
+from attenscope.language import current_language, say, to_say
 from attenscope.network.autoregressive import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.trace import Head
@@ -37,6 +37,11 @@ from attenscope.translate import Translator
 from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.why import AttentionCell, PatchedPart
+
+ONE_STREAM_MESSAGE = to_say(
+    "Prompt and continuation are one stream in a decoder alone, so none of it is the source's: Source words scores the "
+    "pieces of both."
+)
 
 
 class ReadingKey(NamedTuple):
@@ -126,6 +131,8 @@ def compute_score_parts(reading: ReadingKey, cell: AttentionCell) -> ScoreParts:
 def compute_source_shares(reading: ReadingKey) -> SourceShares:
     """How much of each piece comes from the source."""
     with _run_with_changes(reading) as (model, result):
+        if model.model.is_decoder_alone:
+            raise AttributionError(say(ONE_STREAM_MESSAGE))
         seen = run_attention_pass(
             model.model, result.source_ids, make_decoder_inputs(result.target_ids, model.model.start_id)
         )

@@ -79,7 +79,7 @@ def draw_question(model: RunnableModel, text: str) -> Question:
     reading = ReadingKey(model.name, text, given, _draw_changes(model, text, given))
     result = cache.compute_run_translation(*reading)
     split = _find_split_row(result)
-    pinned = get_pin(text, "target") if split is None else split
+    pinned = _find_pinned_piece(result) if split is None else split
     compared = _find_contrast_target(reading)
     if compared:
         group = range(compared.position, compared.position + len(compared.tokens))
@@ -87,7 +87,7 @@ def draw_question(model: RunnableModel, text: str) -> Question:
         group = find_word_pieces(result.target_tokens, pinned)
     with above:
         shown = pinned if pinned is not None and pinned in group else group.start
-        pin_word = None if compared else lambda at: choose_word(text, at)
+        pin_word = None if compared else lambda at: choose_word(result, at)
         draw_tokens(result.steps, shown, key="translation", on_pin=pin_word, keep=True, word=group)
     draw_hints(model, result, own)
     if compared is None and pinned is not None and pinned not in group:
@@ -131,15 +131,21 @@ def find_word_pieces(tokens: Sequence[str], pinned: int | None) -> range:
     return max(named or groups, key=lambda group: len(join_word([tokens[at] for at in group]).strip()))
 
 
-def choose_word(text: str, position: int) -> None:
+def _find_pinned_piece(result: Translation) -> int | None:
+    """The pinned piece, from 0; None for none, and for one of a prompt."""
+    row = get_pin(result.source, "target")
+    return None if row is None or row < result.first_row else row - result.first_row
+
+
+def choose_word(result: Translation, position: int) -> None:
     """Explain the word of the piece at a position, from 0; for callbacks."""
-    add_pins(text, {"target": position})
+    add_pins(result.source, {"target": position + result.first_row})
     WHY_SCORE_CELL.reset()
 
 
 def open_head_on_explore(question: Question, head: Head) -> None:
     """Show a head on Explore with the word pinned; for callbacks."""
-    add_pins(question.result.source, {"target": question.key.position})
+    add_pins(question.result.source, {"target": question.key.position + question.result.first_row})
     open_head_in_explore(head)
 
 

@@ -24,7 +24,13 @@ from attenscope.viz.figures.why import plot_patches, plot_source_effects, plot_s
 from attenscope.viz.figures.words import lens_in_words
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.shared import SENTENCE
-from attenscope.viz.ui.addresses.why import WHY_CONTROL_SENTENCE, WHY_PATCHED_PART, WHY_SECOND_SENTENCE
+from attenscope.viz.ui.addresses.why import (
+    PATCHED_PARTS,
+    WHY_CONTROL_SENTENCE,
+    WHY_PATCHED_PART,
+    WHY_SECOND_SENTENCE,
+    PatchedPart,
+)
 from attenscope.viz.ui.style import draw_table
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
@@ -44,31 +50,26 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
     """Draw the translations by encoder layer, the lens after each sublayer, and the ranks of X and of Y."""
     reading, at = question.key.reading, question.key.position
     read, refused = _choose_lens(reading)
-    encoder, lens = cache.compute_decoder_lens(reading), read(reading)
+    encoder = None if question.target.continues else cache.compute_decoder_lens(reading)
+    lens = read(reading)
     ranked = [(question.target.tokens[0], lens)]
     if question.target.against_id is not None:
         ranked.append((question.target.against or "", read(reading, question.target.against_id)))
     if is_on_stage():
         ranked = []  # There the picture of so many rows has all the room.
-    st.subheader(say("The encoder: DecoderLens"), anchor=False)
-    with st.container(key="from-layers"):
-        draw_table(
-            [say(one) for one in LENS_HEADINGS],
-            build_lens_rows(encoder, at),
-            say("The translation from each encoder layer"),
-        )
-    says = [texts.describe_encoder_lens(encoder, at), lens_in_words(lens, at), say(texts.LOGIT_LENS_EXPLANATION)]
+    says = [lens_in_words(lens, at), say(texts.LOGIT_LENS_EXPLANATION)]
     if refused:
         says.append(join_sentences(refused, say(texts.LAYERS_ALONE_NOTE)))
-    draw_caption(join_sentences(says[0], say(texts.DECODER_LENS_EXPLANATION)))
-    st.subheader(say("The decoder: logit lens"), anchor=False)
+    if encoder is not None:
+        says.insert(0, _draw_encoder_lens(encoder, at))
+        st.subheader(say("The decoder: logit lens"), anchor=False)
     titles = texts.make_lens_titles(sublayers=not refused)
     with st.container(key="picture"):
         draw_chart(
             plot_lens_grid(lens, look=Look(palette), pinned=at),
             titles[0],
             key="lens",
-            on_cell=lambda _, column: choose_word(question.result.source, column),
+            on_cell=lambda _, column: choose_word(question.result, column),
         )
         for column, one in zip(st.columns(2, gap="large"), ranked, strict=False):
             with column:
@@ -78,18 +79,32 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
                     key=f"ranks-{one is ranked[0]}",
                     on_cell=lambda _, __: None,
                 )
-    draw_caption(join_sentences(*says[1:]))
+    draw_caption(join_sentences(*says[0 if encoder is None else 1 :]))
 
     def build_parts(of: Palette) -> list[Part]:
         grid = Chart(plot_lens_grid(lens, look=Look(of), pinned=at), titles[0])
         charts = tuple([Chart(_plot_ranks(one, at, of), titles[1])] for one in ranked)
-        places = map(place_name, encoder.places)
-        written = [Words(f"{place}: {text}") for place, text in zip(places, encoder.texts, strict=True)]
+        rows = () if encoder is None else zip(map(place_name, encoder.places), encoder.texts, strict=True)
+        written = [Words(f"{place}: {text}") for place, text in rows]
         both = [Columns(charts, (1 / len(charts),) * len(charts))] if charts else []
         return [*question.saved_texts, *written, grid, *both, *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts)
     return SavedView("why-layers", build_parts, lambda: tabulate_lenses(encoder, lens), titles[0], facts, width=1280)
+
+
+def _draw_encoder_lens(encoder: DecoderLens, at: int) -> str:
+    """Draw the translations by encoder layer; returns the sentence about them."""
+    st.subheader(say("The encoder: DecoderLens"), anchor=False)
+    with st.container(key="from-layers"):
+        draw_table(
+            [say(one) for one in LENS_HEADINGS],
+            build_lens_rows(encoder, at),
+            say("The translation from each encoder layer"),
+        )
+    said = texts.describe_encoder_lens(encoder, at)
+    draw_caption(join_sentences(said, say(texts.DECODER_LENS_EXPLANATION)))
+    return said
 
 
 def _choose_lens(reading: ReadingKey) -> tuple[Callable[..., LogitLens], str]:
@@ -114,14 +129,14 @@ def build_lens_rows(found: DecoderLens, position: int) -> list[list[str]]:
     ]
 
 
-def tabulate_lenses(encoder: DecoderLens, lens: LogitLens) -> pd.DataFrame:
+def tabulate_lenses(encoder: DecoderLens | None, lens: LogitLens) -> pd.DataFrame:
     """Rank and log-probability of every piece of the translation, from each encoder layer and after each sublayer."""
+    both = [("decoder", lens.places, lens.target_tokens, lens.ranks, lens.target_log_probs)]
+    if encoder is not None:
+        both.insert(0, ("encoder", encoder.places, encoder.target_tokens, encoder.ranks, encoder.log_probs))
     listed = [
         (side, place, at + 1, token, ranks[at], log_probs[at])
-        for side, places, tokens, all_ranks, all_log_probs in (
-            ("encoder", encoder.places, encoder.target_tokens, encoder.ranks, encoder.log_probs),
-            ("decoder", lens.places, lens.target_tokens, lens.ranks, lens.target_log_probs),
-        )
+        for side, places, tokens, all_ranks, all_log_probs in both
         for place, ranks, log_probs in zip(places, all_ranks, all_log_probs, strict=True)
         for at, token in enumerate(tokens)
     ]
@@ -147,7 +162,7 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
     titles = say("Share of the source and of the prefix"), say("Effect of the source on each piece")
 
     def handle_click(column: int) -> None:
-        choose_word(question.result.source, min(max(column, 0), len(found.tokens) - 1))
+        choose_word(question.result, min(max(column, 0), len(found.tokens) - 1))
 
     with st.container(key="picture"):
         figure = plot_source_shares(found, at, palette)
@@ -204,6 +219,8 @@ PHENOMENON_NAMES = {
     "word sense": to_say("word sense"),
 }
 """What differs in those pairs: the name in their file -> the name on the page."""
+DECODER_PARTS: tuple[PatchedPart, ...] = ("decoder stream", "decoder heads")
+"""What can be patched of a decoder alone."""
 NO_PAIR = -1
 """The choice of no pair; pairs count from 0."""
 
@@ -220,7 +237,8 @@ def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView |
     lead = texts.describe_contrast(pair)
     with st.container(key="lead"):
         draw_caption(lead)
-    patched = controls.segmented_control(say("Patched"), WHY_PATCHED_PART)
+    parts = DECODER_PARTS if pair.target.continues else PATCHED_PARTS
+    patched = controls.segmented_control(say("Patched"), WHY_PATCHED_PART, parts)
     found = cache.compute_patch_map(first, keys[0], patched)
     control = _load_control_map(first, *keys) if same.strip() else say(texts.NO_CONTROL_SENTENCE)
     names = make_column_names(pair, found)
@@ -272,11 +290,12 @@ def tabulate_patches(found: PatchMap, names: list[str], control: PatchMap | str)
 
 def make_column_names(pair: Contrast, found: PatchMap) -> list[str]:
     """The columns of a map; a position at which the sources differ is named by both pieces."""
-    names = _readable_columns(found)
-    if found.columns != pair.second_tokens:
+    names, sources = _readable_columns(found), len(pair.second_tokens)
+    if found.columns[:sources] != pair.second_tokens:
         return names
     before = [readable_token(one) for one in pair.target.source_tokens]
-    return [new if old == new else f"{old}/{new}" for old, new in zip(before, names, strict=True)]
+    both = [new if old == new else f"{old}/{new}" for old, new in zip(before, names[:sources], strict=True)]
+    return both + names[sources:]  # behind the prompt of a decoder alone stands what both have written
 
 
 def _readable_columns(found: PatchMap) -> list[str]:

@@ -101,9 +101,15 @@ def tabulate_attributions(every: Mapping[str, Attribution]) -> pd.DataFrame:
 def build_shaded_texts(found: Attribution, hint: str) -> list[SignedText]:
     """The source and what was written before, each piece with its score; `hint` stands under the first title."""
     says_prefix = len(found.prefix) > 0
+    source = say("The prompt") if found.target.continues else say("The sentence")
     prefix = say("shaded by the same scale") if says_prefix else say("this method says nothing of it")
     return [
-        SignedText(say("The sentence"), hint, found.target.source_tokens, found.source),
+        SignedText(
+            source,
+            hint,
+            found.target.source_tokens,
+            found.source,
+        ),
         SignedText(say("Written before"), prefix, found.target.prefix_tokens, found.prefix if says_prefix else None),
     ]
 
