@@ -20,6 +20,7 @@ from ..language import join_items, join_sentences, say, say_many, to_say
 from ..runnable_model import Ability, LocalError, LocalModel, RunnableModel
 
 FOLDER_PREFIX = "hf:"
+OPTIONS_EXAMPLE = "?source=en&target=de&dtype=bfloat16"
 CONFIG_FILE, ADAPTER_FILE = "config.json", "adapter_config.json"
 SAFETENSORS_FILES = ("model.safetensors", "model.safetensors.index.json")
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
@@ -50,7 +51,8 @@ def open_model_folder(name: str) -> RunnableModel | LocalModel:
     if unknown := set(options) - {"source", "target", "dtype"}:
         raise LocalError(
             say(
-                "{prefix}{name}: {unknown} is unknown; write ?source=en&target=de&dtype=bfloat16.",
+                "{prefix}{name}: {unknown} is unknown; write {example}.",
+                example=OPTIONS_EXAMPLE,
                 prefix=FOLDER_PREFIX,
                 name=name,
                 unknown=join_items(sorted(unknown)),
