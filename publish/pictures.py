@@ -21,29 +21,30 @@ from tests.browser.steps import TRAFFIC, open_page, settle
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 SCREEN: ViewportSize = {"width": 1280, "height": 860}
 SENTENCE = "sentence=Where+did+you+buy+this+red+bicycle%3F"
-MASK = "from=rule&rule=causal+and+not+window+2"
 ADDRESSES = {
-    "explore": f"/?{SENTENCE}&view=heatmap",
+    "explore": f"/?{SENTENCE}&layer=3&head=3&view=heatmap",
     "decode": f"/decode?{SENTENCE}&step=6",
     "why": f"/why?{SENTENCE}",
     "heads": "/heads",
-    "training": f"/training?model=multi30k-en-de&{SENTENCE}",
+    "training": "/training?model=multi30k-en-de&sentence=Two+dogs+are+playing+with+a+ball+on+the+beach.",
     "positions": "/positions",
-    "masks": f"/masks?{MASK}",
+    "masks": "/masks?part=gallery&fault=future-visible",
     "talk": "/talk",
 }
 """Each page at the view that its picture shows."""
 MOVING = "decode-moving"
-MOVING_SIZE: ViewportSize = {"width": 1000, "height": 800}
+MOVING_SIZE: ViewportSize = {"width": 1280, "height": 800}
 STEP_TIME, LAST_TIME = 900, 2500
 """Milliseconds that a step, and the last one, stands still."""
+PAINTING = 2000
+"""Milliseconds after which what a page draws by itself is there."""
 QUALITY = 70
 
 
 def take(page: Page) -> Image.Image:
     """Return what the page shows, once its pictures are painted."""
     settle(page)
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(PAINTING)
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 

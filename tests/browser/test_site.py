@@ -77,13 +77,15 @@ def test_the_first_page_is_light_and_translates_the_readers_sentence(
         page.goto(f"{host}/some/path/index.html", wait_until="networkidle")
         assert sum(len(one.body()) for one in sent) < LIGHT_ENOUGH
         assert not any("/live/" in one.url for one in sent)
+        sizes = sorted(path.stat().st_size for path in (folder / "live").glob("*.bin"))
+        small, large = (f"{size / 1e6:.0f} MB" for size in sizes)
+        expect(page.locator(".live-model [role=status]")).to_contain_text(f"about {large}, on a phone {small}")
         ask(page, SENTENCE)
         live = page.frame_locator(".live-model iframe")
         expect(live.locator("body")).to_have_attribute("data-drawn", "1", timeout=LOADING)
         expect(live.get_by_label("Sentence", exact=True)).to_have_value(SENTENCE)
         expect(live.locator(".tokens")).to_contain_text("Katze")
         (model,) = (one.url for one in sent if one.url.endswith(".bin"))
-        sizes = sorted(path.stat().st_size for path in (folder / "live").glob("*.bin"))
         assert (folder / "live" / model.rpartition("/")[2]).stat().st_size == sizes[0 if phone else -1]
 
 
