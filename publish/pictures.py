@@ -70,7 +70,9 @@ def save_moving_picture(page: Page) -> None:
     first, *others = list_steps(page)
     times = [STEP_TIME] * len(others) + [LAST_TIME]
     moving: dict[str, Any] = {"save_all": True, "append_images": others, "duration": times, "loop": 0}
-    first.save(FOLDER / f"{MOVING}.webp", quality=QUALITY, method=6, **moving)
+    picture = io.BytesIO()
+    first.save(picture, "webp", quality=QUALITY, method=4, **moving)
+    (FOLDER / f"{MOVING}.webp").write_bytes(picture.getvalue())
 
 
 def open_visitor(browser: Browser, url: str, size: ViewportSize) -> Page:
