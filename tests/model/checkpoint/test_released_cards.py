@@ -79,6 +79,17 @@ def test_scores_of_the_presets_beside_each_other(name: str) -> None:
     assert all(value == bleu(name) for name, value in found)
 
 
+@pytest.mark.parametrize("name", [name for name in list_checkpoints() if name not in TRAINED_ALIKE])
+def test_the_documents_have_the_scores(name: str) -> None:
+    """Each score in a model's row is one of its own with a beam of 4, of the set that it names."""
+    (row,) = re.findall(rf"^\| `{name}` \|.*\| (.*beam 4) \|$", MODELS_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    scores = [one for one in read_scores(find_checkpoint_folder(name)) if one.beam == 4]
+    said = re.findall(r"\b\d\d\.(\d+)", row)
+    rounded = {f"{one.bleu:.{len(digits)}f}" for one in scores for digits in said}
+    assert said
+    assert set(re.findall(r"\b\d\d\.\d+", row)) <= rounded
+
+
 def begins_with(**fields: Any) -> tuple[float, float]:
     """How long the scaled token embeddings and the positions are at first, on the mean."""
     torch.manual_seed(0)
