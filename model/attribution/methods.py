@@ -77,8 +77,10 @@ def compute_last_read_norms(decoder: Sequence[AttentionBlock]) -> tuple[Tensor, 
 
 def compute_last_rollout(seen: AttentionPass) -> tuple[Tensor, Tensor]:
     """Return the rollout of decoder inputs (T, T) and source pieces (T, S) at the last layer."""
-    maps = [_make_attention_map(seen.weights, kind) if kind in seen.weights else None for kind in KINDS]
-    found = compute_rollout(AttentionTrace(*maps))
+    encoder, decoder, cross = (
+        _make_attention_map(seen.weights, kind) if kind in seen.weights else None for kind in KINDS
+    )
+    found = compute_rollout(AttentionTrace(encoder, decoder, cross))
     assert found.decoder is not None
     if seen.prompt:
         return split_prompt(torch.from_numpy(found.decoder.weights[-1, 0]), seen.prompt)

@@ -344,6 +344,12 @@ def probe_cache(network: FolderNetwork, source: Tensor, target: Tensor) -> None:
         )
 
 
+def has_known_projections(network: FolderNetwork) -> bool:
+    """Return whether each attention's output projection was found: not where a gate stands before it."""
+    points = [one for one in network.modules() if isinstance(one, AttentionPoints)]
+    return all(one.output_projection is not None for one in points)
+
+
 def find_absent_maps(network: FolderNetwork) -> AbsentMaps:
     """Return what the maps of a probed model leave out."""
     points = [one for one in network.modules() if isinstance(one, AttentionPoints)]

@@ -179,6 +179,10 @@ NO_POSITIONS_MESSAGE = to_say(
     "No table of positions is added to this model's token embeddings, as where attention itself knows distances "
     "(relative or rotary positions), so there is none to read and to move."
 )
+NO_MASK_MESSAGE = to_say(
+    "What a word rests on is not computed for this model: no mask reaches its encoder's attention, so no piece can be "
+    "left out."
+)
 NO_STREAMS_LACKS: Mapping[Ability, str] = {
     "lens": to_say(
         "The layers of this model hand on more than one stream, so none can be read as if it were the last, nor be put "

@@ -29,9 +29,17 @@ from ..devices import choose_device
 from ..language import say, to_say
 from ..network.autoregressive import Side
 from ..runnable_model import LocalError, LocalModel, RunnableModel
-from .attention import ProbeError, find_absent_maps, probe_attention, probe_cache, register_attention
+from .attention import (
+    ProbeError,
+    find_absent_maps,
+    has_known_projections,
+    probe_attention,
+    probe_cache,
+    register_attention,
+)
 from .folder import (
     CONTINUATION_LACKS,
+    NO_MASK_MESSAGE,
     NO_POSITIONS_MESSAGE,
     NO_STREAMS_LACKS,
     OTHER_INPUTS,
@@ -218,8 +226,12 @@ def _load_text_generator(
         lacks["positions"] = NO_POSITIONS_MESSAGE
     if not has_residual_streams_only(network, ids, target):
         lacks |= NO_STREAMS_LACKS
-    found.lacks = lacks
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)
+    if found.absent.encoder:
+        lacks["attribution"] = NO_MASK_MESSAGE
+    if not has_known_projections(network):
+        lacks["word facts"] = ""
+    found.lacks = lacks
     return found
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from attenscope.runnable_model import Ability, RunnableModel
+from attenscope.user_model import load_user_model
 from bench.folders.__main__ import TABLE, format_row, judge
 from bench.folders.kinds import KINDS, FolderKind
+from bench.folders.run import make_folder
 
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -45,3 +49,14 @@ def test_a_sample_of_the_kinds(kind: FolderKind) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=name_kind)
 def test_every_kind_of_folder(kind: FolderKind) -> None:
     check_kind(kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "ability"), [("Qwen3NextForCausalLM", "word facts"), ("LongT5ForConditionalGeneration", "attribution")]
+)
+def test_a_kind_lacks_what_its_attention_does_not_give(name: str, ability: Ability, tmp_path: Path) -> None:
+    kind = next(one for one in KINDS if one.name == name)
+    live = load_user_model(f"hf:{make_folder(kind, tmp_path / 'FOLDER')}")
+    assert isinstance(live, RunnableModel)
+    assert not live.can(ability)

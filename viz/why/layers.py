@@ -237,8 +237,8 @@ def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView |
     lead = texts.describe_contrast(pair)
     with st.container(key="lead"):
         draw_caption(lead)
-    parts = DECODER_PARTS if pair.target.continues else PATCHED_PARTS
-    patched = controls.segmented_control(say("Patched"), WHY_PATCHED_PART, parts)
+    listed = DECODER_PARTS if pair.target.continues else PATCHED_PARTS
+    patched = controls.segmented_control(say("Patched"), WHY_PATCHED_PART, listed)
     found = cache.compute_patch_map(first, keys[0], patched)
     control = _load_control_map(first, *keys) if same.strip() else say(texts.NO_CONTROL_SENTENCE)
     names = make_column_names(pair, found)
