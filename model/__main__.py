@@ -100,6 +100,12 @@ COMMANDS = {
         "add_release_arguments",
         "run_release",
     ),
+    "mask": Command(
+        to_say("show and judge the masks of an architecture, by its configuration alone"),
+        "cli.mask",
+        "add_mask_arguments",
+        "run_mask",
+    ),
     "diagnose": Command(
         to_say("say what is wrong with masks or attention weights"),
         "cli.diagnose",
