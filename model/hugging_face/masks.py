@@ -192,7 +192,8 @@ def _find_model_class(config: PreTrainedConfig) -> type[PreTrainedModel]:
     """Return the class that the configuration names, or the one for its type. Raises LocalError."""
     for name in getattr(config, "architectures", None) or ():
         kind: Any = getattr(transformers, str(name), None)
-        if isinstance(kind, type) and issubclass(kind, PreTrainedModel) and isinstance(config, kind.config_class or ()):
+        own: Any = getattr(kind, "config_class", None) or ()
+        if isinstance(kind, type) and issubclass(kind, PreTrainedModel) and isinstance(config, own):
             return kind
     kind = MODEL_MAPPING.get(type(config), None)
     if kind is None:
@@ -345,7 +346,8 @@ def _list_masks(
         if attention is None:
             continue
         extra = count_extra_keys(len(attention.query_tokens), attention.key_tokens)
-        masks = np.broadcast_to(attention.masks, (attention.layers, *attention.masks.shape[1:])).all(1)
+        masks = np.broadcast_to(attention.masks, (attention.layers, *attention.masks.shape[1:]))
+        masks = np.asarray(masks.all(1))
         masks = masks[..., : masks.shape[-1] - extra]
         alone = "decoder" not in trace.maps and "cross" not in trace.maps
         main = name == "decoder" or (name == "encoder" and alone)
