@@ -100,7 +100,7 @@ def test_without_positions_both_ends_may_be_padded() -> None:
         assert_padding_ignored(model, IDS, embedding=model.small.embedding, keep=keep)
 
 
-ASSERTIONS = [assert_no_future_leak, assert_padding_ignored, assert_batch_invariant]
+ASSERTIONS: list[Any] = [assert_no_future_leak, assert_padding_ignored, assert_batch_invariant]
 
 
 @pytest.mark.parametrize("check", ASSERTIONS)

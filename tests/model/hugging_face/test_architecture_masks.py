@@ -79,7 +79,8 @@ class Layer(nn.Module):
 
     def __init__(self, tuples: bool, more: dict[str, Any]) -> None:
         super().__init__()
-        self.tuples, self.given = tuples, {}
+        self.tuples = tuples
+        self.given: dict[str, Any] = {}
         for name, value in more.items():
             setattr(self, name, value)
 
@@ -163,7 +164,7 @@ def full_size_masks(folder: Path, tokens: list[str]) -> dict[tuple[str, int], np
         stack, frames = model.model.decoder, config.max_source_positions
         layers = hollow_out(stack, "layers", ("embed_tokens",), 8)
         stack.embed_positions = Nothing()
-        stack.embed_positions.forward = lambda *args, **more: torch.zeros(1)  # type: ignore[method-assign]
+        stack.embed_positions.forward = lambda *args, **more: torch.zeros(1)
         stack(input_ids=ids, encoder_hidden_states=torch.zeros(1, frames, 8), use_cache=False)
         encoder = hollow_out(model.model.encoder, "layers", (), 0)
         note("encoder", encoder, frames, frames)  # it takes no mask at all
