@@ -78,7 +78,8 @@ def _block_mask_text(text: str) -> str:
             said.append(say("Block by block it is {mask}.", mask=structure.words()))
     said.append(
         say(
-            "For its cells paste the print of {code}, or give diagnose(mask=block_mask), or capture the model.",
+            "For its cells paste the print of {code}, or call {call}, or capture the model.",
+            call="diagnose(mask=block_mask)",
             code="create_mask(block_mask.mask_mod, *block_mask.shape)",
         )
     )
