@@ -28,7 +28,7 @@ PEAKED, DOUBLINGS = 0.5, 24
 """The median of the largest weight of a row from which a model is sharp; how often its scores are doubled for that."""
 _QUERIES_AND_KEYS = re.compile(
     r"(^|[._])(q|k|Wq|Wk|query|key|q_proj|k_proj|q_lin|k_lin|c_attn|qkv_proj|query_key_value|Wqkv|in_proj"
-    r"|q_norm|k_norm|query_proj|key_proj)\.weight$"
+    r"|q_norm|k_norm|query_proj|key_proj|q_b_proj|kv_b_proj|q_layernorm|k_layernorm)\.weight$"
 )
 
 

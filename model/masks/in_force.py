@@ -11,6 +11,7 @@ from .places import list_ranges, name_queries
 from .structure import CAUSAL, Structure, recognise_structure
 
 _BOTH_TEXT = to_say("in force: {found}; meant: {meant}")
+_ORIGIN_TEXT = to_say("the chunks in force begin at another key: they count the padding, or leave out what is real")
 _MOST_UNITS = 64
 """Samples, layers and heads of which masks are recognised."""
 _MOST_CELLS = 2**20
@@ -23,6 +24,8 @@ def compare_in_words(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarra
     ``cells`` (B, L, H, Q, K) are those on which the two differ. Empty where the mask in force has no name.
     """
     found = describe_mask_in_force(case, intent, cells)
+    if found == intent.words and any(one.chunk or one.block for one in intent.structures):
+        return say(_ORIGIN_TEXT)
     return say(_BOTH_TEXT, found=found, meant=intent.words) if found and found != intent.words else ""
 
 

@@ -375,7 +375,9 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     structures = recognise_structures(nonzero, keep[:, None, :] & informative[:, :, None])
     may_be_causal = _can_be_causal(arrays)
     usual = _propose_usual_intents(arrays, keep)
-    if structures and all(one.plausible and not one.block and (may_be_causal or not one.causal) for one in structures):
+    if structures and all(
+        one.plausible and not (one.block or one.tree) and (may_be_causal or not one.causal) for one in structures
+    ):
         return [build_intent_from_structures(structures, keep, queries, 0.7, False), *usual]
     return usual
 
@@ -403,7 +405,7 @@ def _propose_from_mask(arrays: Arrays, mask: np.ndarray) -> list[IntendedMask]:
     real = arrays.key_keep if arrays.key_keep is not None else np.ones((b, keys), bool)
     if _is_mask_refuted(arrays, mask):
         return _propose_usual_intents(arrays, real)
-    if not own.structures or any(one.block for one in own.structures):
+    if not own.structures or any(one.block or one.tree for one in own.structures):
         return [*_propose_usual_intents(arrays, real), own]
     if all(one.plausible for one in own.structures) and (_can_be_causal(arrays) or not own.causal):
         return [own, *_propose_usual_intents(arrays, find_known_keys(arrays))]
@@ -486,7 +488,7 @@ def _recognise_units(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int
 
 def _are_plausible(arrays: Arrays, units: list[Structure]) -> bool:
     """Whether masks of these structures are in use on such a map."""
-    if not all(one.plausible and not one.one_key_ahead and not one.block for one in units):
+    if not all(one.plausible and not (one.one_key_ahead or one.block or one.tree) for one in units):
         return False
     both_ways = {_find_direction(one) for one in units} == {"forward", "backward"}
     if arrays.self_or_cross == "cross":

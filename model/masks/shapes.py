@@ -174,11 +174,23 @@ def _check_weights(weights: np.ndarray) -> None:
         if np.isinf(weights).any():
             raise DiagnosisError(say("The weights hold infinite values. If these are scores, name them masked_scores."))
         if (weights < -1e-6).any():
-            raise DiagnosisError(say("The weights hold negative values. If these are scores, name them scores."))
+            raise DiagnosisError(_explain_negative_weights(weights))
         if np.isin(weights, (0, 1)).all() and (weights.sum(-1) > 1).any():
             raise DiagnosisError(say("The weights hold nothing but 0 and 1. If this is a mask, name it mask."))
         if (weights > 100).any():
             raise DiagnosisError(say("The weights hold values far above 1, so they are not attention weights."))
+
+
+def _explain_negative_weights(weights: np.ndarray) -> str:
+    """Return a sentence about weights of which some are negative: scores, or a difference of two softmaxes."""
+    total = weights.sum(-1, dtype=np.float64)
+    if np.ptp(total) > _SUM_TOLERANCE or not 0 < total.max() < 1 + _SUM_TOLERANCE:
+        return say("The weights hold negative values. If these are scores, name them scores.")
+    return say(
+        "The weights hold negative values, and every row sums to {total:.2f}: the difference of two softmaxes, as in "
+        "differential attention. Give each of the two by itself.",
+        total=float(total.mean()),
+    )
 
 
 def _fit_to_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -17,7 +17,7 @@ from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 
 MOST = 4
-BY_HAND = ("batch-axis", "dropout-on", "transposed", "softmax-axis")
+BY_HAND = ("batch-axis", "dropout-on", "transposed")
 """Codes whose fix is made where the model is run."""
 RIGHT_MASK = ("weak-fill", "soft-mask", "fill-overflow", "empty-row", "double-fill", "applied-late", "scores-mismatch")
 """Codes whose mask is right, and what is done with it wrong."""
@@ -124,6 +124,8 @@ def _reader_names(code: str, arrays: Arrays, found: Diagnosis, layer: int) -> di
     }
     if "meant" in arrays.given:
         names["meant"] = meant_here
+    if code == "softmax-axis":
+        names["scores"] = plain.masked_fill(~meant_here, float("-inf"))
     if code == "head-order":
         names["mask"] = meant_here[:, 0]
     if code == "inverted" and "mask" not in arrays.given:

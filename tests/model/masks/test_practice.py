@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attenscope.masks.arrays import DiagnosisError
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.findings import Diagnosis
 from attenscope.masks.softmax import softmax
@@ -100,3 +101,11 @@ def test_one_missing_token_is_still_a_hole(seed: int) -> None:
     keep = np.ones((2, 9), bool)
     keep[:, 2 + seed % 5] = False
     assert "hole-inside" in named(diagnose(weights(np.broadcast_to(keep[:, None], (2, 9, 9)), seed), key_keep=keep))
+
+
+def test_a_difference_of_two_softmaxes_is_explained() -> None:
+    first, second = (weights(np.tri(6, dtype=bool)[None], seed) for seed in (0, 3))
+    with pytest.raises(DiagnosisError, match=r"sums to 0\.40: the difference of two softmaxes"):
+        diagnose(first - 0.6 * second)
+    with pytest.raises(DiagnosisError, match="name them scores"):
+        diagnose(np.random.default_rng(0).normal(size=(6, 6)))
