@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -349,7 +350,7 @@ def find_alignment_cells(cross: AttentionMap, reading: AlignmentReading) -> np.n
 
 
 def rank_heads_by_alignment(
-    cross: AttentionMap, readings: tuple[AlignmentReading, ...] = ALIGNMENT_READINGS
+    cross: AttentionMap, readings: Sequence[AlignmentReading] = ALIGNMENT_READINGS
 ) -> tuple[HeadAlignment, ...]:
     """Return all cross-attention heads, the best aligned first, each at the reading at which it aligns better."""
     cells = {reading: find_alignment_cells(cross, reading) for reading in readings}

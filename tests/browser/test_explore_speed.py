@@ -36,7 +36,7 @@ def size_of(sent: Sequence[bytes], what: bytes) -> int:
 @pytest.mark.walk
 def test_what_another_head_sends(page: Page) -> None:
     sent = messages(page)
-    open_page(page, f"/?kind=encoder&sentence={quote('He reads a book. ' * 10)}")
+    open_page(page, f"/?kind=encoder&layer=1&sentence={quote('He reads a book. ' * 10)}")
     expect_head(page, 1, 1)
     tiles = page.locator(".st-key-overview .tile")
     side = tile(page, 1, 1).locator("canvas").evaluate("canvas => canvas.width")
@@ -123,7 +123,7 @@ def test_scale_and_special_tokens_change_before_the_server_answers(page: Page) -
 
 
 def test_the_heatmap_by_keyboard(page: Page) -> None:
-    open_page(page, "/?sentence=He+reads+a+book.&kind=encoder")
+    open_page(page, "/?layer=1&sentence=He+reads+a+book.&kind=encoder")
     expect_head(page, 1, 1)
     plot, tip = page.locator(".st-key-heatmap .plot"), page.locator(".st-key-heatmap .tip")
     plot.focus()

@@ -113,7 +113,7 @@ def test_a_new_sentence_and_every_view(live: Page, translator: Translator) -> No
 def test_step_by_step_with_candidates_and_beams(live: Page, translator: Translator) -> None:
     text = "the old dog sees a tree today."
     say(live, text)
-    live.get_by_role("button", name="Step by step").click()
+    live.get_by_role("group", name="View").get_by_role("button", name="Step by step").click()
     plain = translator.translate(text)
     other = plain.steps[0].candidates[1]
     live.locator(".candidate .name").nth(1).click()

@@ -156,7 +156,7 @@ def test_a_talk_is_printed_a_page_a_scene(talk: Page) -> None:
 @pytest.mark.parametrize("view", ["compare", "joint"])
 def test_pictures_of_several_maps_are_laid_out_on_the_whole_screen_as_in_a_file(page: Page, view: str) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
-    open_page(page, f"/?sentence=He+turned+the+offer+down.&view={view}")
+    open_page(page, f"/?layer=1&sentence=He+turned+the+offer+down.&view={view}")
     page.keyboard.press("p")
     scene = page.frame_locator("iframe").last
     plot = scene.locator(".js-plotly-plot")

@@ -48,7 +48,7 @@ step = "3"
 
 @pytest.mark.walk
 def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) -> None:
-    open_page(page, f"/?{urlencode({'sentence': AWKWARD})}")
+    open_page(page, f"/?{urlencode({'sentence': AWKWARD, 'layer': '1'})}")
     open_menu(page, "save").get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
     page.get_by_label("Notes in the file").press("Control+Enter")
     expect(page.get_by_text("In the file, the key n shows them.")).to_be_visible()
@@ -72,7 +72,7 @@ def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) ->
 @pytest.mark.walk
 @pytest.mark.parametrize("view", ["links", "text", "pipeline"])
 def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
-    open_page(page, f"/?sentence=He+turned+the+offer+down.&view={view}&step=7")
+    open_page(page, f"/?layer=1&sentence=He+turned+the+offer+down.&view={view}&step=7")
     open_file(disk, saved(page, "Interactive page", tmp_path))
     if view == "links":
         disk.locator(".token").first.hover()

@@ -128,7 +128,7 @@ def test_notes_of_curves_stand_on_their_background(page: Page, tmp_path: Path) -
 
 
 def test_the_weights_of_a_head_step_by_step(page: Page, tmp_path: Path) -> None:
-    open_page(page, f"/?{SENTENCE}&kind=decoder&view=pipeline&step=7")
+    open_page(page, f"/?layer=1&{SENTENCE}&kind=decoder&view=pipeline&step=7")
     bars, masked = page.locator(".bar:not(.masked) .fill"), page.locator(".bar.masked")
     expect(bars.first).to_be_visible(timeout=LOADING)
     picture = Picture(page, tmp_path)

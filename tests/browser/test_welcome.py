@@ -34,7 +34,7 @@ def test_an_address_that_shows_nothing_opens_on_the_welcome(page: Page, address:
     reads(page, WELCOME)
     expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_text("gekauft")
     expect(page.locator(".st-key-word-card")).to_be_visible()
-    assert {"sentence", "layer", "head", "pin"} <= set(re.findall(r"[?&](\w+)=", page.url))
+    assert {"sentence", "layer", "pin"} <= set(re.findall(r"[?&](\w+)=", page.url))
 
 
 @pytest.mark.walk

@@ -37,7 +37,7 @@ from attenscope.viz.ui.addresses.explore import (
     LinksLayout,
     SingleView,
 )
-from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, ROWS
 from attenscope.viz.web.maps import RankedHead
 
 ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
@@ -167,10 +167,13 @@ def _order_by_effect(values: np.ndarray, of: str) -> HeadOrder:
 
 
 def draw_aligning_head_button(attention: AttentionMap) -> None:
-    """Draw a button that opens the cross-attention head that aligns best, and orders all heads by how well they do."""
+    """Draw a button that opens the cross-attention head that aligns best, and orders all heads by how well they do.
+
+    It is read as the rows are named: by the token predicted, or by the token fed in.
+    """
 
     def open_best() -> None:
-        best = rank_heads_by_alignment(attention)[0]
+        best = rank_heads_by_alignment(attention, readings=(ROWS.get(),))[0]
         st.session_state[KIND.key], st.session_state[EXPLORE_HEAD_ORDER.key] = "cross", "alignment"
         controls.set_layer_and_head(best.layer, best.head)
 

@@ -10,7 +10,13 @@ from typing import NamedTuple
 import streamlit as st
 
 from attenscope.analysis.flow import FLOW_EXPLANATION, ROLLOUT_EXPLANATION, ROLLOUT_EXTENSION
-from attenscope.analysis.heads import ALIGNMENT_EXPLANATION, rank_heads_by_alignment
+from attenscope.analysis.heads import (
+    ALIGNMENT_EXPLANATION,
+    ALIGNMENT_READINGS,
+    AlignmentReading,
+    HeadAlignment,
+    rank_heads_by_alignment,
+)
 from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import HeadChange, ModelChange, parse_changes
 from attenscope.language import format_number, join_items, join_sentences, say, to_say
@@ -178,6 +184,12 @@ VIEW_TEXTS: dict[ExploreView, ViewText] = {
 # Captions of the chosen head, and of how its tokens are displayed.
 
 
+OTHER_READING_TEXTS: dict[AlignmentReading, str] = {
+    "fed": to_say("Read one row late, at the token just fed in, head {head} aligns better: {mass:.0%}."),
+    "predicted": to_say("Read at the token that a row predicts, head {head} aligns better: {mass:.0%}."),
+}
+
+
 def draw_head_claim(scene: Scene) -> None:
     """Draw above the picture what to see, what the chosen head does, and where its pinned row looks."""
     with st.container(key="headclaim"):  # Of one height for most heads, so that the picture does not move.
@@ -208,14 +220,21 @@ def _strongest_link_text(scene: Scene) -> str:
 
 
 def _draw_alignment(scene: Scene) -> None:
-    """Draw how well the chosen head aligns, and how that is measured."""
-    ranking = rank_heads_by_alignment(scene.tokens.original)
+    """Draw how well the chosen head aligns as the rows are named, which does better otherwise, and what is measured."""
+    ranking = rank_heads_by_alignment(scene.tokens.original, readings=(scene.rows,))
     places = [(one.layer, one.head) for one in ranking]
     place = places.index((scene.layer, scene.head))
-    draw_caption(
-        join_sentences(ranking[place].sentence, say("Place {place} of {count}.", place=place + 1, count=len(ranking)))
-    )
+    position = say("Place {place} of {count}.", place=place + 1, count=len(ranking))
+    draw_caption(join_sentences(ranking[place].sentence, position, _other_reading_text(scene, ranking[0])))
     draw_caption(say(ALIGNMENT_EXPLANATION))
+
+
+def _other_reading_text(scene: Scene, best: HeadAlignment) -> str:
+    """Which head aligns better than the `best` where the rows are read by their other token; "" for none."""
+    other = rank_heads_by_alignment(scene.tokens.original, [one for one in ALIGNMENT_READINGS if one != scene.rows])[0]
+    if other.mass <= best.mass:
+        return ""
+    return say(OTHER_READING_TEXTS[other.reading], head=f"{other.layer + 1}.{other.head + 1}", mass=other.mass)
 
 
 def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:

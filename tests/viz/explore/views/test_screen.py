@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attenscope.analysis.flow import compute_rollout
+from attenscope.analysis.heads import ALIGNMENT_READINGS, rank_heads_by_alignment
 from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.text.words import SPECIAL_TOKENS, group_words
 from attenscope.trace import AttentionTrace
@@ -190,3 +191,17 @@ def test_a_flow_begins_at_the_last_layer_whatever_head_is_chosen(app: AppTest, t
     assert app.query_params["through"] == "1"
     app.segmented_control(key="flow").set_value("mean of all").run()
     assert not [one for one in app.selectbox if one.key == "through"]
+
+
+def test_the_aligning_head_is_the_best_as_rows_are_named(app: AppTest, translator: Translator) -> None:
+    app.query_params["sentence"] = SENTENCE
+    app.run()
+    app.button(key="aligns").click().run()
+    cross = translator.translate(SENTENCE).trace.cross
+    assert cross is not None
+    best, other = (rank_heads_by_alignment(cross, (reading,))[0] for reading in ALIGNMENT_READINGS)
+    assert (app.session_state["layer"], app.session_state["head"]) == (best.layer + 1, best.head + 1)
+    said = " ".join(captions_of(app))
+    assert f"{best.sentence} Place 1 of {cross.layers * cross.heads}." in said
+    late = f"at the token just fed in, head {other.layer + 1}.{other.head + 1} aligns better: {other.mass:.0%}."
+    assert (late in said) == (other.mass > best.mass)

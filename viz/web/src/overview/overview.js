@@ -33,8 +33,9 @@ function colour({ tiles, bytes }, { stops, masked, scale, queries, keys }) {
 
 /** Where the picture of a head stands below the tiles, bring it into sight. */
 function showPicture() {
-  const picture = document.querySelector(".st-key-head-picture");
-  if (picture && picture.getBoundingClientRect().top > innerHeight / 2) picture.scrollIntoView();
+  const [tiles, picture] = [".st-key-overview", ".st-key-head-picture"].map((one) => document.querySelector(one)?.getBoundingClientRect());
+  const stands = tiles && picture && picture.top >= tiles.bottom;
+  if (stands && picture.top > innerHeight / 2) document.querySelector(".st-key-head-picture").scrollIntoView();
 }
 
 export default function overview({ data, parentElement, setTriggerValue }) {
