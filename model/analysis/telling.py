@@ -129,6 +129,8 @@ SHOWN, SHARED, READ, NEAR = 0.5, 0.3, 0.25, 0.05
 sentence is unread; and how much less than the best a head may give that agrees better."""
 LONG_JUMP = 2
 """Words between one match and the next from which on a jump is told before all else."""
+COUNTED_SIZE = 3
+"""Up to which a jump counts: a long word tells more than an article that has jumped far with its noun."""
 MIN_UNREAD_LETTERS = 4
 """Letters of a word that may be told to be unread: shorter ones often have no match of their own."""
 
@@ -296,4 +298,10 @@ def _telling_order(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
     letters = 0 if one.row is None else len(words.row_words[one.row])
     near = round(one.share / NEAR)  # Of two that are nearly as clear, the head that shows the others better.
-    return rank, -(2 * one.size + letters), -near, -float(words.agreement[one.layer, one.head]), one.row or 0
+    return (
+        rank,
+        -(min(one.size, COUNTED_SIZE) + letters),
+        -near,
+        -float(words.agreement[one.layer, one.head]),
+        one.row or 0,
+    )

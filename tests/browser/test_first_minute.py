@@ -148,15 +148,17 @@ def test_a_sentence_of_ones_own_has_a_word_pinned(page: Page) -> None:
     expect(page.locator(".st-key-translation .says")).to_contain_text("jumped back")
 
 
-def test_the_whole_heatmap_of_18_pieces_stands_in_a_small_window(page: Page) -> None:
+def test_a_small_window_has_the_whole_sentence_and_room_for_a_heatmap_of_18_pieces(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     open_page(page)
     expect_head(page, 1, 1)
     rows = page.locator(".st-key-heatmap text.row")
     assert rows.count() >= 18
-    claim, plot = boxes_at_rest(page, [".st-key-headclaim", ".st-key-heatmap .plot"])
+    parts = [".st-key-translation .says", ".st-key-headclaim", ".st-key-heatmap .plot"]
+    says, claim, plot = boxes_at_rest(page, parts)
+    assert says["y"] + says["height"] <= 720
     assert claim["y"] + claim["height"] <= plot["y"]
-    assert plot["y"] + plot["height"] <= 720
+    assert plot["height"] <= 720 - 170
     sizes = rows.evaluate_all("all => all.map((one) => Number(one.getAttribute('font-size')))")
     assert min(sizes) >= 11
 

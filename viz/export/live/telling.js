@@ -3,7 +3,7 @@ import { mergedWords } from "./words.js";
 
 // As model/analysis/telling.py; tests/browser/test_live_data.py holds them together.
 const TELLING_KINDS = ["copied", "back", "twice", "two", "ahead", "unread", "clear", "weak", "rest"];
-const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, MIN_UNREAD_LETTERS] = [0.5, 0.3, 0.25, 0.05, 2, 4];
+const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE, MIN_UNREAD_LETTERS] = [0.5, 0.3, 0.25, 0.05, 2, 3, 4];
 const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
 const MARKS_ONLY = /^[\p{P}\p{S}]*$/u;
 
@@ -104,7 +104,7 @@ function tellingOrder({ rows, keys, agreement }, { kind, row, key, head, size, s
   const plain = short ? "clear" : kind;
   const rank = TELLING_KINDS.indexOf(plain === "clear" && key !== null && isMark(keys[key]) ? "weak" : plain);
   const letters = row === null ? 0 : [...rows[row].text].length;
-  return [rank < 0 ? TELLING_KINDS.length : rank, -(2 * size + letters), -Math.round(share / NEARLY), -agreement[head], row ?? 0];
+  return [rank < 0 ? TELLING_KINDS.length : rank, -(Math.min(size, COUNTED_SIZE) + letters), -Math.round(share / NEARLY), -agreement[head], row ?? 0];
 }
 
 function isBefore(one, other) {

@@ -26,7 +26,7 @@ function lineOf(side, { label, words }) {
     button.classList.toggle("unsure", Boolean(doubt));
     if (doubt) button.style.setProperty("--doubt", doubt);
     Object.assign(button.dataset, { side, index });
-    line.append(button);
+    line.append(space && index > 0 ? " " : "", button); // For who copies or hears it; the style sheet sets them apart.
     return button;
   });
   return { line, buttons };
