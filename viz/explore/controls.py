@@ -96,7 +96,8 @@ def draw_display_menu() -> DisplayOptions:
 def draw_head_field(attention: AttentionMap) -> tuple[int, int]:
     """Return the chosen layer and head, from 0: a tile chooses them, or a person types them, from 1."""
     layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
-    layer, head = LAYER.hold(layers), HEAD.hold(heads)
+    # Head 1.1 stands in the address too: without a head the page would pick one.
+    layer, head = LAYER.hold(layers, shows_default=True), HEAD.hold(heads, shows_default=True)
     st.session_state["typed"] = f"{layer}.{head}"
 
     def choose() -> None:

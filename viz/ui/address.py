@@ -145,6 +145,8 @@ def _leftover_names(page: AddressPage) -> list[str]:
 
 
 T = TypeVar("T")
+NO_VALUE = object()
+"""A default that no value is."""
 MAX_TEXT_LENGTH = 2000
 """Characters of a value in the address, where its parameter does not say otherwise."""
 
@@ -206,8 +208,8 @@ class Parameter(Generic[T]):
             return self.value_in_address()
         return st.session_state[self.key] if self._belongs_to(of) else self.default
 
-    def hold(self, options: Sequence[T] | None = None, of: Hashable = None) -> T:
-        """The value, put into the session and into the address alike.
+    def hold(self, options: Sequence[T] | None = None, of: Hashable = None, *, shows_default: bool = False) -> T:
+        """The value, put into the session and into the address alike; the default as well if `shows_default`.
 
         With `options` it is one of these: the default, or the first of them, where it was another. With `of`, what it
         belongs to, as pins to their sentence, it is the default as long as another is looked at.
@@ -219,7 +221,7 @@ class Parameter(Generic[T]):
         if returned or self._belongs_to(of):
             self._keep(value, of)
         get_address_record().in_address[self.key] = of
-        self.show_in_address(value, default)
+        self.show_in_address(value, NO_VALUE if shows_default else default)
         return value
 
     def set(self, value: T, of: Hashable = None) -> None:
@@ -238,7 +240,7 @@ class Parameter(Generic[T]):
         """Go back to the default; for callbacks."""
         self.set(self.default)
 
-    def show_in_address(self, value: T, default: T | None = None) -> None:
+    def show_in_address(self, value: T, default: Any = None) -> None:
         """Write a value into the address alone, unless the address says so already; nothing for the default."""
         default = self.default if default is None else default
         text = "" if value == default else self.write(value)
@@ -283,9 +285,9 @@ class ChoiceParameter(Parameter[T]):
 
     options: tuple[T, ...] = field(kw_only=True)
 
-    def hold(self, options: Sequence[T] | None = None, of: Hashable = None) -> T:
+    def hold(self, options: Sequence[T] | None = None, of: Hashable = None, *, shows_default: bool = False) -> T:
         """The value, one of all the options where no others are given."""
-        return super().hold(self.options if options is None else options, of)
+        return super().hold(self.options if options is None else options, of, shows_default=shows_default)
 
     def label(self, option: T) -> str:
         """What the visitor reads for an option; in English it stands in the address."""
