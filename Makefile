@@ -4,13 +4,15 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test walks libraries check browser bench site pictures wheel release clean
+.PHONY: run dev test walks libraries check scripts web node browser bench site pictures wheel release clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
 	$(BIN)/python -m viz --server.port $(PORT) --server.fileWatcherType none
 
+# With Node it also builds again what is edited of viz/web; the next run of a page mounts it.
 dev: .venv/dev
+	@if [ -e $(PACKAGES) ]; then $(BUILD) --watch & trap "kill $$!" EXIT; else echo "Scripts are built by make web"; fi; \
 	$(BIN)/python -m viz --server.port $(PORT) --server.fileWatcherType auto --server.runOnSave true
 
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
@@ -26,10 +28,31 @@ libraries: .venv/dev
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r bench/libraries.txt
 	$(BIN)/python -m pytest -m slow tests/bench/test_libraries.py
 
-check: .venv/dev
+check: .venv/dev scripts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.types
+
+# viz/web/dist is committed: only who changes a script needs Node.
+BUILD := node viz/web/build.mjs
+PACKAGES := viz/web/node_modules/.package-lock.json
+
+web: node $(PACKAGES)
+	$(BUILD)
+
+# The scripts' own checks. Where Node may not be installed they are skipped, and say so; in continuous integration never.
+scripts: node
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PACKAGES) && npm --prefix viz/web run --silent check; \
+	else echo "Node is missing: that viz/web/dist is what the scripts build was not checked."; [ "$$CI" != true ]; fi
+
+node:
+	@command -v npm >/dev/null \
+		|| { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq nodejs npm; } \
+		|| echo "Node is missing and could not be installed."
+
+$(PACKAGES): viz/web/package-lock.json
+	npm --prefix viz/web ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 bench: .venv/dev browser
 	$(BIN)/python -m bench

@@ -18,9 +18,16 @@ START = Path("attenscope", "viz", "start")
 """A folder of the app's script alone: Streamlit lets a script import whatever lies beside it, before all else."""
 START_FILES = {"app.py": "attenscope_app.py", ".streamlit/config.toml": ".streamlit/config.toml"}
 """What stands there: file here -> file in START."""
-DATA = ["*.js", "*.css", "*.json", "icon.png", "*.toml", "*.wasm", "*.mo", "py.typed"]
+DATA = ["*.css", "*.json", "icon.png", "*.toml", "*.wasm", "*.mo", "py.typed"]
+LEFT_OUT = ("__pycache__", "web.src", "web.node_modules", "web.dist", "export.browser", "export.live")
+"""Folders that are no packages of the wheel."""
 CHECKPOINTS = ["everyday-en-de/**", "everyday-zh-en/**", "sentences.*", "phenomena.*"]
 """What the wheel holds of checkpoints/: the two for use. Those that teach presets and training stay in the project."""
+FILES = {
+    "attenscope.checkpoints": CHECKPOINTS,
+    "attenscope.viz.web": ["dist/*"],  # what browsers get, built; its sources stay in the project
+    "attenscope.word_alignment": ["gold/*/*"],
+}
 TRAINING_TEXT = ["*/written-*.tsv", "*/rewritten.tsv.xz"]
 """What it leaves out of them: only who trains reads it."""
 
@@ -31,7 +38,7 @@ def list_packages() -> dict[str, str]:
     for folder, package in NAMES.items():
         found[package] = folder
         for name in find_namespace_packages(folder):
-            if "__pycache__" not in name:
+            if not any(one in name for one in LEFT_OUT):
                 found[f"{package}.{name}"] = f"{folder}/{name.replace('.', '/')}"
     return found
 
@@ -55,6 +62,6 @@ if __name__ == "__main__":
         cmdclass={"build_py": Build},
         packages=[*packages, "attenscope.checkpoints"],
         package_dir=packages | {"attenscope.checkpoints": "checkpoints"},
-        package_data={"": DATA, "attenscope.checkpoints": CHECKPOINTS, "attenscope.word_alignment": ["gold/*/*"]},
+        package_data={"": DATA, **FILES},
         exclude_package_data={"attenscope.checkpoints": TRAINING_TEXT},
     )

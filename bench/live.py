@@ -22,8 +22,7 @@ from attenscope.checkpoint.load import find_checkpoint_folder
 from attenscope.translate import Translator
 from attenscope.viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
 from attenscope.viz.export import collect
-from attenscope.viz.web.bundle import bundle_scripts
-from bench.browser import chromium
+from bench.browser import chromium, served
 from bench.retrained import MODEL, PIECES, SENTENCE
 from bench.timing import Row
 
@@ -60,6 +59,13 @@ PLAIN = """
       }
       out[r * outer + o] = a + b + c + d;
     }"""
+ENGINE_PAGE = """<!doctype html><meta charset="utf-8">
+<script>const MESSAGES = { language: "en", said: {} };</script>
+<script type="module">
+import { unpack } from "./web/src/shared/packed.js";
+import { engine } from "./engine/engine.js";
+Object.assign(window, { engine, unpack });
+</script>"""
 START = """([packed, code]) => {
   const bytes = (text) => {
     const binary = atob(text);
@@ -85,7 +91,7 @@ def measure() -> list[Row]:
         mine, theirs = (f"{one / 1e6:.1f}" for one in (file.stat().st_size, weights))
         what = "live: MB of the file / of the weights in half precision"
         size = Row(what, mine, theirs, share, f"at most {SIZE:g}", share <= SIZE)
-        return [size, *opened(browser, file, translator), *kernels(browser, Path(folder), translator)]
+        return [size, *opened(browser, file, translator), *kernels(browser, translator)]
 
 
 def written(translator: Translator, folder: Path) -> Path:
@@ -152,25 +158,32 @@ def milliseconds(work: Callable[[], None]) -> float:
     return 1000 * (time.perf_counter() - begin)
 
 
-def kernels(browser: Browser, folder: Path, translator: Translator) -> list[Row]:
+def kernels(browser: Browser, translator: Translator) -> list[Row]:
     """The kernel against the same product on typed arrays."""
-    source = bundle_scripts(ENGINE_FOLDER / "engine.js") + bundle_scripts(
-        ENGINE_FOLDER.parent / "web" / "src" / "shared" / "packed.js"
-    )
-    assert PRODUCT in source
+    scripts = _engine_modules()
+    (own,) = [path for path, code in scripts.items() if PRODUCT.encode() in code]
     given = [
         base64.b64encode(data).decode() for data in (pack_checkpoint(translator.checkpoint), KERNEL_FILE.read_bytes())
     ]
-    pages = []
-    for name, code in (("kernel", source), ("plain", source.replace(PRODUCT, PLAIN))):
-        file = folder / f"{name}.html"
-        script = f"{code}\nObject.assign(window, {{ engine, unpack }});"
-        file.write_text(f'<meta charset="utf-8"><script type="module">{script}</script>', encoding="utf-8")
-        page = browser.new_page()
-        page.goto(file.as_uri())
-        page.evaluate(START, given)
-        pages.append(page)
-    times = [[float(page.evaluate(RUN, SENTENCE)) for page in pages] for _ in range(ROUNDS)]
+    plainly = {own: scripts[own].replace(PRODUCT.encode(), PLAIN.encode())}
+    with served(scripts) as ours_at, served(scripts | plainly) as plain_at:
+        pages = [_open_engine(browser, address, given) for address in (ours_at, plain_at)]
+        times = [[float(page.evaluate(RUN, SENTENCE)) for page in pages] for _ in range(ROUNDS)]
     ours, plain = (median(one) for one in zip(*times, strict=True))
     what = f"live: ms of greedy, {PIECES} source pieces, WebAssembly kernel / plain typed arrays"
     return [Row(what, f"{ours:.0f}", f"{plain:.0f}", ours / plain, "below 1", ours < plain)]
+
+
+def _engine_modules() -> dict[str, bytes]:
+    """A page that knows the engine, and its modules as they stand in viz/, by path."""
+    viz = ENGINE_FOLDER.parent
+    modules = [*ENGINE_FOLDER.glob("*.js"), *(viz / "web" / "src" / "shared").glob("*.js")]
+    return {"/": ENGINE_PAGE.encode()} | {f"/{path.relative_to(viz).as_posix()}": path.read_bytes() for path in modules}
+
+
+def _open_engine(browser: Browser, address: str, given: list[str]) -> Page:
+    page = browser.new_page()
+    page.goto(address)
+    page.wait_for_function("() => Boolean(window.engine)")
+    page.evaluate(START, given)
+    return page

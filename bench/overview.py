@@ -23,7 +23,7 @@ from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import Look
-from attenscope.viz.web import bundle
+from attenscope.viz.web.bundle import build_module, read_style
 from attenscope.viz.web.maps import encode_overview
 from bench.browser import chromium, painted_after, served
 from bench.timing import Row, side_by_side
@@ -89,11 +89,8 @@ def _figure(value: float) -> str:
 
 def our_files(weights: bytes) -> dict[str, bytes]:
     """What a browser fetches to show the overview, by path: the page, the component with all it imports, the data."""
-    folder = bundle.COMPONENTS_FOLDER
-    sheets = (folder / "shared" / "shared.css", folder / "overview" / "overview.css")
-    page = OUR_PAGE.format(css="".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
-    script = bundle.bundle_scripts(folder / "overview" / "overview.js")
-    return {"/ours": page.encode(), "/overview.js": script.encode(), "/weights": weights}
+    page = OUR_PAGE.format(css=read_style("overview"))
+    return {"/ours": page.encode(), "/overview.js": build_module("overview").encode(), "/weights": weights}
 
 
 def bertviz_page(weights: torch.Tensor, words: tuple[str, ...]) -> bytes:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import Look
-from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts, component_style
+from attenscope.viz.web.bundle import build_module, read_style
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 from bench.browser import chromium, served
 from bench.timing import Row
@@ -29,7 +29,8 @@ ROUNDS = 4
 PAGE = """<!doctype html><meta charset="utf-8"><style>{css}
 :root {{ --st-text-color: #1c1b22; --st-primary-color: #4b3fd6; }}
 :root {{ --st-background-color: #fbfbfa; --st-border-color: #e6e4ea; }}
-</style><body><main></main><script type="module">{js}
+</style><body><main></main><script type="module">
+import snapshots from "./snapshots.js";
 const packed = Uint8Array.from(atob("{data}"), (one) => one.charCodeAt(0));
 snapshots({{ data: packed, parentElement: document.querySelector("main"), setTriggerValue: () => {{}} }});
 </script>"""
@@ -72,17 +73,12 @@ def page(heads: int, length: int) -> bytes:
     ]
     shown = [SnapshotText(f"{at}", f"step {at}", " ".join(tokens), (at + 1) / STOPS, "dev BLEU") for at in range(STOPS)]
     data = encode_snapshots(SnapshotSequence(shown, maps, 0, (0, 0), Look(), "predicted", "bench"))
-    js = (
-        bundle_scripts(COMPONENTS_FOLDER / "snapshots" / "snapshots.js")
-        .replace("export default ", "")
-        .replace("export ", "")
-    )
-    return PAGE.format(css=component_style("snapshots"), js=js, data=base64.b64encode(data).decode()).encode()
+    return PAGE.format(css=read_style("snapshots"), data=base64.b64encode(data).decode()).encode()
 
 
 def scrub(browser: Browser, body: bytes) -> tuple[float, float, float]:
     """(median, slowest) milliseconds from key to painted, and the median of the component's own drawing."""
-    with served({"/": body}) as address:
+    with served({"/": body, "/snapshots.js": build_module("snapshots").encode()}) as address:
         visitor = browser.new_page(viewport={"width": 1440, "height": 900})
         visitor.goto(address)
         visitor.wait_for_selector(".snapshots[data-stop]")

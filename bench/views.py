@@ -23,7 +23,7 @@ from playwright.sync_api import Browser
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.heatmap import make_head_grid
 from attenscope.viz.figures.look import Look
-from attenscope.viz.web import bundle
+from attenscope.viz.web.bundle import build_module, read_style
 from attenscope.viz.web.maps import encode_heatmap
 from attenscope.viz.web.maps import encode_overview as packed_overview
 from bench import redraw
@@ -40,7 +40,7 @@ LARGE = (12, 12, 512)  # layers, heads, tokens
 OPENS_WITHIN = 3000.0  # milliseconds
 
 PAGE = """<!doctype html><meta charset="utf-8"><style>{css}</style><div id="view"></div><script type="module">
-{js}
+import {name} from "./{name}.js";
 const data = new Uint8Array(await (await fetch("{name}.bytes")).arrayBuffer());
 {name}({{ data, parentElement: document.getElementById("view"), setTriggerValue() {{}} }});
 </script>"""
@@ -147,9 +147,8 @@ def _both(attention: AttentionMap) -> tuple[bytes, bytes]:
 
 def _bare(name: str, data: bytes) -> dict[str, bytes]:
     """A page that shows one component and nothing else, and its data, by path."""
-    script = bundle.bundle_scripts(bundle.COMPONENTS_FOLDER / name / f"{name}.js")
-    page = PAGE.format(css=bundle.component_style(name), js=script, name=name)
-    return {f"/{name}": page.encode(), f"/{name}.bytes": data}
+    page = PAGE.format(css=read_style(name), name=name)
+    return {f"/{name}": page.encode(), f"/{name}.js": build_module(name).encode(), f"/{name}.bytes": data}
 
 
 def bertviz_page(attention: AttentionMap) -> bytes:

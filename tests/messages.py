@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import ast
 import io
+import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from attenscope.language import CATALOGUE_DOMAIN, LANGUAGES, LOCALE_FOLDER, SOURCE_LANGUAGE
 from attenscope.viz.ui.address import ChoiceParameter
 from attenscope.viz.ui.addresses.pages import PAGES
+from tests.scripts import list_scripts
 
 ROOT = Path(__file__).parent.parent
-KEYWORDS = {"say": None, "to_say": None, "say_many": (1, 2), "sayMany": (1, 2)}
-METHODS = [("**.js", "javascript")]
+KEYWORDS = {"say": None, "to_say": None, "say_many": (1, 2)}
+LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+SAY_CALL = re.compile(rf"\bsay\(\s*{LITERAL}|\bsayMany\(\s*{LITERAL},\s*{LITERAL}")
+"""A message of a script; Babel's reader overlooks those in a template literal inside of another."""
 Said = str | tuple[str, str]
 """A message, or one with its plural."""
 BEGUN = datetime(2026, 11, 23, tzinfo=UTC)
@@ -35,9 +39,8 @@ def messages() -> Catalog:
     """Every message of the sources, in the order of the files, without a translation."""
     found = Catalog(domain=CATALOGUE_DOMAIN)
     for part in ("model", "viz"):
-        scripts = extract_from_dir(ROOT / part, METHODS, keywords=KEYWORDS, strip_comment_tags=True)
-        rows = [(f"{part}/{file}", line, message) for file, line, message, _, _ in scripts]
-        rows += [row for path in (ROOT / part).rglob("*.py") for row in _of_file(path)]
+        rows = [row for path in (ROOT / part).rglob("*.py") for row in _of_file(path)]
+        rows += _of_scripts() if part == "viz" else []
         for file, _, message in sorted(rows, key=lambda row: row[:2]):
             found.add(message, locations=[(file, 0)])
     for file, _, message in _of_file(ROOT / "app.py"):
@@ -45,6 +48,22 @@ def messages() -> Catalog:
     for page in PAGES.values():
         for option in _choices(page.parameters.values()):
             found.add(option, locations=[(f"viz/ui/addresses/{page.name}.py", 0)])
+    return found
+
+
+def in_scripts() -> list[Said]:
+    """What scripts say, as far as it stands in them as literals."""
+    return [message for _, _, message in _of_scripts()]
+
+
+def _of_scripts() -> list[tuple[str, int, Said]]:
+    found: list[tuple[str, int, Said]] = []
+    for path in list_scripts():
+        text = path.read_text(encoding="utf-8")
+        for call in SAY_CALL.finditer(text):
+            one, *many = (json.loads(literal) for literal in re.findall(LITERAL, call[0]))
+            line = text.count("\n", 0, call.start()) + 1
+            found.append((path.relative_to(ROOT).as_posix(), line, (one, many[0]) if many else one))
     return found
 
 

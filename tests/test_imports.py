@@ -87,7 +87,7 @@ def test_a_module_is_imported_by_its_installed_name(path: Path) -> None:
 @pytest.mark.parametrize("file", WRONG)
 def test_an_import_that_is_not_allowed_is_found(file: str, tmp_path: Path) -> None:
     tree = tmp_path / "attenscope"
-    ignored = shutil.ignore_patterns("__pycache__", "*.js", "*.css", "locale", "gold")
+    ignored = shutil.ignore_patterns("__pycache__", "node_modules", "*.js", "*.css", "locale", "gold")
     shutil.copytree(ROOT / "model", tree, ignore=ignored)
     shutil.copytree(ROOT / "viz", tree / "viz", ignore=ignored)
     text = (tree / file).read_text(encoding="utf-8")

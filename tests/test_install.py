@@ -129,7 +129,9 @@ def copied(folder: Path) -> Path:
     project = folder / "project"
     for part in ("model", "viz", ".streamlit", "checkpoints"):
         shutil.copytree(
-            ROOT / part, project / part, ignore=shutil.ignore_patterns("__pycache__", "preset-*", "multi30k*")
+            ROOT / part,
+            project / part,
+            ignore=shutil.ignore_patterns("__pycache__", "node_modules", "preset-*", "multi30k*"),
         )
     for name in ("app.py", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, project / name)

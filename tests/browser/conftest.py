@@ -19,6 +19,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, ViewportSize, expect, sync_playwright
 
 from attenscope.checkpoint.load import list_checkpoints
+from tests.browser.modules import ADDRESS
 from tests.browser.steps import PATIENCE, TRAFFIC
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,6 +159,6 @@ def other(server: str, chromium: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def disk(chromium: Browser) -> Iterator[Page]:
-    """A visitor without a network, who opens a file and nothing else."""
-    with visit(chromium, "file:", offline=True, viewport={"width": 1280, "height": 720}) as visitor:
+    """A visitor without a network, who opens a file and nothing else but scripts of the sources (modules.py)."""
+    with visit(chromium, "file:", ADDRESS, offline=True, viewport={"width": 1280, "height": 720}) as visitor:
         yield visitor

@@ -11,8 +11,8 @@ import numpy as np
 from playwright.sync_api import Page
 
 from attenscope.checkpoint.load import Checkpoint
-from attenscope.viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, WeightForm, pack_checkpoint
-from attenscope.viz.web.bundle import bundle_scripts
+from attenscope.viz.engine.package import KERNEL_FILE, WeightForm, pack_checkpoint
+from tests.browser.modules import import_names
 
 START = """([packed, code]) => {
   const bytes = (text) => {
@@ -21,7 +21,7 @@ START = """([packed, code]) => {
     for (let i = 0; i < binary.length; i += 1) made[i] = binary.charCodeAt(i);
     return made;
   };
-  window.running = window.engineOf(bytes(packed), bytes(code));
+  window.running = window.engine(window.unpack(bytes(packed)), bytes(code));
 }"""
 TRANSLATE = """([text, options]) => {
   const plain = (one) => {
@@ -52,11 +52,10 @@ class EnginePage:
     def __init__(self, page: Page, folder: Path, checkpoint: Checkpoint, form: WeightForm = "half") -> None:
         self.page = page
         file = folder / "engine.html"
-        modules = bundle_scripts(ENGINE_FOLDER / "engine.js")
-        unpack = bundle_scripts(ENGINE_FOLDER.parent / "web" / "src" / "shared" / "packed.js")
-        start = "window.engineOf = (packed, code) => engine(unpack(packed), code);"
-        file.write_text(f'<!doctype html><meta charset="utf-8"><script type="module">{modules}{unpack}{start}</script>')
+        file.write_text('<!doctype html><meta charset="utf-8">')
         page.goto(file.as_uri())
+        import_names(page, "engine/engine.js", "engine")
+        import_names(page, "web/src/shared/packed.js", "unpack")
         page.evaluate(START, [_text(pack_checkpoint(checkpoint, form)), _text(KERNEL_FILE.read_bytes())])
 
     def translate(self, text: str, **options: Any) -> dict[str, Any]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page
 
-from attenscope.viz.web.bundle import bundle_scripts
+from tests.browser.modules import import_names
 
-FIT = Path(__file__).parents[2] / "viz" / "web" / "src" / "presenter" / "fit.js"
 FITTED = """async ([floor, breaks]) => {
     let [zoom, height] = [1, 0];
     const tall = (at) => 250 + 60 * breaks.filter((one) => one < at).length;
@@ -29,8 +26,7 @@ FITTED = """async ([floor, breaks]) => {
 @pytest.mark.parametrize("breaks", [[], [2.9, 3.0], [2.45, 2.9], [2.1, 2.2, 2.3], [2.6], [3.5], [2.85, 2.86, 2.87]])
 def test_words_that_wrap_are_nearly_as_large_as_they_can_be(disk: Page, breaks: list[float]) -> None:
     disk.goto("about:blank")
-    disk.add_script_tag(type="module", content=f"{bundle_scripts(FIT)}; window.fitScene = fitScene;")
-    disk.wait_for_function("() => Boolean(window.fitScene)")
+    import_names(disk, "web/src/presenter/fit.js", "fitScene")
     zoom, best, over = disk.evaluate(FITTED, [2, breaks])
     assert over <= 3
     assert zoom > 0.88 * best

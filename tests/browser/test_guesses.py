@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from attenscope.viz.export.slides import EXPORT_KEYWORD
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
-from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
+from tests.browser.modules import import_names
 from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -233,8 +232,7 @@ def test_a_click_counts_for_the_word_of_the_sentence_that_it_hits_and_for_no_oth
     )
     line = "".join(f"{' ' * piece.startswith(' ')}<b>{escape(piece.strip())}</b>" for piece, _ in pieces)
     disk.set_content(f"<p>{line}</p><p><b>you</b> <b>bicycle</b></p><p>Did you buy <i>your bicycle?</i></p>")
-    script = EXPORT_KEYWORD.sub("", bundle_scripts(COMPONENTS_FOLDER / "presenter" / "chosen.js"))
-    disk.evaluate(f"() => {{ {script} window.choiceAt = choiceAt; }}")
+    import_names(disk, "web/src/presenter/chosen.js", "choiceAt")
     scene = {"choices": ["you", "bicycle", "buy your"], "sentence": "Did you buy your bicycle?"}
     found = [piece.evaluate(HIT, scene) for piece in disk.locator("b, i").all()]
     assert found == [*(choice for _, choice in pieces), 0, 0, 2]  # The middle of the last one is its second word.

@@ -17,12 +17,10 @@ from attenscope.experiments.ablation import head_effects, read_word_facts
 from attenscope.text.words import group_words, join_word
 from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
-from attenscope.viz.export.live_file import LIVE_FOLDER
 from attenscope.viz.export.packed_models import encode_palette
 from attenscope.viz.figures.heatmap import make_head_grid
 from attenscope.viz.figures.look import DARK, Look
 from attenscope.viz.figures.words import head_in_words, row_in_words
-from attenscope.viz.web.bundle import bundle_scripts
 from attenscope.viz.web.charts import beam_tree_data
 from attenscope.viz.web.maps import LinkOptions
 from attenscope.viz.web.maps import encode_heatmap as heatmap
@@ -34,22 +32,30 @@ from attenscope.viz.web.texts import encode_shaded_text as text
 from attenscope.viz.web.texts import token_line_data, word_card_data
 from tests import toy
 from tests.browser.engine_page import EnginePage
+from tests.browser.modules import import_names
 from tests.browser.test_engine import toy_checkpoint
 from tests.viz.web.test_packing import unpack
 
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
-NAMES = (
-    "mapOf, overviewData, heatmapData, linksData, textData, tokensData, playerData, bestAligning, treeData, "
-    "headInWords, wordData, mergedWords, tellingWord"
-)
+NAMES = {
+    "alignment": ("bestAligning",),
+    "attention_map": ("mapOf",),
+    "decoding_views": ("playerData", "tokensData"),
+    "head_views": ("headInWords", "heatmapData", "linksData", "overviewData", "textData"),
+    "telling": ("tellingWord",),
+    "tree_view": ("treeData",),
+    "word_view": ("wordData",),
+    "words": ("mergedWords",),
+}
+"""What is tried of each module of viz/export/live."""
 CALL = """([text, options, name, kind, rest]) => {
   const run = window.running.translate(text, options);
-  const found = window.views[name](kind ? window.views.mapOf(run, kind) : run, ...rest);
+  const found = window[name](kind ? window.mapOf(run, kind) : run, ...rest);
   return found instanceof Uint8Array ? Array.from(found) : found;
 }"""
 CARDS = """([text, explained]) => {
   const run = window.running.translate(text, {});
-  const cards = (one) => run.ids.map((_, position) => window.views.wordData(one, position, ""));
+  const cards = (one) => run.ids.map((_, position) => window.wordData(one, position, ""));
   return { explained: cards({ ...run, explained }), waiting: cards(run) };
 }"""
 PINNED = (2, 1)
@@ -62,9 +68,8 @@ class Views:
     def __init__(self, page: Page, folder: Path, **fields: object) -> None:
         self.page, self.translator = page, Translator(toy_checkpoint(**fields))
         EnginePage(page, folder, self.translator.checkpoint)
-        page.add_script_tag(
-            type="module", content=f"{bundle_scripts(LIVE_FOLDER / 'live.js')}; window.views = {{ {NAMES} }};"
-        )
+        for module, names in NAMES.items():
+            import_names(page, f"export/live/{module}.js", *names)
         self.palette = json.loads(json.dumps(encode_palette(LOOK)))
 
     def __call__(self, name: str, kind: str | None, *rest: Any) -> Any:
@@ -154,7 +159,7 @@ RANDOM_MAPS = """([rows, columns, layers, heads, all]) => all.map((data) => {
   const flat = Float32Array.from(data);
   const start = (layer, head, query) => ((layer * heads + head) * queries + query) * keys;
   const row = (...place) => flat.subarray(start(...place)).subarray(0, keys);
-  return window.views.tellingWord({ kind: "cross", layers, heads, queries, keys, rows, columns, row });
+  return window.tellingWord({ kind: "cross", layers, heads, queries, keys, rows, columns, row });
 })"""
 
 
@@ -216,7 +221,7 @@ WORDS = (
 def test_pieces_are_merged_into_the_same_words(views: Views) -> None:
     tokenizers = [Translator.load("everyday-en-de", "cpu").tokenizer, views.translator.tokenizer]
     for tokens in (tokenizer.encode(sentence).tokens for tokenizer in tokenizers for sentence in WORDS):
-        found = views.page.evaluate("(tokens) => window.views.mergedWords(tokens)", list(tokens))
+        found = views.page.evaluate("(tokens) => window.mergedWords(tokens)", list(tokens))
         expected = [(join_word(tokens[group.start : group.stop]), group.start) for group in group_words(tokens)]
         assert [(one["text"], one["from"]) for one in found] == expected
 
@@ -224,7 +229,7 @@ def test_pieces_are_merged_into_the_same_words(views: Views) -> None:
 def test_a_beam_tree(views: Views) -> None:
     tree = views.translator.search(TEXT, 3)
     ids = tree.best[1].token_ids
-    call = "([text, ids]) => window.views.treeData(window.running.translate(text, { beam: 3 }).tree, ids)"
+    call = "([text, ids]) => window.treeData(window.running.translate(text, { beam: 3 }).tree, ids)"
     found, expected = views.page.evaluate(call, [TEXT, list(ids)]), beam_tree_data(tree, ids)
     last = tree.nodes[-1].position  # the fate of what is left at the length limit is open
     for data in (found, expected):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page
 
-from attenscope.viz.web.bundle import bundle_scripts
+from tests.browser.modules import import_names
+from tests.scripts import COMPONENTS_FOLDER
 
-SHARED = Path(__file__).parents[2] / "viz" / "web" / "src" / "shared"
 WORDS = [["Er"], ["stell", "te"], ["das"], ["An", "ge", "bot"], ["nie", "der", "."], ["</s>"]]
 LINES = """([words, width]) => {
   const tokens = words.flatMap((word) => word.map((text, at) => ({ text, space: at === 0 })));
@@ -23,11 +21,8 @@ LINES = """([words, width]) => {
 @pytest.fixture
 def text(disk: Page) -> Page:
     disk.goto("about:blank")
-    disk.add_script_tag(
-        type="module", content=f"{bundle_scripts(SHARED / 'paragraph.js')}; window.paragraph = paragraph;"
-    )
-    disk.add_style_tag(content=(SHARED / "paragraph.css").read_text(encoding="utf-8"))
-    disk.wait_for_function("() => Boolean(window.paragraph)")
+    import_names(disk, "web/src/shared/paragraph.js", "paragraph")
+    disk.add_style_tag(content=(COMPONENTS_FOLDER / "shared" / "paragraph.css").read_text(encoding="utf-8"))
     return disk
 
 

@@ -35,7 +35,7 @@ _KEPT_NAME_IDS = [*_LEGAL_NAME_IDS, 1, 2, 3, 4, 5, 6]
 
 def has_italic_style(styles: Iterable[str]) -> bool:
     """Whether any of these style sheets asks for italic letters."""
-    return any("font-style: italic" in one for one in styles)
+    return any("font-style:italic" in one for one in styles)
 
 
 def build_font_faces(text: str, *, italic: bool) -> str:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -34,15 +33,13 @@ from attenscope.viz.export.packed_models import (
     is_int8_loss_small,
     pack_model,
 )
-from attenscope.viz.export.page import BROWSER_FOLDER
 from attenscope.viz.export.parts import translate_fact_names
-from attenscope.viz.export.slides import build_component_code, bundle_as_expression, compute_script_hash
+from attenscope.viz.export.slides import build_component_code, compute_script_hash
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
 from attenscope.viz.ui.sentences import list_example_sentences
-from attenscope.viz.web.bundle import component_style
+from attenscope.viz.web.bundle import read_script, read_style
 
-LIVE_FOLDER = Path(__file__).parent / "live"
 LIVE_FILE_COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
     "word_card",
@@ -154,7 +151,7 @@ def is_phone_browser() -> bool:
 
 def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str = "'none'") -> str:
     """The HTML around the `data` of models; `connect` is what its security policy lets it fetch."""
-    styles = {name: component_style(name) for name in LIVE_FILE_COMPONENTS}
+    styles = {name: read_style(name) for name in LIVE_FILE_COMPONENTS}
     title = models[0]["title"] if len(models) == 1 else say("Attenscope, live")
     header = {
         "title": title,
@@ -165,8 +162,7 @@ def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, con
     }
     # A token or a title is data: inside a script no text may end it.
     literal = json.dumps(header, ensure_ascii=False).replace("<", "\\u003c")
-    live = bundle_as_expression(LIVE_FOLDER / "live.js")
-    code = f"{build_component_code(LIVE_FILE_COMPONENTS)}{live}({literal}, components);"
+    code = f"{build_component_code(LIVE_FILE_COMPONENTS, ['live'])}{read_script('live')}({literal}, components);"
     return LIVE_PAGE_TEMPLATE.substitute(
         language=LANGUAGE_TAGS.get(current_language(), current_language()),
         title=html.escape(title),
@@ -176,11 +172,8 @@ def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, con
         ),
         hash=f"sha256-{compute_script_hash(code)}",
         connect=connect,
-        css="".join((folder / name).read_text(encoding="utf-8") for folder, name in _STYLE_SHEETS),
+        css="".join(map(read_style, ("page", "sentence_form", "live"))),
         engine=build_engine_elements(),
         code=code,
         models=data,
     )
-
-
-_STYLE_SHEETS = ((BROWSER_FOLDER, "page.css"), (LIVE_FOLDER, "sentence.css"), (LIVE_FOLDER, "live.css"))

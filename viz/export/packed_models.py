@@ -14,15 +14,14 @@ from attenscope.evaluation.eight_bits import read_all_eight_bits
 from attenscope.language import say
 from attenscope.runnable_model import RunnableModel
 from attenscope.viz.engine.package import (
-    ENGINE_FOLDER,
     KERNEL_FILE,
     PackageError,
     WeightForm,
     check_tokenizer,
     pack_checkpoint,
 )
-from attenscope.viz.export.slides import bundle_as_expression
 from attenscope.viz.figures.look import Look, head_colour
+from attenscope.viz.web.bundle import declare_messages, read_script
 
 HEAD_COLOUR_COUNT = 8
 INT8_BLEU = read_all_eight_bits()
@@ -105,10 +104,8 @@ def encode_palette(look: Look) -> dict[str, Any]:
 
 def build_engine_elements() -> str:
     """Return the HTML elements from which a page makes the worker that runs its models."""
-    worker, kernel = (
-        f"{bundle_as_expression(ENGINE_FOLDER / 'worker.js')}(self);",
-        _encode_base64(KERNEL_FILE.read_bytes()),
-    )
+    worker = f"{declare_messages(['worker'])}{read_script('worker')}(self);"
+    kernel = _encode_base64(KERNEL_FILE.read_bytes())
     return f"{_build_text_element('worker', worker)}\n{_build_text_element('kernel', kernel)}"
 
 

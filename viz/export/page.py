@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -36,10 +35,10 @@ from attenscope.viz.export.parts import (
     Words,
     flatten_parts,
 )
-from attenscope.viz.export.slides import build_component_code, bundle_as_expression, compute_script_hash, encode_slides
+from attenscope.viz.export.slides import build_component_code, compute_script_hash, encode_slides
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.figures.stage import fit_to_stage
-from attenscope.viz.web.bundle import component_style, pack_arrays, read_header_text
+from attenscope.viz.web.bundle import pack_arrays, read_header_text, read_script, read_style
 
 # The page: one HTML text with all code, styles and data in it, which asks the network for nothing.
 #
@@ -48,7 +47,6 @@ from attenscope.viz.web.bundle import component_style, pack_arrays, read_header_
 # where a chart needs it, stands in the file once and compressed (1.9 MB instead of 4.8).
 
 
-BROWSER_FOLDER = Path(__file__).parent / "browser"
 # The names of the theme that Streamlit hands to components; a file has to say them itself.
 PAGE_TEMPLATE = Template("""<!doctype html>
 <html lang="$language" data-scheme="$scheme"><head><meta charset="utf-8">
@@ -70,8 +68,6 @@ COLOURS_TEMPLATE = Template(""":root[data-scheme="$scheme"] { color-scheme: $sch
 OTHER_SCHEME_TEMPLATE = Template("""<script type="text/plain" data-of="$scheme">$content</script>
 """)
 """The same slides in other colours, which the address may ask for."""
-LIVE_SCRIPTS = Path(__file__).parent / "live"
-BALLOT_STYLE = Path(__file__).parents[1] / "web" / "src" / "presenter" / "ballot.css"
 TILES_PICTURE_SHARES = (0.36, 0.64)
 """Widths of the tiles of all heads and of the picture, as on the stage (talk/presented.css)."""
 LIVE_POLICY = "'wasm-unsafe-eval'; worker-src blob:"
@@ -162,13 +158,14 @@ def _build_page(
     every = [part for slide in slides for part in flatten_parts(slide.parts)]
     names = {part.name for part in every if isinstance(part, Component)}
     names |= {name for slide in slides if slide.live for name in _list_live_components(slide.live)}
-    live = bundle_as_expression(LIVE_SCRIPTS / "scene.js") if models else "null"
+    live = ["scene"] if models else []
     code = (
-        f"{build_component_code(sorted(names))}{bundle_as_expression(BROWSER_FOLDER / 'page.js')}(components, {live});"
+        f"{build_component_code(sorted(names), ['page', *live])}"
+        f"{read_script('page')}(components, {read_script('scene') if live else 'null'});"
     )
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [compute_script_hash(code)] + ([compute_script_hash(get_plotlyjs())] if charts else [])
-    styles = {name: component_style(name) for name in sorted(names)}
+    styles = {name: read_style(name) for name in sorted(names)}
     header = {
         "title": title,
         "talk": talk,
@@ -180,7 +177,7 @@ def _build_page(
     contents = [_compress_to_base64(pack_arrays(header | {"slides": of}, body)) for of, body in found]
     letters = _collect_letters([header, found[0][0]], every, code, bool(models))
     schemes = [_find_colour_scheme(palette) for _, palette in looks]
-    sheets = [BROWSER_FOLDER / "page.css", BALLOT_STYLE, *([LIVE_SCRIPTS / "sentence.css"] if models else [])]
+    sheets = ["page", "ballot", *(["sentence_form"] if models else [])]
     written = PAGE_TEMPLATE.substitute(
         language=LANGUAGE_TAGS.get(current_language(), current_language()),
         title=html.escape(title),
@@ -191,7 +188,7 @@ def _build_page(
         colours="\n".join(
             COLOURS_TEMPLATE.substitute(vars(palette), scheme=_find_colour_scheme(palette)) for _, palette in looks
         ),
-        css="".join(sheet.read_text(encoding="utf-8") for sheet in sheets) + more,
+        css="".join(map(read_style, sheets)) + more,
         content=contents[0],
         others="".join(
             OTHER_SCHEME_TEMPLATE.substitute(scheme=s, content=c)

@@ -1,14 +1,12 @@
-"""Slides as the browser reads them, and the scripts that draw them, joined into one expression."""
+"""Slides as the browser reads them, and the scripts that draw them."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attenscope.viz.export.parts import (
@@ -22,7 +20,7 @@ from attenscope.viz.export.parts import (
     Words,
     translate_fact_names,
 )
-from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
+from attenscope.viz.web.bundle import declare_messages, read_script
 
 if TYPE_CHECKING:
     from attenscope.viz.export.packed_models import PackedModel
@@ -92,27 +90,13 @@ def _encode_part(part: Part, packed: ComponentBytes) -> dict[str, Any]:
     return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
 
 
-# Scripts: modules joined into one expression, and their hash.
+# Scripts: the components of a page, and the hash of its code.
 
 
-EXPORT_KEYWORD = re.compile(r"^export (default )?", re.MULTILINE)
-DEFAULT_EXPORT = re.compile(r"^export default (?:async )?function (\w+)", re.MULTILINE)
-
-
-def build_component_code(names: Iterable[str]) -> str:
-    """The components a file shows, each in a scope of its own, as members of one constant."""
-    return "const components = {};\n" + "".join(
-        f"components.{name} = {bundle_as_expression(COMPONENTS_FOLDER / name / f'{name}.js')};\n" for name in names
-    )
-
-
-def bundle_as_expression(entry: Path) -> str:
-    """The modules of `entry` as an expression: its default export."""
-    source = bundle_scripts(entry)
-    if "</script" in source.lower():
-        raise ValueError("A script of the project holds the text </script and cannot stand in a page.")
-    name = DEFAULT_EXPORT.findall(source)[-1]
-    return f"(() => {{\n{EXPORT_KEYWORD.sub('', source)}\nreturn {name};\n}})()"
+def build_component_code(names: Sequence[str], entries: Sequence[str]) -> str:
+    """The components a file shows, as members of one constant, after the messages of these and of `entries`."""
+    members = "".join(f"components.{name} = {read_script(name)};\n" for name in names)
+    return f"{declare_messages([*names, *entries])}const components = {{}};\n{members}"
 
 
 def compute_script_hash(code: str) -> str:

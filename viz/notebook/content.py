@@ -7,17 +7,15 @@ import json
 import struct
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from attenscope.language import current_language, say
 from attenscope.viz.export.parts import Component, Part, Slide, View, flatten_parts
-from attenscope.viz.export.slides import build_component_code, bundle_as_expression, encode_slides
+from attenscope.viz.export.slides import build_component_code, encode_slides
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.notebook.views import NotebookState, build_notebook_parts
-from attenscope.viz.web.bundle import component_style, pack_arrays
+from attenscope.viz.web.bundle import pack_arrays, read_script, read_style
 
-NOTEBOOK_FOLDER = Path(__file__).parent
 WIDGET_COMPONENTS = ("overview", "heatmap", "links", "text", "decode_player")
 WIDGET_THEMES = {"light": LIGHT, "dark": DARK}
 
@@ -29,11 +27,10 @@ def build_widget_script() -> str:
 
 @functools.cache
 def _build_script_in_language(_language: str) -> str:
-    styles = json.dumps({name: component_style(name) for name in WIDGET_COMPONENTS})
-    css = json.dumps((NOTEBOOK_FOLDER / "widget.css").read_text(encoding="utf-8"))
-    renderer = bundle_as_expression(NOTEBOOK_FOLDER / "widget.js")
+    styles = json.dumps({name: read_style(name) for name in WIDGET_COMPONENTS})
+    css = json.dumps(read_style("widget"))
     return (
-        f"{build_component_code(WIDGET_COMPONENTS)}const renderer = {renderer};\n"
+        f"{build_component_code(WIDGET_COMPONENTS, ['widget'])}const renderer = {read_script('widget')};\n"
         f"export default {{ render: renderer(components, {styles}, {css}) }};\n"
     )
 

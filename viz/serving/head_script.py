@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
+from attenscope.viz.web.bundle import read_script
 
 HEAD_TAG = b"<head>"
 
@@ -19,8 +19,7 @@ class HeadScript:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        script = bundle_scripts(COMPONENTS_FOLDER / "history" / "begin.js").replace("</", "<\\/")
-        self._script = HEAD_TAG + f'<script type="module">{script}</script>'.encode()
+        self._script = HEAD_TAG + f'<script type="module">{read_script("begin")}</script>'.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (

@@ -1,12 +1,11 @@
-"""Registration of browser components: their scripts and styles joined, and arrays for them packed into bytes."""
+"""Registration of browser components: their built scripts and sheets, and arrays for them packed into bytes."""
 
 from __future__ import annotations
 
 import functools
 import json
-import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,77 +13,87 @@ import numpy as np
 
 from attenscope.language import SOURCE_LANGUAGE, current_language, load_catalogue
 
-# Streamlit takes one JavaScript text for a component, so imports are followed and inlined.
-#
-# All modules of a component then share one scope: a module's own imports come first, each file once, and the import
-# lines and the comments are dropped. Names must therefore be unique within a component. Messages (shared/say.js) are
-# translated into the current language, which the script learns too (shared/number.js).
+# What browsers get stands in dist/: `make web` builds it from src/ and the scripts beside it in viz/ (build.mjs). A
+# script there is one expression, the default export of its entry; in front of it stand the language and the messages
+# that it says (shared/say.js, shared/number.js).
 
 
-COMPONENTS_FOLDER = Path(__file__).parent / "src"
-IMPORT_LINE = re.compile(r'^import .* from "(?P<path>\.[^"]+)";\n', re.MULTILINE)
-COMMENT_LINES = re.compile(r"^[ ]*(?:/\*\*.*?\*/|//[^\n]*)\n", re.MULTILINE | re.DOTALL)
-"""Lines that hold only a comment. They are dropped because every rerun sends the scripts of a page again."""
-
-LANGUAGE_LINE = 'const LANGUAGE = "{}";'
-"""The line by which a script declares its language (shared/number.js)."""
-MESSAGE_PATTERN = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-SAY_CALL = re.compile(
-    rf"\bsay\(\s*{MESSAGE_PATTERN.pattern}|\bsayMany\(\s*{MESSAGE_PATTERN.pattern},\s*{MESSAGE_PATTERN.pattern}"
-)
-SHEET_IMPORT = re.compile(r'^@import "(?P<path>\.[^"]+)";\n', re.MULTILINE)
+DIST_FOLDER = Path(__file__).parent / "dist"
 
 
-def bundle_scripts(entry: Path) -> str:
-    """The JavaScript of `entry` with everything it imports, directly or not, before it, in the current language."""
-    found: dict[Path, str] = {}
-    _collect_scripts(entry.resolve(), found)
-    spoken = "\n".join(found.values()).replace(
-        LANGUAGE_LINE.format(SOURCE_LANGUAGE), LANGUAGE_LINE.format(current_language())
-    )
-    return SAY_CALL.sub(_translate_call, spoken)
+def read_script(name: str) -> str:
+    """Return a script of dist/ as an expression: what `name` exports, which needs its messages declared before it."""
+    return _read_built(f"{name}.js").rstrip()
 
 
-def _translate_call(call: re.Match[str]) -> str:
-    """The beginning of a call of `say` or `sayMany` with its one or two messages translated."""
-    messages, spoken = [json.loads(one) for one in MESSAGE_PATTERN.findall(call[0])], load_catalogue(current_language())
-    if len(messages) == 1:
-        forms = iter([spoken.gettext(messages[0])])
-    else:
-        forms = iter([spoken.ngettext(messages[0], messages[1], count) for count in (1, 2)])
-    return MESSAGE_PATTERN.sub(lambda _: json.dumps(next(forms), ensure_ascii=False), call[0])
+def read_style(name: str) -> str:
+    """Return a sheet of dist/; that of a component begins with what all components share."""
+    return _read_built(f"{name}.css")
 
 
-def _collect_scripts(path: Path, found: dict[Path, str]) -> None:
-    text = path.read_text(encoding="utf-8")
-    for match in IMPORT_LINE.finditer(text):
-        needed = (path.parent / match["path"]).resolve()
-        if needed not in found:
-            _collect_scripts(needed, found)
-    found[path] = COMMENT_LINES.sub("", IMPORT_LINE.sub("", text))
+def _read_built(name: str) -> str:
+    return (DIST_FOLDER / name).read_text(encoding="utf-8")
+
+
+def declare_messages(names: Iterable[str]) -> str:
+    """Return the statement that stands before the scripts `names`: the language, and their messages in it."""
+    spoken = {"language": current_language(), "said": translate_messages(names)}
+    return f"const MESSAGES = {json.dumps(spoken, ensure_ascii=False)};\n"
+
+
+def build_module(name: str) -> str:
+    """Return a script of dist/ as a module that imports nothing, in the current language."""
+    return f"{declare_messages([name])}export default {read_script(name)};\n"
+
+
+def translate_messages(names: Iterable[str]) -> dict[str, str]:
+    """Return the messages of scripts in the current language, by the English ones; none for English itself.
+
+    Of a message whose words depend on a number both forms stand there.
+    """
+    if current_language() == SOURCE_LANGUAGE:
+        return {}
+    catalogue, found = load_catalogue(current_language()), {}
+    for forms in (forms for name in names for forms in _read_messages().get(name, ())):
+        if len(forms) == 1:
+            found[forms[0]] = catalogue.gettext(forms[0])
+        else:
+            found |= {form: catalogue.ngettext(*forms, count) for form, count in zip(forms, (1, 2), strict=True)}
+    return found
+
+
+@functools.cache
+def _read_messages() -> dict[str, list[list[str]]]:
+    """What each script says: a message, or its two forms where a number changes the words."""
+    found: dict[str, list[list[str]]] = json.loads(_read_built("messages.json"))
+    return found
 
 
 def create_mount(name: str) -> Callable[..., Any]:
-    """Return a function that mounts the view in the folder `name` (name.js, name.css).
+    """Return a function that mounts the component `name`.
 
-    The component is registered, and Streamlit imported, at the first mount: a notebook mounts the same views without
-    Streamlit.
+    The component is registered, and Streamlit imported, at the first mount: a notebook mounts the same components
+    without Streamlit.
     """
 
     def mount(**arguments: Any) -> Any:
-        return _register_component(name, current_language())(**arguments)
+        return _register_component(name, current_language(), _read_build_time(name))(**arguments)
 
     return mount
 
 
+def _read_build_time(name: str) -> int:
+    """When `make dev` has built it again, the new script is registered."""
+    return (DIST_FOLDER / f"{name}.js").stat().st_mtime_ns
+
+
 @functools.cache
-def _register_component(name: str, language: str) -> Any:
+def _register_component(name: str, language: str, _built: int) -> Any:
     import streamlit as st
 
     own = f"attenscope_{name}" if language == SOURCE_LANGUAGE else f"attenscope_{name}_{language}"
-    return st.components.v2.component(
-        own, css=component_style(name), js=bundle_scripts(COMPONENTS_FOLDER / name / f"{name}.js")
-    )
+    style = f"/* {name} */\n{read_style(name)}"  # Streamlit takes a text of one line for a path.
+    return st.components.v2.component(own, css=style, js=build_module(name))
 
 
 def component_value(key: str) -> Any:
@@ -92,17 +101,6 @@ def component_value(key: str) -> Any:
     import streamlit as st
 
     return st.session_state[key]
-
-
-def component_style(name: str) -> str:
-    """The CSS that all views share, then that of the view in the folder `name`; imported sheets are inlined."""
-    sheets = COMPONENTS_FOLDER / "shared" / "shared.css", COMPONENTS_FOLDER / name / f"{name}.css"
-    return "".join(map(_read_sheet, sheets))
-
-
-def _read_sheet(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    return SHEET_IMPORT.sub(lambda match: _read_sheet(path.parent / match["path"]), text)
 
 
 # Arrays for the browser: a small JSON header and raw bytes, one or two for each weight.

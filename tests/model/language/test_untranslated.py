@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from attenscope.viz.web.bundle import MESSAGE_PATTERN, SAY_CALL
 from tests import messages
 from tests.english import ENGLISH, is_english
-from tests.messages import KEYWORDS, ROOT
+from tests.messages import KEYWORDS, LITERAL, ROOT, SAY_CALL
+from tests.scripts import list_scripts
 
 SOURCES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rglob("*.py"))
-SCRIPTS = sorted(path for path in (ROOT / "viz").rglob("*.js") if path.name != "changes.js")
+SCRIPTS = [path for path in list_scripts() if path.name != "changes.js"]
 """The scripts that speak: what changes.js refuses is a mistake of whoever calls it."""
 COMMENT = re.compile(r"^ *(?:/\*\*|\*|//).*$| // .*$", re.MULTILINE)
 SENTENCE = re.compile(r"[A-Z][a-z]*[,:]?(?: [^ ]+){2,}")
@@ -36,7 +36,6 @@ NOT_SAID = {
     "model/positions/analysis.py": "a mistake of whoever calls it",
     "viz/figures/__init__.py": "said where plotly is missing: to whoever uses figures without the app",
     "viz/web/players.py": "a mistake of whoever calls it",
-    "viz/export/slides.py": "a mistake of whoever calls it",
     "viz/streamlit_internals.py": "said when the app starts with another Streamlit, to whoever installs it",
     "viz/ui/addresses/decode.py": "a mistake of whoever calls it: a page shows the plain view",
     "viz/ui/addresses/heads.py": "a mistake of whoever calls it: a page shows the plain view",
@@ -75,7 +74,7 @@ def test_every_sentence_that_a_person_reads_is_said(path: Path) -> None:
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_sentence_of_a_script_is_said(path: Path) -> None:
     script = COMMENT.sub("", SAY_CALL.sub("", path.read_text(encoding="utf-8")))
-    texts = [one[1:-1] for one in MESSAGE_PATTERN.findall(script) + re.findall(r"`[^`]*`", script)]
+    texts = [one[1:-1] for one in re.findall(LITERAL, script) + re.findall(r"`[^`]*`", script)]
     assert [text for text in texts if SENTENCE.match(text.removeprefix("${"))] == []
 
 

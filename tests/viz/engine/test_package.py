@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -21,7 +18,6 @@ from attenscope.viz.engine.package import (
     encode_half,
     pack_checkpoint,
 )
-from attenscope.viz.web.bundle import bundle_scripts
 from tests import toy
 from tests.viz.web.test_packing import unpack
 
@@ -91,11 +87,3 @@ def test_engine_knows_no_page(path: object) -> None:
     text = ENGINE_FOLDER.joinpath(str(path)).read_text(encoding="utf-8")
     for foreign in ("document", "window", "eval(", "Function(", "fetch("):
         assert foreign not in text
-
-
-def test_joined_modules_have_no_name_twice() -> None:
-    """They share one scope, in which a second function of a name would replace the first in silence."""
-    declared = re.findall(
-        r"^(?:export )?(?:const|class|function\*?) (\w+)", bundle_scripts(ENGINE_FOLDER / "worker.js"), re.MULTILINE
-    )
-    assert [name for name, times in Counter(declared).items() if times > 1] == []

@@ -21,21 +21,16 @@ import pytest
 from attenscope.language import use_language
 from attenscope.viz.export import collect
 from attenscope.viz.export.__main__ import main as command_line
-from attenscope.viz.export.live_file import LIVE_FOLDER as LIVE
-from attenscope.viz.export.page import BROWSER_FOLDER, TILES_PICTURE_SHARES, build_talk_page, build_view_page
+from attenscope.viz.export.page import TILES_PICTURE_SHARES, build_talk_page, build_view_page
 from attenscope.viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
 from attenscope.viz.figures.look import DARK, LIGHT, Look
-from attenscope.viz.notebook.content import NOTEBOOK_FOLDER as NOTEBOOK
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.web import maps, players, texts
-from attenscope.viz.web.bundle import COMPONENTS_FOLDER, bundle_scripts
 from tests.viz.fakes import FakeTranslator
 
 ROOT = Path(__file__).resolve().parents[3]
 AWKWARD = "</script><script>alert(1)</script> \u2028 مرحبا &amp; $code"
 MADE = date(2025, 1, 2)
-ENTRIES = BROWSER_FOLDER / "page.js", LIVE / "live.js", LIVE / "scene.js"
-NAMES = re.compile(r"^(?:export )?(?:default )?(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE)
 
 
 def explored(text: str) -> View:
@@ -168,21 +163,6 @@ def test_what_a_scene_omits_is_not_in_the_file() -> None:
     (columns,) = slide.parts
     assert isinstance(columns, Columns)
     assert columns.shares == (0.4,)
-
-
-@pytest.mark.parametrize("name", sorted({path.parent.name for path in COMPONENTS_FOLDER.glob("*/*.js")} - {"shared"}))
-def test_no_name_stands_twice_in_a_component(name: str) -> None:
-    names = NAMES.findall(bundle_scripts(COMPONENTS_FOLDER / name / f"{name}.js"))
-    assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize("entry", [*ENTRIES, NOTEBOOK / "widget.js"], ids=lambda path: path.name)
-def test_no_name_stands_twice_in_a_page_and_it_never_writes_html(entry: Path) -> None:
-    code = bundle_scripts(entry)
-    names = NAMES.findall(code)
-    assert len(names) == len(set(names))
-    for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
-        assert unsafe not in code
 
 
 TALK = """[[scene]]

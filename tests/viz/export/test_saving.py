@@ -15,7 +15,7 @@ from attenscope.viz.export.save import PICTURE_ROLES, build_iframe_html, has_pic
 from attenscope.viz.masks.mask_input import Edits, MaskInput
 from attenscope.viz.masks.pictures import build_panels, slice_judgement
 from attenscope.viz.masks.verdict import judge_with_edits
-from attenscope.viz.web.bundle import COMPONENTS_FOLDER
+from tests.scripts import COMPONENTS_FOLDER
 
 CAUSAL = np.tril(np.ones((6, 6), bool))
 SAVED = re.compile(r'\bComponent\("(\w+)"')

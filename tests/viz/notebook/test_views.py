@@ -19,14 +19,12 @@ from attenscope.trace import TraceError
 from attenscope.viz.export.parts import Component, flatten_parts
 from attenscope.viz.figures.look import DARK, Look
 from attenscope.viz.notebook.content import (
-    NOTEBOOK_FOLDER,
     WIDGET_COMPONENTS,
     build_widget_script,
     encode_widget_content,
 )
 from attenscope.viz.notebook.views import NOTEBOOK_VIEWS, NotebookState, build_notebook_parts
-from attenscope.viz.web.bundle import COMPONENTS_FOLDER as COMPONENT
-from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, bundle_scripts
+from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16
 from tests.viz.fakes import FakeTranslator, attention
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -135,16 +133,6 @@ def test_the_script_is_one_module_that_fetches_nothing() -> None:
     assert not any(line.startswith("import ") for line in code.splitlines())
     assert code.rstrip().splitlines()[-1].startswith("export default { render:")
     assert "http" not in code.replace("http://www.w3.org/", "")
-
-
-def test_modules_that_share_a_scope_declare_each_name_once() -> None:
-    joined = [
-        bundle_scripts(NOTEBOOK_FOLDER / "widget.js"),
-        *(bundle_scripts(COMPONENT / name / f"{name}.js") for name in WIDGET_COMPONENTS),
-    ]
-    for code in joined:
-        names = re.findall(r"^(?:export )?(?:default )?(?:const|let|class|function) (\w+)", code, re.MULTILINE)
-        assert len(names) == len(set(names)) > 10
 
 
 @pytest.mark.walk

@@ -1,11 +1,9 @@
-"""What goes to the browser, and how its modules are joined."""
+"""What goes to the browser as bytes."""
 
 from __future__ import annotations
 
-import gettext
 import json
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,21 +11,12 @@ import pytest
 from attenscope.decoding.greedy import DecodingStep
 from attenscope.language import LANGUAGES, use_language
 from attenscope.viz.figures.look import Look
-from attenscope.viz.web.bundle import (
-    COMPONENTS_FOLDER,
-    FULL_BYTE,
-    MASKED_BYTE,
-    bundle_scripts,
-    pack_arrays,
-    quantise_weights,
-)
+from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE, pack_arrays, quantise_weights
 from attenscope.viz.web.maps import LinkOptions, encode_overview
 from attenscope.viz.web.maps import encode_links as links
 from attenscope.viz.web.texts import encode_shaded_text as text
 from attenscope.viz.web.texts import token_line_data
 from tests.viz.fakes import HEADS, LAYERS, FakeTranslator, attention
-
-MODULES = sorted(COMPONENTS_FOLDER.rglob("*.js"))
 
 
 def unpack(data: bytes) -> tuple[dict, bytes]:
@@ -85,40 +74,3 @@ def test_pieces_tell_doubt_and_the_end() -> None:
 
 def test_a_piece_cut_off_is_not_the_end() -> None:
     assert not token_line_data([DecodingStep(0, 5, -0.1, (), " so", "length")], None)["pieces"][0]["special"]
-
-
-def test_bundle_puts_each_import_before_its_user_and_once(tmp_path: Path) -> None:
-    (tmp_path / "a.js").write_text("export const a = 1;\n")
-    (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = a + 1;\n')
-    (tmp_path / "c.js").write_text(
-        'import { a } from "./a.js";\nimport { b } from "./b.js";\nexport default () => a + b;\n'
-    )
-    joined = bundle_scripts(tmp_path / "c.js")
-    assert "import" not in joined
-    assert joined.count("const a") == 1
-    assert joined.index("const a") < joined.index("const b") < joined.index("default")
-
-
-def test_bundle_is_in_the_language_that_is_spoken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class German(gettext.NullTranslations):
-        def gettext(self, message: str) -> str:
-            return {"Play": "Abspielen"}[message]
-
-        def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
-            assert (msgid1, msgid2) == ("{count} head", "{count} heads")
-            return "{count} Kopf" if n == 1 else "{count} Köpfe"
-
-    monkeypatch.setattr("attenscope.viz.web.bundle.load_catalogue", lambda _: German())
-    (tmp_path / "a.js").write_text('[say("Play"), sayMany("{count} head", "{count} heads", 2)];')
-    assert bundle_scripts(tmp_path / "a.js") == '[say("Abspielen"), sayMany("{count} Kopf", "{count} Köpfe", 2)];'
-    numbers = COMPONENTS_FOLDER / "shared" / "number.js"
-    assert 'const LANGUAGE = "en";' in bundle_scripts(numbers)
-    with use_language("de"):
-        assert 'const LANGUAGE = "de";' in bundle_scripts(numbers)
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
-def test_scripts_never_write_html(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    for unsafe in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
-        assert unsafe not in text

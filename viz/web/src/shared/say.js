@@ -1,8 +1,8 @@
 /**
- * A message in the reader's language, with values in its {fields}. Python puts the translations of the literal messages
- * into the script before a browser gets it (bundle.py), so a message stands here as one literal.
+ * A message in the reader's language, with values in its {fields}. Python declares MESSAGES before a script: the language,
+ * and the translations of the literal messages in it (bundle.py), so a message stands here as one literal.
  */
-export const say = (message, values = {}) => message.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+export const say = (message, values = {}) => (MESSAGES.said[message] ?? message).replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
 /** The same of a message whose words depend on the number `count`, which stands in it as {count}. */
 export const sayMany = (one, many, count, values = {}) => say(count === 1 ? one : many, { count, ...values });
