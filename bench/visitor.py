@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import FileUploaderState, FileURLs, FileURLsRequest, UploadedFileInfo
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import connect
@@ -32,7 +33,7 @@ class Visitor:
         self.errors: list[str] = []
         """The exceptions that the page has shown."""
         self.messages = self.bytes = 0
-        self._page = ""
+        self._page = self._session = ""
         self._fragments: dict[str, str] = {}
         """The part of the page, run alone, in which each widget stands."""
         self._open = ExitStack()
@@ -60,11 +61,42 @@ class Visitor:
 
     def enter(self, key: str, text: str) -> float:
         """Write into the widget with a key -> seconds until the page is complete."""
+        return self._change(WidgetState(id=self.widgets[key], string_value=text))
+
+    def upload(self, key: str, name: str, data: bytes) -> float:
+        """Put one file into the place with a key -> seconds until the page is complete."""
+        start = time.perf_counter()
+        request = FileURLsRequest(request_id=name, file_names=[name], session_id=self._session)
+        self._socket.send(BackMsg(file_urls_request=request).SerializeToString())
+        while (found := self._receive()).WhichOneof("type") != "file_urls_response":
+            pass
+        urls = found.file_urls_response.file_urls[0]
+        self._put(urls, name, data)
         one = self.widgets[key]
-        self.states[one] = WidgetState(id=one, string_value=text)
-        state = ClientState(page_script_hash=self._page, fragment_id=self._fragments[one])
-        state.widget_states.widgets.extend(self.states.values())
-        return self._run(state)
+        info = UploadedFileInfo(name=name, size=len(data), file_id=urls.file_id, file_urls=urls)
+        held = FileUploaderState(uploaded_file_info=[info])
+        self._change(WidgetState(id=one, file_uploader_state_value=held))
+        return time.perf_counter() - start
+
+    def _put(self, urls: FileURLs, name: str, data: bytes) -> None:
+        """Send a file as a form, as browsers do."""
+        edge = "attenscope-edge"
+        head = f'--{edge}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        cookies = {one.name: one.value or "" for one in self.cookies}
+        headers = {
+            "Content-Type": f"multipart/form-data; boundary={edge}",
+            "Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()),
+            "X-Xsrftoken": cookies.get("_streamlit_xsrf", ""),
+        }
+        body = head.encode() + data + f"\r\n--{edge}--\r\n".encode()
+        sent = urllib.request.Request(f"{self.url}{urls.upload_url}", body, headers, method="PUT")
+        urllib.request.urlopen(sent, timeout=self.patience).close()
+
+    def _change(self, state: WidgetState) -> float:
+        self.states[state.id] = state
+        asked = ClientState(page_script_hash=self._page, fragment_id=self._fragments[state.id])
+        asked.widget_states.widgets.extend(self.states.values())
+        return self._run(asked)
 
     def _connect(self) -> None:
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies))
@@ -85,17 +117,21 @@ class Visitor:
         start = time.perf_counter()
         self._socket.send(BackMsg(rerun_script=state).SerializeToString())
         while True:
-            data = self._socket.recv(self.patience)
-            assert isinstance(data, bytes)
-            self.messages, self.bytes = self.messages + 1, self.bytes + len(data)
-            found = ForwardMsg.FromString(data)
+            found = self._receive()
             kind = found.WhichOneof("type")
             if kind == "new_session":
                 self._page = found.new_session.page_script_hash
+                self._session = found.new_session.initialize.session_id
             elif kind == "delta":
                 self._note(found)
-            elif kind == "script_finished":
+            elif kind == "script_finished" and found.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 return time.perf_counter() - start
+
+    def _receive(self) -> ForwardMsg:
+        data = self._socket.recv(self.patience)
+        assert isinstance(data, bytes)
+        self.messages, self.bytes = self.messages + 1, self.bytes + len(data)
+        return ForwardMsg.FromString(data)
 
     def _note(self, found: ForwardMsg) -> None:
         """Keep what a new element is."""

@@ -120,10 +120,3 @@ class FairQueue:
 
 COMPUTE_QUEUE = FairQueue(max(1, (os.cpu_count() or 1) - 1))
 """The queue of this process; one core is left to the server itself."""
-
-READING_QUEUE = FairQueue(1)
-"""The queue for what visitors upload and paste.
-
-One text or file is read at a time, so that neither the memory that reading takes nor its hold on the interpreter grows
-with the number of visitors.
-"""

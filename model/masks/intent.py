@@ -244,7 +244,11 @@ def recognise_structures(grids: np.ndarray, where: np.ndarray) -> tuple[Structur
 
     () where a sample follows none. A sample without an allowed cell follows any.
     """
-    found = [recognise_structure(grid, cells) for grid, cells in zip(grids, where, strict=True)]
+    # Many samples of a batch are alike, and each kind is looked at once.
+    bits = np.packbits(np.concatenate([grids & where, where], 1).reshape(len(grids), -1), axis=1)
+    _, first, kinds = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+    of_kinds = [recognise_structure(grids[at], where[at]) for at in first]
+    found = [of_kinds[kind] for kind in kinds.reshape(-1)]
     for structure in dict.fromkeys(one for one in found if one is not None):
         same = structure.build_mask(*grids.shape[1:])
         if ((same & where) == (grids & where)).all():

@@ -107,6 +107,7 @@ window.wanderer = (() => {
     const main = document.querySelector("[data-testid=stMain]");
     if (!main || main.querySelector("[data-testid=stSkeleton]")) return false;
     if (stage()?.classList.contains("waiting")) return false;
+    if (main.querySelector(".st-key-working")) return false; // A decoding goes on beside the script.
     if ([...main.querySelectorAll(".js-plotly-plot")].some((plot) => isVisible(plot) && !plot.querySelector(".main-svg"))) return false;
     return [...main.querySelectorAll(VIEWS)].every(isDrawn) && ![...all(main)].some((one) => one.dataset?.painted?.endsWith("…"));
   }
@@ -233,8 +234,11 @@ window.wanderer = (() => {
   /** What stands in the address of the browser's history: the entry's own name, which a reload keeps. */
   const entry = () => ({ key: navigation.currentEntry.key, index: navigation.currentEntry.index, count: navigation.entries().length });
 
+  /** A box about a file that was handed over; where it is refused, the place to drop files is empty again. */
+  const isRefusal = (box) => /^[\w-]+\.\w+\b/.test(square(box.innerText));
   /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, a text for the judge, earlier versions. */
   const own = () => location.pathname.startsWith("/talk") || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions")) ||
+    [...document.querySelectorAll("[data-testid=stAlertContentError]")].some((box) => isVisible(box) && isRefusal(box)) ||
     [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => keyOf(one) === "mask_text" && one.value.trim());
 
   const look = () => ({

@@ -29,7 +29,7 @@ from attenscope.masks.softmax import PaddingSide
 from attenscope.masks.toy_attention import MaskRunError, draw_random_scores, interpret_mask, run_attention, write_mask
 from attenscope.trace import AttentionMap, Kind
 from attenscope.untrusted_trace import OpenError
-from attenscope.viz.fair_queue import READING_QUEUE, BusyError
+from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.masks.mask_input import MaskInput, interpret_contents, list_flipped_cells
 from attenscope.viz.traces.session import (
     MOST_ARRAY_CELLS,
@@ -58,6 +58,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_WRITING,
 )
 from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.worker_process import call_in_worker
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
 
 SHORT_TEXT_LENGTH = 2**14
-"""Characters of a text that is read before longer ones that came earlier."""
+"""Characters of a text that is read at once; a longer one is read by the worker process, in turn."""
 PASTE_PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
 
 
@@ -104,8 +105,9 @@ def _read_pasted_arrays(text: str) -> MapContents:
     if kept[0] != text:
         st.session_state.pop("mask_pasted", None)
         try:
-            with READING_QUEUE.turn(READING_QUEUE.ticket(is_long=len(text) > SHORT_TEXT_LENGTH)):
-                found: MapContents | str = MapContents("", read_printed_tensors(text))
+            is_short = len(text) <= SHORT_TEXT_LENGTH
+            arrays = read_printed_tensors(text) if is_short else call_in_worker(read_printed_tensors, text)
+            found: MapContents | str = MapContents("", arrays)
         except DiagnosisError as error:
             found = str(error)
         kept = st.session_state["mask_pasted"] = (text, found)
@@ -128,8 +130,8 @@ def load_broken_example(name: str) -> None:
 
 
 MAX_FILES, MAX_FILE_MEGABYTES = 32, 64
-SHORT_FILE_BYTES = 2**16
-"""Bytes of a file that is read before longer ones that came earlier."""
+SHORT_FILE_BYTES = 2**14
+"""Bytes of a file that is read at once; a longer one is read by the worker process, in turn."""
 
 
 def draw_upload_input() -> MaskInput | None:
@@ -235,15 +237,14 @@ def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
     given = Path(file.name)
     ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
     stem = given.stem if is_known_argument(given.stem) else "array"
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        READING_QUEUE.turn(READING_QUEUE.ticket(is_long=len(file.getbuffer()) > SHORT_FILE_BYTES)),
-    ):
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
         left = get_array_bytes_counter().free_bytes(get_session_owner())
         try:
-            maps = read_array_file(path, left, MOST_ARRAY_CELLS)
+            is_short = path.stat().st_size <= SHORT_FILE_BYTES
+            limits = (left, MOST_ARRAY_CELLS)
+            maps = read_array_file(path, *limits) if is_short else call_in_worker(read_array_file, path, *limits)
         except UnreadableError as error:
             if isinstance(error.__cause__, TooLargeError) and left < MAX_BINARY_BYTES:
                 raise get_array_bytes_counter().refusal(get_session_owner()) from None

@@ -20,6 +20,7 @@ from attenscope.masks.toy_attention import apply_dropout
 from attenscope.untrusted_trace import clean_text
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
 from attenscope.viz.masks import input, pictures, verdict
@@ -107,7 +108,7 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
     """Draw the headline in `top`, then the pictures, the other findings and the steps."""
     try:
         judgement = judge_with_edits(mask_input, load_edits(mask_input.identity))
-    except ValueError as error:
+    except (ValueError, BusyError) as error:
         st.error(escape_markdown(str(error)))
         return
     if built:

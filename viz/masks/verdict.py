@@ -24,12 +24,11 @@ from attenscope.masks.fixes import (
     can_fix,
     write_meant_call,
 )
-from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.rule import simpler_meanings_text
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
 from attenscope.viz.masks.mask_input import Edits, MaskInput, add_fix, toggle_marked_cells, undo_last_fix
-from attenscope.viz.traces.verdict import origin_text
+from attenscope.viz.traces.verdict import diagnose_in_turn, origin_text
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
 from attenscope.viz.ui.words import draw_caption, escape_markdown
@@ -310,10 +309,10 @@ class Judgement:
 
 
 def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
-    """Turn cells over, judge, apply the fixes one after the other and judge again. Raises ValueError."""
+    """Turn cells over, judge, apply the fixes one after the other and judge again. Raises ValueError, BusyError."""
     arrays = _apply_flipped_cells(mask_input, edits)
     calls = () if edits.cells else mask_input.calls  # what was changed here no code has called
-    before = diagnosis = add_origins(diagnose_arrays(arrays, mask_input.named), calls)
+    before = diagnosis = add_origins(diagnose_in_turn(arrays, mask_input.named), calls)
     done: list[str] = []
     raw_mask = mask_input.raw_mask
     for code in edits.fixes:
@@ -321,7 +320,7 @@ def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
             break
         fixed = apply_fix(code, arrays, diagnosis)
         arrays = normalise_arrays(fixed.arrays, mask_input.map, mask_input.blocks)
-        diagnosis = diagnose_arrays(arrays, mask_input.named)
+        diagnosis = diagnose_in_turn(arrays, mask_input.named)
         raw_mask = None
         done.append(_describe_applied_fix(code, fixed))
     reader = mask_input.reader if raw_mask is not None else "sdpa"
@@ -344,7 +343,7 @@ def _apply_flipped_cells(mask_input: MaskInput, edits: Edits) -> Arrays:
     arrays = normalise_arrays(mask_input.arrays, mask_input.map, mask_input.blocks)
     raw = dict(mask_input.arrays)
     if meant := _select_cells(edits, "meant"):
-        base = arrays.meant if arrays.meant is not None else diagnose_arrays(arrays, mask_input.named).meant
+        base = arrays.meant if arrays.meant is not None else diagnose_in_turn(arrays, mask_input.named).meant
         if base is not None:
             raw["meant"] = _flip_cells(base, arrays, meant)
     given = _select_cells(edits, "given")

@@ -18,12 +18,13 @@ import streamlit as st
 
 from attenscope.language import say
 from attenscope.masks.read_files import FILE_ENDINGS, UnreadableError, read_array_file
-from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace, OpenError, clean_text, read_uploaded_trace
-from attenscope.viz.fair_queue import READING_QUEUE
+from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace, OpenError, clean_text
+from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
-from attenscope.viz.traces.session import MOST_ARRAY_CELLS, StageValues, build_session_values
+from attenscope.viz.traces.session import MOST_ARRAY_CELLS, StageValues, build_session_values, read_trace_in_turn
 from attenscope.viz.traces.upload_store import UploadStoreError, create_key, get_upload_store
+from attenscope.viz.worker_process import call_in_worker
 
 FILE_NAME_PATTERN = re.compile(r"[\w+()=-][\w .+()=-]{0,100}\.\w{1,16}")
 TALK_ENDING, ZIP_ENDING, TRACE_ENDING = ".toml", ".zip", ".safetensors"
@@ -63,19 +64,18 @@ def read_attachment(name: str, data: bytes) -> AttachedFile:
         raise ValueError(
             say("{name} has {size:.0f} MB; at most {most} MB are read.", name=name, size=size, most=MAX_FILE_MEGABYTES)
         )
-    with READING_QUEUE.turn(READING_QUEUE.ticket(is_long=True), patience=float("inf")):
-        return _parse_attachment(name, data)
+    return _parse_attachment(name, data)
 
 
 def _parse_attachment(name: str, data: bytes) -> AttachedFile:
     if name.endswith(TRACE_ENDING):
-        return read_uploaded_trace(name, data)
+        return read_trace_in_turn(name, data)
     with tempfile.TemporaryDirectory() as folder:  # The visitor's name is never a path.
         path = Path(folder) / f"array{Path(name).suffix}"
         path.write_bytes(data)
         try:
-            read_array_file(path, cells=MOST_ARRAY_CELLS)
-        except UnreadableError as error:
+            call_in_worker(read_array_file, path, cells=MOST_ARRAY_CELLS)
+        except (UnreadableError, BusyError) as error:
             raise ValueError(f"{name}: {error}") from error
     return ArraysFile(name, secrets.token_hex(8), data)
 

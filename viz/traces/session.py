@@ -19,14 +19,16 @@ from attenscope.untrusted_trace import (
     read_training_run,
     read_uploaded_trace,
 )
-from attenscope.viz.fair_queue import READING_QUEUE
 from attenscope.viz.traces.upload_store import get_array_bytes_counter, get_upload_store
+from attenscope.viz.worker_process import call_in_worker
 
 T = TypeVar("T")
 OPEN_ERROR_KEY = "open-error"
 """Session key of the sentence that says why a file could not be opened, until it is shown."""
 UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
 """Session keys of the files that were uploaded to the page Masks, and of the text that was pasted there."""
+SHORT_TRACE_BYTES = 2**20
+"""Bytes of a trace that is read at once; a larger one is read by the worker process, in turn."""
 MOST_ARRAY_CELLS = 2**22
 """Cells of the largest array that the page Masks takes; the command line takes more."""
 OPEN_OPTION = "--open"
@@ -120,12 +122,18 @@ def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
 
     Raises OpenError, UploadStoreError, BusyError.
     """
-    with READING_QUEUE.turn(READING_QUEUE.ticket(is_long=True)):
-        opened = read_uploaded_trace(name, data)
-        close_trace()
-        get_array_bytes_counter().count(get_session_owner(), opened, opened.size)
+    opened = read_trace_in_turn(name, data)
+    close_trace()
+    get_array_bytes_counter().count(get_session_owner(), opened, opened.size)
     set_open_trace(opened)
     return opened
+
+
+def read_trace_in_turn(name: str, data: bytes | memoryview) -> OpenedTrace:
+    """As :func:`.read_uploaded_trace`; a large file is read by the worker process. Raises OpenError, BusyError."""
+    if len(data) <= SHORT_TRACE_BYTES:
+        return read_uploaded_trace(name, data)
+    return call_in_worker(read_uploaded_trace, name, bytes(data))
 
 
 def close_trace() -> None:

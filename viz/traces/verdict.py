@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from attenscope.language import current_language, join_items, join_sentences, say, say_many, to_say
-from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError
+from attenscope.masks.arrays import ARRAY_NAMES, Arrays
 from attenscope.masks.attention_call import AttentionCall
 from attenscope.masks.findings import Diagnosis, Finding, add_origins
 from attenscope.masks.judge import diagnose_arrays
@@ -16,12 +16,16 @@ from attenscope.masks.read_files import find_trace_padding
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from attenscope.untrusted_trace import OpenedTrace, clean_text
+from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.traces.session import remember_result
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.worker_process import call_in_worker
 
 LONGEST_ORIGIN = 400
 """Most characters of an origin, as the file of a trace is not trusted."""
+MOST_QUICK_CELLS = 2**16
+"""Cells that are judged at once; more are judged by the worker process, in turn."""
 MOST_JUDGED_CELLS = 2**20
 """Cells that are judged while a visitor waits; of a larger map, every n-th head is judged."""
 
@@ -56,6 +60,13 @@ class Verdict:
         return self.diagnosis is None or self.diagnosis.verdict == "faulty"
 
 
+def diagnose_in_turn(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
+    """As :func:`.diagnose_arrays`; large arrays are judged by the worker process. Raises ValueError, BusyError."""
+    if np.prod(arrays.sizes) <= MOST_QUICK_CELLS:
+        return diagnose_arrays(arrays, meant_name)
+    return call_in_worker(diagnose_arrays, arrays, meant_name)
+
+
 def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
     """Judge one map as it was saved."""
     attention = trace.maps[kind]
@@ -68,14 +79,14 @@ def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
             "{judged} of {heads} heads were judged; python -m model diagnose judges all.", judged=len(rows), heads=heads
         )
     try:
-        diagnosis = diagnose_arrays(
+        diagnosis = diagnose_in_turn(
             normalise_arrays(_collect_map_arrays(attention, rows) | find_trace_padding(trace, kind), kind)
         )
         calls = AttentionCall.all_from_json(attention.layer_calls)
         diagnosis = add_origins(
             diagnosis, calls if step == 1 else [calls[row // attention.heads] for row in rows if calls]
         )
-    except (DiagnosisError, ValueError) as error:
+    except (ValueError, BusyError) as error:
         return Verdict(attention.kind, None, say("cannot be judged: {error}", error=error), coverage)
     codes = list(dict.fromkeys(finding.code for finding in diagnosis.findings if finding.severity != "info"))
     sentence = say(
