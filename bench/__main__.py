@@ -26,6 +26,7 @@ NAMES = (
     "gpu",
     "greedy",
     "heads",
+    "hostile",
     "language",
     "live",
     "overview",
