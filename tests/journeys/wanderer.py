@@ -272,7 +272,7 @@ class Visitor:
             box = handle.bounding_box() or {"width": 1, "height": 1}
             handle.click(timeout=PATIENCE, position={"x": box["width"] * value[0], "y": box["height"] * value[1]})
         elif do == "select":
-            handle.press("Shift")  # As a person does, who opens the list: the history's rule waits for a key or a click.
+            handle.press("Shift")  # The rule of the history waits for a key or a click, as a person makes.
             handle.select_option(index=value, timeout=PATIENCE)
         elif do == "combobox":
             handle.click(timeout=PATIENCE)
