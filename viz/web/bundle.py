@@ -58,7 +58,8 @@ def translate_messages(names: Iterable[str]) -> dict[str, str]:
         if len(forms) == 1:
             found[forms[0]] = catalogue.gettext(forms[0])
         else:
-            found |= {form: catalogue.ngettext(*forms, count) for form, count in zip(forms, (1, 2), strict=True)}
+            one, many = forms
+            found |= {form: catalogue.ngettext(one, many, count) for form, count in ((one, 1), (many, 2))}
     return found
 
 
