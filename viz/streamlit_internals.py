@@ -84,14 +84,14 @@ def write_query_parameter(name: str, text: str) -> None:
         parameters.set_initial_query_params_from_current()
 
 
-def unbind_query_parameters() -> None:
-    """Unbind the parameters of the address from their widgets. Raises InternalsError."""
+def unbind_query_parameters(*names: str) -> None:
+    """Unbind these parameters of the address, or all that stand there, from their widgets. Raises InternalsError."""
     context = _get_run_context()
     if context is None:
         return
     parts = "QueryParams.get_binding_for_param or QueryParams.unbind_widget"
     with _name_missing_part(parts), context.session_state.query_params() as parameters:
-        for name in list(parameters):
+        for name in names or list(parameters):
             if binding := parameters.get_binding_for_param(name):
                 parameters.unbind_widget(binding.widget_id)
 

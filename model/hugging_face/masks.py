@@ -286,13 +286,15 @@ def _make_inputs(model: PreTrainedModel, tokens: Sequence[str]) -> dict[str, Any
     marks = {IMAGE_MARK: _IMAGE_ID, AUDIO_MARK: _AUDIO_ID}
     words: dict[str, int] = {}
     room = _VOCABULARY - _FIRST_WORD_ID
-    ids = torch.tensor([[marks.get(one, _FIRST_WORD_ID + words.setdefault(one, len(words)) % room) for one in tokens]])
+    numbers = [marks.get(one, _FIRST_WORD_ID + words.setdefault(one, len(words)) % room) for one in tokens]
+    ids = torch.tensor([numbers], device=model.device)
     takes = inspect.signature(model.forward).parameters
     given: dict[str, Any] = {"use_cache": False} if "use_cache" in takes else {}
     if model.main_input_name == "input_features":
         config = model.config
         frames = 2 * config.max_source_positions
-        return given | {"input_features": torch.zeros(1, config.num_mel_bins, frames), "decoder_input_ids": ids}
+        sound = torch.zeros(1, config.num_mel_bins, frames, device=model.device)
+        return given | {"input_features": sound, "decoder_input_ids": ids}
     if model.config.is_encoder_decoder:
         given["decoder_input_ids"] = ids
     if "token_type_ids" in takes and IMAGE_MARK in tokens:

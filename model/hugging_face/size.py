@@ -63,7 +63,7 @@ def check_memory(folder: Path, dtype: torch.dtype) -> None:
 def estimate_bytes(folder: Path, dtype: torch.dtype) -> int:
     """Return the bytes that the weights take in a format, and what a text takes beside them."""
     numbers = sum(math.prod(shape) for shape in _read_shapes(folder))
-    return numbers * torch.empty((), dtype=dtype).element_size() + SPARE_BYTES
+    return numbers * dtype.itemsize + SPARE_BYTES
 
 
 def _read_shapes(folder: Path) -> Iterator[list[int]]:

@@ -41,7 +41,7 @@ def _table(text: str) -> object:
 
 
 READERS = {
-    "a print": Reader(read_printed_tensors, ("model/masks/read_text.py",)),
+    "a print": Reader(read_printed_tensors, ("model/masks/read_text.py", "model/masks/read_drawn.py")),
     "a table": Reader(_table, ("model/masks/read_text.py",)),
     "a meaning": Reader(lambda text: build_meaning_mask(text, 6, 6), ("model/masks/rule.py",)),
     "layers in turn": Reader(split_layer_meanings, ("model/masks/structure.py",)),
@@ -62,7 +62,7 @@ UNITS = (
     *(" ", "\n", "\t", "\r\n", "1", "1 ", "1,", "0.5,", "[", "]", "[]", "[1],", "(", ")", "tensor(", "True,", "nan,"),
     *("inf", "dtype=", ", dtype=a", "mask = ", "a.", "a.b(", "a:", '"', "'", '"a', "\\", "=", "-", "1-", "1e", "#\n"),
     *("a=1\n", "/", "[[scene]]\n", "causal and ", "1 x ", " on odd layers", "span:1-2+", "not ", "cross.1.1:off,"),
-    *("\u3000", "é"),
+    *("\u3000", "é", "■", "⬚ ", "\x1b[0m", "BlockMask(shape="),
 )
 FRAMES = (
     *(("", ""), ("[[1,0],", "[1,1]]"), ("[[1,0],[1,1]]", "x"), ("Parameter containing:", ""), ("mask", "= [[1]]")),

@@ -14,6 +14,7 @@ from attenscope.viz.streamlit_internals import (
     is_history_navigation,
     read_whole_address,
     remove_query_parameters,
+    unbind_query_parameters,
     write_query_parameter,
 )
 
@@ -246,6 +247,7 @@ class Parameter(Generic[T]):
         text = "" if value == default else self.write(value)
         get_address_record().texts[self.name] = self.key, text
         if text and st.query_params.get(self.name) != text:
+            unbind_query_parameters(self.name)  # Of the page before, where it may have been a widget's.
             st.query_params[self.name] = text
         elif not text:
             st.query_params.pop(self.name, None)
