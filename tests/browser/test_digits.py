@@ -208,7 +208,7 @@ def test_positions(page: Page, view: str) -> None:
 @pytest.mark.parametrize("view", ["heatmap", "text"])
 def test_a_saved_file(page: Page, disk: Page, trace: AttentionTrace, tmp_path: Path, view: str) -> None:
     """Another head than the one it was saved with is read from the bytes of the overview."""
-    open_page(page, address("/", kind="cross", view=view))
+    open_page(page, address("/", kind="cross", view=view, layer="1"))
     open_file(disk, saved(page, "Interactive page", tmp_path))
     tile(disk, 2, 3).click()
     assert trace.cross is not None

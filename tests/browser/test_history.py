@@ -15,7 +15,7 @@ from tests.browser.steps import choose, click, enter, open_page, settle, tile, t
 
 BICYCLE = "Where did you buy this red bicycle?"
 BOOK = "He reads a book."
-AT = "/?sentence=He+reads+a+book."
+AT = "/?layer=1&sentence=He+reads+a+book."
 OWN = "My neighbour has a small blue car."
 ORDERS = (
     ("decode", "why", "heads", "positions", "training", "masks", "explore"),
@@ -71,6 +71,11 @@ def pressed(page: Page, name: str) -> None:
 
 
 ACTIONS: dict[str, tuple[Callable[[Page], None], Callable[[Page], None], Callable[[Page], None]]] = {
+    "head": (
+        lambda page: tile(page, 2, 3).click(),
+        lambda page: chosen(page, 2, 3),
+        lambda page: chosen(page, 1, 1),
+    ),
     "sentence": (
         lambda page: type_sentence(page, BICYCLE),
         lambda page: sentence(page, BICYCLE),
@@ -90,11 +95,6 @@ ACTIONS: dict[str, tuple[Callable[[Page], None], Callable[[Page], None], Callabl
         lambda page: press(page, "encoder"),
         lambda page: pressed(page, "encoder"),
         lambda page: pressed(page, "cross"),
-    ),
-    "head": (
-        lambda page: tile(page, 2, 3).click(),
-        lambda page: chosen(page, 2, 3),
-        lambda page: chosen(page, 1, 1),
     ),
 }
 

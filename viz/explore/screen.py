@@ -17,6 +17,7 @@ from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.saving import COLUMN_SHARES
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.texts import draw_head_claim, draw_order_captions
+from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.pins import PIN, add_pins
@@ -112,9 +113,13 @@ def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
     before = st.session_state.get(PICKED_HEAD)
     if before and before[:2] == (model, identity):
         return
+    in_address = any(is_in_address(one) for one in (LAYER, HEAD))
+    if is_history_navigation() and in_address:
+        remember_picked_head(model, identity, NO_HEAD)
+        return
     place = LAYER.get() - 1, HEAD.get() - 1
     if before is None:
-        chosen = any(is_in_address(one) or one.key in st.session_state for one in (LAYER, HEAD))
+        chosen = in_address or any(one.key in st.session_state for one in (LAYER, HEAD))
     else:
         chosen = before[0] == model and before[2] != place
     remember_picked_head(model, identity, NO_HEAD if chosen else place)
