@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ SPECIAL_TOKENS = END_TOKENS | {PAD_TOKEN, START_TOKEN, "[CLS]", "[PAD]", "[BOS]"
 
 _WORD_START_MARKS = (" ", "\u2581", "\u0120")
 _CONTINUATION_MARK = "##"
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 _CJK_BLOCKS = ((0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9D), (0x20000, 0x3FFFF))  # blocks of code points
 
 
@@ -56,10 +58,24 @@ def group_words(tokens: Sequence[str]) -> tuple[range, ...]:
 
 
 def join_word(tokens: Sequence[str]) -> str:
-    """Join the tokens of one word; a leading space says that a space stood before it."""
+    """Join the tokens of one word; a leading space says that a space stood before it.
+
+    Tokens that are bytes, such as ``<0xC3><0xA9>``, are read as UTF-8 where they are characters.
+    """
     first, *rest = tokens
-    text = first.replace("\u2581", " ").replace("\u0120", " ")
-    return text + "".join(token.removeprefix(_CONTINUATION_MARK) for token in rest)
+    parts = [first.replace("\u2581", " ").replace("\u0120", " ")]
+    parts += [token.removeprefix(_CONTINUATION_MARK) for token in rest]
+    runs = groupby(parts, key=lambda part: _BYTE_TOKEN.fullmatch(part) is not None)
+    return "".join(_decode_byte_tokens("".join(run)) if are_bytes else "".join(run) for are_bytes, run in runs)
+
+
+def _decode_byte_tokens(names: str) -> str:
+    """Return the characters of byte tokens; their names where they are no UTF-8 or control characters."""
+    try:
+        text = bytes(int(value, 16) for value in _BYTE_TOKEN.findall(names)).decode()
+    except UnicodeDecodeError:
+        return names
+    return names if any(unicodedata.category(character) == "Cc" for character in text) else text
 
 
 def split_words(text: str) -> tuple[str, ...]:

@@ -213,6 +213,7 @@ def test_the_card_of_every_word(views: Views) -> None:
 WORDS = (
     *("Don't touch the U-Bahn, 3.5 m (or “so”)!", "我昨天在图书馆读了 一本书。", "a... b --c", "", "</s>"),
     "The children's bed; e.g. <b>x</b>",
+    "<b>bold</b> 🎉 أين <0x41>",
 )
 
 

@@ -9,7 +9,8 @@ export const lengthOfCharacter = (first) => (first < 0x80 ? 1 : first < 0xe0 ? 2
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function character(bytes) {
+/** Bytes as text; null for what is no UTF-8. */
+export function toStrictText(bytes) {
   try {
     return strict.decode(bytes);
   } catch {
@@ -21,7 +22,7 @@ function character(bytes) {
 export function toTextByByte(bytes) {
   let text = "";
   for (let at = 0; at < bytes.length; ) {
-    const own = character(bytes.subarray(at, at + lengthOfCharacter(bytes[at])));
+    const own = toStrictText(bytes.subarray(at, at + lengthOfCharacter(bytes[at])));
     text += own ?? "\ufffd";
     at += own === null ? 1 : lengthOfCharacter(bytes[at]);
   }
