@@ -1,7 +1,6 @@
 """The files of a release in `dist/`: ``python -m publish.release``. The same commit gives the same bytes each time.
 
-They are made of what is committed: of the wheel the files of git, of all else the date of the commit, so that nothing
-depends on the day or on what lies in the folder.
+The wheel is made of the files of git, all else of the working tree: commit first. All bear the date of the commit.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 """The date of every file in the site's archive: the earliest that a zip file can say."""
 
 
-def run(*command: str, folder: Path = ROOT) -> None:
+def run_module(*command: str, folder: Path = ROOT) -> None:
     """Run a command of this environment's Python in a folder, and end with its output where it fails."""
     done = subprocess.run([sys.executable, "-m", *command], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -39,7 +38,7 @@ def read_git(*arguments: str) -> bytes:
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
 
 
-def fix_surroundings() -> None:
+def set_build_environment() -> None:
     """Set what builds read: the date of the commit, and English, whatever the terminal speaks."""
     os.environ.setdefault("SOURCE_DATE_EPOCH", read_git("log", "-1", "--format=%ct").decode().strip())
     os.environ |= {
@@ -55,17 +54,17 @@ def build_wheel() -> None:
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=BytesIO(read_git("archive", "HEAD"))) as files:
             files.extractall(folder, filter="data")
-        run("pip", "wheel", *options, "--wheel-dir", str(DIST), ".", folder=Path(folder))
+        run_module("pip", "wheel", *options, "--wheel-dir", str(DIST), ".", folder=Path(folder))
 
 
 def build_site() -> None:
     """Write the site as one archive."""
     with tempfile.TemporaryDirectory() as folder:
-        run("mkdocs", "build", "--quiet", "--site-dir", folder)
-        pack_folder(Path(folder), DIST / SITE_FILE)
+        run_module("mkdocs", "build", "--quiet", "--site-dir", folder)
+        write_folder_archive(Path(folder), DIST / SITE_FILE)
 
 
-def pack_folder(folder: Path, archive: Path) -> None:
+def write_folder_archive(folder: Path, archive: Path) -> None:
     """Write a zip file of a folder, in the order of the names and without dates."""
     with zipfile.ZipFile(archive, "w") as out:
         for path in sorted(folder.rglob("*")):
@@ -77,12 +76,12 @@ def pack_folder(folder: Path, archive: Path) -> None:
 
 def build_live_file() -> None:
     """Write the model in one file."""
-    run("viz.export", "live", "--language", "en", str(DIST / LIVE_FILE))
+    run_module("viz.export", "live", "--language", "en", str(DIST / LIVE_FILE))
 
 
 def build_talk() -> None:
     """Write the talk that comes with the app in one file."""
-    run("viz.export", TALK, str(DIST / TALK_FILE), "--language", "en")
+    run_module("viz.export", TALK, str(DIST / TALK_FILE), "--language", "en")
 
 
 def write_checksums() -> None:
@@ -97,7 +96,7 @@ BUILDERS = {"wheel": build_wheel, "site": build_site, "live": build_live_file, "
 
 def main(names: Sequence[str]) -> None:
     """Write the files that are named, or all with their checksums, into an empty folder."""
-    fix_surroundings()
+    set_build_environment()
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     for name in names or BUILDERS:

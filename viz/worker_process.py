@@ -7,13 +7,15 @@ another process takes of time and memory is bounded, too: it can be ended.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, ParamSpec, TypeVar
 
@@ -22,13 +24,15 @@ from attenscope.viz.fair_queue import BusyError, FairQueue
 
 TIME_LIMIT = 120.0
 """Seconds after which the work on one thing is ended."""
+ORPHAN_SECONDS = 5
+"""Seconds beyond that after which the process ends by itself: the server that would end it may be gone."""
 MEMORY_LIMIT = 2**32
 """Bytes of memory that the process may ask for."""
 GROWN_BYTES = 2**28
 """A process that has taken more memory than this is not used again, so that the memory goes back."""
 LOWER_PRIORITY = 5
 """How far the process stands back behind the server, in steps of Unix's nice."""
-ENDED_TEXT = to_say("This took more than {seconds:.0f} seconds, or more memory than there is, and was ended.")
+ENDED_TEXT = to_say("This was ended before it was done: it took more than {seconds:.0f} seconds, or too much memory.")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +50,8 @@ class WorkerProcess:
 
         Raises BusyError where it takes too much time or memory.
         """
+        if self._process is not None and self._process.poll() is not None:
+            self.end()  # It died while it had nothing to do.
         process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -53,7 +59,8 @@ class WorkerProcess:
         watch = threading.Timer(self._time_limit, process.kill)
         watch.start()
         try:
-            pickle.dump((current_language(), function, arguments, named), process.stdin, pickle.HIGHEST_PROTOCOL)
+            request = (self._time_limit, current_language(), function, arguments, named)
+            pickle.dump(request, process.stdin, pickle.HIGHEST_PROTOCOL)
             process.stdin.flush()
             is_last, found, error, cause = pickle.load(process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
@@ -81,10 +88,10 @@ class WorkerProcess:
     @staticmethod
     def _start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-P", "-m", __name__],  # No file of the folder it runs in takes a module's name.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), *sys.path]))},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(one or os.getcwd() for one in sys.path)},
             start_new_session=True,  # The server alone hears Control+C.
         )
 
@@ -102,18 +109,36 @@ def serve_calls(requests: BinaryIO, replies: BinaryIO) -> None:
     is_last = False
     while not is_last:
         try:
-            language, function, arguments, named = pickle.load(requests)
+            time_limit, language, function, arguments, named = pickle.load(requests)
         except EOFError:
             return
         found = error = cause = None
-        try:
-            with use_language(language):
+        with use_language(language), _end_after(time_limit + ORPHAN_SECONDS):
+            try:
                 found = function(*arguments, **named)
-        except Exception as raised:
-            error, cause = raised, raised.__cause__  # which pickle leaves out
+            except MemoryError:
+                error = BusyError(say(ENDED_TEXT, seconds=time_limit))
+            except Exception as raised:
+                error, cause = raised, raised.__cause__  # which pickle leaves out
         is_last = _read_peak_memory() > GROWN_BYTES
-        pickle.dump((is_last, found, error, cause), replies, pickle.HIGHEST_PROTOCOL)
+        try:
+            reply = pickle.dumps((is_last, found, error, cause), pickle.HIGHEST_PROTOCOL)
+        except Exception as raised:  # A reply that cannot be copied is an error of the function.
+            reply = pickle.dumps((is_last, None, RuntimeError(str(error or raised)), None), pickle.HIGHEST_PROTOCOL)
+        replies.write(reply)
         replies.flush()
+
+
+@contextmanager
+def _end_after(seconds: float) -> Iterator[None]:
+    """End this process where the block takes longer, on systems that can."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(math.ceil(seconds))
+    try:
+        yield
+    finally:
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
 
 
 def _read_peak_memory() -> int:
@@ -130,6 +155,8 @@ def _stand_back() -> None:
     """Let the server go first, and take no more than a share of the memory."""
     if hasattr(os, "nice"):
         os.nice(LOWER_PRIORITY)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # Where memory ends, this ends first.
     with suppress(ImportError, ValueError, OSError):
         import resource
 

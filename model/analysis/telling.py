@@ -77,7 +77,7 @@ class WordWeights:
 @lru_cache(maxsize=8)
 def weigh_words(cross: AttentionMap) -> WordWeights | None:
     """Return the weights between words; None where either side has no word."""
-    rows, keys = (_text_groups(tokens) for tokens in (cross.rows("predicted"), cross.key_tokens))
+    rows, keys = (_group_text_words(tokens) for tokens in (cross.rows("predicted"), cross.key_tokens))
     if not rows or not keys or cross.kind != "cross":
         return None
     special = [at for at, token in enumerate(cross.key_tokens) if token in SPECIAL_TOKENS]
@@ -85,19 +85,19 @@ def weigh_words(cross: AttentionMap) -> WordWeights | None:
     return WordWeights(
         rows,
         keys,
-        tuple(_join(cross.rows("predicted"), group) for group in rows),
-        tuple(_join(cross.key_tokens, group) for group in keys),
+        tuple(_join_group(cross.rows("predicted"), group) for group in rows),
+        tuple(_join_group(cross.key_tokens, group) for group in keys),
         np.stack([by_row[..., group.start : group.stop].sum(-1) for group in keys], -1),
         by_row[..., special].sum(-1),
         cross,
     )
 
 
-def _text_groups(tokens: tuple[str, ...]) -> tuple[range, ...]:
+def _group_text_words(tokens: tuple[str, ...]) -> tuple[range, ...]:
     return tuple(group for group in group_words(tokens) if tokens[group.start] not in SPECIAL_TOKENS)
 
 
-def _join(tokens: tuple[str, ...], group: range) -> str:
+def _join_group(tokens: tuple[str, ...], group: range) -> str:
     return join_word([tokens[at] for at in group]).strip()
 
 
@@ -111,7 +111,7 @@ def _is_mark(word: str) -> bool:
 ReadingKind = Literal[
     "copied", "back", "ahead", "twice", "two", "unread", "clear", "other", "weak", "rest", "only", "nothing"
 ]
-"""What is seen, the most telling first:
+"""What is seen:
 
 - copied: every piece of the word looks at the same piece of the sentence;
 - back: its match lies before that of the word before it, which the head shows as well; ahead: beyond words that are
@@ -159,18 +159,18 @@ class WordReading:
     """copied: pieces; back, ahead: words jumped; twice: words between the two."""
 
 
-def read_word(words: WordWeights, row: int, place: HeadPlace) -> WordReading:
-    """Return what a head shows of a word of the translation."""
+def read_word(words: WordWeights, row: int, place: HeadPlace, left_out: Collection[HeadPlace] = ()) -> WordReading:
+    """Return what a head shows of a word of the translation; a better head is none of those `left_out`."""
     weights, match = words.weights[(*place, row)], int(words.matches[row])
     own = int(weights.argmax())
     shown = bool(weights[match] >= SHOWN)
-    better = None if shown else _better_head(words, row, place)
+    better = None if shown else _find_better_head(words, row, place, left_out)
     if len(words.keys) == 1:
         return WordReading("only", *place, row, own, float(weights[own]))
     if words.rest[(*place, row)] >= SHOWN:
         return WordReading("rest", *place, row, None, float(words.rest[(*place, row)]), better=better)
     if shown:
-        found = next(_special_readings(words, row, place, match), None)
+        found = next(_list_special_readings(words, row, place, match), None)
         return found or WordReading("clear", *place, row, match, float(weights[match]))
     if found := _read_shared_row(words, row, place):
         return found
@@ -178,7 +178,7 @@ def read_word(words: WordWeights, row: int, place: HeadPlace) -> WordReading:
     return WordReading(kind, *place, row, own, float(weights[own]), match, float(weights[match]), better)
 
 
-def _special_readings(words: WordWeights, row: int, place: HeadPlace, match: int) -> Iterator[WordReading]:
+def _list_special_readings(words: WordWeights, row: int, place: HeadPlace, match: int) -> Iterator[WordReading]:
     """What is remarkable about a word that a head shows, the most telling first."""
     share = float(words.weights[(*place, row, match)])
     if pieces := _count_copied_pieces(words, row, match, place):
@@ -190,17 +190,18 @@ def _special_readings(words: WordWeights, row: int, place: HeadPlace, match: int
         left = int(words.matches[before])
         if match < left and not _is_mark(words.key_words[left]):
             yield WordReading("back", *place, row, match, share, left, size=left - match)
-        over = [int(words.matches[later]) for later in range(row + 1, len(words.rows)) if _shows(words, later, place)]
+        later_rows = (later for later in range(row + 1, len(words.rows)) if _is_shown(words, later, place))
+        over = [int(words.matches[later]) for later in later_rows]
         if passed := [one for one in over if left < one < match]:
             yield WordReading("ahead", *place, row, match, share, passed[0], size=match - left)
     for other in range(row - 2, -1, -1):
-        if words.matches[other] == match and _shows(words, other, place):
+        if words.matches[other] == match and _is_shown(words, other, place):
             if words.row_words[other].casefold() != words.row_words[row].casefold():
                 yield WordReading("twice", *place, row, match, share, other, size=row - other)
             return
 
 
-def _shows(words: WordWeights, row: int, place: HeadPlace) -> bool:
+def _is_shown(words: WordWeights, row: int, place: HeadPlace) -> bool:
     """Whether a head shows a word that is no punctuation, by one that is none either."""
     return bool(words.shares[(*place, row)] >= SHOWN) and not (
         words.is_mark(row) or _is_mark(words.key_words[words.matches[row]])
@@ -242,8 +243,12 @@ def find_best_head(words: WordWeights, row: int, left_out: Collection[HeadPlace]
     return int(layer), int(head)
 
 
-def _better_head(words: WordWeights, row: int, place: HeadPlace) -> HeadPlace | None:
-    best = find_best_head(words, row)
+def _find_better_head(
+    words: WordWeights, row: int, place: HeadPlace, left_out: Collection[HeadPlace]
+) -> HeadPlace | None:
+    best = find_best_head(words, row, left_out)
+    if best in left_out:
+        return None
     return best if best != place and words.shares[(*best, row)] >= SHOWN else None
 
 
@@ -266,12 +271,15 @@ def pick_telling_word(cross: AttentionMap, left_out: Collection[HeadPlace] = ())
     words = weigh_words(cross)
     if words is None or len(set(left_out)) >= words.agreement.size:
         return None
-    found = list(_telling_readings(words, left_out))
-    return min(found, key=lambda one: _telling_order(words, one)) if found else None
+    found = list(_list_telling_readings(words, left_out))
+    return min(found, key=lambda one: _make_sort_key(words, one)) if found else None
 
 
-def _telling_readings(words: WordWeights, left_out: Collection[HeadPlace]) -> Iterator[WordReading]:
+def _list_telling_readings(words: WordWeights, left_out: Collection[HeadPlace]) -> Iterator[WordReading]:
     marks = [words.is_mark(row) for row in range(len(words.rows))]
+    agreement = words.agreement.copy()
+    for place in left_out:
+        agreement[place] = -1
     for row, mark in enumerate(marks):
         if mark and not all(marks):
             continue
@@ -282,7 +290,7 @@ def _telling_readings(words: WordWeights, left_out: Collection[HeadPlace]) -> It
         yield from (read_word(words, row, (layer, head)) for layer, head in shown if (layer, head) not in left_out)
     for key, word in enumerate(words.key_words):
         if words.weights[..., key].max() < READ and _is_worth_reading(word):
-            layer, head = np.unravel_index(words.agreement.argmax(), words.agreement.shape)
+            layer, head = np.unravel_index(agreement.argmax(), agreement.shape)
             yield read_source_word(words, key, (int(layer), int(head)))
 
 
@@ -290,7 +298,7 @@ def _is_worth_reading(word: str) -> bool:
     return any(map(is_cjk, word)) or sum(map(str.isalpha, word)) >= MIN_UNREAD_LETTERS
 
 
-def _telling_order(words: WordWeights, one: WordReading) -> tuple[float, ...]:
+def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     """What a reading is sorted by, the most telling first."""
     kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
     if kind == "clear" and one.key is not None and _is_mark(words.key_words[one.key]):

@@ -47,10 +47,10 @@ class Target:
     @property
     def position(self) -> int:
         """The position of the first piece of X in the translation, from 0: its row in the attention maps."""
-        return len(self.written)
+        return len(self.written_tokens)
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def written_tokens(self) -> tuple[str, ...]:
         """What was written before X."""
         return self.prefix_tokens if self.continues else self.prefix_tokens[1:]
 

@@ -59,7 +59,8 @@ def open_model_folder(name: str) -> RunnableModel | LocalModel:
             )
         )
     folder = Path(path).expanduser()
-    config = _read_checked_config(folder)
+    config = read_checked_config(folder)
+    _check_weight_files(folder)
     try:
         from .load import load_folder_model
     except ImportError as error:
@@ -69,8 +70,8 @@ def open_model_folder(name: str) -> RunnableModel | LocalModel:
     return load_folder_model(folder, config, options)
 
 
-def _read_checked_config(folder: Path) -> Mapping[str, Any]:
-    """What the folder's configuration says, where it can be run at all."""
+def read_checked_config(folder: Path) -> Mapping[str, Any]:
+    """Return what the folder's configuration says, where a model can be built of it at all. Raises LocalError."""
     if not folder.is_dir():
         raise LocalError(say("There is no folder {folder}.", folder=folder))
     if (folder / ADAPTER_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
@@ -102,6 +103,11 @@ def _read_checked_config(folder: Path) -> Mapping[str, Any]:
             )
         )
     _check_layer_counts(folder, config)
+    return config
+
+
+def _check_weight_files(folder: Path) -> None:
+    """Raise LocalError where a folder has no weights in safetensors."""
     if not any((folder / name).is_file() for name in SAFETENSORS_FILES):
         pickled = next((name for name in PICKLE_FILES if (folder / name).exists()), None)
         raise LocalError(
@@ -112,7 +118,6 @@ def _read_checked_config(folder: Path) -> Mapping[str, Any]:
                 else "",
             )
         )
-    return config
 
 
 def _check_layer_counts(folder: Path, config: Mapping[str, Any]) -> None:

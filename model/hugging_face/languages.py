@@ -42,20 +42,21 @@ def choose_languages(
     if target in known:
         tokenizer.tgt_lang = target  # given translations begin with it too
         return ChosenLanguages(begin=known[target])
-    before = _find_source_tokens(tokenizer)
-    if target in before:
+    source_tokens = _find_source_tokens(tokenizer)
+    if target in source_tokens:
         tokenizer.target_lang = target
-        return ChosenLanguages(source_prefix=f"{before[target]} ")
+        return ChosenLanguages(source_prefix=f"{source_tokens[target]} ")
     if target and target != getattr(tokenizer, "target_lang", None):
-        raise _make_unknown_error(folder, target, [*known, *before])
+        raise _make_unknown_error(folder, target, [*known, *source_tokens])
     begins = {generation.forced_bos_token_id, generation.decoder_start_token_id} & set(known.values())
-    if (len(known) > 1 and not begins and not target) or (len(before) > 1 and not target):
+    if (len(known) > 1 and not begins and not target) or (len(source_tokens) > 1 and not target):
         raise LocalError(
             say(
-                "{folder} writes {count} languages: say which, as in --model 'hf:{path}?source=en&target=de'.",
+                "{folder} writes {count} languages: say which, as in --model 'hf:{path}?target={code}'.",
                 folder=folder.name,
-                count=max(len(known), len(before)),
+                count=max(len(known), len(source_tokens)),
                 path=folder,
+                code=next(iter(known or source_tokens)),
             )
         )
     return ChosenLanguages(generation.forced_bos_token_id)

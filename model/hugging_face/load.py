@@ -51,7 +51,7 @@ from .folder import (
 from .languages import choose_languages
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, get_text_config, has_residual_streams_only
 from .positions import find_added_positions
-from .size import DEFAULT_DTYPE, check_memory, choose_dtype
+from .size import DEFAULT_DTYPE, check_memory, choose_dtype, list_weight_files
 from .tokenizer import FolderTokenizer
 
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -281,7 +281,7 @@ def _make_card(model: nn.Module, tokenizer: PreTrainedTokenizerBase, *, two_side
 def _hash_weights(folder: Path) -> str:
     """The first 12 hexadecimal digits of the SHA-256 of the weights, of all files in their order."""
     found = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in list_weight_files(folder):
         with path.open("rb") as file:
             found.update(hashlib.file_digest(file, "sha256").digest())
     return found.hexdigest()[:12]

@@ -7,7 +7,6 @@ random. A folder needs no more than ``config.json``; where it has a tokenizer, t
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from ..masks.softmax import count_extra_keys
 from ..masks.structure import recognise_structure
 from ..runnable_model import LocalError
 from ..trace import KINDS, Kind
-from .folder import CONFIG_FILE, explain_failure
+from .folder import explain_failure, read_checked_config
 
 KERNELS = ("eager", "sdpa", "flex_attention")
 """Implementations of attention that are tried."""
@@ -62,7 +61,7 @@ _NARROW: tuple[tuple[str, Any], ...] = (
     (r"num_mel_bins", 8),
 )
 """Names of a configuration that no mask depends on, and what is put there."""
-_LAYER_NAMES = re.compile(r"(num_hidden_layers|n_layers?|num_layers|num_decoder_layers|encoder_layers|decoder_layers)")
+_LAYER_NAMES = re.compile(r"(num_hidden_layers|n_layers?|num_layers|(?:num_)?(?:en|de)coder_layers)")
 _TOKEN_IDS = {
     **{
         "pad_token_id": _PAD_ID,
@@ -140,14 +139,13 @@ def build_architecture_masks(
     layer_kinds = _list_layer_kinds(config)
     small = shrink_configuration(config, list(dict.fromkeys(layer_kinds)))
     meanings = _list_meanings(config, list(dict.fromkeys(layer_kinds)), tokens)
+    _check_size(kind, small)
     masks: list[LayerMask] = []
     left_out: dict[str, str] = {}
     for kernel in kernels:
         try:
             capture = _run_small_model(kind, small, kernel, tokens)
-        except LocalError:
-            raise
-        except (ValueError, NotImplementedError, ImportError, RuntimeError) as error:
+        except Exception as error:  # transformers raises anything
             left_out[kernel] = " ".join(str(error).split())[:200]
             continue
         for one in _list_masks(capture, kernel, layer_kinds, meanings):
@@ -164,14 +162,9 @@ def build_architecture_masks(
 
 def _read_configuration(folder: Path) -> PreTrainedConfig:
     """Return the configuration of a folder. Raises LocalError."""
-    path = folder / CONFIG_FILE
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise LocalError(say("{file} cannot be read: {reason}.", file=path, reason=error)) from error
-    if not isinstance(values, dict) or values.get("model_type") not in CONFIG_MAPPING:
-        named = values.get("model_type") if isinstance(values, dict) else None
-        raise LocalError(say("transformers has no model of the type {type}.", type=str(named)[:80]))
+    named = read_checked_config(folder)["model_type"]
+    if named not in CONFIG_MAPPING:
+        raise LocalError(say("transformers has no model of the type {type}.", type=named[:80]))
     with explain_failure(folder, to_say("{folder}: transformers {version} does not understand its configuration.")):
         config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     return config
@@ -255,12 +248,13 @@ def _plain_rotation(value: dict[str, Any]) -> dict[str, Any]:
     return {"rope_type": "default", "rope_theta": 10000.0}
 
 
-def _run_small_model(
-    kind: type[PreTrainedModel], config: PreTrainedConfig, kernel: str, tokens: Sequence[str]
-) -> Capture:
-    """Return what a small model with random weights attends to. Raises LocalError for one that is not small."""
-    with torch.device("meta"):
-        parameters = sum(one.numel() for one in kind._from_config(config).parameters())
+def _check_size(kind: type[PreTrainedModel], config: PreTrainedConfig) -> None:
+    """Raise LocalError for an architecture that is not small."""
+    try:
+        with torch.device("meta"):
+            parameters = sum(one.numel() for one in kind._from_config(config).parameters())
+    except Exception:  # Each kernel says why it cannot be built.
+        return
     if parameters > MAX_PARAMETERS:
         raise LocalError(
             say(
@@ -269,12 +263,15 @@ def _run_small_model(
                 most=MAX_PARAMETERS,
             )
         )
-    generator = torch.random.get_rng_state()
-    try:
+
+
+def _run_small_model(
+    kind: type[PreTrainedModel], config: PreTrainedConfig, kernel: str, tokens: Sequence[str]
+) -> Capture:
+    """Return what a small model with random weights attends to."""
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = kind._from_config(config, attn_implementation=kernel).eval()
-    finally:
-        torch.random.set_rng_state(generator)
     given = _make_inputs(model, tokens)
     with torch.no_grad(), capture_attention(model) as capture:
         model(**given)

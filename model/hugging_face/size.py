@@ -11,13 +11,15 @@ from typing import Any
 import torch
 
 from ..devices import choose_device
-from ..language import say
+from ..language import join_sentences, say, to_say
 from ..runnable_model import LocalError
+from .folder import SAFETENSORS_FILES
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 DEFAULT_DTYPE = "float32"
 OWN_DTYPE = "own"
 """The one that the folder's configuration names."""
+HALF_SIZE_TEXT = to_say("With ?dtype=bfloat16 behind its name it takes half of what it takes in float32.")
 MAX_HEADER_BYTES = 100_000_000
 """Of a safetensors file: the limit of the library itself."""
 SPARE_BYTES = 300_000_000
@@ -49,13 +51,15 @@ def check_memory(folder: Path, dtype: torch.dtype) -> None:
     needed, free = estimate_bytes(folder, dtype), read_free_bytes()
     if free is not None and needed > free:
         raise LocalError(
-            say(
-                "{folder} takes about {needed:.1f} GB in {dtype}, and {free:.1f} GB of memory are free. With "
-                "?dtype=bfloat16 behind its name it takes half of what it takes in float32.",
-                folder=folder.name,
-                needed=needed / 1e9,
-                dtype=str(dtype).removeprefix("torch."),
-                free=free / 1e9,
+            join_sentences(
+                say(
+                    "{folder} takes about {needed:.1f} GB in {dtype}, and {free:.1f} GB of memory are free.",
+                    folder=folder.name,
+                    needed=needed / 1e9,
+                    dtype=str(dtype).removeprefix("torch."),
+                    free=free / 1e9,
+                ),
+                say(HALF_SIZE_TEXT) if dtype == torch.float32 else "",
             )
         )
 
@@ -66,9 +70,25 @@ def estimate_bytes(folder: Path, dtype: torch.dtype) -> int:
     return numbers * dtype.itemsize + SPARE_BYTES
 
 
+def list_weight_files(folder: Path) -> list[Path]:
+    """Return the files that transformers reads: the one, or those that the index names; in their order.
+
+    Beside them a folder may hold the same weights in another layout.
+    """
+    whole, index = (folder / name for name in SAFETENSORS_FILES)
+    if whole.is_file():
+        return [whole]
+    try:
+        names = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+        plain = {name for name in names if Path(name).name == name}
+    except (OSError, ValueError, RecursionError, LookupError, AttributeError, TypeError):
+        return []  # A damaged index is left to those who load it.
+    return [folder / name for name in sorted(plain) if (folder / name).is_file()]
+
+
 def _read_shapes(folder: Path) -> Iterator[list[int]]:
     """The shape of every tensor, from the heads of the files. A file that is damaged is left to those who load it."""
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in list_weight_files(folder):
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             try:
@@ -99,9 +119,12 @@ def _read_available_memory() -> int | None:
 
 
 def _read_group_limit() -> int | None:
-    """What is left of the limit that a container has."""
+    """What is left of the limit that a container has, with the copies of files that the kernel gives back."""
+    group = Path("/sys/fs/cgroup")
     try:
-        most, used = (int((Path("/sys/fs/cgroup") / name).read_text()) for name in ("memory.max", "memory.current"))
-    except (OSError, ValueError):  # "max": no limit
+        most, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        lines = (group / "memory.stat").read_text().splitlines()
+        files = next(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+    except (OSError, ValueError, StopIteration, IndexError):  # "max": no limit
         return None
-    return most - used
+    return most - used + files

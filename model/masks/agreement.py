@@ -70,7 +70,7 @@ def find_score_mismatch(arrays: Arrays, evidence: Evidence, allowed: np.ndarray)
         for words, sound in explain(fit, rows):
             return ScoreMismatch(rows, words, sound)
     residual = float(fit.spread(given + fit.bias)[rows].max())
-    return ScoreMismatch(rows, say(_NOTHING_TEXT, nats=residual))
+    return ScoreMismatch(rows, say(_UNEXPLAINED_TEXT, nats=residual))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ _DISTANCE_TEXT = to_say(
 _CAP_TEXT = to_say("the scores were capped at {cap:.3g} by tanh, which these scores do not show yet")
 _KEYS_TEXT = to_say("{keys} moved by the same amount in every row, by {nats:.2g} nats: a bias on these keys, or a sink")
 _BLOCKS_TEXT = to_say("{keys} have a normaliser of their own in each row: the softmax was taken in parts")
-_NOTHING_TEXT = to_say("they miss it by up to {nats:.2g} nats, and no known mistake explains it")
+_UNEXPLAINED_TEXT = to_say("they miss it by up to {nats:.2g} nats, and no known mistake explains it")
 
 
 def _find_drowned_rows(arrays: Arrays, evidence: Evidence, cells: np.ndarray) -> ScoreMismatch | None:
@@ -180,11 +180,11 @@ def _explain_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations:
 
 def _explain_neighbour(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     for axis, text in ((2, _OTHER_HEAD_TEXT), (0, _OTHER_SAMPLE_TEXT)):
-        known = np.asarray(np.asarray(fit.cells.any(-1)).all(axis, keepdims=True))
         for step in range(1, fit.scores.shape[axis]):
             both = np.roll(fit.cells, step, axis) & fit.cells
             other = np.roll(fit.scores + fit.bias, step, axis)
-            if known[..., 1:].any() and not (_spread(fit.logs - other, both) > fit.near)[rows].any():
+            compared = (both.sum(-1) > 1)[rows].mean() > 0.5  # A row of one key in common fits any scores.
+            if compared and not (_spread(fit.logs - other, both) > fit.near)[rows].any():
                 yield say(text), False
 
 
@@ -197,7 +197,7 @@ def _explain_cap(fit: _RowFit, rows: np.ndarray) -> _Explanations:
 
 
 def _explain_distance(fit: _RowFit, rows: np.ndarray) -> _Explanations:
-    """A bias that is a function of the distance alone, in each head; the largest of a row is taken as known."""
+    """Explain by a bias that depends, in each head, on the distance of the keys alone."""
     queries, keys = fit.cells.shape[-2:]
     distance = np.arange(keys)[None, :] - np.arange(queries)[:, None]
     for head in range(fit.cells.shape[2]):

@@ -51,7 +51,8 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
         api: the interface in which fixes are to be written, one of :data:`.fixes.APIS`, such as ``sdpa`` or
             ``flex_attention``; left out, that of the captured calls where all layers call the same one.
         arrays: any of ``scores`` (scaled, before the mask), ``masked_scores``, ``mask`` (boolean: True = may attend;
-            float: added), ``key_keep`` and ``query_keep`` (True = a real token), ``position_ids``; or any by the name
+            float: added), ``key_keep`` and ``query_keep`` (True = a real token), ``position_ids``, ``cu_seqlens``
+            (where packed documents end, 0 first); or any by the name
             of its library, such as ``key_padding_mask``, in its convention (:data:`.arrays.ARGUMENT_ROLES`).
 
     Raises:
@@ -73,7 +74,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
     given = {"weights": weights, "meant": None if meant_name else meant, **arrays}
     try:
         raw = {name: _value_to_array(name, value) for name, value in given.items() if value is not None}
-        raw |= _apply_block_mask(raw, given.get("mask"), meant)
+        raw |= _apply_block_masks(raw, given, has_meaning=meant is not None)
         named, blocks = assign_roles(raw, meant_name)
         if (documents := diagnose_documents(named)) is not None:
             return documents
@@ -86,18 +87,18 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
         raise DiagnosisError(str(error)) from error
 
 
-def _apply_block_mask(raw: Mapping[str, np.ndarray], mask: Any, meant: Any) -> dict[str, np.ndarray]:
-    """Return the mask that the blocks of a BlockMask let through; where it is another, its mask_mod is what was meant.
+def _apply_block_masks(
+    raw: Mapping[str, np.ndarray], given: Mapping[str, Any], has_meaning: bool
+) -> dict[str, np.ndarray]:
+    """Return the cells that each BlockMask's blocks let through, by its name, where its mask_mod has others.
 
-    A meaning that is given goes before that of the mask_mod.
+    Then the mask_mod is what was meant, unless a meaning is given.
     """
-    if not is_block_mask(mask):
-        return {}
-    cells = raw["mask"]
-    in_force = apply_blocks("mask", mask, cells)
-    if np.array_equal(in_force, cells):
-        return {}
-    return {"mask": in_force} if meant is not None else {"mask": in_force, "meant": cells}
+    in_force = {name: apply_blocks(name, one, raw[name]) for name, one in given.items() if is_block_mask(one)}
+    changed = {name: cells for name, cells in in_force.items() if not np.array_equal(cells, raw[name])}
+    if not changed or has_meaning:
+        return changed
+    return changed | {"meant": raw[next(iter(changed))]}
 
 
 def _write_api_fixes(diagnosis: Diagnosis, api: str, calls: Sequence[AttentionCall]) -> Diagnosis:

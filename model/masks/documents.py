@@ -85,7 +85,7 @@ def diagnose_documents(named: Mapping[str, np.ndarray]) -> Diagnosis | None:
     positions = named.get("position_ids")
     tokens = int(ends[-1]) if positions is None and ends.size else np.asarray(positions).size
     document = number_documents(named[CUMULATIVE], tokens)
-    count = int(document[-1]) + 1 if tokens else 0
+    count = np.unique(document).size
     words = say_many(
         "{count:,} packed document of {tokens:,} tokens",
         "{count:,} packed documents of {tokens:,} tokens",

@@ -246,8 +246,8 @@ def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: n
         return None, describe_rows_alone(rows, all_rows)
     if code == _LAYER_PATTERN_CODE and (sinks := _count_lost_sinks(explanation)):
         looks = say_many(
-            "{count} first key is not seen beside the window any more: its sink is lost",
-            "{count} first keys are not seen beside the window any more: its sinks are lost",
+            "the first {count} key is no longer seen beside the window: the sink is lost",
+            "the first {count} keys are no longer seen beside the window: the sinks are lost",
             sinks,
         )
         return looks, ""

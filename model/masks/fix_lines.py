@@ -127,10 +127,11 @@ def _name_columns(arrays: Arrays) -> str:
 
 def _write_layer_masks(structures: Sequence[Structure], arrays: Arrays, intent: IntendedMask) -> str:
     """Return the line that builds the mask of one ``layer``, counted from 0, where they differ in turn."""
+    counted = any(one.chunk or one.block for one in structures)
+    if any(one.starts for one in structures) or (counted and not intent.keep[:, 0].all()):
+        return ""  # Chunks count from the first real key, which differs with the sample.
     padding = f" & {_name_columns(arrays)}" if intent.has_padding else ""
     each = [write_structure_cells(one) or "torch.ones(Q, K, dtype=torch.bool)" for one in structures]
-    if any(one.starts or (one.chunk and one.origin) for one in structures):
-        return ""
     period = next(n for n in range(1, len(each) + 1) if all(one == each[at % n] for at, one in enumerate(each)))
     cells = f"({', '.join(each[:period])})[layer % {period}]{padding}"
     return f"{_INDEX_LINE}; mask = {_write_mask(cells, arrays.writing)}  # layer from 0"

@@ -23,7 +23,7 @@ def test_an_archive_knows_no_dates_and_one_order(tmp_path: Path) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"the same {name}", encoding="utf-8")
             os.utime(file, (at * 10**9, at * 10**9))
-        release.pack_folder(tmp_path / str(at), tmp_path / f"{at}.zip")
+        release.write_folder_archive(tmp_path / str(at), tmp_path / f"{at}.zip")
     assert (tmp_path / "0.zip").read_bytes() == (tmp_path / "1.zip").read_bytes()
     assert zipfile.ZipFile(tmp_path / "0.zip").namelist() == ["a/c.js", "b.html"]
 

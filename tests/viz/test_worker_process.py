@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 import os
+import pickle
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -63,6 +65,43 @@ def test_a_process_that_dies_is_told_of_and_another_takes_its_place(worker: Work
     with pytest.raises(BusyError, match="ended"):
         worker.call(os._exit, 1)
     assert worker.call(operator.add, 2, 3) == 5
+
+
+def test_a_process_that_dies_between_two_calls_is_replaced_unnoticed(worker: WorkerProcess) -> None:
+    os.kill(worker.call(os.getpid), signal.SIGKILL)
+    time.sleep(0.2)
+    assert worker.call(operator.add, 2, 3) == 5
+
+
+def test_work_that_wants_too_much_memory_is_said_to(worker: WorkerProcess) -> None:
+    with pytest.raises(BusyError, match="too much memory"):
+        worker.call(operator.mul, b"1", 2 * worker_process.MEMORY_LIMIT)
+    assert worker.call(operator.add, 2, 3) == 5
+
+
+def test_a_reply_that_cannot_be_copied_is_an_error_of_the_function(worker: WorkerProcess) -> None:
+    with pytest.raises(RuntimeError, match="pickle"):
+        worker.call(eval, "lambda: 1")
+    assert worker.call(operator.add, 2, 3) == 5
+
+
+def test_work_ends_by_itself_where_the_server_has_gone() -> None:
+    """A process whose server no longer watches has a limit of its own."""
+    short = WorkerProcess(time_limit=0.0)
+    process = short._start()
+    assert process.stdin is not None
+    pickle.dump((1.0 - worker_process.ORPHAN_SECONDS, "en", time.sleep, (60,), {}), process.stdin)
+    process.stdin.flush()
+    assert process.wait(30) != 0
+    short._end(process)
+
+
+def test_no_file_of_the_folder_takes_the_name_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    made = WorkerProcess()
+    assert made.call(operator.add, 2, 3) == 5
+    made.end()
 
 
 def test_a_process_that_has_grown_is_let_go_with_its_memory(worker: WorkerProcess) -> None:

@@ -244,8 +244,7 @@ def pin_word(run: RunKey, cross: AttentionMap, side: SentenceSide, position: int
     if words is None or row is None or KIND.get() != "cross" or get_pin(run.sentence, "target") != position:
         return
     place = get_cross_place(cross)
-    if read_word(words, row, place).better:
-        better = find_best_head(words, row, interventions.list_changed_heads("cross"))
+    if better := read_word(words, row, place, interventions.list_changed_heads("cross")).better:
         set_layer_and_head(*better)
         remember_picked_head(run.model, run.sentence, better)
 

@@ -125,7 +125,7 @@ def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
     remember_picked_head(model, identity, NO_HEAD if chosen else place)
     kind = KIND.get() if KIND.get() in trace.maps else tuple(trace.maps)[-1]
     if kind != "cross":
-        if before is None and not chosen:
+        if not chosen and (before is None or before[0] != model):
             _put_picked_head(model, identity, find_clearest_head(trace.maps[kind]))
         return
     if PIN.get(of=identity) or (before is None and chosen):

@@ -64,7 +64,10 @@ def read_attachment(name: str, data: bytes) -> AttachedFile:
         raise ValueError(
             say("{name} has {size:.0f} MB; at most {most} MB are read.", name=name, size=size, most=MAX_FILE_MEGABYTES)
         )
-    return _parse_attachment(name, data)
+    try:
+        return _parse_attachment(name, data)
+    except (UnreadableError, BusyError) as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def _parse_attachment(name: str, data: bytes) -> AttachedFile:
@@ -73,10 +76,7 @@ def _parse_attachment(name: str, data: bytes) -> AttachedFile:
     with tempfile.TemporaryDirectory() as folder:  # The visitor's name is never a path.
         path = Path(folder) / f"array{Path(name).suffix}"
         path.write_bytes(data)
-        try:
-            call_in_worker(read_array_file, path, cells=MOST_ARRAY_CELLS)
-        except (UnreadableError, BusyError) as error:
-            raise ValueError(f"{name}: {error}") from error
+        call_in_worker(read_array_file, path, cells=MOST_ARRAY_CELLS)
     return ArraysFile(name, secrets.token_hex(8), data)
 
 

@@ -61,6 +61,7 @@ const DEFAULT_EXPORT = /export\{([\w$]+) as default\};\s*$/;
 function asExpression(name, code) {
   const text = code.trimEnd().replace(DEFAULT_EXPORT, "return $1");
   if (/\b(import|export)\b *[{*"]/.test(text)) throw new Error(`${name} has imports, or exports beside its default.`);
+  if (/<\/script/i.test(text)) throw new Error(`${name} holds </script and cannot stand in a page.`);
   return `(()=>{${text}})()\n`;
 }
 

@@ -38,7 +38,8 @@ def _read_built(name: str) -> str:
 def declare_messages(names: Iterable[str]) -> str:
     """Return the statement that stands before the scripts `names`: the language, and their messages in it."""
     spoken = {"language": current_language(), "said": translate_messages(names)}
-    return f"const MESSAGES = {json.dumps(spoken, ensure_ascii=False)};\n"
+    text = json.dumps(spoken, ensure_ascii=False).replace("</", "<\\/")  # It may stand in the script of a page.
+    return f"const MESSAGES = {text};\n"
 
 
 def build_module(name: str) -> str:

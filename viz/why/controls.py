@@ -79,7 +79,7 @@ def draw_question(model: RunnableModel, text: str) -> Question:
     reading = ReadingKey(model.name, text, given, _draw_changes(model, text, given))
     result = cache.compute_run_translation(*reading)
     split = _find_split_row(result)
-    pinned = _find_pinned_piece(result) if split is None else split
+    pinned = result.step_of(get_pin(result.source, "target")) if split is None else split
     compared = _find_contrast_target(reading)
     if compared:
         group = range(compared.position, compared.position + len(compared.tokens))
@@ -129,12 +129,6 @@ def find_word_pieces(tokens: Sequence[str], pinned: int | None) -> range:
         return next(group for group in groups if pinned in group)
     named = [group for group in groups if tokens[group.start] not in SPECIAL_TOKENS]
     return max(named or groups, key=lambda group: len(join_word([tokens[at] for at in group]).strip()))
-
-
-def _find_pinned_piece(result: Translation) -> int | None:
-    """The pinned piece, from 0; None for none, and for one of a prompt."""
-    row = get_pin(result.source, "target")
-    return None if row is None or row < result.first_row else row - result.first_row
 
 
 def choose_word(result: Translation, position: int) -> None:

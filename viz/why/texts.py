@@ -302,7 +302,7 @@ def describe_contrast(found: Contrast) -> str:
     return say(
         "The translations part after {prefix}: {x} for the first sentence, {y} for the second. logit {x} − logit {y} "
         "is {first} with the first and {second} with the second sentence.",
-        prefix=quote_token("".join(target.written)),
+        prefix=quote_token("".join(target.written_tokens)),
         **facts,
     )
 

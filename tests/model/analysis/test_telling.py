@@ -46,7 +46,7 @@ def telling(cross: AttentionMap) -> tuple[WordWeights, WordReading]:
     return words, reading
 
 
-def said(cross: AttentionMap) -> str:
+def say_reading(cross: AttentionMap) -> str:
     return re.sub("[\u2068\u2069]", "", reading_in_words(*telling(cross)))
 
 
@@ -58,7 +58,10 @@ def test_a_jump_back_is_told_before_what_stands_in_order() -> None:
     cross = cross_map(KEYS, ("Ich", " ihn", " dort", " sah", "</s>"), diagonal(5, (0, 2, 3, 1, 4)))
     words, reading = telling(cross)
     assert (reading.kind, reading.row, reading.key, reading.beside, reading.size) == ("back", 3, 1, 3, 2)
-    assert said(cross) == "To write “sah” the model jumped back from “there” to “saw”: 90% of the weight of head 1.1."
+    assert (
+        say_reading(cross)
+        == "To write “sah” the model jumped back from “there” to “saw”: 90% of the weight of head 1.1."
+    )
     assert words.row_of(3) == 3
     assert words.row_of(4) is None
 
@@ -76,7 +79,10 @@ def test_pieces_of_a_name_are_copied_one_by_one() -> None:
     cross = cross_map(keys, rows, diagonal(5, range(5)))
     _, reading = telling(cross)
     assert (reading.kind, reading.size) == ("copied", 3)
-    assert said(cross) == "“Heidelberg” is copied: each of its 3 pieces looks most at the same piece of the sentence."
+    assert (
+        say_reading(cross)
+        == "“Heidelberg” is copied: each of its 3 pieces looks most at the same piece of the sentence."
+    )
     mixed = cross_map(keys, rows, diagonal(5, (0, 2, 1, 3, 4)))
     assert telling(mixed)[1].kind == "clear"
 
@@ -87,9 +93,11 @@ def test_two_words_of_one_and_one_word_of_two() -> None:
     assert words is not None
     assert read_word(words, 2, (0, 0)).kind == "back"  # It is both, and a jump is told first.
     near = cross_map(KEYS[:3] + KEYS[4:], ("habe", " ja", " gesehen", "</s>"), diagonal(4, (1, 1, 1, 3)))
-    assert said(near) == "Two words from one: for “habe” and again for “gesehen”, head 1.1 looked at “saw” (90%)."
+    assert (
+        say_reading(near) == "Two words from one: for “habe” and again for “gesehen”, head 1.1 looked at “saw” (90%)."
+    )
     both = cross_map(("front", " door", "</s>"), ("Haustür", "</s>"), [[0.43, 0.49, 0.08], [0.1, 0.1, 0.8]])
-    assert said(both) == "To write “Haustür”, head 1.1 looked at two words: “front” (43%) and “door” (49%)."
+    assert say_reading(both) == "To write “Haustür”, head 1.1 looked at two words: “front” (43%) and “door” (49%)."
 
 
 def test_a_word_that_nothing_looked_at() -> None:
@@ -99,7 +107,9 @@ def test_a_word_that_nothing_looked_at() -> None:
     words, reading = telling(cross)
     assert (reading.kind, words.key_words[reading.key or 0]) == ("unread", "today")
     assert reading.beside_share == pytest.approx(0.02)
-    assert said(cross).startswith("No head looked much at “today”: of the weight of no word it got more than 2.0%.")
+    assert say_reading(cross).startswith(
+        "No head looked much at “today”: of the weight of no word it got more than 2.0%."
+    )
 
 
 def test_a_row_that_rests_names_the_head_that_does_not() -> None:
@@ -132,7 +142,7 @@ def test_a_head_that_looks_elsewhere_or_nowhere() -> None:
 
 def test_the_only_word_and_no_word() -> None:
     one = cross_map(("Yes", "</s>"), ("Ja", "</s>"), [[0.3, 0.7], [0.1, 0.9]])
-    assert said(one) == "To write “Ja” there is one word to look at: “Yes” got 30% of the weight of head 1.1."
+    assert say_reading(one) == "To write “Ja” there is one word to look at: “Yes” got 30% of the weight of head 1.1."
     assert pick_telling_word(cross_map(("</s>",), ("</s>",), [[1.0]])) is None
     marks = cross_map(("?", "!", "</s>"), ("?", "!", "</s>"), diagonal(3, range(3)))
     assert telling(marks)[1].row is not None
@@ -156,6 +166,23 @@ def test_heads_that_are_left_out_are_not_picked() -> None:
     assert left is not None
     assert (left.layer, left.head) == (0, 1)
     assert pick_telling_word(cross, left_out=[(0, 0), (0, 1)]) is None
+
+
+def test_a_head_that_is_left_out_is_not_picked_for_an_unread_word() -> None:
+    even = [[0.9 if key == own else 0.02 for key in range(6)] for own in (0, 1, 2, 3, 5)]
+    worse = [[0.6 if key == own else 0.08 for key in range(6)] for own in (0, 1, 2, 3, 5)]
+    cross = cross_map((*KEYS[:4], " today", "</s>"), ROWS, even, worse)
+    for left_out, head in (((), 0), ([(0, 0)], 1)):
+        found = pick_telling_word(cross, left_out)
+        assert found is not None
+        assert (found.kind, found.head) == ("unread", head)
+
+
+def test_a_better_head_is_none_that_is_left_out() -> None:
+    words = weigh_words(cross_map(KEYS, ROWS, diagonal(5, range(5)), diagonal(5, (4, 4, 4, 4, 4))))
+    assert words is not None
+    assert read_word(words, 1, (0, 1)).better == (0, 0)
+    assert read_word(words, 1, (0, 1), left_out=[(0, 0)]).better is None
 
 
 def test_every_reading_of_random_maps_is_true_of_its_weights() -> None:

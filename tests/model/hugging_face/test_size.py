@@ -29,6 +29,14 @@ def test_the_estimate_counts_every_weight(
     assert estimate_bytes(folder("llama"), torch.bfloat16) - SPARE_BYTES == 2 * weights
 
 
+def test_the_same_weights_in_another_layout_are_not_counted(folder: Callable[[str], Path], tmp_path: Path) -> None:
+    from attenscope.hugging_face.size import estimate_bytes
+
+    shutil.copytree(folder("llama"), tmp_path / "llama")
+    shutil.copyfile(tmp_path / "llama" / "model.safetensors", tmp_path / "llama" / "consolidated.safetensors")
+    assert estimate_bytes(tmp_path / "llama", torch.float32) == estimate_bytes(folder("llama"), torch.float32)
+
+
 def test_a_folder_larger_than_memory_is_refused_before_it_is_loaded(
     folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

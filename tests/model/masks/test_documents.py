@@ -19,7 +19,7 @@ GAPPED = np.zeros((7, 7), int)
 GAPPED[:3, :3], GAPPED[4:, 4:] = np.tri(3), np.tri(3)
 
 
-def packed(seed: int, causal: bool, leaks: bool) -> tuple[np.ndarray, list[int]]:
+def make_packed_mask(seed: int, causal: bool, leaks: bool) -> tuple[np.ndarray, list[int]]:
     """Weights (B, H, T, T) of packed documents, and their cumulative lengths."""
     generator = np.random.default_rng(seed)
     ends = np.concatenate([[0], np.cumsum(generator.integers(2, 6, int(generator.integers(2, 5))))])
@@ -36,7 +36,7 @@ def packed(seed: int, causal: bool, leaks: bool) -> tuple[np.ndarray, list[int]]
 @pytest.mark.parametrize("causal", [True, False])
 def test_cumulative_lengths_are_what_was_meant(seed: int, causal: bool) -> None:
     for leaks in (True, False):
-        weights, ends = packed(seed, causal, leaks)
+        weights, ends = make_packed_mask(seed, causal, leaks)
         found = diagnose(weights, cu_seqlens=np.array(ends))
         assert found.verdict == ("faulty" if leaks else "sound")
         assert [one.code for one in found.findings if one.severity != "info"] == ["document-leak"] * leaks
@@ -47,7 +47,7 @@ def test_cumulative_lengths_are_what_was_meant(seed: int, causal: bool) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_positions_that_begin_anew_ask_about_documents(seed: int) -> None:
     for leaks in (True, False):
-        weights, ends = packed(seed, True, leaks)
+        weights, ends = make_packed_mask(seed, True, leaks)
         positions = np.concatenate([np.arange(b - a) for a, b in pairwise(ends)])
         found = diagnose(weights, position_ids=positions[None])
         assert found.verdict == ("question" if leaks else "open")
@@ -62,7 +62,7 @@ def test_positions_of_padding_begin_no_document(positions: list[int]) -> None:
 
 
 def test_lengths_that_do_not_fit_are_refused() -> None:
-    weights = packed(0, True, False)[0]
+    weights = make_packed_mask(0, True, False)[0]
     for wrong in ([0, 3], [1, 3], [0, 5, 3], [0.5, 2], [0, weights.shape[-1] + 1]):
         with pytest.raises(DiagnosisError, match="cu_seqlens"):
             diagnose(weights, cu_seqlens=np.array(wrong))
@@ -89,6 +89,7 @@ def test_a_hundred_thousand_tokens_are_judged_without_their_cells() -> None:
     assert diagnose(cu_seqlens=ends, position_ids=positions[None]).verdict == "sound"
     assert time.perf_counter() - begun < 5
     assert diagnose(cu_seqlens=ends).meaning == f"{len(ends) - 1:,} packed documents of 100,000 tokens"
+    assert diagnose(cu_seqlens=[0, 3, 3, 6]).meaning == "2 packed documents of 6 tokens"  # An empty one is none.
     joined = np.delete(ends, 3)
     (found,) = diagnose(cu_seqlens=joined, position_ids=positions[None]).findings
     assert (found.code, found.queries) == ("document-leak", (int(ends[3]),))

@@ -95,6 +95,19 @@ def test_scores_of_another_head(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_samples_without_a_key_in_common_are_not_said_to_be_exchanged(seed: int) -> None:
+    """Two rows that share one key are the softmax of any scores there."""
+    x = Draw(seed)
+    x.scores, tokens = x.scores[:2], x.tokens
+    keep = np.stack([np.arange(tokens) < tokens // 2, np.arange(tokens) >= tokens // 2])
+    mask = np.broadcast_to(keep[:, None, None], x.scores.shape)
+    noise = x.weights(x.random.normal(size=x.scores.shape), mask)
+    found = diagnose(noise, scores=x.scores, key_keep=keep, meant="padding")
+    assert "scores-mismatch" in named(found)
+    assert not any("another sample" in one.message for one in found.findings)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_key_that_a_score_function_raises(seed: int) -> None:
     x = Draw(seed)
     raised = x.scores + np.where(np.arange(x.tokens) == 0, 1.5, 0)

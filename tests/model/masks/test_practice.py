@@ -56,6 +56,15 @@ def test_chunks_count_from_the_first_real_token(seed: int, meant: str, told: boo
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_no_fix_of_layers_in_turn_counts_chunks_from_the_padding(seed: int) -> None:
+    keep, _ = left_padded(seed)
+    causal = np.tri(keep.shape[1], dtype=bool) & keep[:, None, :]
+    found = diagnose(weights(np.stack([causal, causal], 1), seed), meant="causal+chunked:3 / causal", key_keep=keep)
+    assert found.verdict == "faulty"
+    assert all("// 3" not in one.fix for one in found.findings) or keep[:, 0].all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_is_told_from_the_weights_for_layers_in_turn(seed: int, side: str) -> None:
     keep, _ = left_padded(seed)

@@ -40,7 +40,7 @@ function copiedPieces({ map, rows, keys, pieces }, row, key, head) {
   return written > 1 ? written : 0;
 }
 
-/** What is remarkable about a word that a head showsWord. */
+/** What is remarkable about a word that a head shows. */
 function remarkable(words, row, head) {
   const { rows, keys, matches, shares } = words;
   const key = matches[row];
@@ -59,7 +59,7 @@ function remarkable(words, row, head) {
   return { kind: "twice", key, size: row - other };
 }
 
-/** What a head showsWord of a word of the translation. */
+/** What a head shows of a word of the translation. */
 function readWord(words, row, head) {
   const { rows, keys, matches, rest } = words;
   const weights = words.weights[head][row];
@@ -74,7 +74,7 @@ function readWord(words, row, head) {
   return reading({ kind: weights[own] >= SHOWN_FROM ? "other" : "weak", key: own });
 }
 
-/** Of the heads nearly as good as the best for a word, the one that showsWord all words best. */
+/** Of the heads nearly as good as the best for a word, the one that shows all words best. */
 function bestHead({ heads, shares, agreement }, row, off) {
   const allowed = heads.filter((head) => !off.has(head));
   const most = Math.max(...allowed.map((head) => shares[head][row]));
@@ -94,7 +94,7 @@ function* tellingReadings(words, off) {
   for (const key of keys.keys()) {
     const worth = CJK_LETTER.test(keys[key].text) || (keys[key].text.match(/\p{L}/gu) ?? []).length >= MIN_UNREAD_LETTERS;
     const share = Math.max(...weights.flatMap((of) => of.map((row) => row[key])));
-    if (share < READ_FROM && worth) yield { kind: "unread", row: null, key, head: largestOf(agreement), size: 0, share };
+    if (share < READ_FROM && worth) yield { kind: "unread", row: null, key, head: largestOf(agreement.map((value, head) => (off.has(head) ? -1 : value))), size: 0, share };
   }
 }
 
@@ -113,7 +113,7 @@ function isBefore(one, other) {
 }
 
 /**
- * The word that tells most and the head that showsWord it best, those switched off left out, as [kind, layer, head]:
+ * The word that tells most and the head that shows it best, those switched off left out, as [kind, layer, head]:
  * { kind, place, row, key }, `row` and `key` the first piece of a word or null; null without words.
  */
 export function tellingWord(map, off = []) {

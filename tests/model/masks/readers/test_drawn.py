@@ -104,8 +104,9 @@ def test_blocks_that_contradict_the_mask_mod_are_told(length: int, code: str) ->
         mask_mod=lambda b, h, q, k: (q >= k) & (q - k < length),
         seq_lengths=(300, 300),
     )
-    found = diagnose(mask=other)
-    assert (found.verdict == "faulty") == bool(code)
+    for name in ("mask", "attention_mask", "attn_mask"):
+        found = diagnose(**{name: other})
+        assert (found.verdict == "faulty") == bool(code)
     in_force = np.tri(300, dtype=bool) & ~np.tri(300, k=-length, dtype=bool)
     in_force[128:256, :128] = True  # the one full block
     assert (diagnose(mask=other, meant=in_force).verdict == "sound") == bool(code) or length == 300

@@ -47,7 +47,7 @@ def begins_at(app: AppTest) -> str:
     return f"Cross-attention · layer {telling.layer + 1}, head {telling.head + 1}"
 
 
-def said(app: AppTest) -> str:
+def read_sentence(app: AppTest) -> str:
     """What the page says of the pinned word."""
     (own,) = (one for one in app.get("bidi_component") if one.proto.component_name.endswith("attenscope_sentence"))
     header = unpack(own.proto.bytes)[0]
@@ -66,7 +66,7 @@ def test_every_sentence_opens_on_its_telling_word(app: AppTest) -> None:
         assert telling is not None
         assert words is not None
         assert begins_at(app) in title(app)
-        assert said(app) == reading_in_words(words, telling)
+        assert read_sentence(app) == reading_in_words(words, telling)
 
 
 def test_a_head_that_was_chosen_stays_with_another_sentence(app: AppTest) -> None:
@@ -75,7 +75,7 @@ def test_a_head_that_was_chosen_stays_with_another_sentence(app: AppTest) -> Non
     app.text_input(key="typed").set_value(chosen).run()
     app.text_area(key="sentence").set_value("Another one here").run()
     assert f"layer 2, head {chosen[-1]}" in title(app)
-    assert f"head {chosen}" in said(app)
+    assert f"head {chosen}" in read_sentence(app)
     app.text_area(key="sentence").set_value("And a third of them").run()
     assert f"layer 2, head {chosen[-1]}" in title(app)
 
