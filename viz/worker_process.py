@@ -112,7 +112,9 @@ def serve_calls(requests: BinaryIO, replies: BinaryIO) -> None:
             time_limit, language, function, arguments, named = pickle.load(requests)
         except EOFError:
             return
-        found = error = cause = None
+        found = None
+        error: Exception | None = None
+        cause: BaseException | None = None
         with use_language(language), _end_after(time_limit + ORPHAN_SECONDS):
             try:
                 found = function(*arguments, **named)
