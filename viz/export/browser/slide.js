@@ -85,7 +85,7 @@ function liveOf(slide, file, state, says) {
 }
 
 /** Fit the slide where it is one of a talk, then draw its charts; a slide that was left meanwhile is let go. */
-async function finish(place, inside, view) {
+async function finish(inside, view) {
   await view.refit();
   for (const draw of view.charts) {
     const leave = await draw();
@@ -122,7 +122,7 @@ export function show(place, slide, file, components, covered) {
   inside.append(says);
   addEventListener("resize", view.refit);
   return {
-    ready: finish(place, inside, view),
+    ready: finish(inside, view),
     refit: view.refit,
     leave: () => (removeEventListener("resize", view.refit), view.leaving.forEach((leave) => leave())),
     reveal: () => {
