@@ -50,7 +50,7 @@ function stacked(layers, heads, keys) {
 }
 
 /** Which keys each query may attend to, in each layer: (L, Q, K) of 0 and 1. */
-function maskOf(kind, [layers, , queries, keys], changes) {
+function maskOf(kind, /** @type {number[]} */ [layers, , queries, keys], changes) {
   const mask = new Uint8Array(layers * queries * keys);
   for (let layer = 0, at = 0; layer < layers; layer += 1) {
     const { allowed } = changes(kind, layer);

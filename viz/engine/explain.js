@@ -9,7 +9,7 @@ function headsByLayer({ encoder_layers: encoder, decoder_layers: decoder, heads 
 }
 
 /** The log-probabilities of `ids`, read by teacher forcing in every hypothesis: [hypothesis][position]; `look` sees each step. */
-function read(model, hypotheses, ids, look = () => {}) {
+function read(model, hypotheses, ids, look = (_step, _id) => {}) {
   const found = hypotheses.map(() => []);
   ids.forEach((id, position) => {
     const step = model.step(hypotheses, position);

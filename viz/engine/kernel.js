@@ -6,7 +6,9 @@ const PAGE = 65536;
  */
 export function kernel(code, floats) {
   const memory = new WebAssembly.Memory({ initial: Math.ceil((4 * floats) / PAGE) + 1 });
-  const { product } = new WebAssembly.Instance(new WebAssembly.Module(code), { engine: { memory } }).exports;
+  const product = /** @type {Function} */ (
+    new WebAssembly.Instance(new WebAssembly.Module(code), { engine: { memory } }).exports.product
+  );
   let end = 16;
   const room = (at, bytes) => {
     const missing = at + bytes - memory.buffer.byteLength;

@@ -63,8 +63,7 @@ export function normalizer({ charsmap, dummyPrefix, fewerSpaces }) {
   return (text) => {
     const bytes = toBytes(text);
     const { written, origin } = replaced(map, bytes, fewerSpaces);
-    if (!written.length) return [];
-    const characters = dummyPrefix ? [{ text: SPACE_MARK, from: 0 }] : [];
+    const characters = dummyPrefix && written.length ? [{ text: SPACE_MARK, from: 0 }] : [];
     for (let at = 0; at < written.length; ) {
       const length = lengthOfCharacter(written[at]);
       const own = toText(new Uint8Array(written.slice(at, at + length)));

@@ -13,8 +13,10 @@ function logSoftmax(scores) {
 /** Keys and values that grow by a row a step. */
 export class Cache {
   constructor(width, room) {
-    [this.width, this.count] = [width, 0];
-    [this.keys, this.values] = [new Float32Array(width * room), new Float32Array(width * room)];
+    this.width = width;
+    this.count = 0;
+    this.keys = new Float32Array(width * room);
+    this.values = new Float32Array(width * room);
   }
 
   append(keys, values) {
@@ -47,6 +49,7 @@ export function transformer(config, weights) {
   const encode = (ids, changes) => {
     let x = source.rows(ids, 0);
     const seen = encoder.map(({ own, feedForward, afterOwn, afterFeedForward }, layer) => {
+      /** @type {ReturnType<typeof attend>} */
       let found;
       x = afterOwn(x, (y) => {
         const [keys, values] = [own.k(y), own.v(y)];

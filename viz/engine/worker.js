@@ -63,7 +63,7 @@ export default async function serve(port) {
           : running.translate(text, options);
       port.postMessage({ number, found });
     } catch (error) {
-      port.postMessage(error instanceof InputError ? { number, problem: error.message } : { number, error: String(error?.stack ?? error) });
+      port.postMessage(error instanceof InputError ? { number, problem: error.message } : { number, error: String(error instanceof Error ? error.stack : error) });
     }
   };
 }

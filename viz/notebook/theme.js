@@ -4,7 +4,7 @@ function channels(colour) {
   return colour.startsWith("rgb") ? [...found.slice(0, 3), found[3] ?? 1] : null;
 }
 
-const lightness = ([red, green, blue]) => (0.299 * red + 0.587 * green + 0.114 * blue) / 255;
+const lightness = (/** @type {number[]} */ [red, green, blue]) => (0.299 * red + 0.587 * green + 0.114 * blue) / 255;
 
 /** "light" or "dark": the first background behind an element says it, or else the colour of its text. */
 export function themeOf(el) {

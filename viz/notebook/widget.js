@@ -48,7 +48,9 @@ function received(model) {
 class Widget {
   constructor({ model, el }, components, styles, css) {
     el.dataset.widget = "";
-    Object.assign(this, { model, components, styles });
+    this.model = model;
+    this.components = components;
+    this.styles = styles;
     this.root = shadowed(el, css);
     this.root.className = "attenscope";
     this.nav = this.root.appendChild(element("nav"));

@@ -11,7 +11,7 @@ async function inflated(element) {
 }
 
 /** The slides in these colours, light or dark, as they stand in the file. */
-const contentOf = (colours) => [...document.querySelectorAll("script[data-of]")].find((one) => one.dataset.of === colours);
+const contentOf = (colours) => [...document.querySelectorAll("script")].find((one) => one.dataset.of === colours);
 
 /** Take on the colours that the address asks for, where the file has them; whether they are others than before. */
 export function takeColours() {

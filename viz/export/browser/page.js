@@ -77,7 +77,7 @@ function deckOf(file, components, parts) {
     deck.shown = show(parts.picture, slide, file, components, covered);
     await deck.shown.ready;
     if (deck.at !== next) return; // Another slide was asked for meanwhile.
-    document.body.dataset.slide = next + 1;
+    document.body.dataset.slide = `${next + 1}`;
     document.body.dataset.took = (performance.now() - going).toFixed(0);
   };
   deck.next = () => {

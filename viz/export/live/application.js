@@ -50,7 +50,7 @@ export function application(given, components) {
     document.body.dataset.drawn = state.number;
   };
   const explain = explanation(of, redraw);
-  const change = (fields) => queueMicrotask(() => redraw(Object.assign(state, fields))); // Once a click is over.
+  const change = (fields) => queueMicrotask(() => (Object.assign(state, fields), redraw())); // Once a click is over.
   const sentence = (text) => {
     parts.box.value = text;
     return translate({ text, ...FREELY });

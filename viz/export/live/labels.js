@@ -21,9 +21,9 @@ export const quoted = (token) => say("“{token}”", { token: `\u2068${readable
 /** A readable token, cut to the width of so many letters. */
 export function labelText(token, longest = 18) {
   let width = 0;
-  const ends = [...readable(token)].map((character) => [character, (width += WIDE.test(character) ? 2 : 1)]);
+  const ends = [...readable(token)].map((character) => ({ character, end: (width += WIDE.test(character) ? 2 : 1) }));
   if (width <= longest) return readable(token);
-  return `${ends.filter(([, end]) => end <= longest - 1).map(([character]) => character).join("")}…`;
+  return `${ends.filter(({ end }) => end <= longest - 1).map(({ character }) => character).join("")}…`;
 }
 
 export function percentOf(share) {

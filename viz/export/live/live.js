@@ -4,6 +4,7 @@ import { lacking } from "./connection.js";
 
 /** What scripts may use, as docs/saving.md describes it. */
 function publish(app) {
+  /** @type {Window["attenscope"]} */
   const own = { ready: false };
   own.translate = async (text, { beam = 1 } = {}) => {
     const { text: written, tokens, sourceTokens, logProbs, maps } = await app.connection().translate(text, { beam });

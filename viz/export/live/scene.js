@@ -21,7 +21,7 @@ export default function liveScenes({ models, styles }, components) {
     const parts = { translation: null, pictures: element("div") };
     if (state.view !== "decode" && !omit.includes("translation")) parts.translation = host.appendChild(element("div"));
     host.append(parts.pictures);
-    const scene = { host, drawn: () => {} };
+    const scene = { host, drawn: (_anew) => {} };
     let count = 0;
     const redraw = () => {
       drawn.draw({ ...state, palette, model: models[model].name });
@@ -29,7 +29,7 @@ export default function liveScenes({ models, styles }, components) {
       count = state.number;
     };
     const translate = translation(state, { busy: host, says }, of, redraw);
-    const change = (fields) => queueMicrotask(() => redraw(Object.assign(state, fields))); // Once a click is over.
+    const change = (fields) => queueMicrotask(() => (Object.assign(state, fields), redraw())); // Once a click is over.
     const act = hearing(state, { change, translate });
     const drawn = pictures(parts, { components, styles }, act, [...omit, "card"]);
     const { form, box } = sentenceForm((text) => {

@@ -20,7 +20,7 @@ function isComplete() {
 
 /** The browser counts what moved unseen as a jump when it paints that part next: it has to forget where things stood. */
 function layOutAnew() {
-  const { style } = document.querySelector(CONTENT);
+  const { style } = /** @type {HTMLElement} */ (document.querySelector(CONTENT));
   style.display = "none";
   document.body.getBoundingClientRect();
   style.display = "";

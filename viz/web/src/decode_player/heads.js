@@ -39,7 +39,7 @@ export function headSelect(label, [layers, heads], chosen, aligning, onChange) {
     const group = document.createElement("optgroup");
     group.label = say("Layer {layer}", { layer });
     for (const head of ["mean", ...Array(heads).keys()]) {
-      const value = head === "mean" ? `${layer}.mean` : `${layer}.${head + 1}`;
+      const value = `${layer}.${typeof head === "number" ? head + 1 : head}`;
       group.append(option(value, headName(value)));
     }
     select.append(group);

@@ -17,7 +17,7 @@ function isPartOfPresent(to) {
   return to.pathname === location.pathname && [...to.searchParams].map(String).every((pair) => present.includes(pair));
 }
 
-const isAtRest = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning";
+const isAtRest = () => document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]') !== null;
 
 /**
  * Put every change of the address under one rule: the first one after an action of the visitor is a step, all others

@@ -7,7 +7,7 @@ const { entryOf, keep } = stored("attenscope", 40);
 const asBase64 = (bytes) =>
   new Promise((done) => {
     const reader = new FileReader();
-    reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1));
+    reader.onload = () => done(/** @type {string} */ (reader.result).split(",")[1]);
     reader.readAsDataURL(new Blob([bytes]));
   });
 

@@ -1,7 +1,10 @@
 import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 
-/** The arrays after the header, in order, with their sizes: K keys of D numbers. */
+/**
+ * The arrays after the header, in order, with their sizes: K keys of D numbers.
+ * @type {[string, (keys: number, width: number) => number][]}
+ */
 const ARRAYS = [
   ["q", (keys, width) => width],
   ["k", (keys, width) => keys * width],

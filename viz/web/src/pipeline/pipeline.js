@@ -14,7 +14,7 @@ function element(tag, className, ...children) {
 }
 
 /** A column of the table: a heading, what stands above the keys, one cell a key, and what stands below them. */
-function column(step, heading, above, cells, below = "") {
+function column(step, heading, above, cells, /** @type {string | Node} */ below = "") {
   const parts = [element("div", "heading", heading), element("div", "above", above), ...cells, element("div", "below", below)];
   parts.forEach((part) => {
     part.dataset.step = step;

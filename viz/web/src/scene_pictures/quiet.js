@@ -15,8 +15,8 @@ const isShown = () => new URLSearchParams(location.search).get("present") === "1
 
 /** Whether nobody works on the page, no talk is shown, and the page itself waits for nothing. */
 function rests(input, pause) {
-  const app = document.querySelector('[data-testid="stApp"]');
-  return performance.now() - input.last() > pause && !document.hidden && !isShown() && app?.dataset.testScriptState === "notRunning";
+  const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
+  return performance.now() - input.last() > pause && !document.hidden && !isShown() && app !== null;
 }
 
 /** Wait until what is drawn in the background keeps nobody waiting, less long where it is `awaited`; false once the view is gone. */

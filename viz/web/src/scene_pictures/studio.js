@@ -5,7 +5,7 @@ import { drawn } from "../shared/picture.js";
 
 export const [WIDTH, HEIGHT] = [960, 462]; // Of a scene's page, as it stands on the stage between its title and its line.
 const THUMBNAIL = 288; // Pixels of the small picture: twice as many as it is shown in.
-const KIND = ["image/webp", 0.85];
+const KIND = { type: "image/webp", quality: 0.85 };
 const PAGE = '[data-testid="stMain"]';
 
 const asData = (blob) =>
@@ -53,7 +53,7 @@ function blobOf(image, width) {
   const pen = canvas.getContext("2d");
   pen.imageSmoothingQuality = "high";
   pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return canvas.convertToBlob({ type: KIND[0], quality: KIND[1] });
+  return canvas.convertToBlob(KIND);
 }
 
 /**

@@ -12,7 +12,7 @@ const CHOSEN = {
 export function hearChoices(heard) {
   const observer = new MutationObserver((changes) => {
     for (const [key, tell] of Object.entries(heard)) {
-      const control = changes.map(({ target }) => target.closest(`.st-key-${key}`)).find(Boolean);
+      const control = changes.map(({ target }) => /** @type {Element} */ (target).closest(`.st-key-${key}`)).find(Boolean);
       const chosen = control && CHOSEN[key](control);
       if (chosen !== undefined && chosen !== null) tell(chosen);
     }
