@@ -40,11 +40,11 @@ PACKAGES := viz/web/node_modules/.package-lock.json
 web: node $(PACKAGES)
 	$(BUILD)
 
-# Biome and TypeScript over the scripts, and that dist/ is what they build. Where Node may not be installed they are
-# skipped, and say so; in continuous integration never.
+# Biome and TypeScript over the scripts, their tests (tests/**/*.test.js), and that dist/ is what they build. Where Node
+# may not be installed all this is skipped, and says so; in continuous integration never.
 scripts: node
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PACKAGES) && npm --prefix viz/web run --silent check; \
-	else echo "Node is missing: the scripts were not checked, nor that viz/web/dist is what they build."; [ "$$CI" != true ]; fi
+	else echo "Node is missing: the scripts were not checked or tested, nor that viz/web/dist is what they build."; [ "$$CI" != true ]; fi
 
 node:
 	@command -v npm >/dev/null \

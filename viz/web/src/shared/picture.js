@@ -8,11 +8,12 @@ export function drawn(tag, attributes, text = "") {
   return made;
 }
 
-const pen = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+let pen = null;
 
 /** A colour as every drawing program reads it: color-mix() and color() as rgb(). */
 export function plain(colour) {
   if (!colour.startsWith("color")) return colour;
+  pen ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   pen.clearRect(0, 0, 1, 1);
   pen.fillStyle = colour;
   pen.fillRect(0, 0, 1, 1);
