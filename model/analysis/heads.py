@@ -21,9 +21,13 @@ from .steps import select_head
 # Where no row has a choice, those with one key count.
 
 
-Measure = Literal["entropy", "distance", "previous", "same", "next", "first", "end", "alignment"]
-Habit = Literal["previous", "same", "next", "first", "end", "alignment", "alignment fed in"]
-"""A fixed place that a head may look at in every row."""
+Measure = Literal[
+    "entropy", "distance", "previous", "same", "next", "first", "end", "alignment", "induction", "duplicate token"
+]
+Habit = Literal[
+    "previous", "same", "next", "first", "end", "alignment", "alignment fed in", "induction", "duplicate token"
+]
+"""A place that a head may look at in every row that has it."""
 HeadPlace = tuple[int, int]
 """A head: (layer, head), from 0."""
 
@@ -45,10 +49,23 @@ MEASURE_EXPLANATIONS: MappingProxyType[Measure, str] = MappingProxyType(
             "Weight on the source token that the average of all cross-attention heads points to in the same "
             "row or, if that is more, in the row before (a head that aligns the token just fed in)."
         ),
+        "induction": to_say("Weight on the token that followed an earlier occurrence of the query's token."),
+        "duplicate token": to_say("Weight on earlier occurrences of the query's token."),
     }
 )
-FOCUS_MEASURES: tuple[Measure, ...] = ("previous", "same", "next", "first", "end", "alignment")
-"""The measures that are a share of the mass, 0 to 1, on one token of every row."""
+FOCUS_MEASURES: tuple[Measure, ...] = (
+    "previous",
+    "same",
+    "next",
+    "first",
+    "end",
+    "alignment",
+    "induction",
+    "duplicate token",
+)
+"""The measures that are a share of the mass, 0 to 1, on one place of every row that has it."""
+LEAST_REPEATING_ROWS = 4
+"""Fewer rows whose token stood before say nothing of a head."""
 
 
 def compute_head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray]:
@@ -87,7 +104,25 @@ def find_habit_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
         cells |= {"alignment": find_alignment_cells(attention, "predicted")}
         cells |= {"alignment fed in": find_alignment_cells(attention, "fed")}
     allowed = {habit: mask & chosen for habit, chosen in cells.items()}
+    if attention.kind == "decoder":
+        repeated = {habit: mask & chosen for habit, chosen in find_repetition_cells(attention).items()}
+        allowed |= {habit: one for habit, one in repeated.items() if one.any(-1).sum() >= LEAST_REPEATING_ROWS}
     return {habit: chosen for habit, chosen in allowed.items() if chosen.any()}
+
+
+def find_repetition_cells(decoder: AttentionMap) -> dict[Habit, np.ndarray]:
+    """Return (Q, K) bool: the keys that an induction head and a duplicate token head look at, special tokens left out.
+
+    Induction is the prefix matching of Olsson et al. (2022), "In-context Learning and Induction Heads": the token after
+    an earlier occurrence of the query's token, but for the query itself. Duplicate token heads are those of Wang et al.
+    (2022), "Interpretability in the Wild".
+    """
+    queries, keys = decoder.query_tokens, decoder.key_tokens
+    text = np.array([token not in SPECIAL_TOKENS for token in queries])
+    same = np.array([[query == key for key in keys] for query in queries]) & text[:, None]
+    earlier = np.tri(len(queries), len(keys), -1, dtype=bool)
+    after = np.pad(same & earlier, ((0, 0), (1, 0)))[:, :-1]
+    return {"induction": after & earlier, "duplicate token": same & earlier}
 
 
 def rows_with_choice(mask: np.ndarray) -> np.ndarray:
@@ -154,11 +189,15 @@ _HABIT_PLACES: dict[Habit, str] = {
     "alignment fed in": to_say(
         "the token that all heads together pointed to one row earlier (it aligns the token fed in)"
     ),
+    "induction": to_say("the token that followed the same token earlier (induction)"),
+    "duplicate token": to_say("the same token where it stood earlier (duplicate token)"),
 }
 _HABIT_PLACES_BY_PREDICTION: dict[Habit, str] = {
     "previous": to_say("the token fed in one step earlier (two before the one that names the row)"),
     "same": to_say("the token just fed in (the one before the one that names the row)"),
     "next": to_say("the token that names the row (which is not fed in yet)"),
+    "induction": to_say("the token that followed the token just fed in where it stood earlier (induction)"),
+    "duplicate token": to_say("the token just fed in where it stood earlier (duplicate token)"),
 }
 """In the decoder's self-attention: its keys are tokens fed in, and its rows may be named by the tokens predicted."""
 

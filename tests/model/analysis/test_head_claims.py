@@ -29,11 +29,16 @@ PHRASES = {
     "the end-of-sentence token": "end",
     "the token that all heads together point to": "alignment",
     "the token that all heads together pointed to one row earlier (it aligns the token fed in)": "alignment fed in",
+    "the token that followed the same token earlier (induction)": "induction",
+    "the same token where it stood earlier (duplicate token)": "duplicate token",
 }
+REPEATING = ("induction", "duplicate token")
 PHRASES_BY_PREDICTION = {
     "the token fed in one step earlier (two before the one that names the row)": "previous",
     "the token just fed in (the one before the one that names the row)": "same",
     "the token that names the row (which is not fed in yet)": "next",
+    "the token that followed the token just fed in where it stood earlier (induction)": "induction",
+    "the token just fed in where it stood earlier (duplicate token)": "duplicate token",
 }
 
 
@@ -43,6 +48,12 @@ def expected_keys(one: AttentionMap, habit: str, row: int) -> list[int]:
     if habit in ("previous", "same", "next"):
         at = row + {"previous": -1, "same": 0, "next": 1}[habit]
         found = [at] if one.kind != "cross" and 0 <= at < keys else []
+    elif habit in REPEATING:
+        token = one.query_tokens[row]
+        if one.kind != "decoder" or token in SPECIAL_TOKENS:
+            return []
+        before = [key for key in range(row) if one.key_tokens[key] == token]
+        found = before if habit == "duplicate token" else [key + 1 for key in before if key + 1 < row]
     elif habit == "first":
         found = [0]
     elif habit == "end":
@@ -65,6 +76,8 @@ def share(one: AttentionMap, layer: int, head: int, habit: str, rows: list[int])
         if keys := expected_keys(one, habit, row):
             counted.append(row)
             masses.append(math.fsum(float(one.weights[layer, head, row, key]) for key in keys))
+    if habit in REPEATING and len(counted) < 4:
+        return 0.0, []
     return (math.fsum(masses) / len(masses) if masses else 0.0), counted
 
 
@@ -88,7 +101,7 @@ def check(one: AttentionMap, layer: int, head: int, label: RowLabel) -> HeadClai
         by_prediction = one.kind == "decoder" and label == "predicted" and bool(one.predicted_tokens)
         assert ((PHRASES | PHRASES_BY_PREDICTION) if by_prediction else PHRASES)[place] == claim.habit
         if by_prediction:
-            assert claim.habit not in ("previous", "same", "next") or place in PHRASES_BY_PREDICTION
+            assert claim.habit not in PHRASES_BY_PREDICTION.values() or place in PHRASES_BY_PREDICTION
         assert mass >= MOSTLY - 1e-6 if " mostly looks at " in claim.text else MORE - 1e-6 <= mass < MOSTLY + 1e-6
         return claim
     assert claim.rows == tuple(choosing)
@@ -135,13 +148,14 @@ def far(one: AttentionMap, layer: int, head: int, rows: list[int]) -> float:
     return total / len(rows)
 
 
-def numbered(letter: str, count: int) -> tuple[str, ...]:
-    return (*(f" {letter}{at}" for at in range(count - 1)), "</s>")
+def numbered(letter: str, count: int, period: int = 99) -> tuple[str, ...]:
+    """Tokens that begin again after a period."""
+    return (*(f" {letter}{at % period}" for at in range(count - 1)), "</s>")
 
 
-def a_map(kind: Kind, weights: np.ndarray, mask: np.ndarray) -> AttentionMap:
+def a_map(kind: Kind, weights: np.ndarray, mask: np.ndarray, period: int = 99) -> AttentionMap:
     queries, keys = mask.shape
-    predicted = numbered("p", queries)
+    predicted = numbered("p", queries, period)
     fed = ("<s>", *predicted[:-1])
     if kind == "encoder":
         tokens = numbered("t", keys)
@@ -153,25 +167,26 @@ def a_map(kind: Kind, weights: np.ndarray, mask: np.ndarray) -> AttentionMap:
 def planted(kind: Kind, habit: str, strength: float, size: int, seed: int) -> AttentionMap:
     """A map of 2 x 2 heads; head 2 of layer 2 puts `strength` of each row on the habit's key, where there is one."""
     random = np.random.default_rng(seed)
+    period = 3 if habit in REPEATING else 99
     mask = np.tri(size, dtype=bool) if kind == "decoder" else np.ones((size, size), dtype=bool)
     weights = random.dirichlet(np.full(size, 0.7), (2, 2, size)) * mask
     weights /= weights.sum(-1, keepdims=True)
     if kind == "cross":  # what all heads together point to: a diagonal, held by three heads of four
         weights[:, :, range(size), range(size)] += 3
         weights /= weights.sum(-1, keepdims=True)
-    one = a_map(kind, weights.astype(np.float32), mask)
+    one = a_map(kind, weights.astype(np.float32), mask, period)
     for row in range(size):
         keys = expected_keys(one, habit, row)
         if keys and mask[row].sum() > 1:
             rest = random.dirichlet(np.ones(size)) * mask[row]
             weights[1, 1, row] = (1 - strength) * rest / rest.sum()
             weights[1, 1, row, keys] += strength / len(keys)
-    return a_map(kind, weights.astype(np.float32), mask)
+    return a_map(kind, weights.astype(np.float32), mask, period)
 
 
 PLANTS: list[tuple[Kind, str]] = [
     *(("encoder", habit) for habit in ("previous", "same", "next", "first", "end")),
-    *(("decoder", habit) for habit in ("previous", "same", "first")),
+    *(("decoder", habit) for habit in ("previous", "same", "first", *REPEATING)),
     *(("cross", habit) for habit in ("first", "end", "alignment", "alignment fed in")),
 ]
 
