@@ -51,6 +51,7 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
         "The Annotated Transformer, preset shared_bpe: masked_fill(mask == 0, -1e9)",
     ),
     "padding": ("A mask by a rule of the part Build: causal, padding, window 3, prefix 2, joined by and, or, not.",),
+    "target": ("{folder} writes {count} languages: say which, as in --model 'hf:{path}?target={code}'.",),
     "scene": ("view is to be a table: a line that says [scene.view].",),
 }
 """The messages in which a term's English word means something else, by the term."""

@@ -1,0 +1,83 @@
+"""Two heads of GPT-2 set by hand: one copies the token before, the other finds what followed it; both are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import attenscope
+from attenscope.analysis.heads import compute_head_statistics, make_head_claim, rank_heads
+from attenscope.trace import AttentionMap
+
+VOCABULARY, PLACES, HEADS, SHARP = 12, 24, 2, 40.0
+"""SHARP: what a match adds to a score, in nats: weights come close to 0 and 1."""
+TOKEN, BEFORE, PLACE = slice(0, VOCABULARY), slice(VOCABULARY, 2 * VOCABULARY), slice(2 * VOCABULARY, None)
+"""Parts of the residual stream: the token, the token before it, and the position."""
+
+
+def make_induction_model() -> transformers.GPT2LMHeadModel:
+    """Two layers of two heads; head 2 of layer 1 looks one back, head 1 of layer 2 is an induction head.
+
+    Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits": the first writes the token before into
+    the stream, the second compares the query's token with it. All other heads are zero: they look at all keys alike.
+    """
+    width = 2 * VOCABULARY + PLACES
+    config = transformers.GPT2Config(
+        vocab_size=VOCABULARY, n_positions=PLACES, n_embd=HEADS * width, n_layer=2, n_head=HEADS, n_inner=4
+    )
+    model = transformers.GPT2LMHeadModel(config).eval()
+    with torch.no_grad():
+        for one in model.parameters():
+            one.zero_()
+        for name, one in model.named_parameters():
+            if "ln_" in name and name.endswith("weight"):
+                one.fill_(1)
+        model.transformer.wte.weight[:, TOKEN] = torch.eye(VOCABULARY)
+        model.transformer.wpe.weight[:, 2 * VOCABULARY : width] = torch.eye(PLACES)
+        first, second = (model.get_submodule(f"transformer.h.{layer}.attn") for layer in range(2))
+        read, find = (one.get_parameter("c_attn.weight") for one in (first, second))
+        next_place = torch.eye(PLACES).roll(-1, 0)  # A key answers to the query after it.
+        place = torch.arange(PLACES)
+        _connect(read, 1, "query", 2 * VOCABULARY + place, torch.eye(PLACES))
+        _connect(read, 1, "key", 2 * VOCABULARY + place, next_place)
+        _connect(read, 1, "value", torch.arange(VOCABULARY), torch.eye(VOCABULARY))
+        first.get_parameter("c_proj.weight")[width : width + VOCABULARY, BEFORE] = torch.eye(VOCABULARY)
+        _connect(find, 0, "query", torch.arange(VOCABULARY), torch.eye(VOCABULARY))
+        _connect(find, 0, "key", VOCABULARY + torch.arange(VOCABULARY), torch.eye(VOCABULARY))
+    return model
+
+
+def _connect(weight: torch.Tensor, head: int, part: str, rows: torch.Tensor, matrix: torch.Tensor) -> None:
+    """Let a part of a head read rows of the stream by a matrix (rows, columns); weight (D, 3 D) of all heads."""
+    at = ("query", "key", "value").index(part) * weight.shape[0] + head * weight.shape[0] // HEADS
+    weight[rows, at : at + matrix.shape[1]] = (SHARP if part == "query" else 1) * matrix
+
+
+def capture_decoder(model: transformers.GPT2LMHeadModel, ids: list[int]) -> AttentionMap:
+    tokens = [f" t{one}" for one in ids]
+    with attenscope.capture_attention(model, tokens=tokens) as capture:
+        model(torch.tensor([ids]))
+    assert capture.trace.decoder is not None
+    return capture.trace.decoder
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_induction_head_by_construction_is_found_and_named(seed: int) -> None:
+    once = np.random.default_rng(seed).permutation(VOCABULARY)[:9].tolist()
+    decoder = capture_decoder(make_induction_model(), once + once)
+    statistics = compute_head_statistics(decoder)
+    assert rank_heads(statistics["induction"])[0] == (1, 0)
+    assert statistics["induction"][1, 0] > 0.9
+    assert rank_heads(statistics["previous"])[0] == (0, 1)
+    assert make_head_claim(decoder, 1, 0).habit == "induction"
+    assert make_head_claim(decoder, 0, 1).habit == "previous"
+    for place in ((0, 0), (1, 1)):
+        assert make_head_claim(decoder, *place).habit == "even"
+
+
+def test_a_text_without_repetition_names_no_induction_head() -> None:
+    decoder = capture_decoder(make_induction_model(), list(range(VOCABULARY)))
+    assert "induction" not in compute_head_statistics(decoder)
+    assert make_head_claim(decoder, 1, 0).habit != "induction"
