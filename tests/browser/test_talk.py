@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import re
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
-from playwright.sync_api import Error, Locator, Page, Route, expect
+from PIL import Image
+from playwright.sync_api import Browser, Error, Locator, Page, Route, expect
 
 from attenscope.viz.talk.file import format_talk, parse_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.talk.session import load_shipped_talk
-from tests.browser.steps import LOADING, PATIENCE, click, download, enter, open_page, open_talk, settle
+from tests.browser.conftest import serving
+from tests.browser.steps import LOADING, PATIENCE, TRAFFIC, click, download, enter, open_page, open_talk, settle
 
 pytestmark = pytest.mark.timeout(600)
 CHROME = ("stHeader", "stToolbar", "stStatusWidget", "stSpinner", "stSkeleton", "stSidebar", "stAppDeployButton")
@@ -192,7 +196,7 @@ def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
 def own_talk(page: Page, tmp_path: Path) -> Page:
     """The page Talk with three quick scenes."""
     scenes = tuple(
-        Scene(f"Scene {name}", "positions", {"sentence": SHORT, "plot": plot}, f"Notes of {name}.", hide=hide)
+        Scene(f"Scene {name}", "positions", {"sentence": SHORT, "plot": plot}, f"Notes of {name}.", hide=hide, minutes=2)
         for name, plot, hide in (("one", "table", ()), ("two", "waves", ("picture",)), ("three", "similarity", ()))
     )
     path = tmp_path / "talk.toml"
@@ -214,6 +218,7 @@ def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
     notes = opened.value
     expect(notes.locator(".notes")).to_have_text("Notes of one.")
     expect(notes.locator(".next")).to_have_text("Next: Scene two")
+    expect(notes.locator(".aim")).to_have_text(re.compile(r"^0:\d\d of 2:00 · 1:\d\d left until the next scene$"))
     page.bring_to_front()
     page.keyboard.press("ArrowRight")
     on_scene(page, 2)
@@ -356,6 +361,73 @@ def test_a_key_is_answered_before_its_scene_is_there(own_talk: Page) -> None:
     on_scene(page, 1)
     expect(dialog(page)).to_have_attribute("aria-busy", "false")
     expect(dialog(page).locator("iframe.seen")).to_have_css("opacity", "1")
+
+
+def rehearse(page: Page, scenes: int) -> None:
+    click(page.get_by_role("button", name="Rehearse"))
+    expect(page.locator(".ready")).to_have_text(f"{scenes} of {scenes} ready, works without a network", timeout=LOADING)
+
+
+def kept_picture(page: Page, number: int, title: str) -> None:
+    """This scene is shown as it was kept."""
+    on_scene(page, number)
+    expect(dialog(page)).to_have_attribute("data-from", "kept")
+    expect(dialog(page)).to_have_attribute("aria-busy", "false")
+    seen = page.frame_locator("dialog.show iframe.seen")
+    expect(dialog(page).locator("iframe.seen")).to_have_attribute("title", title)
+    expect(seen.locator(".js-plotly-plot .main-svg, svg, canvas").first).to_be_attached()
+
+
+def pixels(page: Page) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L"), dtype=np.float32)
+
+
+@pytest.mark.walk
+def test_what_was_rehearsed_is_shown_until_its_page_is_there(own_talk: Page) -> None:
+    page = own_talk
+    page.set_viewport_size({"width": 1280, "height": 720})
+    rehearse(page, 3)
+    with holding_scenes(page):
+        click(page.get_by_role("button", name="Start the talk"))
+        kept_picture(page, 1, "Scene one")
+        page.keyboard.press("PageDown")
+        kept_picture(page, 2, "Scene two")
+        expect(dialog(page)).to_have_attribute("data-revealed", "false")
+        covered = page.frame_locator("dialog.show iframe.seen").locator(".st-key-picture")
+        expect(covered.locator("*").first).to_be_hidden()
+        page.keyboard.press("PageDown")
+        expect(covered.locator("*").first).to_be_visible()
+        page.keyboard.press("End")
+        kept_picture(page, 3, "Scene three")
+        kept = pixels(page)
+    expect(dialog(page)).to_have_attribute("data-from", "live", timeout=LOADING)
+    assert np.abs(pixels(page) - kept).mean() < 0.5  # Of 255.
+
+
+@pytest.mark.walk
+def test_a_rehearsed_talk_goes_on_without_its_server(chromium: Browser, tmp_path: Path) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    context.add_init_script(TRAFFIC)
+    page = context.new_page()
+    with serving(tmp_path) as url:
+        page.goto(f"{url}/positions?sentence={SHORT.replace(' ', '+')}")
+        click(page.get_by_role("button", name="Add to talk"))
+        settle(page)
+        page.goto(f"{url}/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
+        click(page.get_by_role("button", name="Add to talk"))
+        click(page.get_by_role("link", name="Talk", exact=True))
+        settle(page)
+        rehearse(page, 2)
+        click(page.get_by_role("button", name="Start the talk"))
+        on_scene(page, 1)
+    page.keyboard.press("PageDown")
+    on_scene(page, 2)
+    expect(dialog(page)).to_have_attribute("aria-busy", "false")
+    expect(dialog(page).locator("iframe.seen")).to_have_css("opacity", "1")
+    page.keyboard.press("Home")
+    on_scene(page, 1)
+    assert visible_chrome(page) == []
+    context.close()
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ COLOURS_TEMPLATE = Template(""":root[data-scheme="$scheme"] { color-scheme: $sch
 OTHER_SCHEME_TEMPLATE = Template("""<script type="text/plain" data-of="$scheme">$content</script>
 """)
 """The same slides in other colours, which the address may ask for."""
-TILES_PICTURE_SHARES = (0.36, 0.64)
+TILES_PICTURE_SHARES = (0.45, 0.55)
 """Widths of the tiles of all heads and of the picture, as on the stage (talk/presented.css)."""
 LIVE_POLICY = "'wasm-unsafe-eval'; worker-src blob:"
 """What the policy allows a page that runs a model besides its scripts."""

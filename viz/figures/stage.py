@@ -1,8 +1,8 @@
-"""Figures fitted for projection: type that the back row can read, and only as many names as there is room for.
+"""Figures fitted for projection: type that the back row can read.
 
 A scene is laid out for a height of 540 pixels (viz/web/src/presenter/fit.js), so type of 12 pixels is 1/45 of the
-screen. What has no room at that size is left out: on an axis with too many names every n-th is named, and always the
-pinned one; a weight is not written into a cell that is too narrow for it.
+screen. Names without room at that size are left out by the browser, which knows the room (presenter/cut.js); a weight
+is not written into a cell that is too narrow for it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ import plotly.graph_objects as go
 
 LEAST_FONT_SIZE = 12.5
 """Pixels of the smallest type."""
-STAGE_HEIGHT, STAGE_WIDTH = 300, 560
-"""Pixels that a picture on the stage can count on: beside the tiles of all heads, below a sentence."""
-LINE_HEIGHT = 1.2
-"""Height of a line, in sizes of its letters."""
-SLANTED_NAME_DISTANCE = 1.45
-"""Distance of two names at 45 degrees, in heights of a line."""
+STAGE_WIDTH = 560
+"""Pixels that a picture on the stage can count on across: beside the tiles of all heads."""
 NUMBER_WIDTH = 31
 """Pixels that a weight such as 0.25 needs across."""
 
 
 def fit_to_stage(figure: go.Figure) -> go.Figure:
-    """The figure with type of at least :data:`LEAST_FONT_SIZE` pixels; names and numbers as far as they have room."""
+    """The figure with type of at least :data:`LEAST_FONT_SIZE` pixels; numbers as far as they have room."""
     raw = figure.to_dict()
     layout = raw["layout"]
     for font in _find_fonts(raw):
@@ -36,9 +32,6 @@ def fit_to_stage(figure: go.Figure) -> go.Figure:
     heatmaps = [(trace, shape) for trace, shape in zip(raw["data"], shapes, strict=True) if shape]
     for trace, shape in heatmaps:
         _fill_panel(trace, shape, layout)
-    for name, axis in layout.items():
-        if name.startswith(("xaxis", "yaxis")) and axis.get("tickvals") is not None:
-            _thin_ticks(axis, _count_names_with_room(name, axis, layout.get("margin", {})))
     for trace, shape in heatmaps:
         if "texttemplate" in trace and not _has_room_for_weights(trace, shape[1], layout):
             del trace["texttemplate"]
@@ -84,34 +77,6 @@ def _axis_share(axis: Mapping[str, Any]) -> float:
     """The part of the picture that an axis takes."""
     low, high = axis.get("domain") or (0.0, 1.0)
     return float(high - low)
-
-
-def _count_names_with_room(name: str, axis: Mapping[str, Any], margin: Mapping[str, float]) -> int:
-    """How many names an axis has room for, one below the other or slanted beside each other."""
-    across = name.startswith("x")
-    whole = (
-        STAGE_WIDTH - margin.get("l", 80) - margin.get("r", 80)
-        if across
-        else STAGE_HEIGHT - margin.get("t", 80) - margin.get("b", 80)
-    )
-    apart = LEAST_FONT_SIZE * LINE_HEIGHT * (SLANTED_NAME_DISTANCE if across else 1)
-    # An axis may be longer than its names: a short sentence leaves cells free.
-    low, high = axis.get("range") or (0, 0)
-    spread = len(axis["tickvals"]) / abs(high - low) if low != high else 1
-    return max(2, int(whole * _axis_share(axis) * min(1, spread) / apart))
-
-
-def _thin_ticks(axis: dict[str, Any], most: int) -> None:
-    """Name every n-th place only, and what is in bold, so that at most about `most` names stand there."""
-    places, names = axis["tickvals"], axis.get("ticktext")
-    step = -(-len(places) // most)
-    if step < 2 or names is None:
-        return
-    bold = [at for at, name in enumerate(names) if str(name).startswith("<b>")]
-    kept = [
-        at for at in range(len(places)) if at in bold or (at % step == 0 and all(abs(at - one) >= step for one in bold))
-    ]
-    axis["tickvals"], axis["ticktext"] = [places[at] for at in kept], [names[at] for at in kept]
 
 
 def _has_room_for_weights(trace: Mapping[str, Any], columns: int, layout: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from attenscope.viz.export.collect import draw_save_talk_button
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.talk import scenes as talk_scenes
 from attenscope.viz.talk.checks import check_talk, find_scene_network
-from attenscope.viz.ui import cache
+from attenscope.viz.ui import cache, style
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.stage import mount_talk_presenter
@@ -30,7 +30,14 @@ with st.container(key="talk-head", horizontal=True, vertical_alignment="center")
         for scene in scene_checks.shown
     ]
     leave = lambda left: session.choose_scene(scene_checks.numbers[left])  # noqa: E731
-    mount_talk_presenter(talk.title, scenes, min(at, len(scenes) - 1), own=session.is_own_talk(), on_left=leave)
+    mount_talk_presenter(
+        talk.title,
+        scenes,
+        min(at, len(scenes) - 1),
+        own=session.is_own_talk(),
+        scheme=style.get_colour_scheme(),
+        on_left=leave,
+    )
     editor.draw_talk_menu(talk)
     draw_save_talk_button(talk, models)
 editor.draw_mistakes(scene_checks, reading)

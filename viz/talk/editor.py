@@ -19,6 +19,7 @@ from attenscope.viz.talk.attachments import AttachedFile
 from attenscope.viz.talk.checks import CheckedTalk, find_scene_network
 from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, format_view, parse_talk
 from attenscope.viz.talk.scenes import (
+    LONGEST_MINUTES,
     LONGEST_TEXTS,
     MOST_CHOICES,
     MOST_SCENES,
@@ -191,6 +192,10 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         on_change=keep,
         args=("notes",),
     )
+    key = f"scene-minutes-{revision}"
+    label = say("Minutes that it is to take, for your clock")
+    longest = LONGEST_MINUTES
+    st.number_input(label, 0.0, longest, scene.minutes, 0.5, "%g", key=key, on_change=keep, args=("minutes",))
     left, right = st.columns(2)
     with left:
         build_parts("hide", say("Hidden until the next key"))

@@ -16,6 +16,7 @@ from attenscope.language import join_items, say, to_say
 from attenscope.viz.talk.scenes import (
     FEWEST_CHOICES,
     LONGEST_CHOICE,
+    LONGEST_MINUTES,
     LONGEST_TEXTS,
     MOST_CHOICES,
     MOST_SCENES,
@@ -35,6 +36,7 @@ from attenscope.viz.ui.addresses.pages import PAGE_TITLES
 #     title = "Whom does each word look at?"
 #     notes = "What the speaker says."
 #     point = "Follow the dark cells."        # what the audience is to look at
+#     minutes = 2.5                           # that it is to take, for the speaker's clock
 #     page = "explore"
 #     hide = ["translation"]                  # covered until the next key
 #     omit = ["heads"]                        # not shown at all
@@ -107,7 +109,7 @@ def _format_scene(scene: Scene) -> str:
     texts = {"title": scene.title, "page": scene.page}
     parts = {"hide": [*scene.hide], "omit": [*scene.omit], "guess": [*scene.guess], "live": scene.live}
     files = {"trace": scene.trace, "arrays": scene.arrays}
-    more = {"point": scene.point, "notes": scene.notes, **parts, **files}
+    more = {"point": scene.point, "notes": scene.notes, "minutes": scene.minutes, **parts, **files}
     own = _format_toml(texts | {name: value for name, value in more.items() if value})
     view = f"\n[scene.view]\n{_format_toml(scene.view)}" if scene.view else ""
     return f"[[scene]]\n{own}{view}"
@@ -121,7 +123,7 @@ def _parse_scene(block: TalkBlock, mistakes: list[Mistake]) -> Scene | None:
     table = _parse_table(block, mistakes)
     if table is None:
         return None
-    _report_unknown_keys(table, {*TEXT_KEYS, "hide", "omit", "guess", "live", "view"}, block, mistakes)
+    _report_unknown_keys(table, {*TEXT_KEYS, "minutes", "hide", "omit", "guess", "live", "view"}, block, mistakes)
     texts = _parse_texts(table, block, mistakes, *TEXT_KEYS)
     if not texts.get("page"):
         mistakes.append(Mistake(block.start, say('The scene names no page; add for example: page = "explore"')))
@@ -132,7 +134,8 @@ def _parse_scene(block: TalkBlock, mistakes: list[Mistake]) -> Scene | None:
     said = texts.get("notes", ""), texts.get("point", "")
     live, files = _parse_switch(table, "live", block, mistakes), (texts.get("trace", ""), texts.get("arrays", ""))
     choices = _parse_choices(table, block, mistakes)
-    return Scene(title, texts["page"], view, *said, hide, omit, live, *files, choices, block.lines)
+    minutes = _parse_minutes(table, block, mistakes)
+    return Scene(title, texts["page"], view, *said, hide, omit, live, *files, choices, minutes, block.lines)
 
 
 def _parse_table(block: TalkBlock, mistakes: list[Mistake]) -> dict[str, Any] | None:
@@ -193,6 +196,15 @@ def _parse_choices(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mi
     )
     mistakes.append(Mistake(block.line("guess"), what))
     return ()
+
+
+def _parse_minutes(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mistake]) -> float:
+    value = table.get("minutes", 0)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= LONGEST_MINUTES:
+        return float(value)
+    what = say("minutes is to be a number from 0 to {most:g}, so no time is shown.", most=LONGEST_MINUTES)
+    mistakes.append(Mistake(block.line("minutes"), what))
+    return 0.0
 
 
 def _parse_switch(table: Mapping[str, Any], name: str, block: TalkBlock, mistakes: list[Mistake]) -> bool:

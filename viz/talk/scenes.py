@@ -67,6 +67,7 @@ PARTS_BY_PAGE: Mapping[str, tuple[str, ...]] = {
 }
 """Which of these a page has."""
 MOST_SCENES = 99
+LONGEST_MINUTES = 120.0
 LONGEST_TEXTS = {"title": 200, "point": 300, "notes": 8000, "page": 60, "trace": 120, "arrays": 120}
 """Characters of each text."""
 
@@ -95,6 +96,8 @@ class Scene:
     """The name of a file with a mask or weights beside the talk, for the page Masks."""
     guess: tuple[str, ...] = ()
     """Parts of the picture among which the audience chooses before the next key; see :func:`list_guess_parts`."""
+    minutes: float = 0.0
+    """How long the speaker means to take, up to :data:`LONGEST_MINUTES`; 0: not said."""
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Where its keys stand in the file it was read from, from 1; "" is its first line."""
 
@@ -127,7 +130,7 @@ class Scene:
         address = self.address(model, **{name: value for name, value in more.items() if value})
         guesses = tuple(map(self.choice_text, self.guess))
         parts = {"hide": self.hide, "omit": self.omit, "guess": guesses}
-        return {"address": address, **texts, **parts, "live": self.live}
+        return {"address": address, **texts, **parts, "live": self.live, "minutes": self.minutes}
 
 
 @dataclass(frozen=True)

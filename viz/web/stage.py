@@ -14,6 +14,8 @@ from attenscope.viz.web.bundle import create_mount
 
 
 _mount_presenter = create_mount("presenter")
+_SERVER_ID = secrets.token_hex(8)
+"""Identifies this process: another one may have other models, and other code that draws them."""
 COLLECTED_VIEWS = "collected views"
 """The session key of the list that collects the views of a scene while it is saved in a talk's file."""
 
@@ -47,17 +49,25 @@ def mount_page_presenter(file: str = "") -> None:
 
 
 def mount_talk_presenter(
-    title: str, scenes: Sequence[Mapping[str, Any]], at: int = 0, *, own: bool, on_left: Callable[[int], None]
+    title: str,
+    scenes: Sequence[Mapping[str, Any]],
+    at: int = 0,
+    *,
+    own: bool,
+    scheme: str,
+    on_left: Callable[[int], None],
 ) -> None:
     """Let the key p, a button, or ``present=1`` in the address, show the scenes of a talk, as JSON-like mappings.
 
     Each has the texts ``address`` (inside the app), ``title``, ``notes`` and ``point``, and the lists ``hide`` and
     ``omit`` of parts and ``guess`` of choices, as the scenes of a talk define them; ``live`` says whether it takes
     sentences. `own` says whether the talk is the visitor's. A second button begins at the scene `at`,
-    from 0, and `on_left(scene)` hears which one was shown when the stage was left.
+    from 0, and `on_left(scene)` hears which one was shown when the stage was left. A third one rehearses: the browser
+    draws all scenes and keeps them while they, the colours (`scheme`) and the server stay the same.
     """
     left = lambda: on_left(int(st.session_state["show"].left["scene"]))  # noqa: E731
     data = {"title": title, "scenes": [dict(scene) for scene in scenes], "at": at, "own": own}
+    data |= {"server": _SERVER_ID, "scheme": scheme}
     _mount_presenter(key="show", data=data, on_left_change=left)
 
 
@@ -66,8 +76,6 @@ def mount_talk_presenter(
 
 _mount_scene_pictures = create_mount("scene_pictures")
 _PICTURES_KEY = "scene-pictures"
-_SERVER_ID = secrets.token_hex(8)
-"""Identifies this process: another one may have other models, and other code that draws them."""
 
 
 def draw_scene_pictures(
@@ -81,9 +89,9 @@ def draw_scene_pictures(
     """Draw the scene that is edited, and put a small picture before each label of the list with the key `list_key`.
 
     `scenes` are as :func:`mount_talk_presenter` takes them, None for one that cannot be shown; `at` is the one
-    that is edited, from 0. A picture is drawn when its row is in sight and nobody works on the page, one after the
-    other, and kept by the browser while the scene, the colours (`scheme`) and the server stay the same. The `parts` of
-    the scene, each with its name for people, are clicked on its picture: ``on_parts(hide, omit)`` hears which are then
+    that is edited, from 0. Its picture is drawn when nobody works on the page, and kept by the browser while the scene,
+    the colours (`scheme`) and the server stay the same; those of the list are kept by a rehearsal. The `parts` of the
+    scene, each with its name for people, are clicked on its picture: ``on_parts(hide, omit)`` hears which are then
     hidden, and which left out.
     """
 
@@ -91,7 +99,7 @@ def draw_scene_pictures(
         found = st.session_state[_PICTURES_KEY].parts
         on_parts(*([str(one) for one in found.get(name, ())] for name in ("hide", "omit")))
 
-    needed = ("address", "title", "hide", "omit")
+    needed = ("address", "title", "hide", "omit", "guess")
     shown = [scene and {name: scene[name] for name in needed} for scene in scenes]
     data = {"list": list_key, "scenes": shown, "at": at, "server": _SERVER_ID, "scheme": scheme, "parts": dict(parts)}
     _mount_scene_pictures(key=_PICTURES_KEY, data=data, on_parts_change=handle_message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -164,11 +165,15 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
     def handle_click(column: int) -> None:
         choose_word(question.result, min(max(column, 0), len(found.tokens) - 1))
 
+    staged = is_on_stage()  # There the charts stand beside each other: each has all the height.
     with st.container(key="picture"):
-        figure = plot_source_shares(found, at, palette)
-        draw_chart(figure, titles[0], key="shares", on_cell=lambda _, x: handle_click(x))
-        figure = plot_source_effects(found, at, threshold, palette)
-        draw_chart(figure, titles[1], key="effects", on_cell=lambda _, x: handle_click(x))
+        places = st.columns(2) if staged else [nullcontext()] * 2
+        with places[0]:
+            figure = plot_source_shares(found, at, palette)
+            draw_chart(figure, titles[0], key="shares", on_cell=lambda _, x: handle_click(x))
+        with places[1]:
+            figure = plot_source_effects(found, at, threshold, palette)
+            draw_chart(figure, titles[1], key="effects", on_cell=lambda _, x: handle_click(x))
     says = [texts.describe_word_shares(found, question.target), texts.describe_shares(question.target)]
     draw_caption(join_sentences(*says))
 
@@ -177,7 +182,8 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
             Chart(plot_source_shares(found, at, of), titles[0]),
             Chart(plot_source_effects(found, at, threshold, of), titles[1]),
         )
-        return [*question.saved_texts, Words(lead), *drawn, *map(Words, says)]
+        pictures = [Columns(tuple((one,) for one in drawn), (0.6, 0.4))] if staged else drawn
+        return [*question.saved_texts, Words(lead), *pictures, *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts)
     return SavedView("why-source-or-prefix", build_parts, lambda: tabulate_shares(found), titles[0], facts, width=1280)

@@ -110,7 +110,7 @@ ENDS = [
 @pytest.mark.parametrize("notes", ["", "one", "two\nlines", AWKWARD, f"{AWKWARD}\n\n{AWKWARD}", *ENDS])
 def test_what_is_written_is_read_again(notes: str) -> None:
     scene = Scene(AWKWARD, "explore", {"sentence": AWKWARD, "odd key": "1"}, notes, "there", ("picture",), ("heads",))
-    talk = Talk(AWKWARD, (scene, Scene("Next", "decode")), "small")
+    talk = Talk(AWKWARD, (scene, Scene("Next", "decode", minutes=2.5)), "small")
     written = format_talk(talk)
     tomllib.loads(written)
     assert parse_talk(written) == (talk, ())
@@ -126,6 +126,7 @@ def test_what_is_written_is_read_again(notes: str) -> None:
         (('title = "Second"', "title = 3"), 20, "quotation marks", ["First", "Decode"]),
         (('title = "Second"', 'titel = "Second"'), 20, "no key 'titel'", ["First", "Decode"]),
         (("layer = 2", "layer = [2]"), 16, "text or a number", ["First", "Second"]),
+        (('title = "Second"', 'title = "Second"\nminutes = -1'), 21, "from 0 to 120", ["First", "Second"]),
         (('model = "small"', 'modle = "small"'), 2, "no key 'modle'", ["First", "Second"]),
     ],
 )

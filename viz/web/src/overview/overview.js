@@ -21,6 +21,8 @@ function build(root, view, header) {
   const grid = element("div", "grid");
   grid.setAttribute("role", "group");
   grid.style.setProperty("--heads", header.heads);
+  grid.style.setProperty("--layers", header.layers);
+  root.className = "overview";
   root.append(grid);
   const tiles = header.order.length ? inOrder(grid, header.order) : byLayer(grid, header);
   return { grid, tiles, dispose: hearChoices({ scale: (scale) => colour(view, { ...view.header, scale }) }) };

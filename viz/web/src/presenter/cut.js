@@ -47,28 +47,46 @@ export function cutLists(root, over, scale) {
 }
 
 const TOUCHES = 0.25; // Of a name's height: its box is higher than its letters.
-const NAMES = ['[class^="yaxislayer"] [class$="tick"] text', ".annotation-text", ".textpoint text, .heatmap-label"];
+const NAMES = [
+  '[class^="yaxislayer"] [class$="tick"] text', '[class^="xaxislayer"] [class$="tick"] text',
+  ".annotation-text", ".textpoint text, .heatmap-label",
+];
 
 const isBold = (text) => Boolean(text.querySelector('[style*="bold"]')) || Number(getComputedStyle(text).fontWeight) > 500;
 
+/** Where a text stands, seen along its own line: slanted names are apart although the upright boxes around them are not. */
+function boxOf(text) {
+  const { x, y, width, height } = text.getBBox();
+  const { a, b, c, d, e, f } = text.getCTM();
+  const scale = Math.hypot(a, b);
+  const [across, down] = [a / scale, b / scale];
+  const [left, top] = [a * x + c * y + e, b * x + d * y + f];
+  const [along, off] = [across * left + down * top, across * top - down * left];
+  return { angle: Math.atan2(b, a).toFixed(2), left: along, right: along + scale * width, top: off, bottom: off + scale * height };
+}
+
 function meet(one, other) {
-  const spare = TOUCHES * Math.min(one.height, other.height);
+  if (one.angle !== other.angle) return false;
+  const spare = TOUCHES * Math.min(one.bottom - one.top, other.bottom - other.top);
   return one.left < other.right && other.left < one.right && one.top + spare < other.bottom && other.top + spare < one.bottom;
 }
 
-/** Leave out the names and numbers in charts that would stand on another one; what is in bold stays first. */
+/** Leave out the names and numbers in charts that would stand on another one; what is in bold stays first. How many. */
 export function leaveOutCovered(root) {
+  let left = 0;
   for (const inside of roots(root))
     for (const plot of inside.querySelectorAll(".js-plotly-plot"))
       for (const of of NAMES) {
         const texts = [...plot.querySelectorAll(of)].filter((text) => text.textContent.trim());
         texts.forEach((text) => (text.style.visibility = ""));
-        const boxes = new Map(texts.map((text) => [text, text.getBoundingClientRect()]));
+        const boxes = new Map(texts.map((text) => [text, boxOf(text)]));
         const kept = [];
         for (const text of [...texts.filter(isBold), ...texts.filter((one) => !isBold(one))]) {
           const free = kept.every((other) => !meet(boxes.get(other), boxes.get(text)));
           if (free) kept.push(text);
           else text.style.visibility = "hidden";
         }
+        left += texts.length - kept.length;
       }
+  return left;
 }

@@ -37,7 +37,7 @@ async function still(frame) {
   let before = null;
   for (let same = 0; same < STILL_FOR && performance.now() - started < GIVE_UP; ) {
     await rest(LOOK_EVERY);
-    if (!frame.element.isConnected) return false;
+    if (!frame.element.isConnected || frame.refused) return false;
     const now = state(frame);
     same = now && now === before ? same + 1 : 0;
     before = now;
@@ -71,22 +71,25 @@ function fit(frame) {
 }
 
 /**
- * A scene's page in a frame of its own, built out of sight; `frame.ready` resolves once it can be shown. `floor` is the
- * zoom at which its type is read.
+ * A scene's page in a frame of its own, built out of sight; `frame.ready` resolves to whether it can be shown. `floor` is
+ * the zoom at which its type is read.
  */
 export function openFrame(box, scene, listen, floor = readable()) {
   const element = document.createElement("iframe");
   element.title = scene.title || say("The page, presented");
-  const frame = { scene, element, floor, revealed: !scene.hide.length && !scene.guess.length, done: false };
+  const frame = { element, floor, revealed: !scene.hide.length && !scene.guess.length, done: false };
   element.classList.toggle("asks", scene.guess.length > 0);
   zoomTo(element, floor);
   element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;
   element.setAttribute("aria-hidden", "true");
   element.onload = () => {
+    frame.refused = !element.contentDocument; // The browser's own page, which says that the server does not answer.
+    if (frame.refused) return;
     listen(element.contentWindow);
     if (scene.live) element.contentWindow.addEventListener("keydown", (event) => answer(frame, event));
   };
   frame.cover = () => cover(element.contentDocument, frame.revealed ? [] : scene.hide, scene.omit);
+  frame.remove = () => element.remove();
   frame.ready = prepare(frame);
   box.append(element);
   return frame;
@@ -100,18 +103,20 @@ async function answer(frame, event) {
   await arrange(frame);
 }
 
+/** Whether it is there; a page does not come where the stage was left meanwhile, or its server does not answer. */
 async function arrange(frame) {
-  if (!(await still(frame))) return;
+  if (!(await still(frame))) return false;
   frame.cover();
-  if (!(await still(frame))) return;
+  if (!(await still(frame))) return false;
   await fit(frame);
-  if (!frame.element.isConnected) return; // The stage was left meanwhile.
-  leaveOutCovered(frame.element.contentDocument);
+  if (!frame.element.isConnected) return false;
+  frame.unnamed = leaveOutCovered(frame.element.contentDocument);
   frame.cover();
+  return true;
 }
 
 async function prepare(frame) {
   await rest(0);
-  await arrange(frame);
-  frame.done = true;
+  frame.done = await arrange(frame);
+  return frame.done;
 }

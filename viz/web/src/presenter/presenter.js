@@ -1,7 +1,9 @@
 import { mounted, unmount } from "../shared/mounted.js";
-import { say } from "../shared/say.js";
+import { listed, say, sentences } from "../shared/say.js";
 import { guessesOf } from "./guesses.js";
 import { inField } from "./keys.js";
+import { isRehearsing, keptKeys, keyOf, tellRehearsing } from "./kept.js";
+import { rehearse } from "./rehearse.js";
 import { openShow } from "./show.js";
 
 const COMES_WITHIN = 10_000; // Milliseconds.
@@ -43,7 +45,7 @@ function build(root, view) {
       view.look?.();
       if (view.scenes && scene >= 0) view.tell("left", { scene });
     };
-    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes) }, { moved, closed });
+    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes), keyOf: view.keyOf }, { moved, closed });
   };
   /**
    * Once the visitor's own talk has come back from where the browser keeps it, and then its files, it takes the place of
@@ -83,7 +85,43 @@ function buttons(view) {
     button("here", say("Clear guesses"), say("Forget what the audience guessed at this talk"), () => (guesses().clear(), view.look())),
   ];
   view.look = () => view.ofGuesses.forEach((one) => (one.hidden = !guesses().any()));
-  view.root.prepend(view.button, view.here, ...view.ofGuesses);
+  view.rehearse = button("here", say("Rehearse"), say("Draw all scenes now: this browser keeps them, and shows them at once"), () => toggleRehearsal(view));
+  view.ready = document.createElement("span");
+  view.ready.className = "ready";
+  view.ready.setAttribute("role", "status");
+  view.root.prepend(view.button, view.here, view.rehearse, view.ready, ...view.ofGuesses);
+}
+
+/** Say how many scenes this browser has kept as they now are. */
+async function sayReady(view) {
+  const there = new Set(await keptKeys());
+  tellReady(view, view.scenes.filter((scene) => there.has(view.keyOf(scene))).length);
+}
+
+function tellReady(view, done, lost = []) {
+  const count = view.scenes.length;
+  const all = done === count && count > 0;
+  view.rehearse.textContent = isRehearsing() ? say("Stop") : say("Rehearse");
+  view.rehearse.hidden = all || !count;
+  const ready = all ? say("{done} of {count} ready, works without a network", { done, count }) : say("{done} of {count} ready", { done, count });
+  const numbers = listed(lost.map((at) => at + 1));
+  view.ready.textContent = done || isRehearsing() ? sentences(ready, lost.length && say("Did not come: {numbers}", { numbers })) : "";
+}
+
+async function toggleRehearsal(view) {
+  if (isRehearsing()) return tellRehearsing(false);
+  tellRehearsing(true);
+  const { scenes, keyOf: key } = view;
+  const isStopped = () => !isRehearsing() || !view.root.isConnected || view.show || view.scenes !== scenes;
+  const told = (done) => view.scenes === scenes && tellReady(view, done);
+  try {
+    const lost = await rehearse(view.root, scenes, key, { told, isStopped });
+    tellRehearsing(false);
+    if (lost.length) tellReady(view, scenes.length - lost.length, lost);
+    else await sayReady(view);
+  } finally {
+    tellRehearsing(false);
+  }
 }
 
 /** Whether the browser keeps a talk that the page has yet to ask for (components/draft). */
@@ -106,7 +144,8 @@ function startAsked(view, patient = true) {
 
 export default function presenter({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, "presenter", build);
-  view.scenes = data.scenes;
+  if (JSON.stringify(data.scenes) !== JSON.stringify(view.scenes)) view.scenes = data.scenes; // The same ones stay: a rehearsal goes on.
+  view.keyOf = (scene) => keyOf(scene, data);
   view.title = data.title ?? "";
   view.file = data.file;
   view.own = data.own;
@@ -115,6 +154,7 @@ export default function presenter({ data, parentElement, setTriggerValue }) {
   if (view.button) view.button.disabled = !data.scenes.length;
   if (view.here) view.here.hidden = !data.at;
   view.look?.();
+  if (view.ready && !isRehearsing()) sayReady(view);
   if (view.show && view.scenes?.length) view.renew();
   startAsked(view);
   return () => unmount(parentElement);

@@ -2,14 +2,18 @@ import { add } from "./add.js";
 import { ballot, guessesSaid } from "./ballot.js";
 import { choiceAt } from "./chosen.js";
 import { openFrame } from "./frame.js";
-import { asked, inField } from "./keys.js";
 import { guessesOf } from "./guesses.js";
+import { keptScene, openKept } from "./kept.js";
+import { asked, inField } from "./keys.js";
 import { openNotes } from "./notes.js";
+import { say } from "../shared/say.js";
 import { buildScreen, isDark } from "./screen.js";
 import { typedNumber } from "./typed.js";
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
 const SETTLES = 250; // Milliseconds a new scene has for itself.
+const HURRIES = 3000; // Milliseconds: who asks for the next scene sooner sees kept pictures, and no page is begun.
+const RESTED = 1500; // Milliseconds without a key after which one is begun all the same.
 const UNSEEN = 100; // Milliseconds after which nothing more is painted where the page is not in sight.
 
 /** Once what was changed until now is on the screen. */
@@ -19,18 +23,23 @@ const painted = () =>
     setTimeout(done, UNSEEN);
   });
 
+const isOpen = ({ hide, guess }) => !hide.length && !guess.length;
+
 /**
- * The scenes on the whole screen. Each is the app's own page in a frame; the next ones are built out of sight before
- * they are asked for, so a key only changes which frame is seen. Where the scene asked for is not built yet, its title
- * and number stand there at once, and the scene before it is dimmed. `moved(scene)` hears which one is asked for, and
- * `closed(scene)` of the end.
+ * The scenes on the whole screen. Each is the app's own page in a frame, `live`; the next ones are built out of sight
+ * before they are asked for, so a key only changes which frame is seen. Where it is not built yet, what was `kept` of it
+ * is shown until it is (its key is `keyOf(scene)`); where nothing was, its title and number stand there at once, and the
+ * scene before it is dimmed. `moved(scene)` hears which one is asked for, and `closed(scene)` of the end.
  */
-export function openShow(root, { scenes, title, at, contrast, numbered }, { moved, closed }) {
+export function openShow(root, { scenes, title, at, contrast, numbered, keyOf }, { moved, closed }) {
   const screen = buildScreen(root, numbered);
-  const frames = new Map();
+  const frames = { live: new Map(), kept: new Map() };
+  const revealed = scenes.map(isOpen);
   const guesses = guessesOf(title, scenes);
   const poll = ballot(add(screen.box, "div", ""), count);
-  const show = { at: -1, wanted: -1, started: performance.now(), notes: null };
+  const show = { at: -1, wanted: -1, seen: null, started: performance.now(), asked: performance.now(), failed: false, notes: null };
+  const pictures = new Map();
+  const pictureOf = (index) => pictures.get(index) ?? pictures.set(index, numbered && scenes[index] ? keptScene(keyOf(scenes[index])) : null).get(index);
   const number = typedNumber({
     shown: (digits) => (screen.place.textContent = `→ ${digits}`),
     arrived: (one) => (scenes[one - 1] ? go(one - 1) : describe()),
@@ -50,7 +59,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     else if (what === "close") ACTIONS.close();
     else ACTIONS[what](event.timeStamp + event.view.performance.timeOrigin - performance.timeOrigin);
   }
-  const asking = () => show.at === show.wanted && scenes[show.at]?.guess.length > 0 && !frames.get(show.at).revealed;
+  const asking = () => show.at === show.wanted && scenes[show.at]?.guess.length > 0 && !revealed[show.at];
   function count(choice) {
     if (asking()) guesses.add(show.at, choice);
     describe();
@@ -64,53 +73,94 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     count(choice);
   }
 
-  /** Keep the frames around `at`; one is built after the other, so that they do not slow each other down. */
-  async function prepare() {
+  const openLive = (index) => frames.live.get(index) ?? frames.live.set(index, openFrame(screen.box, scenes[index], hear)).get(index);
+  async function openPicture(index) {
+    const picture = await pictureOf(index);
+    if (picture && !frames.kept.has(index)) frames.kept.set(index, openKept(screen.box, scenes[index], picture, hear));
+    return frames.kept.get(index);
+  }
+  function leave(of, index) {
+    of.get(index).remove();
+    of.delete(index);
+  }
+  /** The frames `of` the scenes around the one that is asked for, one built after the other; the others leave. */
+  async function keep(of, open, arrived = () => {}) {
     const around = show.wanted;
     const near = AHEAD.map((step) => around + step).filter((one) => scenes[one]);
-    for (const [index, frame] of frames)
-      if (!near.includes(index) && index !== show.at) frame.element.remove(), frames.delete(index);
+    for (const [index, frame] of of)
+      if (!near.includes(index) && frame !== show.seen) {
+        leave(of, index);
+        if (!frames.live.has(index)) revealed[index] = isOpen(scenes[index]);
+      }
     for (const index of near) {
-      if (!frames.has(index)) frames.set(index, openFrame(screen.box, scenes[index], hear));
-      await frames.get(index)?.ready;
-      if (show.wanted !== around || !screen.dialog.isConnected) return;
+      const frame = await open(index);
+      await frame?.ready;
+      if (show.wanted !== around || !screen.dialog.isConnected) return false;
+      if (frame?.done) arrived(index);
+      else if (frame) leave(of, index);
     }
-    screen.dialog.dataset.ready = around + 1;
+    return true;
   }
+  /** Build the pages; the one that is shown takes the place of its picture once it is there. */
+  async function prepare() {
+    const around = show.wanted;
+    const arrived = (index) => index === show.at && show.seen !== frames.live.get(index) && see(index);
+    if (await keep(frames.live, openLive, arrived)) screen.dialog.dataset.ready = around + 1;
+  }
+  const best = (index) => [frames.live.get(index), frames.kept.get(index)].find((frame) => frame?.done);
   async function go(to, pressedAt = performance.now()) {
-    if (!scenes[to] || to === show.wanted) return describe();
+    if (!scenes[to] || (to === show.wanted && !show.failed)) return describe();
     if (show.wanted >= 0) moved(to);
-    show.wanted = to;
+    const isHurried = pressedAt - show.asked < HURRIES;
+    Object.assign(show, { wanted: to, asked: pressedAt, failed: false });
+    clearTimeout(show.later);
     const dropped = () => show.wanted !== to || !screen.dialog.isConnected; // Another scene was asked for, or none.
-    if (!frames.get(to)?.done) {
+    if (!best(to)) {
       describe();
+      const opening = openPicture(to);
       await painted(); // While a page starts, its scripts keep the browser from painting anything else.
+      const picture = await opening;
       if (dropped()) return;
-      prepare();
-      await frames.get(to).ready;
+      if (!picture) prepare();
+      await (picture ?? openLive(to)).ready;
       if (dropped()) return;
     }
+    if (!best(to)) return fail();
     swap(to, pressedAt);
-    clearTimeout(show.later);
-    show.later = setTimeout(prepare, SETTLES); // Not while the scene is being painted.
+    const later = (act, time) => !dropped() && (show.later = setTimeout(act, time));
+    // Not while the scene is being painted; and while somebody goes through pictures, no page keeps the browser from it.
+    later(() => keep(frames.kept, openPicture).then(() => later(prepare, isHurried && frames.kept.size ? RESTED : 0)), SETTLES);
+  }
+  function see(index) {
+    show.seen = best(index);
+    show.seen.revealed = revealed[index];
+    show.seen.cover();
+    for (const frame of [...frames.live.values(), ...frames.kept.values()]) {
+      const isSeen = frame === show.seen;
+      frame.element.classList.toggle("seen", isSeen);
+      frame.element.toggleAttribute("inert", !isSeen);
+      frame.element.setAttribute("aria-hidden", String(!isSeen));
+    }
+    screen.dialog.dataset.from = show.seen === frames.live.get(index) ? "live" : "kept";
   }
   function swap(to, pressedAt) {
     screen.dialog.classList.remove("waiting");
     delete screen.dialog.dataset.took;
-    for (const [index, { element: frame }] of frames) {
-      frame.classList.toggle("seen", index === to);
-      frame.toggleAttribute("inert", index !== to);
-      frame.setAttribute("aria-hidden", String(index !== to));
-    }
-    show.at = to;
+    Object.assign(show, { at: to, began: performance.now() });
+    see(to);
     describe();
     requestAnimationFrame(() => setTimeout(() => (screen.dialog.dataset.took = (performance.now() - pressedAt).toFixed(1))));
+  }
+  /** Neither page nor picture: it is tried again when it is asked for again. */
+  function fail() {
+    show.failed = true;
+    screen.point.textContent = say("This scene does not come: the app does not answer.");
   }
   /** All words are of the scene that is asked for. */
   function describe() {
     const at = show.wanted;
     const [scene, drawing] = [scenes[at], at !== show.at];
-    const covered = !drawing && !frames.get(at).revealed;
+    const covered = !drawing && !revealed[at];
     screen.dialog.classList.toggle("drawing", drawing);
     screen.dialog.setAttribute("aria-busy", String(drawing));
     screen.title.textContent = scene.title;
@@ -123,10 +173,9 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
   }
   const ACTIONS = {
     next(time) {
-      const frame = frames.get(show.at);
-      if (!frame || frame.revealed || show.wanted !== show.at) return go(Math.min(show.wanted + 1, scenes.length - 1), time);
-      frame.revealed = true;
-      frame.cover();
+      if (show.wanted !== show.at || revealed[show.at]) return go(Math.min(show.wanted + 1, scenes.length - 1), time);
+      revealed[show.at] = true;
+      see(show.at);
       describe();
     },
     previous: (time) => go(Math.max(show.wanted - 1, 0), time),
@@ -140,14 +189,14 @@ export function openShow(root, { scenes, title, at, contrast, numbered }, { move
     full: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen()),
     notes() {
       if (show.notes?.open) return show.notes.focus();
-      show.notes = openNotes(show, title, listen);
+      show.notes = openNotes(show, title, listen, scenes, pictureOf);
       describe();
     },
     /** Also without a word, where other scenes are to take the place of these. */
     close(tell = true) {
       const before = tell && screen.dialog.isConnected;
       screen.dialog.remove();
-      frames.clear();
+      Object.values(frames).forEach((of) => of.forEach((frame) => frame.remove()));
       removeEventListener("keydown", pressed, true);
       number.stop();
       clearTimeout(show.later);

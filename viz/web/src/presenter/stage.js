@@ -8,6 +8,7 @@ export const ON_STAGE = `
   .decode-player .text { padding-top: 0.9rem; }
   .decode-player .target { margin-top: 2.6rem !important; }
   .decode-player .line { line-height: 1.6; }
+  :is(.decode-player .line, .texts p) { text-wrap: balance; } /* No piece stands alone in a line of its own. */
   .decode-player .below { grid-template-columns: ${GRID} minmax(17rem, 0.55fr) !important; gap: 2rem !important; margin-top: 0.5rem; }
   .decode-player .candidate { height: calc(1.7 * var(--small)); }
   .decode-player .candidate:nth-last-child(-n + 3):not(.chosen) { display: none; }
@@ -17,6 +18,15 @@ export const ON_STAGE = `
   .decode-player .target .piece:first-child, .special { font-size: max(0.7em, 12px); }
   .line[data-size="large"] { font-size: 1.4rem; line-height: 1.35; }
   .decode-player .frame { height: max(8rem, calc(var(--picture, 350px) - 9rem)); }
+  /* Tiles take the height beside the picture, until they are twice as high as they are wide; under them a card may stand. */
+  .overview { container-type: inline-size; }
+  .overview .grid:not(.ordered) .tile {
+    --wide: calc((100cqw - 1.6rem) / var(--heads) - 7px);
+    aspect-ratio: auto;
+    height: clamp(var(--wide), (var(--tiles, var(--picture, 350px)) - 1.5rem) / var(--layers) - 7px, 2 * var(--wide));
+  }
+  .texts { padding-top: 0; }
+  @media (min-aspect-ratio: 1) { .texts { grid-template-columns: auto auto; } } /* The longer text has more of the line. */
   .texts h3 { min-height: 0; }
   .texts .hint { display: none; }
   .links .scroll { max-width: none; }

@@ -1,3 +1,4 @@
+import { isMisfit, misfitsSaid } from "../presenter/misfits.js";
 import { say } from "../shared/say.js";
 import { HEIGHT, WIDTH } from "./studio.js";
 
@@ -68,6 +69,7 @@ export function preview(root, tell) {
   image.alt = "";
   const says = element(picture, "p", "says");
   says.setAttribute("role", "status");
+  const misfit = element(root, "p", "misfit");
   const below = element(root, "div", "below");
   element(below, "p", "how", say("Click a part: it is hidden until the next key (?), then left out (×), then shown again."));
   const words = element(below, "div", "words");
@@ -90,8 +92,10 @@ export function preview(root, tell) {
       };
     }
   }
-  return (scene, drawn, names) => {
+  return (scene, drawn, names, misfits) => {
     root.hidden = !scene;
+    misfit.hidden = !misfits || !isMisfit(misfits);
+    if (!misfit.hidden) misfit.textContent = say("On a screen of 1280 × 720 or 1920 × 1080: {misfits}.", { misfits: misfitsSaid(misfits) });
     const there = Boolean(scene && drawn);
     picture.classList.toggle("there", there);
     below.hidden = !there;

@@ -1,11 +1,13 @@
-const PAUSE = 1200; // Milliseconds without a key, a click or a movement of the mouse.
-const AWAITED = 200; // The same, where somebody waits for what is drawn.
+import { isRehearsing } from "../presenter/kept.js";
+
+const PAUSE = 200; // Milliseconds without a key, a click or a movement of the mouse.
+const COMES = 1000;
 const LOOKS = 100; // Milliseconds.
 const INPUT = ["keydown", "pointerdown", "pointermove", "wheel"];
 
 /** Hear when somebody works on the page: `last()` is when, in milliseconds, and `stop()` ends it. */
 export function hearInput() {
-  let last = performance.now() + PAUSE - AWAITED; // The visitor's own talk may come a moment after the page.
+  let last = performance.now() + COMES; // The visitor's own talk may come a moment after the page.
   const heard = () => (last = performance.now());
   INPUT.forEach((name) => addEventListener(name, heard, { capture: true, passive: true }));
   return { last: () => last, stop: () => INPUT.forEach((name) => removeEventListener(name, heard, { capture: true })) };
@@ -13,14 +15,21 @@ export function hearInput() {
 
 const isShown = () => new URLSearchParams(location.search).get("present") === "1";
 
+<<<<<<< HEAD
 /** Whether nobody works on the page, no talk is shown, and the page itself waits for nothing. */
 function rests(input, pause) {
   const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
   return performance.now() - input.last() > pause && !document.hidden && !isShown() && app !== null;
+=======
+/** Whether nobody works on the page, no talk is shown or rehearsed, and the page itself waits for nothing. */
+function rests(input) {
+  const app = document.querySelector('[data-testid="stApp"]');
+  return performance.now() - input.last() > PAUSE && !isRehearsing() && !document.hidden && !isShown() && app?.dataset.testScriptState === "notRunning";
+>>>>>>> 2024269c (Rehearse a talk: scenes are kept, shown at once, and told where they do not fit)
 }
 
-/** Wait until what is drawn in the background keeps nobody waiting, less long where it is `awaited`; false once the view is gone. */
-export async function quiet({ root, input }, awaited) {
-  while (root.isConnected && !rests(input, awaited ? AWAITED : PAUSE)) await new Promise((done) => setTimeout(done, LOOKS));
+/** Wait until what is drawn in the background keeps nobody waiting; false once the view is gone. */
+export async function quiet({ root, input }) {
+  while (root.isConnected && !rests(input)) await new Promise((done) => setTimeout(done, LOOKS));
   return root.isConnected;
 }

@@ -4,8 +4,13 @@ import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
 
 export const [WIDTH, HEIGHT] = [960, 462]; // Of a scene's page, as it stands on the stage between its title and its line.
+<<<<<<< HEAD
 const THUMBNAIL = 288; // Pixels of the small picture: twice as many as it is shown in.
 const KIND = { type: "image/webp", quality: 0.85 };
+=======
+export const THUMBNAIL = 288; // Pixels across of a small picture: twice as many as it is shown in.
+const KIND = ["image/webp", 0.85];
+>>>>>>> 2024269c (Rehearse a talk: scenes are kept, shown at once, and told where they do not fit)
 const PAGE = '[data-testid="stMain"]';
 
 const asData = (blob) =>
@@ -18,7 +23,7 @@ const asData = (blob) =>
 let letters = null;
 
 /** The app's own letters for a picture, which finds none but those that stand in it. */
-function lettersOf(page) {
+export function lettersOf(page) {
   const rules = [...page.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
   const isOurs = (rule) => rule instanceof page.defaultView.CSSFontFaceRule && /Source Sans"?$/.test(rule.style.fontFamily.trim());
   const faces = rules.filter((rule) => isOurs(rule) && rule.style.fontStyle !== "italic");
@@ -41,15 +46,16 @@ async function svgOf(page) {
   return new XMLSerializer().serializeToString(picture);
 }
 
-async function imageOf(page) {
+/** A page as an image. */
+export async function imageOf(page) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await svgOf(page))}`;
   await image.decode();
   return image;
 }
 
-function blobOf(image, width) {
-  const canvas = new OffscreenCanvas(width, Math.round((width * HEIGHT) / WIDTH));
+export function blobOf(image, width) {
+  const canvas = new OffscreenCanvas(width, Math.round((width * image.height) / image.width));
   const pen = canvas.getContext("2d");
   pen.imageSmoothingQuality = "high";
   pen.drawImage(image, 0, 0, canvas.width, canvas.height);
@@ -57,8 +63,8 @@ function blobOf(image, width) {
 }
 
 /**
- * A scene drawn out of sight by the app itself, as the stage shows it once all that it hides is uncovered: its picture,
- * small and large, and where its parts stand in it, in shares of it. Null where the page does not come.
+ * A scene drawn out of sight by the app itself, as the stage shows it once all that it hides is uncovered: its picture
+ * and where its parts stand in it, in shares of it. Null where the page does not come.
  */
 export async function taken(scene) {
   const box = document.createElement("div");
@@ -73,8 +79,7 @@ export async function taken(scene) {
     const page = frame.element.contentDocument;
     if (!page?.querySelector(PAGE)) return null;
     const image = await imageOf(page);
-    const [small, large] = await Promise.all([blobOf(image, THUMBNAIL), blobOf(image, WIDTH)]);
-    return { small, large, places: placesOf(page) };
+    return { large: await blobOf(image, WIDTH), places: placesOf(page) };
   } finally {
     box.remove();
   }

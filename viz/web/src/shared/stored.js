@@ -24,6 +24,7 @@ export function stored(database, most) {
     }
   }
   return {
+    names: () => within("readonly", (entries) => done(entries.getAllKeys())),
     /** What is kept under this name and key; undefined where there is nothing, or another's. */
     async entryOf(name, key) {
       const found = await within("readonly", (entries) => done(entries.get(name)));
@@ -32,6 +33,7 @@ export function stored(database, most) {
     keep: (name, key, bytes) =>
       within("readwrite", async (entries) => {
         await done(entries.put({ key, bytes, at: Date.now() }, name));
+        if ((await done(entries.count())) <= most) return;
         const [names, all] = await Promise.all([done(entries.getAllKeys()), done(entries.getAll())]);
         const oldest = names.map((one, i) => [all[i].at, one]).sort(([a], [b]) => a - b);
         for (const [, one] of oldest.slice(0, Math.max(names.length - most, 0))) entries.delete(one);

@@ -1,0 +1,69 @@
+import { blobOf, imageOf, lettersOf, THUMBNAIL } from "../scene_pictures/studio.js";
+import { openFrame } from "./frame.js";
+import { keepScene, keptKeys } from "./kept.js";
+import { misfitsOf } from "./misfits.js";
+import { buildScreen } from "./screen.js";
+import { snapshotOf } from "./snapshot.js";
+
+// The screen of a projector, as large as this window has it: a scene is kept as that one shows it.
+const LEAST = [1280, 720];
+const SHAPE = LEAST[0] / LEAST[1];
+const ROWS = 540; // Pixels of a scene that such a screen is high (fit.js).
+
+function sizeOfStage() {
+  const width = Math.max(LEAST[0], Math.min(innerWidth, innerHeight * SHAPE));
+  return { width, height: width / SHAPE };
+}
+
+/** A stage that nobody sees. */
+function hiddenStage(root) {
+  const { width, height } = sizeOfStage();
+  const screen = buildScreen(root, true);
+  screen.dialog.style.cssText = `--unit: ${height / 100}px; position: fixed; left: -20000px; top: 0; width: ${width}px; height: ${height}px`;
+  Object.assign(screen.dialog, { inert: true, ariaHidden: "true" });
+  screen.dialog.setAttribute("open", "");
+  return { ...screen, floor: height / ROWS };
+}
+
+/** A scene as it is shown once all is uncovered, for kept.js; null where its page does not come. */
+async function drawn(stage, scene) {
+  stage.title.textContent = scene.title;
+  stage.point.textContent = scene.point;
+  const frame = openFrame(stage.box, { ...scene, hide: [], live: false }, () => {}, stage.floor);
+  frame.revealed = true;
+  try {
+    if (!(await frame.ready)) return null;
+    const page = frame.element.contentDocument;
+    const { innerWidth: width, innerHeight: height } = page.defaultView;
+    const misfits = misfitsOf(frame, frame.element.currentCSSZoom / stage.floor);
+    const html = snapshotOf(page, await lettersOf(page));
+    return { html, width, height, misfits, small: await blobOf(await imageOf(page), THUMBNAIL) };
+  } finally {
+    frame.remove();
+  }
+}
+
+/**
+ * Draw all scenes that are not kept yet and keep them, one after the other; `told(done)` hears how many there are.
+ * `isStopped()` ends it. Resolves to the numbers, from 0, of the scenes that did not come.
+ */
+export async function rehearse(root, scenes, keyOf, { told, isStopped }) {
+  const stage = hiddenStage(root);
+  const lost = [];
+  try {
+    const keys = new Set(await keptKeys());
+    for (const [at, scene] of scenes.entries()) {
+      told(at - lost.length);
+      const key = keyOf(scene);
+      if (keys.has(key)) continue;
+      const picture = await drawn(stage, scene);
+      if (isStopped()) return lost;
+      if (picture) await keepScene(key, picture);
+      else lost.push(at);
+    }
+    return lost;
+  } finally {
+    stage.dialog.remove();
+  }
+}
+
