@@ -196,7 +196,9 @@ def test_the_talk_that_ships_is_walked_from_first_to_last(screen: Page) -> None:
 def own_talk(page: Page, tmp_path: Path) -> Page:
     """The page Talk with three quick scenes."""
     scenes = tuple(
-        Scene(f"Scene {name}", "positions", {"sentence": SHORT, "plot": plot}, f"Notes of {name}.", hide=hide, minutes=2)
+        Scene(
+            f"Scene {name}", "positions", {"sentence": SHORT, "plot": plot}, f"Notes of {name}.", hide=hide, minutes=2
+        )
         for name, plot, hide in (("one", "table", ()), ("two", "waves", ("picture",)), ("three", "similarity", ()))
     )
     path = tmp_path / "talk.toml"
