@@ -77,7 +77,7 @@ function fit(frame) {
 export function openFrame(box, scene, listen, floor = readable()) {
   const element = document.createElement("iframe");
   element.title = scene.title || say("The page, presented");
-  const frame = { element, floor, revealed: !scene.hide.length && !scene.guess.length, done: false };
+  const frame = { element, floor, revealed: !scene.hide.length && !scene.guess.length, done: false, refused: false, unnamed: 0 };
   element.classList.toggle("asks", scene.guess.length > 0);
   zoomTo(element, floor);
   element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;

@@ -84,7 +84,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     of.delete(index);
   }
   /** The frames `of` the scenes around the one that is asked for, one built after the other; the others leave. */
-  async function keep(of, open, arrived = () => {}) {
+  async function keep(of, open, arrived) {
     const around = show.wanted;
     const near = AHEAD.map((step) => around + step).filter((one) => scenes[one]);
     for (const [index, frame] of of)
@@ -96,7 +96,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
       const frame = await open(index);
       await frame?.ready;
       if (show.wanted !== around || !screen.dialog.isConnected) return false;
-      if (frame?.done) arrived(index);
+      if (frame?.done) arrived?.(index);
       else if (frame) leave(of, index);
     }
     return true;

@@ -15,17 +15,10 @@ export function hearInput() {
 
 const isShown = () => new URLSearchParams(location.search).get("present") === "1";
 
-<<<<<<< HEAD
-/** Whether nobody works on the page, no talk is shown, and the page itself waits for nothing. */
-function rests(input, pause) {
-  const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
-  return performance.now() - input.last() > pause && !document.hidden && !isShown() && app !== null;
-=======
 /** Whether nobody works on the page, no talk is shown or rehearsed, and the page itself waits for nothing. */
 function rests(input) {
-  const app = document.querySelector('[data-testid="stApp"]');
-  return performance.now() - input.last() > PAUSE && !isRehearsing() && !document.hidden && !isShown() && app?.dataset.testScriptState === "notRunning";
->>>>>>> 2024269c (Rehearse a talk: scenes are kept, shown at once, and told where they do not fit)
+  const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
+  return performance.now() - input.last() > PAUSE && !isRehearsing() && !document.hidden && !isShown() && app !== null;
 }
 
 /** Wait until what is drawn in the background keeps nobody waiting; false once the view is gone. */

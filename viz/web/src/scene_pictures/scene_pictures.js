@@ -14,7 +14,7 @@ const keptPicture = (key) => kept.entryOf(key, key).catch(() => undefined);
 
 /** A scene with all its parts. The tree of a beam search takes the place of other parts: without it these are there. */
 const whole = (scene) => scene && { ...scene, guess: [], omit: scene.omit.filter((part) => part === "tree") };
-const editedKey = ({ scenes, at, ...look }) => scenes[at] && keyOf(whole(scenes[at]), look);
+const editedKey = (data) => data.scenes[data.at] && keyOf(whole(data.scenes[data.at]), data);
 
 /** Show in the list what was rehearsed, and of the scene that is edited what there is. */
 function dress({ data, pictures, rehearsed, sheet, edited }) {

@@ -4,13 +4,8 @@ import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
 
 export const [WIDTH, HEIGHT] = [960, 462]; // Of a scene's page, as it stands on the stage between its title and its line.
-<<<<<<< HEAD
-const THUMBNAIL = 288; // Pixels of the small picture: twice as many as it is shown in.
-const KIND = { type: "image/webp", quality: 0.85 };
-=======
 export const THUMBNAIL = 288; // Pixels across of a small picture: twice as many as it is shown in.
-const KIND = ["image/webp", 0.85];
->>>>>>> 2024269c (Rehearse a talk: scenes are kept, shown at once, and told where they do not fit)
+const KIND = { type: "image/webp", quality: 0.85 };
 const PAGE = '[data-testid="stMain"]';
 
 const asData = (blob) =>
