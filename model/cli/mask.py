@@ -16,10 +16,10 @@ from ..hugging_face.masks import (
     KERNELS,
     ArchitectureMasks,
     LayerMask,
-    describe_layers,
     read_architecture_masks,
 )
 from ..language import SOURCE_LANGUAGE, join_items, say, use_language
+from ..masks.places import list_ranges
 from ..masks.rule import simpler_meanings_text
 
 MAX_DRAWN_TOKENS = 40
@@ -83,7 +83,7 @@ def _describe_masks(found: ArchitectureMasks) -> str:
 
 def _mask_lines(one: LayerMask, tokens: tuple[str, ...]) -> list[str]:
     """Return the heading of a mask, its verdict, and its picture where that is small."""
-    place = {"map": one.map, "layers": describe_layers(one.layers), "kernels": join_items(one.kernels)}
+    place = {"map": one.map, "layers": list_ranges(one.layers), "kernels": join_items(one.kernels)}
     heading = say("{map}, layers {layers}, by {kernels}", **place)
     if one.layer_kind:
         heading = say("{map}, {kind}, layers {layers}, by {kernels}", kind=one.layer_kind, **place)

@@ -27,9 +27,10 @@ from transformers import (
 )
 
 from ..capture.attention import Capture, capture_attention
-from ..language import join_items, say, to_say
+from ..language import say, to_say
 from ..masks.diagnose import diagnose
 from ..masks.findings import Diagnosis
+from ..masks.places import find_runs
 from ..masks.softmax import count_extra_keys
 from ..masks.structure import recognise_structure
 from ..runnable_model import LocalError
@@ -327,9 +328,8 @@ def _has_spans(config: PreTrainedConfig) -> bool:
 
 def _find_spans(tokens: Sequence[str]) -> list[tuple[int, int]]:
     """Return the first and one past the last of each run of two or more image tokens."""
-    image = np.array([False, *(one == IMAGE_MARK for one in tokens), False])
-    edges = np.flatnonzero(np.diff(image)).reshape(-1, 2).tolist()
-    return [(first, end) for first, end in edges if end - first > 1]
+    runs = find_runs(np.array([one == IMAGE_MARK for one in tokens]))
+    return [(first, end) for first, end in runs if end - first > 1]
 
 
 def _list_masks(
@@ -364,14 +364,3 @@ def _is_same_mask(one: LayerMask, other: LayerMask) -> bool:
 
 def _judge_mask(one: LayerMask) -> Diagnosis:
     return diagnose(mask=one.allowed, meant=one.meant, map=one.map)
-
-
-def describe_layers(layers: Sequence[int]) -> str:
-    """Return the numbers of layers, counted from 1, runs of them joined: ``1-5, 7``."""
-    runs: list[list[int]] = []
-    for layer in layers:
-        if runs and layer == runs[-1][-1] + 1:
-            runs[-1].append(layer)
-        else:
-            runs.append([layer])
-    return join_items(f"{run[0] + 1}-{run[-1] + 1}" if len(run) > 1 else str(run[0] + 1) for run in runs)

@@ -11,7 +11,7 @@ from ..language import say, to_say
 from .arrays import Arrays
 from .evidence import Evidence
 from .places import name_keys, name_queries
-from .scores import compute_score_tolerance, has_bias
+from .scores import compute_score_tolerance, has_bias, measure_spread
 from .softmax import is_blocked
 
 # One residual shows it: log(weights) - scores, which within a row is one number, the logarithm of its normaliser. It is
@@ -85,7 +85,7 @@ class _RowFit:
 
     def spread(self, scores: np.ndarray) -> np.ndarray:
         """Return (B, L, H, Q): by how many nats the weights of a row miss the softmax of these scores."""
-        return _spread(self.logs - scores, self.cells)
+        return measure_spread(self.logs - scores, self.cells)
 
     def misses(self, scores: np.ndarray) -> np.ndarray:
         """Return (B, L, H, Q): rows that are not the softmax of these scores."""
@@ -94,12 +94,6 @@ class _RowFit:
     def explains(self, scores: np.ndarray, rows: np.ndarray) -> bool:
         """Whether the ``rows`` are the softmax of these scores."""
         return not self.misses(scores)[rows].any()
-
-
-def _spread(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Return (B, L, H, Q): the largest difference of two values of a row, among the cells that count."""
-    high, low = np.where(cells, values, -np.inf).max(-1), np.where(cells, values, np.inf).min(-1)
-    return np.where(cells.any(-1), high - low, 0.0)
 
 
 _Explanations = Iterator[tuple[str, bool]]
@@ -134,7 +128,7 @@ def _find_drowned_rows(arrays: Arrays, evidence: Evidence, cells: np.ndarray) ->
     near = 2 * compute_score_tolerance(arrays, evidence)
     deep = cells & (step > near) & (masked < 0)
     scores = arrays.scores.astype(np.float64)
-    rows = (_spread(np.where(cells, scores, 0), cells) > _CLEAR * near) & (deep | ~cells).all(-1)
+    rows = (measure_spread(np.where(cells, scores, 0), cells) > _CLEAR * near) & (deep | ~cells).all(-1)
     if not rows.any():
         return None
     values = np.broadcast_to(masked, deep.shape)[deep & rows[..., None]]
@@ -144,7 +138,7 @@ def _find_drowned_rows(arrays: Arrays, evidence: Evidence, cells: np.ndarray) ->
 
 
 def _explain_scale(fit: _RowFit, rows: np.ndarray) -> _Explanations:
-    varied = rows & (fit.spread(np.zeros(())) <= fit.near) & (_spread(fit.scores, fit.cells) > _CLEAR * fit.near)
+    varied = rows & (fit.spread(np.zeros(())) <= fit.near) & (measure_spread(fit.scores, fit.cells) > _CLEAR * fit.near)
     if varied.any() and not (rows & ~varied).any():
         yield say(_EQUAL_TEXT, queries=name_queries(np.flatnonzero(rows.any((0, 1, 2))))), False
     biased = bool(fit.bias.any())
@@ -184,7 +178,7 @@ def _explain_neighbour(fit: _RowFit, rows: np.ndarray) -> _Explanations:
             both = np.roll(fit.cells, step, axis) & fit.cells
             other = np.roll(fit.scores + fit.bias, step, axis)
             compared = (both.sum(-1) > 1)[rows].mean() > 0.5  # A row of one key in common fits any scores.
-            if compared and not (_spread(fit.logs - other, both) > fit.near)[rows].any():
+            if compared and not (measure_spread(fit.logs - other, both) > fit.near)[rows].any():
                 yield say(text), False
 
 

@@ -51,7 +51,7 @@ _FLOAT64 = Precision(2.0**-53, 1e-308, 0.001)
 
 def detect_precision(weights: np.ndarray) -> Precision:
     """Return the most forgiving of all formats that hold every weight exactly; ``weights`` of any shape."""
-    values = np.unique(weights[np.isfinite(weights) & (weights > 0)])
+    values = _list_values(weights)
     fits = [_FLOAT64, *_find_exact_formats(values)]
     if weights.dtype == np.float16:
         fits.append(_FLOAT16)
@@ -61,6 +61,17 @@ def detect_precision(weights: np.ndarray) -> Precision:
         ]
     worst = (max(getattr(fit, name) for fit in fits) for name in ("relative", "smallest", "prior"))
     return Precision(*worst)
+
+
+def _list_values(weights: np.ndarray) -> np.ndarray:
+    """Return the finite weights above 0, each once; of rows that hold one value alone, one cell is looked at."""
+    with np.errstate(invalid="ignore"):
+        largest = weights.max(-1)
+        other = weights != 0
+        other &= weights != largest[..., None]
+        level = np.isfinite(largest) & ~other.any(-1)
+    values = np.concatenate([largest[level], weights[~level].ravel()])
+    return np.unique(values[np.isfinite(values) & (values > 0)])
 
 
 def _find_exact_formats(values: np.ndarray) -> list[Precision]:
@@ -99,6 +110,20 @@ class Evidence:
     from_scores: bool = False
     """Whether the scores were given and tell ``maybe_underflow`` cell by cell."""
 
+    def take_rows(self, at: np.ndarray) -> Evidence:
+        """Return the facts about the queries ``at``."""
+        cells = self.maybe_underflow
+        return Evidence(
+            np.take(self.nonzero, at, 3),
+            np.take(self.all_zero, at, 3),
+            np.take(self.nan, at, 3),
+            np.take(self.uniform, at, 3),
+            np.take(self.uniform_nonzero, at, 3),
+            np.take(cells, at, 3) if cells.shape[3] > 1 else cells,
+            self.precision,
+            self.from_scores,
+        )
+
     @property
     def informative_rows(self) -> np.ndarray:
         """(B, L, H, Q): rows that show a mask: neither all zero, nor NaN, nor uniform where other rows are not."""
@@ -113,7 +138,7 @@ def gather_evidence(weights: np.ndarray) -> Evidence:
     largest, smallest = clean.max(-1), clean.min(-1)
     stored = detect_precision(weights)
     uniform = ~nan & (largest > 0) & (largest - smallest <= 2 * stored.relative * largest) & (weights.shape[-1] > 1)
-    smallest_nonzero = np.where(nonzero, clean, np.inf).min(-1)
+    smallest_nonzero = np.min(clean, -1, where=nonzero, initial=np.inf)
     level = largest - smallest_nonzero <= 2 * stored.relative * largest
     uneven_heads = (~level & ~nan).any((0, 3))[None, :, :, None]
     uniform_nonzero = level & ((nonzero.sum(-1) > 2) | uniform) & uneven_heads

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -123,6 +123,11 @@ def _explain_by_hypothesis(
         # A finite number added to a whole row changes nothing in it.
         fill_rows = fill_rows | case.evidence.nonzero.all(-1)
     layers = np.asarray(unexplained.any((0, 2)))[None, :, None, None] | hidden
+    judged = case.rows(intent, code == "wrong-axis") & layers
+    if not hidden and not _are_some_rows_explained(
+        case.evidence, intent, allowed, judged, padding, fill_rows, unexplained
+    ):
+        return None
     real, padded = (
         match_mask(case.evidence, allowed, case.rows(intent, with_padding) & layers, padding, fill_rows)
         for with_padding in (code == "wrong-axis", True)
@@ -139,6 +144,39 @@ def _explain_by_hypothesis(
     first = code == "mask-ignored" and mask_had_no_effect(case, intent, unexplained)
     counts = real.unexplained_count, padded.unexplained_count, padded.uninformative_rows, padded.allowed_zeros
     return Explanation(code, allowed, intent, unexplained, ExplanationRank(*counts, -1 if first else rarity))
+
+
+def _are_some_rows_explained(
+    evidence: Evidence,
+    intent: IntendedMask,
+    allowed: np.ndarray,
+    rows: np.ndarray,
+    padding: np.ndarray,
+    fill_rows: np.ndarray,
+    units: np.ndarray,
+) -> bool:
+    """Whether ``allowed`` explains the ``units`` (B, L, H) in a few rows that the intent does not: most masks do not.
+
+    Of small maps all rows are judged later, and nothing is looked at here.
+    """
+    queries = evidence.nonzero.shape[-2]
+    if queries <= _MANY_ROWS:
+        return True
+    wrong = ((evidence.nonzero ^ intent.allowed).any(-1) & rows).any((0, 1, 2))
+    at = np.flatnonzero(wrong)[:_SOME_ROWS]
+    some = evidence.take_rows(at)
+    return bool(
+        (
+            match_mask(
+                some,
+                np.take(allowed, at, -2) if allowed.shape[-2] > 1 else allowed,
+                rows[..., at],
+                padding[:, at],
+                fill_rows[..., at],
+            ).units
+            | ~units
+        ).all()
+    )
 
 
 def _is_only_stricter(meant: np.ndarray, allowed: np.ndarray, rows: np.ndarray) -> bool:
@@ -246,7 +284,7 @@ def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: n
         return None, describe_rows_alone(rows, all_rows)
     if code == _LAYER_PATTERN_CODE and (sinks := _count_lost_sinks(explanation)):
         looks = say_many(
-            "the first {count} key is no longer seen beside the window: the sink is lost",
+            "the first key is no longer seen beside the window: the sink is lost",
             "the first {count} keys are no longer seen beside the window: the sinks are lost",
             sinks,
         )
@@ -275,6 +313,8 @@ def _is_padding_repeated(case: DiagnosisCase, explanation: Explanation) -> bool:
 # Matching a mask with the weights cell by cell, allowing for rounding and chance.
 
 
+_MANY_ROWS, _SOME_ROWS = 512, 32
+"""Queries from which a mistake is tried on some rows before it is tried on all."""
 _LONG_ROW, _SPARSE_PART, _DIFFERENT_PART = 4, 0.6, 0.2
 """Allowed keys of a row, and number of such rows, from which sparse weights are recognised; part of these rows that
 have zeros; part of the cells in which neighbouring rows differ. A window or a block differs in one cell a row."""
@@ -313,11 +353,15 @@ def match_mask(
     judged_rows = np.broadcast_to(judged_rows, evidence.all_zero.shape)
     blank = evidence.all_zero | evidence.nan | fill_rows
     rows = judged_rows & live & ~(evidence.all_zero & padding[:, None, None])
-    outside = (evidence.nonzero & ~allowed).any(-1) & judged_rows & live
+    outside = (evidence.nonzero > allowed).any(-1) & judged_rows & live
     void = judged_rows & ~live & ~(blank | evidence.uniform_nonzero)  # which two fills leave uneven
     broken = rows & (evidence.all_zero | evidence.nan)
-    zeros = ~evidence.nonzero & allowed & rows[..., None]
-    missing = (zeros & ~evidence.maybe_underflow).any(-1)
+    zeros = allowed > evidence.nonzero
+    zeros &= rows[..., None]
+    if evidence.maybe_underflow.shape[-1] == 1:
+        missing = zeros.any(-1) & ~evidence.maybe_underflow[..., 0]
+    else:
+        missing = (zeros > evidence.maybe_underflow).any(-1)
     return MaskMatch(
         ~(outside | void | broken | missing).any(-1),
         int((~evidence.informative_rows & live & judged_rows).sum()),
@@ -409,8 +453,8 @@ def report_residual(case: DiagnosisCase, intent: IntendedMask) -> None:
     evidence = case.evidence
     rows = case.rows(intent) & intent.allowed.any(-1) & ~find_keyless_samples(case)[:, None, None, None]
     nan = evidence.nan & rows
-    stray = evidence.nonzero & ~intent.allowed & rows[..., None]
-    gaps = intent.allowed & ~evidence.nonzero & (rows & ~nan)[..., None]
+    stray = (evidence.nonzero > intent.allowed) & rows[..., None]
+    gaps = (intent.allowed > evidence.nonzero) & (rows & ~nan)[..., None]
     gaps &= ~evidence.maybe_underflow | evidence.all_zero[..., None]
     if not intent.binding:
         stray &= ~intent.columns
@@ -421,11 +465,12 @@ def report_residual(case: DiagnosisCase, intent: IntendedMask) -> None:
     stray = _report_missing_parts(case, intent, stray, rows)
     gaps = _report_diagonal(case, intent, gaps, rows)
     if gaps.any() and is_sparse_attention(evidence, intent.allowed, rows) and not stray.any():
-        proven = _is_sparseness_proven(case, intent, gaps)
-        if proven:
+        cause = _find_cause_of_gaps(case, intent, gaps)
+        if cause == "choice":
             case.add("over-blocked", gaps, "info", looks=say(_SPARSE_TEXT), fix=NOTHING_TO_FIX)
-        if proven or proven is None:
-            case.add("over-blocked", gaps & (proven is None), looks=say(_UNPROVEN_TEXT), level="likely", intent=intent)
+        if cause == "unknown":
+            case.add("over-blocked", gaps, looks=say(_UNPROVEN_TEXT), level="likely", intent=intent)
+        if cause != "mask":
             gaps = np.zeros_like(gaps)
     words = compare_in_words(case, intent, stray | gaps) or say(_NO_PATTERN_TEXT)
     largest = _largest_weight_text(case, stray)
@@ -437,8 +482,10 @@ def report_residual(case: DiagnosisCase, intent: IntendedMask) -> None:
     case.add("empty-row", (nan & ~emptied)[..., None], looks=looks, fix=_NAN_FIX)
 
 
-def _is_sparseness_proven(case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray) -> bool | None:
-    """Whether the zeros were chosen by the scores, as sparsemax and the top k do; None where nothing tells.
+def _find_cause_of_gaps(
+    case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray
+) -> Literal["choice", "mask", "unknown"]:
+    """Return whether the scores chose what is left out, as sparsemax and the top k do, or a mask closed it.
 
     A mask alone has no softmax, and scores that a mask blocks were not chosen by it. Where all heads leave out the same
     keys in a structure that has a name it is a mask. Else the scores prove it, or as many keys in every row that has
@@ -447,18 +494,17 @@ def _is_sparseness_proven(case: DiagnosisCase, intent: IntendedMask, gaps: np.nd
     arrays, evidence = case.arrays, case.evidence
     masked = arrays.masked_scores
     if "weights" not in arrays.given or (masked is not None and (gaps & is_blocked(masked)).any()):
-        return False
+        return "mask"
     if compare_in_words(case, intent, gaps):
-        return False
+        return "mask"
     nonzero = evidence.nonzero & intent.allowed
     if arrays.scores is not None:
         scores = arrays.scores.astype(np.float64)
         lowest = np.where(nonzero, scores, np.inf).min(-1, keepdims=True)
-        return bool((~gaps | (scores <= lowest + 1e-6 * np.abs(lowest))).all())
+        return "choice" if (~gaps | (scores <= lowest + 1e-6 * np.abs(lowest))).all() else "mask"
     count = nonzero.sum(-1)[gaps.any(-1)]
-    if (count == count[0]).all() and count.size >= _LONG_ROW:
-        return True
-    return True if _do_heads_differ(nonzero, gaps) else None
+    same = (count == count[0]).all() and count.size >= _LONG_ROW
+    return "choice" if same or _do_heads_differ(nonzero, gaps) else "unknown"
 
 
 def _do_heads_differ(nonzero: np.ndarray, gaps: np.ndarray) -> bool:
@@ -496,6 +542,8 @@ def _is_mask_inverted(evidence: Evidence, intent: IntendedMask, rows: np.ndarray
 
 def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Add the parts of the mask all of whose cells leak, head by head; return the stray cells that are left."""
+    if not stray.any():
+        return stray
     future = np.zeros(intent.base.shape, bool)
     if intent.structures:
         queries, keys = intent.base.shape[-2:]
@@ -504,12 +552,15 @@ def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.n
     elif not (intent.base & (ahead := ~CAUSAL.build_mask(*intent.base.shape[-2:]))).any():
         future = np.broadcast_to(ahead, intent.base.shape)
     padding = np.broadcast_to(~intent.columns, intent.allowed.shape)
-    for code, part in (("padding-visible", intent.base & padding), ("future-visible", future & ~padding)):
-        cells = part & rows[..., None]
+    for code in ("padding-visible", "future-visible"):
+        cells = intent.base & padding if code == "padding-visible" else future > padding
+        cells = cells & rows[..., None]
+        if not (stray & cells).any():
+            continue
         whole = (stray | ~cells).all((-1, -2)) & cells.any((-1, -2))
         leaking = stray & cells & whole[..., None, None]
         case.add(code, leaking, intent=intent)
-        stray = stray & ~leaking
+        stray = stray > leaking
         some = stray & cells & (stray | ~cells).all(-1, keepdims=True)
         if some.any() and not (stray & cells & ~some).any() and _are_rows_apart(some, cells):
             alone = describe_rows_alone(some.any((0, 1, 2, 4)), cells.any((0, 1, 2, 4)))
@@ -528,6 +579,8 @@ def _are_rows_apart(some: np.ndarray, cells: np.ndarray) -> bool:
 
 def _report_diagonal(case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Add a diagonal that is missing as a whole; return the gaps that are left."""
+    if not gaps.any():
+        return gaps
     queries, keys = gaps.shape[-2:]
     diagonal = np.eye(queries, keys, keys - queries, dtype=bool) & intent.allowed & rows[..., None]
     whole = (gaps | ~diagonal).all((-1, -2)) & (diagonal.sum((-1, -2)) > 1)
@@ -608,8 +661,10 @@ def _open_unfilled_slots(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypot
     _, _, _, queries, keys = arrays.sizes
     if queries < keys and intent.causal and arrays.self_or_cross != "cross":
         ends = keys - np.argmax(intent.keep[:, ::-1], -1)
-        slots = np.arange(keys) >= ends[:, None]
-        yield "stale-cache", intent.allowed | expand_to_columns(slots)
+        slots = expand_to_columns(np.arange(keys) >= ends[:, None])
+        yield "stale-cache", intent.allowed | slots
+        if any((one.hi or 0) < 0 for one in intent.structures):  # the slots are counted among the keys before them
+            yield "stale-cache", intent.allowed | CAUSAL.build_mask(queries, keys)
 
 
 def _remove_window(structure: Structure) -> Structure:
@@ -730,7 +785,9 @@ def _reorder_heads(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]
         return
     index = np.arange(b)[:, None] * heads + np.arange(heads)[None, :]
     for sample in (index % b, (np.arange(heads)[None, :] * b + np.arange(b)[:, None]) // heads):
-        yield "head-order", intent.base & intent.keep[sample][:, None, :, None, :]
+        keep = intent.keep[sample]
+        if (keep != keep[:, :1]).any():  # Else it is the order of the samples that is wrong.
+            yield "head-order", intent.base & keep[:, None, :, None, :]
 
 
 def _invert_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:

@@ -137,13 +137,8 @@ def _write_layer_masks(structures: Sequence[Structure], arrays: Arrays, intent: 
     return f"{_INDEX_LINE}; mask = {_write_mask(cells, arrays.writing)}  # layer from 0"
 
 
-def write_fix_line(code: str, writing: MaskWriting, structures: Sequence[Structure] = (), padded: bool = False) -> str:
-    """Return the line that fixes ``code`` in a mask of this ``writing``.
-
-    ``structures`` is what was meant, one for each sample, where that is known; ``padded`` says that keys are padding.
-    """
-    if structures and code in _REBUILT_CODES and len(set(structures)) == 1:
-        return _write_meant_mask(structures[0], writing, _COLUMN_CELLS.format(name="key_keep") if padded else "")
+def write_fix_line(code: str, writing: MaskWriting) -> str:
+    """Return the line that fixes ``code`` in a mask of this ``writing``, whatever was meant."""
     if line := _FIXES_BY_WRITING.get(code, {}).get(writing, ""):
         return line
     if code in _RESTRICTING_CELLS:

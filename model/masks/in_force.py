@@ -7,15 +7,15 @@ import numpy as np
 from ..language import say, to_say
 from .findings import DiagnosisCase
 from .intent import IntendedMask
-from .places import list_ranges, name_queries
+from .places import name_queries
 from .structure import CAUSAL, Structure, recognise_structure
 
 _BOTH_TEXT = to_say("in force: {found}; meant: {meant}")
 _ORIGIN_TEXT = to_say("the chunks in force begin at another key: they count the padding, or leave out what is real")
 _MOST_UNITS = 64
 """Samples, layers and heads of which masks are recognised."""
-_MOST_CELLS = 2**20
-"""Cells of a map up to which groups of keys are looked for."""
+_MOST_CELLS, _MOST_ROW_CELLS = 2**20, 2**24
+"""Cells of a map up to which groups of keys are looked for, and what wrong rows see among themselves."""
 
 
 def compare_in_words(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> str:
@@ -85,7 +85,7 @@ def _describe_groups(grid: np.ndarray, known: np.ndarray) -> str:
 def _describe_rows(grid: np.ndarray, known: np.ndarray, columns: np.ndarray, wrong: np.ndarray) -> str:
     """Return in words what the rows that are not as meant see, where they follow one structure among themselves."""
     at = np.flatnonzero(wrong)
-    if not at.size or wrong.all():
+    if not at.size or wrong.all() or grid.size > _MOST_ROW_CELLS:
         return ""
     rows = np.zeros_like(wrong)
     rows[at] = True
@@ -109,4 +109,4 @@ def describe_rows_alone(rows: np.ndarray, judged: np.ndarray) -> str:
         return ""
     if at[0] > others[-1]:
         return say("from query {number} on, as where cached steps are not given the mask", number=int(at[0]) + 1)
-    return say("in queries {numbers} alone", numbers=list_ranges(at))
+    return say("in {queries} alone", queries=name_queries(at))

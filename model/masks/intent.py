@@ -46,7 +46,7 @@ class IntendedMask:
     @property
     def allowed(self) -> np.ndarray:
         """(B, L, H, Q, K) bool, axes may be 1: the whole mask, True = may attend."""
-        return self.base & self.columns
+        return self.base & self.columns if self.has_padding else self.base
 
     @property
     def causal(self) -> bool:

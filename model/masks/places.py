@@ -1,32 +1,37 @@
-"""Queries and keys in words, counted from 1, in ranges: ``1-3, 7``."""
+"""Runs of cells, and queries, keys and layers in words, counted from 1, in ranges: ``1-3, 7``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from ..language import say
+import numpy as np
+
+from ..language import join_items, say_many
 
 _MOST_RANGES = 4
-"""Ranges that are listed; of more, the last ones are left out."""
+"""Ranges that a sentence lists; of more, the last ones are left out."""
 
 
-def list_ranges(indices: Iterable[int]) -> str:
-    """Return sorted indices from 0 as numbers from 1, in ranges; ``…`` stands for those beyond the first few."""
-    ranges: list[list[int]] = []
-    for index in indices:
-        if ranges and index == ranges[-1][1] + 1:
-            ranges[-1][1] = int(index)
-        else:
-            ranges.append([int(index), int(index)])
-    shown = [f"{a + 1}-{b + 1}" if a != b else f"{a + 1}" for a, b in ranges[:_MOST_RANGES]]
-    return ", ".join([*shown, *(["…"] if len(ranges) > _MOST_RANGES else [])])
+def find_runs(cells: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first and one past the last of each run of True in (K,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], cells, [False]])))
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
-def name_queries(indices: Iterable[int]) -> str:
+def list_ranges(indices: Sequence[int] | np.ndarray, most: int | None = None) -> str:
+    """Return sorted indices from 0 as numbers from 1, in ranges; ``…`` stands for those beyond the first ``most``."""
+    cells = np.isin(np.arange(max(indices, default=-1) + 1), indices)
+    ranges = [f"{first + 1}-{end}" if end - first > 1 else f"{end}" for first, end in find_runs(cells)]
+    return join_items([*ranges[:most], *(["…"] if len(ranges) > len(ranges[:most]) else [])])
+
+
+def name_queries(indices: Sequence[int] | np.ndarray) -> str:
     """Return ``queries 1-3`` of indices from 0."""
-    return say("queries {numbers}", numbers=list_ranges(indices))
+    numbers = list_ranges(indices, _MOST_RANGES)
+    return say_many("query {numbers}", "queries {numbers}", len(indices), numbers=numbers)
 
 
-def name_keys(indices: Iterable[int]) -> str:
+def name_keys(indices: Sequence[int] | np.ndarray) -> str:
     """Return ``keys 1-3`` of indices from 0."""
-    return say("keys {numbers}", numbers=list_ranges(indices))
+    numbers = list_ranges(indices, _MOST_RANGES)
+    return say_many("key {numbers}", "keys {numbers}", len(indices), numbers=numbers)

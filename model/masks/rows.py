@@ -66,6 +66,8 @@ def _find_idle_rows(intent: IntendedMask, padding: np.ndarray) -> np.ndarray:
 
 def _find_double_fill_rows(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -> np.ndarray:
     """Return (B, L, H, Q): rows nonzero exactly where one of padding and structure blocks and the other does not."""
+    if not intent.has_padding:
+        return np.zeros_like(evidence.all_zero)
     keep = np.broadcast_to(intent.columns, intent.allowed.shape)
     once = intent.base ^ keep
     twice = ~intent.base & ~keep

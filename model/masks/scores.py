@@ -173,12 +173,12 @@ def find_bias_effects(arrays: Arrays, evidence: Evidence) -> tuple[np.ndarray, l
     cells = allowed & np.isfinite(added)
     bias = np.broadcast_to(np.where(arrays.mask, arrays.bias, 0.0).astype(np.float64), arrays.sizes)
     near = 2 * compute_score_tolerance(arrays, evidence)
-    judged = judged & (_measure_spread(bias, cells) > _MIN_BIAS_RATIO * near)
-    fits = _measure_spread(added - bias, cells) <= near
+    judged = judged & (measure_spread(bias, cells).max(-1) > _MIN_BIAS_RATIO * near)
+    fits = measure_spread(added - bias, cells).max(-1) <= near
     found: list[BiasEffect] = []
     left = judged & ~fits
     for words, other in _vary_bias(bias):
-        wrong = left & (_measure_spread(added - other, cells) <= near)
+        wrong = left & (measure_spread(added - other, cells).max(-1) <= near)
         if wrong.any():
             found.append((wrong, say(words)))
         left = left & ~wrong
@@ -208,7 +208,7 @@ def find_reversed_slopes(arrays: Arrays, evidence: Evidence) -> np.ndarray | Non
     far = np.broadcast_to(distance, added.shape)
     slope = _fit_slope(added, far, cells)
     near = 2 * compute_score_tolerance(arrays, evidence)
-    straight = _measure_spread(added - slope[..., None, None] * far, cells) <= near
+    straight = measure_spread(added - slope[..., None, None] * far, cells).max(-1) <= near
     long = (cells.sum(-1) >= _MIN_SLOPE_KEYS).any(-1)
     found = straight & long & (slope * (_MIN_SLOPE_KEYS - 1) > _MIN_BIAS_RATIO * near)
     return found if found.any() else None
@@ -226,11 +226,10 @@ def _fit_slope(added: np.ndarray, distance: np.ndarray, cells: np.ndarray) -> np
     return (x * y).sum((-1, -2)) / np.maximum((x * x).sum((-1, -2)), 1e-12)
 
 
-def _measure_spread(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Return (B, L, H): the largest difference of two values in the same row, among the cells that count."""
-    high = np.where(cells, values, -np.inf).max(-1)
-    low = np.where(cells, values, np.inf).min(-1)
-    return np.where(cells.any(-1), high - low, 0.0).max(-1)
+def measure_spread(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return (B, L, H, Q): the largest difference of two values of a row, among the cells that count."""
+    high, low = np.where(cells, values, -np.inf).max(-1), np.where(cells, values, np.inf).min(-1)
+    return np.where(cells.any(-1), high - low, 0.0)
 
 
 # Fills that are finite and too small: blocked cells that keep a little weight.
@@ -248,6 +247,8 @@ _MIN_FILL_DEPTH = 5.0
 
 def find_weak_fill_cells(arrays: Arrays, evidence: Evidence, allowed: np.ndarray) -> np.ndarray | None:
     """Return (B, L, H, Q, K): blocked cells that a finite fill left with some weight, or None."""
+    if arrays.bias is None and not arrays.given & {"weights", "masked_scores"}:
+        return None  # a mask of booleans fills nothing
     live = allowed.any(-1, keepdims=True)
     leaking = evidence.nonzero & ~allowed & live & ~evidence.uniform[..., None]
     if not leaking.any():

@@ -15,6 +15,8 @@ from .softmax import is_blocked, softmax
 # (Q,) or (B, Q). A boolean mask is True where a query may attend, a float mask is added to the scores.
 
 
+_LARGE_MAP = 2**24
+"""Cells of a mask from which the weights it implies, equal within a row, are kept in half precision."""
 WEAKEST_FILL = -10
 """A float mask of two values, the lower one below this, is meant to block with it, however weak it is."""
 
@@ -39,6 +41,8 @@ def normalise_arrays(
     if transposed:
         weights = np.swapaxes(weights, -1, -2)
     if "weights" in named:
+        if _is_filled_after_softmax(weights):
+            weights = np.where(np.isneginf(weights), 0, weights)
         _check_weights(weights)
     shape = weights.shape
     bias, mask = _normalise_mask(named.get("mask"), shape)
@@ -125,6 +129,10 @@ def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
     elif "mask" in named:
         mask = expand_to_five_axes(np.atleast_2d(named["mask"]))
         compared = mask.dtype.kind != "f" or (is_zeros_and_ones(mask) and "scores" not in named)
+        if "scores" not in named and (compared or ((mask == 0) | np.isneginf(mask)).all()):
+            return _share_rows(
+                mask.astype(bool, copy=False) if compared else mask == 0, np.nan if mask.dtype.kind == "f" else 0
+            )
         added = np.where(mask.astype(bool), 0.0, -np.inf) if compared else mask
         base = expand_to_five_axes(named["scores"]) if "scores" in named else np.zeros((1, 1))
         try:
@@ -146,6 +154,13 @@ def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
     return softmax(scores, nan_rows="mask" not in named or named["mask"].dtype.kind == "f")
 
 
+def _share_rows(allowed: np.ndarray, empty: float) -> np.ndarray:
+    """Return the softmax of equal scores over the ``allowed`` cells (..., K); rows without any hold ``empty``."""
+    count = allowed.sum(-1, keepdims=True, dtype=np.float32)
+    kind = np.float32 if allowed.size < _LARGE_MAP else np.float16
+    return np.divide(allowed, count, out=np.full(allowed.shape, empty, kind), where=count > 0, casting="same_kind")
+
+
 def _is_transposed(weights: np.ndarray, named: Mapping[str, np.ndarray]) -> bool:
     """Whether the shapes of the other arrays say that the weights are (K, Q)."""
     queries, keys = weights.shape[-2:]
@@ -165,6 +180,16 @@ def _is_transposed(weights: np.ndarray, named: Mapping[str, np.ndarray]) -> bool
             continue
         votes.append((have == want, have == other))
     return bool(votes) and all(swapped and not straight for straight, swapped in votes)
+
+
+def _is_filled_after_softmax(weights: np.ndarray) -> bool:
+    """Whether weights, not scores, were filled with -inf: all others are shares that sum to no more than 1."""
+    filled = np.isneginf(weights)
+    if weights.dtype.kind != "f" or not filled.any():
+        return False
+    shares = np.where(filled, 0, weights)
+    total = shares.sum(-1, dtype=np.float64)
+    return bool((shares >= 0).all() and (total < 1 + _SUM_TOLERANCE).all() and (total > 0).any())
 
 
 def _check_weights(weights: np.ndarray) -> None:
@@ -293,7 +318,7 @@ def _normalise_positions(array: np.ndarray | None, samples: int, keys: int) -> n
 def _convert_to_boolean(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind != "b" and not np.isin(array, (0, 1)).all():
         raise DiagnosisError(say("{name} must hold booleans, or nothing but 0 and 1.", name=name))
-    return array.astype(bool)
+    return array.astype(bool, copy=False)
 
 
 # Arrays whose axes are ordered, or whose numbers are scaled, in other ways than a diagnosis takes them.

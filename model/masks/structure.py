@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 
 from ..language import join_items, say, say_many
+from .places import find_runs
 
 # :class:`Structure` builds a mask, :func:`recognise_structure` finds the structure that a mask follows.
 #
@@ -49,8 +51,8 @@ class Structure:
     def build_mask(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
         """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
         past = keys - queries if shift is None else shift
-        offset = _compute_offsets(queries, keys, past)
-        grid = self._build_band(offset, past)
+        places, key = np.arange(queries)[:, None] + past, np.arange(keys)
+        grid = self._build_band(queries, keys, past)
         for first, end in self.spans:
             grid[max(first - past, 0) : max(end - past, 0), first:end] = True
         if self.starts:
@@ -60,21 +62,21 @@ class Structure:
         if self.chunk:
             grid &= self._number(queries, self.chunk, past)[:, None] == self._number(keys, self.chunk)
         for first, end in self.shared:
-            grid[:, first:end] |= True if self.hi is None else offset[:, first:end] <= self.hi
+            grid[:, first:end] |= True if self.hi is None else key[first:end] <= places + self.hi
         return grid & _see_draft_tree(self.tree, np.arange(queries) + past, keys) if self.tree else grid
 
-    def _build_band(self, offset: np.ndarray, past: int) -> np.ndarray:
+    def _build_band(self, queries: int, keys: int, past: int) -> np.ndarray:
         """Return (Q, K) bool: the band, or its blocks, with its sinks and its prefix."""
-        queries, keys = offset.shape
-        grid = np.ones(offset.shape, bool)
+        places, key = np.arange(queries)[:, None] + past, np.arange(keys)
+        grid = np.ones((queries, keys), bool)
         if self.lo is not None:
-            grid &= offset >= self.lo
+            grid &= key >= places + self.lo
         if self.block:
             grid &= self._number(keys, self.block) <= self._number(queries, self.block, past)[:, None]
         elif self.hi is not None:
-            grid &= offset <= self.hi
+            grid &= key <= places + self.hi
         if self.sinks:
-            grid[:, : self.sinks] |= True if self.hi is None else offset[:, : self.sinks] <= self.hi
+            grid[:, : self.sinks] |= True if self.hi is None else key[: self.sinks] <= places + self.hi
         if self.prefix:
             grid[:, : self.prefix] = True
         return grid
@@ -176,6 +178,8 @@ class Structure:
 
 MAX_SINKS = 4
 """First keys beside a window that are recognised as sinks; more can be said."""
+_HEAD_ROWS = 64
+"""First rows that rule most structures out before whole maps are built."""
 _SMALLEST_TREE = 3
 """Tokens of a draft tree that is recognised; of two, one cell is more likely closed by accident."""
 _SHORTEST_DOCUMENT = 2
@@ -189,10 +193,11 @@ def _list_neighbours(end: int | None) -> tuple[int | None, ...]:
     return (None,) if end is None else (end - 1, end, end + 1)
 
 
-def _compute_offsets(queries: int, keys: int, shift: int | None = None) -> np.ndarray:
-    """Return (Q, K): how far each key is after its query."""
-    shift = keys - queries if shift is None else shift
-    return np.arange(keys)[None, :] - np.arange(queries)[:, None] - shift
+def _measure_band(seen: np.ndarray, places: np.ndarray) -> tuple[int, int]:
+    """Return how far the first and the last key that is ``seen`` (Q, K) lies after its query, at ``places`` (Q, 1)."""
+    rows = np.asarray(seen.any(1))
+    first, last = np.argmax(seen, 1), seen.shape[1] - 1 - np.argmax(seen[:, ::-1], 1)
+    return int((first - places[:, 0])[rows].min()), int((last - places[:, 0])[rows].max())
 
 
 def _see_draft_tree(parents: tuple[int, ...], positions: np.ndarray, keys: int) -> np.ndarray:
@@ -212,33 +217,40 @@ def recognise_structure(allowed: np.ndarray, where: np.ndarray) -> Structure | N
     seen = allowed & where
     if not seen.any():
         return None
+    queries, keys = allowed.shape
+    head = slice(min(queries, _HEAD_ROWS))
     for structure in _propose_structures(seen):
-        if np.array_equal(structure.build_mask(*allowed.shape) & where, seen):
+        first = structure.build_mask(head.stop, keys, keys - queries)
+        if np.array_equal(first & where[head], seen[head]) and np.array_equal(
+            structure.build_mask(queries, keys) & where, seen
+        ):
             return structure
     return None
 
 
 def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:
     """Yield structures that may fit, the simplest first."""
-    offset = _compute_offsets(*seen.shape)
-    lo, hi = int(offset[seen].min()), int(offset[seen].max())
-    ahead = np.flatnonzero((seen & (offset > 0)).any(0))
+    queries, keys = seen.shape
+    places, key = np.arange(queries)[:, None] + keys - queries, np.arange(keys)
+    lo, hi = _measure_band(seen, places)
+    later = seen & (key > places) if hi > 0 else np.zeros((1, keys), bool)
+    ahead = np.flatnonzero(later.any(0))
     bands = [FULL, CAUSAL, Structure(hi=hi), Structure(lo=lo), Structure(lo, 0), Structure(lo, hi)]
     yield from bands
     if ahead.size:
         yield Structure(hi=0, prefix=int(ahead[-1]) + 1)
-        if spans := _find_spans(seen & (offset > 0)):
+        if spans := _find_spans(later):
             yield Structure(hi=0, spans=spans)
         yield from _propose_blocks(seen, lo)
     if hi == 0:
-        yield from _propose_sink_windows(seen, offset)
+        yield from _propose_sink_windows(seen, places)
     if hi == 0:
         yield from _propose_chunks(seen)
     starts = _find_document_starts(seen)
     if starts:
         for band in bands:
             yield dataclasses.replace(band, starts=starts)
-    yield from _propose_shared_keys(seen, offset)
+    yield from _propose_shared_keys(seen, places, hi)
     if hi == 0 and (tree := _find_draft_tree(seen)):
         yield Structure(hi=0, tree=tree)
 
@@ -255,13 +267,16 @@ def _propose_blocks(seen: np.ndarray, lo: int) -> Iterator[Structure]:
         yield Structure(hi=0, block=size, origin=ends[0] % size)
 
 
-def _propose_shared_keys(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
-    """Yield documents beside a prompt that all of them see, and windows beside keys that all queries see."""
-    band = offset <= 0 if int(offset[seen].max()) <= 0 else np.ones_like(seen)
+def _propose_shared_keys(seen: np.ndarray, places: np.ndarray, last: int) -> Iterator[Structure]:
+    """Yield documents beside a prompt that all of them see, and windows beside keys that all queries see.
+
+    ``last`` is how far keys are seen after their query, which is at ``places`` (Q, 1).
+    """
+    band = np.arange(seen.shape[1]) <= places if last <= 0 else np.ones_like(seen)
     hi = 0 if not band.all() else None
     judged = band & np.asarray(seen.any(1))[:, None]
     is_open = np.asarray(seen.any(0) & (seen | ~judged).all(0) & (judged.sum(0) > 2))
-    runs = _find_runs(is_open)
+    runs = find_runs(is_open)
     if not runs or is_open.all():
         return
     if runs[0][0] == int(np.argmax(seen.any(0))):
@@ -271,14 +286,8 @@ def _propose_shared_keys(seen: np.ndarray, offset: np.ndarray) -> Iterator[Struc
     rest = seen & ~is_open
     shared = tuple(run for run in runs if run[1] - run[0] > 1)
     few = 2 * sum(end - first for first, end in shared) <= seen.shape[1]
-    if hi == 0 and shared and few and rest.any() and (lo := int(offset[rest].min())) < 0:
+    if hi == 0 and shared and few and rest.any() and (lo := _measure_band(rest, places)[0]) < 0:
         yield Structure(lo, 0, shared=shared)
-
-
-def _find_runs(cells: np.ndarray) -> list[tuple[int, int]]:
-    """Return the first and one past the last of each run of True in (K,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], cells, [False]])))
-    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
 def _find_draft_tree(seen: np.ndarray) -> tuple[int, ...]:
@@ -320,14 +329,14 @@ def _find_step(places: list[int]) -> int:
     return size if all(step == size for step in steps[1:]) else 0
 
 
-def _propose_sink_windows(seen: np.ndarray, offset: np.ndarray) -> Iterator[Structure]:
+def _propose_sink_windows(seen: np.ndarray, places: np.ndarray) -> Iterator[Structure]:
     """Yield windows beside first keys that every query sees, where some rows show keys hidden between the two."""
     for sinks in range(1, MAX_SINKS + 1):
         rest = seen[:, sinks:]
         if not rest.any():
             return
-        lo = int(offset[:, sinks:][rest].min())
-        apart = seen[:, :sinks].any(1) & (~seen[:, sinks:] & (offset[:, sinks:] < lo)).any(1)
+        lo = _measure_band(rest, places - sinks)[0]
+        apart = seen[:, :sinks].any(1) & (~rest & (np.arange(sinks, seen.shape[1]) < places + lo)).any(1)
         if lo < 0 and apart.sum() > 1:
             yield Structure(lo, 0, sinks=sinks)
 
@@ -352,9 +361,12 @@ def _find_document_starts(seen: np.ndarray) -> tuple[int, ...]:
     queries, keys = seen.shape
     if queries != keys:
         return ()
-    used = np.flatnonzero(seen.any(0) & seen.any(1))
-    cuts = (t for t in used[1:] if not seen[t:, :t].any() and not seen[:t, t:].any())
-    return tuple(int(t) for t in cuts)
+    rows = np.asarray(seen.any(1))
+    first = np.where(rows, np.argmax(seen, 1), keys)
+    last = np.where(rows, keys - 1 - np.argmax(seen[:, ::-1], 1), -1)
+    before, after = np.maximum.accumulate(last), np.minimum.accumulate(first[::-1])[::-1]
+    used = np.flatnonzero(seen.any(0) & rows)
+    return tuple(int(t) for t in used[1:] if before[t - 1] < t <= after[t])
 
 
 # Names of structures, the short form of a meaning (:mod:`.rule`): ``causal+window:4``, ``causal and window 4``.
@@ -465,14 +477,24 @@ def _add_part(structure: Structure, word: str, number: str, name: str) -> Struct
     return found
 
 
+_Setter = Callable[[Structure, list[int]], Structure | None]
+"""Adds the sizes of one word to a structure; None for sizes that cannot be."""
+
+
 def _set_window(structure: Structure, sizes: list[int]) -> Structure | None:
     if len(sizes) != 1 or sizes[0] < 1:
         return None
     return dataclasses.replace(structure, lo=1 - sizes[0], hi=0 if structure.hi == 0 else sizes[0] - 1)
 
 
-def _set_ahead(structure: Structure, sizes: list[int]) -> Structure | None:
-    return dataclasses.replace(structure, hi=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
+def _make_size_setter(name: str, causal: bool = False) -> _Setter:
+    """Return what sets the field ``name`` to one size above 0; ``causal`` closes what comes after a query."""
+
+    def set_size(structure: Structure, sizes: list[int]) -> Structure | None:
+        changed: dict[str, Any] = {name: sizes[0]} | ({"hi": 0} if causal else {})
+        return dataclasses.replace(structure, **changed) if len(sizes) == 1 and sizes[0] > 0 else None
+
+    return set_size
 
 
 def _add_shared_keys(structure: Structure, ends: list[int]) -> Structure | None:
@@ -485,22 +507,6 @@ def _set_tree(structure: Structure, parents: list[int]) -> Structure | None:
     if len(parents) > MAX_TREE or any(not 0 <= parent <= token for token, parent in enumerate(parents)):
         return None
     return dataclasses.replace(structure, hi=0, tree=tuple(parents))
-
-
-def _set_sinks(structure: Structure, sizes: list[int]) -> Structure | None:
-    return dataclasses.replace(structure, sinks=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
-
-
-def _set_prefix(structure: Structure, sizes: list[int]) -> Structure | None:
-    return dataclasses.replace(structure, hi=0, prefix=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
-
-
-def _set_chunk(structure: Structure, sizes: list[int]) -> Structure | None:
-    return dataclasses.replace(structure, chunk=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
-
-
-def _set_block(structure: Structure, sizes: list[int]) -> Structure | None:
-    return dataclasses.replace(structure, hi=0, block=sizes[0]) if len(sizes) == 1 and sizes[0] > 0 else None
 
 
 def _add_span(structure: Structure, ends: list[int]) -> Structure | None:
@@ -528,18 +534,18 @@ def _set_position_ids(structure: Structure, positions: list[int]) -> Structure |
     return dataclasses.replace(structure, starts=starts)
 
 
-_SIZE_SETTERS: dict[str, Callable[[Structure, list[int]], Structure | None]] = {
+_SIZE_SETTERS: dict[str, _Setter] = {
     "window": _set_window,
-    "ahead": _set_ahead,
+    "ahead": _make_size_setter("hi"),
     "keys": _add_shared_keys,
     "tree": _set_tree,
-    "sinks": _set_sinks,
-    "prefix": _set_prefix,
-    "chunked": _set_chunk,
-    "blocks": _set_block,
+    "sinks": _make_size_setter("sinks"),
+    "prefix": _make_size_setter("prefix", causal=True),
+    "chunked": _make_size_setter("chunk"),
+    "blocks": _make_size_setter("block", causal=True),
     "span": _add_span,
     "packed": _set_documents,
     "cu_seqlens": _set_cumulative_lengths,
     "position_ids": _set_position_ids,
 }
-"""By word that has sizes: the function that adds it to a structure; it returns None for sizes that cannot be."""
+"""By word that has sizes: what adds it to a structure."""

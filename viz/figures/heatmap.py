@@ -159,12 +159,17 @@ def hatch_lines(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for total in range(0, rows + columns - 1, 1 if max(rows, columns) <= SMALL_CELLS else 2):
         column = np.arange(max(0, total - rows + 1), min(columns, total + 1))
         blocked = ~mask[total - column, column]
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], blocked, [False]))))
-        for start, end in zip(edges[::2], edges[1::2], strict=True):
+        for start, end in find_runs(blocked):
             first, last = column[start], column[end - 1]
             xs += [first - 0.5, last + 0.5, np.nan]
             ys += [total - first + 0.5, total - last - 0.5, np.nan]
     return np.array(xs, dtype=np.float32), np.array(ys, dtype=np.float32)
+
+
+def find_runs(cells: np.ndarray) -> list[tuple[int, int]]:
+    """The first cell and one past the last of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], cells, [False]))))
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
 def has_room_for_numbers(weights: np.ndarray) -> bool:

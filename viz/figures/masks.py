@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from .heatmap import diverging_colours, hatch_lines, plotly_colorscale
+from .heatmap import diverging_colours, find_runs, hatch_lines, plotly_colorscale
 from .look import (
     DARK,
     Look,
@@ -509,7 +509,7 @@ def make_mask_thumbnail(mask: np.ndarray, colours: MaskColours, alt: str) -> str
     runs = [
         f'<rect x="{start}" y="{row}" width="{end - start}" height="1"/>'
         for row in range(queries)
-        for start, end in _find_open_runs(mask[row])
+        for start, end in find_runs(mask[row])
     ]
     width, height = round(keys * size), round(queries * size)
     drawn = (
@@ -519,9 +519,3 @@ def make_mask_thumbnail(mask: np.ndarray, colours: MaskColours, alt: str) -> str
     )
     data = base64.b64encode(drawn.encode()).decode()
     return f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}" width="{width}" height="{height}">'
-
-
-def _find_open_runs(row: np.ndarray) -> list[tuple[int, int]]:
-    """The first cell and one past the last of each run of open cells."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
-    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]

@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attenscope.gallery.gallery import PRINTED_EXAMPLES
 from attenscope.language import join_items, join_sentences, say, say_many, to_say
 from attenscope.masks.findings import Finding
+from attenscope.masks.places import list_ranges
 from attenscope.masks.read_files import PassedMasks
 from attenscope.masks.softmax import is_blocked
 from attenscope.masks.toy_attention import apply_dropout
@@ -39,7 +40,7 @@ from attenscope.viz.masks.pictures import (
     crop_panel,
     slice_judgement,
 )
-from attenscope.viz.masks.verdict import Judgement, format_spans, judge_with_edits
+from attenscope.viz.masks.verdict import Judgement, judge_with_edits
 from attenscope.viz.talk import attachments
 from attenscope.viz.traces.session import StageValues
 from attenscope.viz.traces.upload_store import UploadStoreError
@@ -269,13 +270,13 @@ def make_passed_title(masks: PassedMasks) -> str:
         "Passed and in force: they differ in layer {layers} of {all}",
         "Passed and in force: they differ in layers {layers} of {all}",
         len(parting),
-        layers=format_spans(tuple(parting)),
+        layers=list_ranges(parting),
         all=count,
     )
 
 
 def _format_layers(layers: list[int]) -> str:
-    return say_many("Layer {layers}.", "Layers {layers}.", len(layers), layers=format_spans(tuple(layers)))
+    return say_many("Layer {layers}.", "Layers {layers}.", len(layers), layers=list_ranges(layers))
 
 
 def build_passed_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskPanel]:

@@ -24,6 +24,7 @@ from attenscope.masks.fixes import (
     can_fix,
     write_meant_call,
 )
+from attenscope.masks.places import name_keys, name_queries
 from attenscope.masks.rule import simpler_meanings_text
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
@@ -166,19 +167,7 @@ def describe_place(one: Finding, sizes: tuple[int, ...]) -> str:
     """The place in words, counted from 1; ``sizes`` are B, L, H: an axis of one is not named."""
     axes = zip(AXIS_NAMES, (one.sample, one.layer, one.head), sizes, strict=False)
     parts = [say(axis, number=index + 1) for axis, index, size in axes if index is not None and size > 1]
-    cells = say("queries {queries}", queries=format_spans(one.queries)), say("keys {keys}", keys=format_spans(one.keys))
-    return join_items([*parts, *cells])
-
-
-def format_spans(places: tuple[int, ...]) -> str:
-    """(0, 1, 2, 5) -> ``1–3, 6``."""
-    runs: list[list[int]] = []
-    for place in places:
-        if runs and runs[-1][1] == place - 1:
-            runs[-1][1] = place
-        else:
-            runs.append([place, place])
-    return ", ".join(str(a + 1) if a == b else f"{a + 1}–{b + 1}" for a, b in runs)
+    return join_items([*parts, name_queries(one.queries), name_keys(one.keys)])
 
 
 def _draw_finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None:

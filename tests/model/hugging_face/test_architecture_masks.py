@@ -19,7 +19,6 @@ from attenscope.hugging_face.masks import (
     IMAGE_MARK,
     ArchitectureMasks,
     build_architecture_masks,
-    describe_layers,
     read_architecture_masks,
     shrink_configuration,
 )
@@ -265,7 +264,3 @@ def test_what_is_no_configuration_is_refused(content: str, tmp_path: Path) -> No
         read_architecture_masks(tmp_path, "a b")
     with pytest.raises(LocalError):
         read_architecture_masks(tmp_path / "missing", "a b")
-
-
-def test_layers_are_joined_to_runs() -> None:
-    assert describe_layers([0, 1, 2, 4, 6, 7]) == "1-3, 5, 7-8"

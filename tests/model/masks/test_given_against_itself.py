@@ -111,7 +111,7 @@ def test_samples_without_a_key_in_common_are_not_said_to_be_exchanged(seed: int)
 def test_a_key_that_a_score_function_raises(seed: int) -> None:
     x = Draw(seed)
     raised = x.scores + np.where(np.arange(x.tokens) == 0, 1.5, 0)
-    says(judged(x, x.weights(raised)), "keys 1 moved by the same amount", "1.5")
+    says(judged(x, x.weights(raised)), "key 1 moved by the same amount", "1.5")
 
 
 @pytest.mark.parametrize("seed", SEEDS)

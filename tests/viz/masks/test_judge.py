@@ -39,7 +39,6 @@ from attenscope.viz.masks.verdict import (
     describe_headline,
     describe_place,
     format_findings_csv,
-    format_spans,
     format_verdict_json,
     judge_with_edits,
     sort_findings,
@@ -148,8 +147,7 @@ def test_the_verdict_in_words() -> None:
     assert describe_headline(diagnose(np.eye(3)), True) == "Mended: no contradiction left"
     assert describe_headline(diagnose(np.eye(3)), False) == "No contradiction. What was meant?"
     assert describe_headline(diagnose(LEAKY, map="decoder"), False) == "1 question: was causal meant?"
-    assert describe_place(bad[0], (2, 1, 1)) == "sample 1, queries 1–3, keys 2–4"
-    assert format_spans((0, 1, 2, 5)) == "1–3, 6"
+    assert describe_place(bad[0], (2, 1, 1)) == "sample 1, queries 1-3, keys 2-4"
     told = json.loads(format_verdict_json(found))
     assert told["verdict"] == "faulty"
     assert told["findings"][0]["code"] == "future-visible"

@@ -1,0 +1,33 @@
+"""Numbers in ranges, and their nouns."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from attenscope.language import use_language
+from attenscope.masks.places import find_runs, list_ranges, name_keys, name_queries
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_runs_are_the_cells(seed: int) -> None:
+    cells = np.random.default_rng(seed).random(seed) < 0.5
+    runs = find_runs(cells)
+    assert [at for first, end in runs for at in range(first, end)] == np.flatnonzero(cells).tolist()
+    assert all(end < first for (_, end), (first, _) in pairwise(runs))
+
+
+def test_ranges_count_from_one() -> None:
+    assert list_ranges([0, 1, 2, 4, 6, 7]) == "1-3, 5, 7-8"
+    assert list_ranges([0, 2, 4, 6, 8], 4) == "1, 3, 5, 7, …"
+    assert list_ranges(np.array([3])) == "4"
+    assert list_ranges([]) == ""
+    with use_language("zh"):
+        assert list_ranges([0, 2]) == "1、3"
+
+
+def test_one_is_no_plural() -> None:
+    assert (name_queries([0]), name_queries([0, 1])) == ("query 1", "queries 1-2")
+    assert (name_keys((4,)), name_keys((4, 6))) == ("key 5", "keys 5, 7")
