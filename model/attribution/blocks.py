@@ -16,6 +16,7 @@ from ..network.autoregressive import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import hook_outputs
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel, Translation
+from ..text.words import SPECIAL_TOKENS, group_words, join_word
 from ..trace import KINDS, Kind
 from .logit import FixedScaleNorm, PassRecording, Sublayer, list_sublayers, record_pass
 from .target import Target
@@ -211,6 +212,57 @@ def compute_leave_one_out(model: AutoregressiveModel, target: Target) -> tuple[T
     values = compute_values_without_pieces(model, target, keep[:, :source], keep[:, source:])
     falls = values[0] - values[1:]
     return values[0], falls[:source], falls[source:]
+
+
+@dataclass(frozen=True, eq=False)
+class WordsLeftOut:
+    """What is left of a target's value without each word of the source and each that was written before it.
+
+    Special tokens are no words.
+    """
+
+    target: Target
+    value: float
+    """log p(X), natural logarithm, or logit X - logit Y, with all words."""
+    source_words: tuple[str, ...]
+    prefix_words: tuple[str, ...]
+    without: np.ndarray
+    """(W,) the value without each word, those of the source first, float64."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self.source_words + self.prefix_words
+
+    @property
+    def by_fall(self) -> list[int]:
+        """The words' numbers, from 0, that whose absence lowers the value most first."""
+        return [int(at) for at in np.argsort(self.without, kind="stable")]
+
+
+def compute_words_left_out(model: AutoregressiveModel, target: Target) -> WordsLeftOut:
+    """Return what is left without each word, all of its pieces taken away at once.
+
+    Interventions open in this thread take part.
+    """
+    source, prefix = _list_words(target.source_tokens), _list_words(target.prefix_tokens)
+    sources = len(target.source_ids)
+    keep = torch.ones(1 + len(source) + len(prefix), sources + len(target.prefix_tokens), dtype=torch.bool)
+    for row, group in enumerate(source, start=1):
+        keep[row, group.start : group.stop] = False
+    for row, group in enumerate(prefix, start=1 + len(source)):
+        keep[row, sources + group.start : sources + group.stop] = False
+    values = compute_values_without_pieces(model, target, keep[:, :sources], keep[:, sources:]).numpy()
+    return WordsLeftOut(
+        target,
+        float(values[0]),
+        tuple(join_word(target.source_tokens[one.start : one.stop]) for one in source),
+        tuple(join_word(target.prefix_tokens[one.start : one.stop]) for one in prefix),
+        values[1:],
+    )
+
+
+def _list_words(tokens: Sequence[str]) -> list[range]:
+    return [one for one in group_words(tokens) if tokens[one.start] not in SPECIAL_TOKENS]
 
 
 def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:

@@ -176,6 +176,18 @@ def caption(page: Page, words: str | re.Pattern[str]) -> Locator:
     return page.locator('[data-testid="stCaptionContainer"]').filter(has_text=words)
 
 
+def choose_page_view(page: Page, name: str | re.Pattern[str]) -> None:
+    """Choose a view of a page, which may be folded away."""
+    beside = page.get_by_role("radio", name=name, exact=True)
+    settle(page)
+    if beside.count():
+        beside.click()
+    else:
+        page.locator("[class*='st-key-more-than-'] button").first.click()
+        page.locator(".st-key-more-views").get_by_role("button", name=name, exact=True).click()
+    settle(page)
+
+
 # Explore.
 
 

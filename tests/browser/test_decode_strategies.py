@@ -11,11 +11,14 @@ from tests.browser.steps import (
     DECODE,
     LOADING,
     at_step,
+    boxes_at_rest,
     choose,
     click,
+    close_menu,
     enter,
     linked,
     open_decode,
+    open_menu,
     open_page,
     player,
     settle,
@@ -108,10 +111,36 @@ def test_sampling_by_seed(page: Page) -> None:
     at_step(page, 1)
     drawn = written(page)
     expect(player(page).locator(".drawn").first).to_be_visible()
-    seed = page.get_by_label("Seed")
-    enter(seed, "2")
+    enter(open_menu(page, "numbers").get_by_label("Seed"), "2")
+    close_menu(page)
     expect(player(page).locator(".target .piece")).not_to_have_text(drawn)
     linked(page, "seed=2")
+    second = written(page)
+    click(page.get_by_role("button", name="Again"))
+    linked(page, "seed=3")
+    expect(player(page).locator(".target .piece")).not_to_have_text(second)
+
+
+@pytest.mark.walk
+def test_what_is_sampled_searched_or_given_shows_its_result_at_once(page: Page) -> None:
+    open_page(page, DECODE)
+    at_step(page, 1)
+    for method in ("sample", "beam", "given"):
+        click(page.get_by_role("radio", name=method, exact=True))
+        settle(page)
+        expect(player(page).locator("[data-state=unwritten]")).to_have_count(0)
+        at_step(page, step_count(page))
+    click(page.get_by_role("radio", name="beam", exact=True))
+    settle(page)
+    tree, play = boxes_at_rest(page, [".st-key-tree", ".decode-player .play"])
+    assert tree["y"] < play["y"]
+
+
+@pytest.mark.walk
+def test_play_is_in_sight_on_a_low_screen(page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_page(page, DECODE)
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_in_viewport(ratio=1)
 
 
 def test_the_beam_tree_and_its_best(page: Page) -> None:

@@ -6,13 +6,29 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from attenscope.checkpoint.load import list_checkpoints, list_snapshot_steps, load_checkpoint
 from attenscope.network.config import PRESETS
-from tests.browser.steps import LOADING, click, click_at, download, open_menu, open_page, point, settle, tile
+from tests.browser.conftest import visit
+from tests.browser.steps import (
+    LOADING,
+    choose_page_view,
+    click,
+    click_at,
+    download,
+    open_menu,
+    open_page,
+    point,
+    settle,
+    tile,
+)
 
 SENTENCE = "He reads a book."
+SEEN_STOPS = """window.seen = []; new MutationObserver(() => {
+  const stop = document.querySelector(".snapshots")?.dataset.stop;
+  if (stop && window.seen.at(-1) !== stop) window.seen.push(stop);
+}).observe(document, { subtree: true, attributes: true, childList: true, attributeFilter: ["data-stop"] });"""
 TWO_ENDS = "preset-annotated"
 """A model that kept no snapshots, and whose random start its recipe knows."""
 VIEWS: dict[str, str | re.Pattern[str]] = {
@@ -73,12 +89,11 @@ def test_the_names_of_rows_stay_when_a_table_scrolls(page: Page) -> None:
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, f"/training?model={TWO_ENDS}")
     for name, words in VIEWS.items():
-        click(page.get_by_role("radio", name=name, exact=True))
-        settle(page)
+        choose_page_view(page, name)
         expect(page.get_by_text(words).first).to_be_visible(timeout=LOADING)
         assert ("training=" in page.url) == (name != "snapshots")
         assert name == "snapshots" or f"training={name}" in page.url
-    click(page.get_by_role("radio", name="card", exact=True))
+    choose_page_view(page, "card")
     expect(page.locator(".st-key-card table").first).to_be_visible()
     settle(page)
     page.reload()
@@ -140,6 +155,23 @@ def test_it_plays_from_the_start_and_stops_at_the_end(page: Page) -> None:
     expect(view(page)).to_have_attribute("data-stop", "released")
     expect(view(page).get_by_role("button", name="Play")).to_be_visible()
     expect(page).to_have_url(re.compile("at=released"))
+
+
+def test_the_page_opens_as_a_film(chromium: Browser, server: str) -> None:
+    """At random weights, playing once to the end; where movement is not wanted it stands at the end."""
+    model, stops = scrubbed_model()
+    with visit(chromium, server, base_url=server, reduced_motion="no-preference") as visitor:
+        visitor.add_init_script(SEEN_STOPS)
+        open_page(visitor, f"/training?model={model}&sentence={SENTENCE.replace(' ', '+')}")
+        expect(visitor).to_have_url(re.compile("at=released"))
+        seen = visitor.evaluate("window.seen")
+        assert seen[0] == "random"
+        assert seen[-1] == "released"
+        assert len(seen) == stops
+        settle(visitor)
+        visitor.reload()
+        expect(view(visitor)).to_have_attribute("data-stop", "released")
+        assert visitor.evaluate("window.seen") == ["released"]
 
 
 @pytest.mark.walk

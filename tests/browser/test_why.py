@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.steps import (
     LOADING,
     choose,
+    choose_page_view,
     click,
     click_at,
     enter,
@@ -26,7 +27,7 @@ from tests.browser.test_word_card import card, open_card
 
 SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
 DRAWN = {
-    "Source words": ".st-key-shaded .texts button",
+    "Source words": ".st-key-left-out .texts button",
     "Deletion": ".st-key-deletion .js-line",
     "Heads": ".st-key-parts .point",
     "Score": ".st-key-score-parts .hm image",
@@ -48,12 +49,36 @@ SAVED = {
 
 
 @pytest.mark.walk
+def test_the_page_opens_on_the_answer_in_words(page: Page) -> None:
+    open_page(page, "/why")
+    expect(page.locator(".st-key-answer")).to_have_text(
+        re.compile(
+            "^Without “\u2068bicycle\u2069” the probability of “\u2068Fahrrad\u2069” falls from 93% to under 0.1%."
+        )
+    )
+    click(page.locator(".st-key-next-step a"))
+    expect(page).to_have_url(re.compile(r"/heads\b"))
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("everyday-en-de")
+
+
+@pytest.mark.walk
+def test_two_sentences_open_on_a_pair(page: Page) -> None:
+    open_page(page, f"/why?sentence={SENTENCE}&why=two+sentences")
+    expect(page.locator(".st-key-patches .hm image")).to_be_visible()
+    expect(page.get_by_text("the second run prefers")).to_be_visible()
+    enter(page.get_by_label("Second sentence"), "Where did you buy this blue bicycle?")
+    expect(page.locator(".st-key-sentence textarea")).to_have_value("Where did you buy this red bicycle?")
+    expect(page.locator(".st-key-patches .hm image")).to_be_visible()
+
+
+@pytest.mark.walk
 def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")
     card(page).get_by_role("button", name="Why this word?").click()
     expect(page).to_have_url(re.compile(r"/why\?.*pin=target"))
     settle(page)
+    click(page.get_by_text("How other methods answer"))
     link = page.locator(".st-key-strongest-head button")
     layer, kind, head = re.search(r"layer (\d+) (self|cross)-attention head (\d+)", link.inner_text()).groups()  # type: ignore[union-attr]
     click(link)
@@ -88,16 +113,19 @@ def test_a_word_is_chosen_and_compared(page: Page) -> None:
     page.keyboard.press("Enter")
     settle(page)
     expect(page).to_have_url(re.compile(r"against=Auto"))
-    expect(page.get_by_text(re.compile("logit “\u2068Fahrrad\u2069” − logit “\u2068Auto\u2069” ="))).to_be_visible()
+    compared = page.get_by_text(
+        re.compile("“\u2068Fahrrad\u2069” is .* times as probable as “\u2068Auto\u2069”; without")
+    )
+    expect(compared).to_be_visible()
     page.reload()
-    expect(page.get_by_text(re.compile("logit “\u2068Fahrrad\u2069” − logit"))).to_be_visible()
+    expect(compared).to_be_visible()
 
 
 @pytest.mark.walk
 def test_a_walk_through_every_view(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/why?sentence={SENTENCE}")
     for view, drawn in DRAWN.items():
-        click(page.get_by_role("radio", name=view.lower(), exact=True))
+        choose_page_view(page, view.lower())
         expect(page.locator(drawn).first).to_be_visible()
         settle(page)
         expect(page.locator('[data-testid="stException"]')).to_have_count(0)
@@ -111,11 +139,12 @@ def test_a_walk_through_every_view(page: Page, tmp_path: Path) -> None:
 @pytest.mark.walk
 def test_a_pair_is_chosen_and_patched(page: Page) -> None:
     open_page(page, "/why?why=two+sentences")
+    choose(page, "Pair", re.compile("^tense"))
     choose(page, "Pair", re.compile("^grammatical number: The dog is sleeping"))
     expect(page.locator(".st-key-patches .hm image")).to_be_visible()
     expect(page.locator(".st-key-control-map .hm image")).to_be_visible()
     expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value("The dog is sleeping.")
-    click(page.get_by_role("radio", name="cross heads", exact=True))
+    choose(page, "Patched", "cross heads")
     expect(page.get_by_text("One patch brings back most at")).to_be_visible()
     enter(page.get_by_label("Second sentence"), "The dogs are sleeping here.")
     expect(page.get_by_text("so both need as many")).to_be_visible()

@@ -27,7 +27,7 @@ DECODE = {
     "given&given=Er+ging.": ".decode-player canvas",
 }
 WHY = {
-    "source+words": ".st-key-shaded .texts button",
+    "source+words": ".st-key-left-out .texts button",
     "deletion": ".st-key-deletion .js-line",
     "heads": ".st-key-parts .point",
     "score": ".st-key-score-parts .hm image",

@@ -21,6 +21,12 @@ def whole_decodings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "WAIT_SECONDS", 60)
 
 
+@pytest.fixture(autouse=True)
+def one_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that is run by itself has no other that its foot could link to."""
+    monkeypatch.setattr("streamlit.page_link", lambda *_, **__: None)
+
+
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
     fake = FakeTranslator()

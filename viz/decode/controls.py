@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -59,19 +60,20 @@ def draw_request_controls(model: RunnableModel, text: str) -> DecodingRequest:
     stop: BeamStop = "proven"
     if method == "sample":
         sampling = Sampling(
-            _draw_number_input(say("Temperature"), DECODE_TEMPERATURE),
-            _draw_number_input(say("Top-k"), DECODE_TOP_K),
-            _draw_number_input(say("Top-p"), DECODE_TOP_P),
+            _draw_number_input(say("Temperature"), DECODE_TEMPERATURE), DECODE_TOP_K.default, DECODE_TOP_P.default
         )
-        seed = _draw_number_input(say("Seed"), DECODE_SEED)
+        st.button(say("Again"), key="again-sample", on_click=_draw_again, help=say("Draw another translation"))
+        with _open_number_menu():
+            top_k = _draw_number_input(say("Top-k"), DECODE_TOP_K)
+            sampling = replace(sampling, top_k=top_k, top_p=_draw_number_input(say("Top-p"), DECODE_TOP_P))
+            seed = _draw_number_input(say("Seed"), DECODE_SEED)
     elif method == "beam":
-        width, penalty = (
-            _draw_number_input(say("Width"), DECODE_BEAM_WIDTH),
-            _draw_number_input(say("Length penalty"), DECODE_LENGTH_PENALTY),
-        )
-        early = controls.toggle(
-            say("Stop early"), DECODE_STOP_EARLY, help=say(STOP_EARLY_HELP), on_change=_forget_branch
-        )
+        width = _draw_number_input(say("Width"), DECODE_BEAM_WIDTH)
+        with _open_number_menu():
+            penalty = _draw_number_input(say("Length penalty"), DECODE_LENGTH_PENALTY)
+            early = controls.toggle(
+                say("Stop early"), DECODE_STOP_EARLY, help=say(STOP_EARLY_HELP), on_change=_forget_branch
+            )
         stop = "early" if early else stop
     elif method == "given":
         given = draw_given_input(text, _own_translation_text(model, text))
@@ -85,13 +87,15 @@ def get_tree_path(model: RunnableModel) -> tuple[int, ...]:
     return _check_address_ids(model, DECODE_TREE_PATH.hold())
 
 
-def build_player_start(result: Translation, off: list[Head]) -> PlayerStart:
+def build_player_start(result: Translation, off: list[Head], *, ended: bool = False) -> PlayerStart:
     """The step and the heads that the player begins with; a head that is turned off is not the best aligning one.
+
+    Until a step is chosen it is the first, or the last if the player begins `ended`.
 
     A decoder-only model has no aligning head: what it attends to in its prompt need not be what it translates.
     """
     cross, own = result.to_source, result.to_target
-    step, chosen = _get_player_step(result), _check_head_name(DECODE_CROSS_HEAD.hold(), cross)
+    step, chosen = _get_player_step(result, ended), _check_head_name(DECODE_CROSS_HEAD.hold(), cross)
     own_choice = _check_head_name(DECODE_OWN_HEAD.hold(), own) or f"{own.layers}.mean"
     if result.trace.cross is None:
         return PlayerStart(step, chosen or f"{cross.layers}.mean", own_choice, None)
@@ -120,7 +124,9 @@ def set_player_heads(cross: str, own: str) -> None:
 
 
 def set_request(request: DecodingRequest) -> None:
-    """Set all controls to `request`, and the player to the word that is pinned or else to the first; for callbacks."""
+    """Set all controls to `request`, and the player to the word that is pinned or else to its beginning or end; for
+    callbacks.
+    """
     state = st.session_state
     state[DECODE_METHOD.key] = request.method
     if request.method == "sample":
@@ -136,7 +142,6 @@ def set_request(request: DecodingRequest) -> None:
     DECODE_BRANCH.set(request.constraints.prefix)
     DECODE_FORBIDDEN.set(request.constraints.forbidden)
     CHANGES.set(request.changes)
-    DECODE_STEP.set(1)
 
 
 def set_request_at_step(request: DecodingRequest, step: int, result: Translation) -> None:
@@ -164,11 +169,11 @@ def set_tree_path(ids: tuple[int, ...], result: Translation) -> None:
     set_player_step(len(ids) - 1, result)
 
 
-def _get_player_step(result: Translation) -> int:
+def _get_player_step(result: Translation, ended: bool) -> int:
     """The step of the player, from 0: that of the pinned word, which the card is of; else the one chosen last."""
     step, pinned = DECODE_STEP.hold(), result.step_of(get_pin(result.source, "target"))
     if pinned is None:
-        return (step or 1) - 1
+        return (step or (len(result.steps) if ended else 1)) - 1
     DECODE_STEP.set(pinned + 1)
     return pinned
 
@@ -187,6 +192,18 @@ def _read_changes() -> str:
         return format_changes(parse_changes(CHANGES.hold()))
     except InterventionError:
         return ""
+
+
+def _open_number_menu() -> Any:
+    """The folded numbers of a strategy, which are rarely changed."""
+    return st.popover(say("More"), type="tertiary", key="numbers")
+
+
+def _draw_again() -> None:
+    """Draw another sample: with the next seed."""
+    seed = DECODE_SEED.get() + 1
+    st.session_state[DECODE_SEED.key] = 0 if seed > DECODE_SEED.high else seed
+    _forget_branch()
 
 
 def _draw_number_input(label: str, of: NumberParameter[Any]) -> Any:

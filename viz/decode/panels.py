@@ -100,6 +100,10 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> Save
     progress = runs.apply_tree_path(model, run.progress, run.request, path)
     result = progress.result
     assert result is not None
+    if progress.tree:  # What a beam search is about stands first; the player shows the way that is chosen in it.
+        show = lambda ids: controls.set_tree_path(ids, result)  # noqa: E731
+        _draw_tree(progress.tree, path or result.target_ids, show)
+        _draw_best_translations(model, run, progress.tree, path, show)
     _draw_player(result, look, run.request, f"{id(run)}-{path}")
     _draw_pinned_card(model, run, result)
     if result.first_row:
@@ -111,10 +115,6 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> Save
         sentences.append(describe_given_translation(result.steps))
     for sentence in sentences:
         draw_caption(sentence)
-    if progress.tree:
-        show = lambda ids: controls.set_tree_path(ids, result)  # noqa: E731
-        _draw_tree(progress.tree, path or result.target_ids, show)
-        _draw_best_translations(model, run, progress.tree, path, show)
     _draw_switchboard(result, run.request)
     _draw_versions(model, run)
     if model.can("cache check"):
@@ -127,7 +127,7 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> Save
 
 
 def _find_player_start(result: Translation, request: DecodingRequest) -> PlayerStart:
-    return controls.build_player_start(result, controls.list_heads_off(request))
+    return controls.build_player_start(result, controls.list_heads_off(request), ended=request.method != "greedy")
 
 
 def _draw_player(result: Translation, look: Look, request: DecodingRequest, run: str) -> None:

@@ -9,6 +9,7 @@ from attenscope.viz.decode import panels, runs
 from attenscope.viz.export.save import draw_view_save_menu
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.pins import PIN
+from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_badge, escape_markdown
 
 page_setup.draw_page_frame("decode")
@@ -35,3 +36,4 @@ else:
     view = panels.draw_result(model, run, look)
     with menu:
         draw_view_save_menu(view)
+draw_next_step("decode")

@@ -6,6 +6,7 @@ from attenscope.viz import page_setup
 from attenscope.viz.traces.session import get_open_run
 from attenscope.viz.training import curves, page, texts
 from attenscope.viz.ui import controls
+from attenscope.viz.ui.links import draw_next_step
 
 page_setup.draw_page_frame("training")
 st.html(texts.TRAINING_STYLE)
@@ -41,3 +42,4 @@ def draw_page_view() -> None:
 
 
 draw_page_view()
+draw_next_step("training")

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from attenscope.language import say
 from attenscope.viz import page_setup
 from attenscope.viz.export.save import draw_view_save_menu
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.pins import PIN
-from attenscope.viz.ui.addresses.why import WHY_VIEW
+from attenscope.viz.ui.addresses.why import FIRST_VIEWS, FOLDED_VIEWS, WHY_VIEW
+from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_badge
 from attenscope.viz.why import controls as why_controls
 from attenscope.viz.why import page, source_words
@@ -19,12 +19,20 @@ if own := ui_controls.get_encoder_only_model():
     st.stop()
 chosen, text = ui_controls.draw_sentence_box()
 model = ui_controls.require_ability(chosen, "attribution")
-draw_badge(model, *ui_controls.require_translation(model, text))
-PIN.hold(of=text)
-question = why_controls.draw_question(model, text)
+pair = why_controls.find_sentence_pair(model, text)
+if pair.first != text:
+    ui_controls.hide_sentence_box()
+draw_badge(model, *ui_controls.require_translation(model, pair.first))
+PIN.hold(of=pair.first)
+above = st.container()
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
-    view = ui_controls.segmented_control(say("View"), WHY_VIEW)
+    asked = st.container(key="question", horizontal=True, vertical_alignment="center", width="content")
+    view, more = ui_controls.view_control(WHY_VIEW, FIRST_VIEWS, FOLDED_VIEWS)
+    with more:
+        is_given = ui_controls.draw_given_toggle(pair.first)
     menu = st.container(key="saving", width="content")
+question = why_controls.draw_question(model, pair, above, asked, is_given)
 if saved := page.draw_why_page_view(view, question):
     with menu:
         draw_view_save_menu(saved)
+draw_next_step("why")

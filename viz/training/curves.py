@@ -22,9 +22,11 @@ from attenscope.viz.traces.session import close_run
 from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training import texts
 from attenscope.viz.ui import cache, controls, style
+from attenscope.viz.ui.addresses.training import TRAINING_STOP
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
+from attenscope.viz.web.stage import is_presenting
 
 # Curves: loss, BLEU and learning rate over the steps of the training.
 
@@ -116,11 +118,13 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     maps = [moment.trace.maps[kind] for moment in moments]
     steps = [moment.step for moment in moments]
     with bar:
-        place = controls.draw_head_choice(maps[0])
         look, rows = controls.draw_look_menu()
         menu = st.container(width="content")
+    place = controls.hold_layer_and_head(maps[0])
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
-    scrubbed = SnapshotSequence(shown, maps, texts.read_chosen_stop(steps), place, look, rows, run)
+    stop = texts.read_chosen_stop(steps)
+    plays = not TRAINING_STOP.get() and not is_presenting()
+    scrubbed = SnapshotSequence(shown, maps, stop, place, look, rows, run, plays)
     with st.container(key="picture"):
         stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
         draw_snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
@@ -141,7 +145,10 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
                 "training-snapshots",
                 lambda palette: [
                     Words(text, "sentence", "large"),
-                    Component("snapshots", encode_snapshots(replace(scrubbed, look=replace(look, palette=palette)))),
+                    Component(
+                        "snapshots",
+                        encode_snapshots(replace(scrubbed, plays=False, look=replace(look, palette=palette))),
+                    ),
                     Words(said),
                 ],
                 lambda: tabulate_snapshot_weights(scrubbed),
@@ -231,7 +238,6 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     last = run.traces[-1].drawable
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
         kind = controls.draw_trace_kind_choice(tuple(last.maps))
-        place = controls.draw_head_choice(last.maps[kind])
         look, rows = controls.draw_look_menu()
         menu = st.container(width="content")
     maps = [opened.drawable.maps[kind] for opened in run.traces]
@@ -241,7 +247,7 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
         SnapshotText(format_number(step, ","), name, None, None, "") for step, name in zip(steps, names, strict=True)
     ]
     identity = f"{run.traces[-1].identity} {kind}"
-    place = min(place[0], maps[0].layers - 1), min(place[1], maps[0].heads - 1)
+    place = controls.hold_layer_and_head(maps[0])
     scrubbed = SnapshotSequence(shown, maps, texts.read_chosen_stop(steps), place, look, rows, identity)
     with st.container(key="picture"):
         stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731

@@ -30,13 +30,14 @@ from attenscope.network.config import (
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Columns, Part, Table, Words
 from attenscope.viz.export.save import SavedView, draw_view_save_menu, table_csv
+from attenscope.viz.figures.architecture import plot_architecture
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.training import cache, texts
 from attenscope.viz.ui import style
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.ui.words import draw_caption, escape_markdown
-from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.charts import draw_chart, draw_plot
 from attenscope.viz.web.stage import is_on_stage
 
 # Architecture: every choice of the model, beside those of the published architectures.
@@ -64,16 +65,41 @@ def draw_architecture_view(model: Translator, bar: DeltaGenerator) -> None:
     title = say("Architecture of {model}", model=model.name)
     filled_in = say("Filled in where a preset differs from {model}; · where it is the same.", model=model.name)
     said = (join_sentences(filled_in, describe_preset(model.config)), say(ORIGINAL_PRESET_NOTE))
+    drawn = describe_architecture(model.config)
+    with st.container(key="drawing"):
+        draw_caption(drawn)
+        draw_plot(plot_architecture(model.config, style.get_palette()), drawn, key="transformer")
+    st.subheader(say("Beside the published architectures"), anchor=False)
     draw_table(heads, cells, title)
     for line in said:
         draw_caption(line)
-    parts = (Table(heads, cells, title), *map(Words, said))
+
+    def build_parts(of: Palette) -> list[Part]:
+        figure = Chart(plot_architecture(model.config, of), drawn)
+        return [Words(drawn), figure, Table(heads, cells, title), *map(Words, said)]
+
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     with bar, st.container(key="saving", width="content"):
         file = f"architecture-{model.name}"
         draw_view_save_menu(
-            SavedView(file, lambda _: parts, lambda: tabulate_architecture(model.config, presets), title, facts)
+            SavedView(file, build_parts, lambda: tabulate_architecture(model.config, presets), title, facts)
         )
+
+
+def describe_architecture(config: TransformerConfig) -> str:
+    """What the model is, in a sentence: its stacks and how often it attends."""
+    decoder = config.decoder_layers * config.heads
+    return say(
+        "{encoder} layers read the sentence, {decoder} layers write the translation piece by piece. In all, {heads} "
+        "heads look at words: {own} in the encoder, {masked} at what is written so far, {cross} from there at the "
+        "sentence.",
+        encoder=config.encoder_layers,
+        decoder=config.decoder_layers,
+        heads=config.encoder_layers * config.heads + 2 * decoder,
+        own=config.encoder_layers * config.heads,
+        masked=decoder,
+        cross=decoder,
+    )
 
 
 def describe_preset(config: TransformerConfig) -> str:

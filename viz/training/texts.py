@@ -8,7 +8,14 @@ from pathlib import Path
 from attenscope.checkpoint.measurements import HistoryRow, Score
 from attenscope.language import format_number, join_sentences, say, say_many
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.addresses.training import TRAINING_LOG_STEPS, TRAINING_STOP, TRAINING_VIEW, TrainingView
+from attenscope.viz.ui.addresses.training import (
+    FIRST_VIEWS,
+    FOLDED_VIEWS,
+    TRAINING_LOG_STEPS,
+    TRAINING_STOP,
+    TRAINING_VIEW,
+    TrainingView,
+)
 
 # Sentences about a stop and a model.
 
@@ -93,7 +100,7 @@ RELEASED_STOP = "released"
 
 def draw_training_view_control() -> TrainingView:
     """Draw the choice of the view."""
-    return controls.segmented_control(say("View"), TRAINING_VIEW)
+    return controls.view_control(TRAINING_VIEW, FIRST_VIEWS, FOLDED_VIEWS)[0]
 
 
 def draw_log_steps_toggle() -> bool:

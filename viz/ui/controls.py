@@ -191,6 +191,12 @@ def draw_head_choice(attention: AttentionMap) -> tuple[int, int]:
     return layer - 1, head - 1
 
 
+def hold_layer_and_head(attention: AttentionMap) -> tuple[int, int]:
+    """The chosen layer and head, counted from 0, where the picture itself is what they are chosen in."""
+    layer, head = LAYER.hold(range(1, attention.layers + 1)), HEAD.hold(range(1, attention.heads + 1))
+    return layer - 1, head - 1
+
+
 def set_layer_and_head(layer: int, head: int) -> None:
     """Set the layer and head, counted from 0; for callbacks."""
     st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
@@ -372,6 +378,24 @@ def segmented_control(label: str, of: ChoiceParameter[T], options: Sequence[T] |
         **of.storage | more,
     )
     return held if found is None else found
+
+
+def view_control(of: ChoiceParameter[T], first: Sequence[T], more: Sequence[T]) -> tuple[T, DeltaGenerator]:
+    """The choice of a view: the `first` side by side with the chosen one, the rest folded into a menu.
+
+    Returns the view and the menu, in which a page puts what else is rare.
+    """
+    chosen = of.hold((*first, *more))
+    listed = (*first, *([chosen] if chosen not in first else []))
+    st.session_state[of.key] = chosen  # The list may be another than in the run before, and would forget it.
+    found = segmented_control(say("View"), of, listed)
+    # Keyed by the view, so that the menu closes once another one is chosen.
+    with st.popover(say("More"), type="tertiary", key=f"more than {chosen}"):
+        menu = st.container(key="more-views")
+    for one in more:
+        if one != chosen:
+            menu.button(of.label(one), key=f"view {one}", type="tertiary", on_click=of.set, args=(one,))
+    return found, menu
 
 
 def selectbox(label: str, of: ChoiceParameter[T], options: Sequence[T] | None = None, **more: Any) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from attenscope.language import say, to_say
 from attenscope.trace import Head
 from attenscope.viz import FOLDER
 from attenscope.viz.streamlit_internals import unbind_query_parameters
@@ -20,6 +21,7 @@ from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
 from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head
+from attenscope.viz.web.stage import is_presenting
 
 # Links to other pages: a callback stores the page to open, and the rerun that follows opens it.
 
@@ -91,3 +93,28 @@ def open_why_score(text: str, cell: AttentionCell) -> None:
     """Open Why on the score of a cell of the maps of a sentence; for callbacks."""
     WHY_SCORE_CELL.set(cell, of=text)
     open_why("score")
+
+
+# The foot of a page: what to look at next.
+
+
+NEXT_STEPS = {
+    "decode": ("why", to_say("Next: why did it write this word? Leave a word out, and see")),
+    "why": ("heads", to_say("Next: what each head does, over many sentences")),
+    "heads": ("positions", to_say("Next: how does the model know the order of the words? Take it away")),
+    "positions": ("training", to_say("Next: where do the heads come from? Watch them form")),
+    "training": ("masks", to_say("Next: what goes wrong when a mask is wrong")),
+    "masks": ("talk", to_say("Next: show it to others, as a talk")),
+    "talk": ("explore", to_say("Next: begin with a sentence of your own")),
+}
+"""Page -> the page that comes next, and the line that leads there."""
+
+
+def draw_next_step(page: str) -> None:
+    """Draw the foot of a page: one line that leads on. The sentence and the model come along."""
+    if is_presenting():
+        return
+    following, line = NEXT_STEPS[page]
+    known = PAGES[following].carried_address() if following in PAGES else None
+    with st.container(key="next-step"):
+        st.page_link(FOLDER / "pages" / f"{following}.py", label=f"{say(line)} →", query_params=known)

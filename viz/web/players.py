@@ -172,6 +172,8 @@ class SnapshotSequence:
     rows: RowLabel
     run: str
     """Another one starts anew."""
+    plays: bool = False
+    """Whether it plays once by itself, from the first stop to the last, for whom moving pictures are welcome."""
 
 
 def draw_snapshots(
@@ -202,6 +204,7 @@ def encode_snapshots(scrubbed: SnapshotSequence) -> bytes:
         "kind": say(KIND_NAMES[first.kind]),
         "moments": [asdict(one) for one in scrubbed.shown],
         "start": scrubbed.start,
+        "plays": scrubbed.plays,
         "layers": layers,
         "heads": heads,
         "queries": queries,

@@ -135,6 +135,8 @@ class SignedText:
     pieces: Sequence[str]
     values: np.ndarray | None
     """(P,) or None where nothing is said of these pieces."""
+    readings: Sequence[str] = ()
+    """What stands under each piece, in place of the number that is read by pointing at it."""
 
 
 def draw_signed_text(texts: Sequence[SignedText], palette: Palette, label: str, *, key: str) -> None:
@@ -164,6 +166,8 @@ def encode_signed_text(texts: Sequence[SignedText], palette: Palette, label: str
 
 def _signed_token_data(text: SignedText, at: int) -> dict[str, str | bool]:
     piece = text.pieces[at]
+    if text.readings:
+        return {"text": readable_token(piece), "space": True, "reading": text.readings[at]}
     value = say("no number") if text.values is None else format_signed(float(text.values[at]), 3, plus=True)
     return {"text": readable_token(piece), "space": piece.startswith((" ", "<", "▁")), "value": value}
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from attenscope.attribution import blocks, methods
 from attenscope.attribution.any_model import attribute_any_model, attribute_available_methods, run_attention_pass
-from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.blocks import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitParts, PassRecording, ScoreParts, split_logit, split_score
 from attenscope.attribution.methods import Attribution, check_target_value, record_target_pass
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
@@ -80,6 +80,15 @@ def compute_target_value(key: WordKey) -> float:
         found = methods.compute_target_value(model.model, of)
     check_target_value(of, found)
     return found
+
+
+@queue_and_cache(256)
+def compute_words_left_out(key: WordKey) -> WordsLeftOut:
+    """What is left of the value without each word."""
+    of = load_target(key)
+    compute_target_value(key)
+    with _run_with_changes(key.reading) as (model, _):
+        return blocks.compute_words_left_out(model.model, of)
 
 
 def compute_attributions(key: WordKey) -> Mapping[str, Attribution]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
+from attenscope.experiments.patching import read_minimal_pairs
 from attenscope.interventions.changes import InterventionError, format_changes, parse_changes
 from attenscope.language import say
 from attenscope.runnable_model import InputError, RunnableModel, Translation
@@ -23,6 +26,7 @@ from attenscope.viz.ui.addresses.shared import CHANGES
 from attenscope.viz.ui.addresses.why import (
     WHY_ATTRIBUTION_METHOD,
     WHY_CONTRAST_PIECE,
+    WHY_CONTROL_SENTENCE,
     WHY_SCORE_CELL,
     WHY_SECOND_SENTENCE,
     WHY_VIEW,
@@ -31,10 +35,22 @@ from attenscope.viz.ui.links import open_head_in_explore
 from attenscope.viz.ui.words import draw_caption, draw_hints, escape_markdown
 from attenscope.viz.web.texts import draw_tokens, token_line_data
 from attenscope.viz.why import texts
-from attenscope.viz.why.cache import ReadingKey, WordKey, compute_contrast
+from attenscope.viz.why.cache import ReadingKey, WordKey, compute_contrast, compute_words_left_out
 
 WHY_STYLE = Path(__file__).parent / "why.css"
 NO_COMPARISON = "—"
+PAIRS_LANGUAGE = "en"
+"""The language of the pairs that come with the project."""
+MOST_WORDS_TRIED = 6
+"""Words among which one is sought whose answer is not empty."""
+
+
+class SentencePair(NamedTuple):
+    """The sentence that is explained, and those that *Two sentences* compares it with; "" where there is none."""
+
+    first: str
+    second: str
+    control: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +61,7 @@ class Question:
     result: Translation
     key: WordKey
     target: Target
+    pair: SentencePair
 
     @property
     def saved_texts(self) -> list[Part]:
@@ -66,23 +83,46 @@ def draw_method_selector(names: Iterable[str]) -> str:
     return controls.selectbox(say("Method"), WHY_ATTRIBUTION_METHOD, tuple(names), width=270)
 
 
-def draw_question(model: RunnableModel, text: str) -> Question:
-    """Draw the translation and the controls of the word, and return what is asked."""
+def find_sentence_pair(model: RunnableModel, text: str) -> SentencePair:
+    """The sentence in the box with its second and its control; until a second is given, a pair of the project.
+
+    That is the first one that differs in this model: the view opens on something to see.
+    """
+    own = SentencePair(text, WHY_SECOND_SENTENCE.get().strip(), WHY_CONTROL_SENTENCE.get().strip())
+    if WHY_VIEW.get() != "two sentences" or own.second or model.card.get("source_language") != PAIRS_LANGUAGE:
+        return own
+    pairs = sorted(read_minimal_pairs(), key=lambda one: one.first != text)
+    for one in pairs:
+        try:
+            compute_contrast(ReadingKey(model.name, one.first), ReadingKey(model.name, one.second))
+        except (AttributionError, InputError):
+            continue
+        return SentencePair(one.first, one.second, one.control)
+    return own
+
+
+def draw_question(
+    model: RunnableModel, pair: SentencePair, above: DeltaGenerator, choice: DeltaGenerator, forced: bool
+) -> Question:
+    """Draw the translation `above` and the `choice` of what the word is compared with; return what is asked.
+
+    `forced`: a given translation is read in place of the model's own.
+    """
+    text = pair.first
     if get_open_trace():
         draw_caption(say(texts.OPENED_TRACE_NOTE))
-    above = st.container()
-    with st.container(key="question", horizontal=True, vertical_alignment="center"):
-        choice = st.container(key="rather", horizontal=True, vertical_alignment="center", width="content")
-        forced = controls.draw_given_toggle(text)
     own = cache.compute_translation(model.name, text)[0]
     given = controls.draw_given_translation(model.name, text, own.text) if forced else ""
     reading = ReadingKey(model.name, text, given, _draw_changes(model, text, given))
     result = cache.compute_run_translation(*reading)
     split = _find_split_row(result)
-    pinned = result.step_of(get_pin(result.source, "target")) if split is None else split
-    compared = _find_contrast_target(reading)
+    asked = get_pin(result.source, "target")
+    pinned = result.step_of(asked) if split is None else split
+    compared = _find_contrast_target(reading, pair.second)
     if compared:
         group = range(compared.position, compared.position + len(compared.tokens))
+    elif pinned is None:
+        group = find_telling_word(reading)
     else:
         group = find_word_pieces(result.target_tokens, pinned)
     with above:
@@ -90,16 +130,15 @@ def draw_question(model: RunnableModel, text: str) -> Question:
         pin_word = None if compared else lambda at: choose_word(result, at)
         draw_tokens(result.steps, shown, key="translation", on_pin=pin_word, keep=True, word=group)
     draw_hints(model, result, own)
-    if compared is None and pinned is not None and pinned not in group:
-        draw_caption(texts.describe_missing_piece(pinned, len(result.steps)))
-    with choice:
+    if compared is None and asked is not None and pinned is None:
+        draw_caption(texts.describe_missing_piece(asked - result.first_row, len(result.steps)))
+    with choice, st.container(key="rather", horizontal=True, vertical_alignment="center", width="content"):
         target = _draw_fixed_target(compared) if compared else _draw_target_selector(model, result, group)
-    return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target)
+    return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target, pair)
 
 
-def _find_contrast_target(reading: ReadingKey) -> Target | None:
+def _find_contrast_target(reading: ReadingKey, second: str) -> Target | None:
     """The piece at which the translations of two sentences part, where the view compares two that can be compared."""
-    second = WHY_SECOND_SENTENCE.get().strip()
     if WHY_VIEW.get() != "two sentences" or not second:
         return None
     try:
@@ -124,11 +163,28 @@ def _draw_fixed_target(target: Target) -> Target:
 
 def find_word_pieces(tokens: Sequence[str], pinned: int | None) -> range:
     """The pieces of the word of the pinned piece; of the longest word where none of these pieces is pinned."""
-    groups = group_words(tokens)
     if pinned is not None and pinned < len(tokens):
-        return next(group for group in groups if pinned in group)
+        return next(group for group in group_words(tokens) if pinned in group)
+    return _list_longest_words(tokens)[0]
+
+
+def find_telling_word(reading: ReadingKey) -> range:
+    """The pieces of the longest word that needs another one; of the longest word where none of the first few does."""
+    words = _list_longest_words(cache.compute_run_translation(*reading).target_tokens)
+    for group in words[:MOST_WORDS_TRIED]:
+        try:
+            if texts.needs_a_word(compute_words_left_out(WordKey(reading, group.start, len(group)))):
+                return group
+        except AttributionError:  # The view says why.
+            continue
+    return words[0]
+
+
+def _list_longest_words(tokens: Sequence[str]) -> list[range]:
+    """The pieces of each word, the longest word first; special tokens only where there is nothing else."""
+    groups = group_words(tokens)
     named = [group for group in groups if tokens[group.start] not in SPECIAL_TOKENS]
-    return max(named or groups, key=lambda group: len(join_word([tokens[at] for at in group]).strip()))
+    return sorted(named or groups, key=lambda group: -len(join_word([tokens[at] for at in group]).strip()))
 
 
 def choose_word(result: Translation, position: int) -> None:

@@ -38,7 +38,7 @@ from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.stage import is_on_stage
 from attenscope.viz.why import cache, texts
 from attenscope.viz.why.cache import ReadingKey
-from attenscope.viz.why.controls import Question, choose_word
+from attenscope.viz.why.controls import PAIRS_LANGUAGE, Question, SentencePair, choose_word
 from attenscope.viz.why.texts import format_pieces
 
 # Layers: the translation read from each encoder layer, and the decoder's prediction after each sublayer.
@@ -214,8 +214,6 @@ def _load_loose_threshold(question: Question) -> LooseThreshold | None:
 # Two sentences: activations of the first put into the run of the second, and what comes back of the difference.
 
 
-PAIRS_LANGUAGE = "en"
-"""The language of the pairs that come with the project."""
 PHENOMENON_NAMES = {
     "number": to_say("grammatical number"),
     "tense": to_say("tense"),
@@ -233,26 +231,25 @@ NO_PAIR = -1
 
 def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView | None:
     """Draw the choice of the sentences, and the map of the pair beside that of its control."""
-    second, same = _draw_sentence_fields(question)
-    if not second.strip():
+    _draw_sentence_fields(question)
+    _, second, same = question.pair
+    if not second:
         st.info(say(texts.NO_SECOND_SENTENCE))
         return None
     first = question.key.reading
-    keys = [ReadingKey(first.model, text.strip(), "", first.changes) for text in (second, same)]
+    keys = [ReadingKey(first.model, text, "", first.changes) for text in (second, same)]
     pair = cache.compute_contrast(first, keys[0])
-    lead = texts.describe_contrast(pair)
-    with st.container(key="lead"):
-        draw_caption(lead)
+    place = st.container(key="lead")
     listed = DECODER_PARTS if pair.target.continues else PATCHED_PARTS
-    patched = controls.segmented_control(say("Patched"), WHY_PATCHED_PART, listed)
+    patched = controls.selectbox(say("Patched"), WHY_PATCHED_PART, listed, width=300)
     found = cache.compute_patch_map(first, keys[0], patched)
-    control = _load_control_map(first, *keys) if same.strip() else say(texts.NO_CONTROL_SENTENCE)
+    control = _load_control_map(first, *keys) if same else say(texts.NO_CONTROL_SENTENCE)
     names = make_column_names(pair, found)
-    says = [texts.describe_largest_patch(found, names), say(texts.PATCHING_EXPLANATION)]
-    titles = (
-        say("Patched: “{sentence}”", sentence=second.strip()),
-        say("Control: “{sentence}”", sentence=same.strip()),
-    )
+    lead = texts.describe_patched_word(pair, found, names)
+    with place:
+        draw_caption(lead)
+    says = [texts.describe_contrast(pair), texts.describe_largest_patch(found, names), say(texts.PATCHING_EXPLANATION)]
+    titles = say("Patched: “{sentence}”", sentence=second), say("Control: “{sentence}”", sentence=same)
 
     def draw_figure(of: Palette) -> tuple[list[Part], list[Part]]:
         own = Chart(plot_patches(found, names, titles[0], of), titles[0])
@@ -267,7 +264,7 @@ def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView |
             with column:
                 _draw_part(parts[0], key)
     if not isinstance(control, str):
-        says.insert(1, texts.describe_control(control))
+        says.insert(2, texts.describe_control(control))
     draw_caption(join_sentences(*says))
 
     def handle_save(of: Palette) -> list[Part]:
@@ -308,26 +305,23 @@ def _readable_columns(found: PatchMap) -> list[str]:
     return [readable_token(one) for one in found.columns]
 
 
-def _draw_sentence_fields(question: Question) -> tuple[str, str]:
+def _draw_sentence_fields(question: Question) -> None:
     """Draw the pairs that come with the project, and the fields of the second sentence and of the control."""
-    reads = question.model.card.get("source_language", "")
     with st.container(key="pairs"):
-        if reads == PAIRS_LANGUAGE:
-            _draw_pair_selector(question.result.source)
+        if question.model.card.get("source_language", "") == PAIRS_LANGUAGE:
+            _draw_pair_selector(question.pair)
         with st.container(key="sentences", horizontal=True):
-            second = controls.text_input(
-                say("Second sentence"), WHY_SECOND_SENTENCE, placeholder=say(texts.SECOND_SENTENCE_HINT)
-            )
-            same = controls.text_input(
+            hint = say(texts.SECOND_SENTENCE_HINT, sentence=SENTENCE.get())
+            controls.text_input(say("Second sentence"), WHY_SECOND_SENTENCE, placeholder=hint)
+            controls.text_input(
                 say("Control: a sentence with the same answer"), WHY_CONTROL_SENTENCE, placeholder=say("may be empty")
             )
-    return second, same
 
 
-def _draw_pair_selector(text: str) -> None:
+def _draw_pair_selector(shown: SentencePair) -> None:
     pairs = read_minimal_pairs()
-    current = (text, st.session_state.get(WHY_SECOND_SENTENCE.key, WHY_SECOND_SENTENCE.value_in_address()))
-    st.session_state["pair"] = next((at for at, one in enumerate(pairs) if (one.first, one.second) == current), NO_PAIR)
+    current = next((at for at, one in enumerate(pairs) if (one.first, one.second) == shown[:2]), NO_PAIR)
+    st.session_state["pair"] = current
 
     def choose() -> None:
         if (at := st.session_state["pair"]) != NO_PAIR:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.attribution.any_model import ANY_MODEL_METHODS
-from attenscope.attribution.methods import Attribution
+from attenscope.attribution.blocks import WordsLeftOut
+from attenscope.attribution.methods import DEFAULT_METHOD, Attribution
 from attenscope.attribution.target import AttributionError
 from attenscope.evaluation.attribution import AttributionScores, AttributionScoresError, DeletionCurves
 from attenscope.language import format_number, join_sentences, say, to_say
@@ -45,23 +48,26 @@ PIECE_HINT = to_say("point at a piece to read its number")
 def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
     """Draw the texts shaded by one method, and all methods beside each other."""
     follow_link()
-    every = why_cache.compute_attributions(question.key)
-    with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        method = why_controls.draw_method_selector(every)
-        if question.model.can("parts"):
-            _draw_strongest_head_link(question)
-    found = every[method]
-    lead = texts.describe_value(found.target, found.target_value)
-    with st.container(key="lead"):
-        draw_caption(lead)
-    staged = is_on_stage()
-    hint = "" if staged else say(PIECE_HINT)
-    named = say("{method} for {word}.", method=say(method), word=question.target.word)
-    alt = join_sentences(named, texts.describe_strongest_pieces(found))
-    title = say("Every method for this word")
+    every, left = why_cache.compute_attributions(question.key), why_cache.compute_words_left_out(question.key)
+    answer, staged = texts.describe_answer(left), is_on_stage()
     with st.container(key="picture"):
+        with st.container(key="answer"):
+            draw_caption(answer)
+        draw_signed_text(build_words_left_out(left), palette, answer, key="left-out")
+    chosen_method = WHY_ATTRIBUTION_METHOD.hold()
+    with st.expander(say("How other methods answer"), expanded=chosen_method != DEFAULT_METHOD, key="methods-fold"):
+        with st.container(key="bar", horizontal=True, vertical_alignment="center"):
+            method = why_controls.draw_method_selector(every)
+            if question.model.can("parts"):
+                _draw_strongest_head_link(question)
+        found = every[method]
+        hint = "" if staged else say(PIECE_HINT)
+        lead = texts.describe_value(found.target, found.target_value)
+        named = say("{method} for {word}.", method=say(method), word=question.target.word)
+        alt = join_sentences(named, texts.describe_strongest_pieces(found))
+        title = say("Every method for this word")
         draw_signed_text(build_shaded_texts(found, hint), palette, alt, key="shaded")
-        strongest = join_sentences(texts.describe_strongest_pieces(found), say(texts.COLOURS_HINT))
+        strongest = join_sentences(lead, texts.describe_strongest_pieces(found), say(texts.COLOURS_HINT))
         says = [strongest, texts.describe_unit(method, found.target), *found.notes]
         draw_caption(join_sentences(*says))
         draw_chart(
@@ -70,24 +76,43 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
             key="methods",
             on_cell=lambda row, _: _choose_method(list(every)[row]),
         )
-    remarks = [
-        texts.describe_method_agreement(every),
-        texts.describe_completeness(every["integrated-gradients"]),
-        say(texts.METHOD_ROWS_HINT),
-    ]
-    remarks += filter(None, [why_cache.describe_refused_methods(question.key)])
-    draw_caption(join_sentences(*remarks))
+        remarks = [
+            texts.describe_method_agreement(every),
+            texts.describe_completeness(every["integrated-gradients"]),
+            say(texts.METHOD_ROWS_HINT),
+        ]
+        remarks += filter(None, [why_cache.describe_refused_methods(question.key)])
+        draw_caption(join_sentences(*remarks))
 
     def build_parts(of: Palette) -> list[Part]:
         # A scene has the sentence once: as the shaded words.
         above = [one for one in question.saved_texts if not (staged and isinstance(one, Words))]
+        words = Component("signed_text", encode_signed_text(build_words_left_out(left), of, answer))
+        shown = [*above, Words(answer, "", "large"), words]
+        if staged:
+            return shown
         shaded = Component("signed_text", encode_signed_text(build_shaded_texts(found, hint), of, alt))
-        words = [Words(one) for one in (*says, *remarks)]
-        return [*above, Words(lead), shaded, Chart(plot_method_matrix(every, method, of), title), *words]
+        return [*shown, shaded, Chart(plot_method_matrix(every, method, of), title), *map(Words, (*says, *remarks))]
 
     saved_as = say("Why {word}", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
     return SavedView("why-source-words", build_parts, lambda: tabulate_attributions(every), saved_as, facts, width=1280)
+
+
+def build_words_left_out(found: WordsLeftOut) -> list[SignedText]:
+    """The words of the source and those written before, shaded by how far the value falls without each."""
+    of_source, readings = len(found.source_words), texts.list_readings(found)
+    if found.target.against is None:
+        falls = math.exp(found.value) - np.exp(found.without)
+    else:
+        falls = found.value - found.without
+    title = say("The prompt") if found.target.continues else say("The sentence")
+    hint = say(texts.LEFT_OUT_HINTS[found.target.against is None])
+    source = SignedText(title, hint, found.source_words, falls[:of_source], readings[:of_source])
+    if not found.prefix_words:
+        return [source]
+    before = found.prefix_words, falls[of_source:], readings[of_source:]
+    return [source, SignedText(say("Written before"), say("shaded by the same scale"), *before)]
 
 
 def tabulate_attributions(every: Mapping[str, Attribution]) -> pd.DataFrame:

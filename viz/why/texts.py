@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attenscope.atlas.names import head_name
-from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.blocks import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
 from attenscope.attribution.methods import (
     ATTENTION_X_GRADIENT_METHOD,
@@ -23,7 +23,7 @@ from attenscope.evaluation.attribution import BAND_PERCENTILES, AttributionScore
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import DecoderLens
 from attenscope.experiments.patching import Contrast, PatchMap
-from attenscope.language import join_items, join_sentences, say, say_many, to_say
+from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import (
     KIND_NAMES,
@@ -38,6 +38,109 @@ from attenscope.viz.figures.why import format_share
 
 if TYPE_CHECKING:
     from attenscope.viz.ui.addresses.why import AttentionCell
+
+# The answer: what is left of the word without each other word.
+
+
+MATTERS_BELOW = 0.9
+"""A word matters to X where less than this share of its probability is left without the word."""
+NEEDED_BELOW = 0.5
+"""And X needs it where less than this share is left."""
+LEFT_OUT_HINTS = {
+    True: to_say("under each word: how probable the chosen word is without it"),
+    False: to_say("under each word: the difference of the two logits without it"),
+}
+"""Whether the value is a probability -> what stands under the words."""
+
+
+def needs_a_word(found: WordsLeftOut, below: float = NEEDED_BELOW) -> bool:
+    """Whether the absence of a single word leaves less than this share of the probability of X, or of X over Y."""
+    return bool(np.any(found.without < found.value + math.log(below)))
+
+
+def describe_answer(found: WordsLeftOut) -> str:
+    """What the word rests on, in a sentence or two that need no knowledge of methods."""
+    target = found.target
+    if not found.words:
+        return describe_value(target, found.value)
+    if target.against is not None:
+        return _describe_contrast_answer(found, quote_token(target.tokens[0]), quote_token(target.against))
+    first, *others = found.by_fall
+    before, after = (format_share_left(value) for value in (found.value, float(found.without[first])))
+    facts = {"word": _name_left_out(found, first), "target": quote_token(target.word), "before": before, "after": after}
+    if not needs_a_word(found, MATTERS_BELOW):
+        return say(
+            "No single word decides this: the probability of {target} is {before}, and without any one word it is "
+            "{after} at the lowest.",
+            **facts,
+        )
+    if before == after:
+        times = format_times(found.value - float(found.without[first]))
+        return say(
+            "Without {word} the probability of {target}, {before} as it is, becomes {times} times smaller.",
+            times=times,
+            **facts,
+        )
+    said = say("Without {word} the probability of {target} falls from {before} to {after}.", **facts)
+    if not others:
+        return said
+    left = float(found.without[others[0]])
+    if left < found.value + math.log(NEEDED_BELOW):
+        name = _name_left_out(found, others[0])
+        more = say("Without {word} it falls to {after}.", word=name, after=format_share_left(left))
+    else:
+        more = say("Without any other single word it is {least} at the lowest.", least=format_share_left(left))
+    return join_sentences(said, more)
+
+
+def _describe_contrast_answer(found: WordsLeftOut, own: str, other: str) -> str:
+    """The same for X compared with Y, whose values are differences of logits."""
+    at = found.by_fall[0]
+    after = float(found.without[at])
+    facts = {"own": own, "other": other, "word": _name_left_out(found, at), "times": format_times(found.value)}
+    then = format_times(after)
+    if not needs_a_word(found, MATTERS_BELOW):
+        return join_sentences(
+            say("No single word decides between {own} and {other}.", **facts), describe_value(found.target, found.value)
+        )
+    if found.value > 0 > after:
+        return say(
+            "{own} is {times} times as probable as {other}; without {word} it is the other way round: {other} is "
+            "{then} times as probable.",
+            then=then,
+            **facts,
+        )
+    if found.value > 0:
+        return say(
+            "{own} is {times} times as probable as {other}; without {word} {then} times.",
+            then=then,
+            **facts,
+        )
+    return say(
+        "{other} is {times} times as probable as {own}; without {word} {then} times.",
+        then=then,
+        **facts,
+    )
+
+
+def _name_left_out(found: WordsLeftOut, at: int) -> str:
+    """A word that was left out, and whether the model itself had written it."""
+    name = quote_token(found.words[at])
+    return name if at < len(found.source_words) else say("{word}, which it had written before,", word=name)
+
+
+def format_share_left(log_prob: float) -> str:
+    """A probability of which little may be left."""
+    share = math.exp(log_prob)
+    return say("under {share}", share=format_number(0.001, ".1%")) if 0 < share < 0.0005 else format_percent(share)
+
+
+def list_readings(found: WordsLeftOut) -> list[str]:
+    """What is left without each word, as it stands under the word."""
+    if found.target.against is None:
+        return [format_percent(math.exp(value)) for value in found.without]
+    return [format_signed(float(value), plus=True) for value in found.without]
+
 
 # View Deletion.
 
@@ -269,7 +372,7 @@ def _find_final_run(true: list[bool]) -> int | None:
 # View Two sentences.
 
 
-SECOND_SENTENCE_HINT = to_say("as many pieces as the sentence above")
+SECOND_SENTENCE_HINT = to_say("to compare with “{sentence}”: as many pieces, another translation")
 NO_SECOND_SENTENCE = to_say(
     "Type a second sentence that has as many pieces as the one above and another translation: a word "
     "in another number or tense, another pronoun."
@@ -282,6 +385,30 @@ PATCHING_EXPLANATION = to_say(
     "Rows are layers, columns positions or heads; the last column patches a whole row at once. 0% is the run of the "
     "second sentence as it is, 100% brings the whole difference back; orange moves it further away."
 )
+
+
+def describe_patched_word(pair: Contrast, found: PatchMap, columns: Sequence[str]) -> str:
+    """What one patch does to the word at which the translations part, in plain words."""
+    target = pair.target
+    row, column = (int(at) for at in np.unravel_index(int(found.fraction.argmax()), found.fraction.shape))
+    facts = {
+        "x": quote_token(target.tokens[0]),
+        "y": quote_token(target.against or ""),
+        "place": quote_token(columns[column]),
+    }
+    value = pair.second_value + float(found.change[row, column])
+    if pair.first_value > 0 > pair.second_value and value > 0:
+        return say(
+            "The first sentence makes the model write {x}, the second {y}. With what the first run holds at {place} "
+            "alone, the second run prefers {x} as well.",
+            **facts,
+        )
+    return say(
+        "The first sentence makes the model write {x}, the second {y}. No place of the first run alone makes the "
+        "second run prefer {x}: {place} comes nearest, {share} of the way.",
+        share=format_share(float(found.fraction[row, column])),
+        **facts,
+    )
 
 
 def describe_contrast(found: Contrast) -> str:
@@ -543,6 +670,12 @@ def format_value_name(target: Target) -> str:
     return format_logit_name(target.tokens[0], target.against)
 
 
+def format_times(number: float) -> str:
+    """How many times as probable a piece is as another, from the difference of their logits."""
+    ratio = math.exp(min(abs(number), math.log(1e7)))
+    return say("more than a million") if ratio >= 1e6 else format_number(ratio, ",.0f" if ratio >= 10 else ".1f")
+
+
 def describe_value(target: Target, number: float) -> str:
     """The value that is explained, as a probability or as how many times as probable X is."""
     facts = {"name": format_value_name(target), "value": format_signed(number)}
@@ -551,14 +684,13 @@ def describe_value(target: Target, number: float) -> str:
     first, second = quote_token(target.tokens[0]), quote_token(target.against)
     if number < 0:
         first, second = second, first
-    ratio = math.exp(abs(number))
-    if ratio >= 1e6:
-        message = to_say("{name} = {value}: {first} is more than a million times as probable as {second}.")
-    elif ratio >= 10:
-        message = to_say("{name} = {value}: {first} is {ratio:,.0f} times as probable as {second}.")
-    else:
-        message = to_say("{name} = {value}: {first} is {ratio:.1f} times as probable as {second}.")
-    return say(message, first=first, second=second, ratio=ratio, **facts)
+    return say(
+        "{name} = {value}: {first} is {times} times as probable as {second}.",
+        first=first,
+        second=second,
+        times=format_times(number),
+        **facts,
+    )
 
 
 def describe_unit(method: str, target: Target) -> str:

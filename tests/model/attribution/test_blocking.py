@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from attenscope.attribution.blocks import compute_leave_one_out, compute_values_without_pieces
+from attenscope.attribution.blocks import (
+    compute_leave_one_out,
+    compute_values_without_pieces,
+    compute_words_left_out,
+)
 from attenscope.attribution.methods import attribute_target, compute_target_value
 from attenscope.attribution.target import Target, make_piece_target
 from attenscope.interventions.apply import apply_changes
@@ -12,6 +16,7 @@ from attenscope.interventions.changes import parse_changes
 from attenscope.network.autoregressive import shift_right
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import Translation
+from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word
 from attenscope.translate import Translator
 from tests.model.attribution.conftest import read
 
@@ -46,6 +51,23 @@ def test_all_at_once_is_one_at_a_time(toy_translator: Translator, toy_target: Ta
         keep = keep_all_but(pieces + inputs, blocked)
         single = compute_values_without_pieces(toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:])
         torch.testing.assert_close(value - single[0], torch.cat([source, prefix])[blocked], atol=1e-4, rtol=0)
+
+
+def test_a_word_is_left_out_with_all_of_its_pieces(toy_translator: Translator, toy_target: Target) -> None:
+    found = compute_words_left_out(toy_translator.model, toy_target)
+    pieces, inputs = len(toy_target.source_ids), len(toy_target.prefix_tokens)
+    tokens, at = [*toy_target.source_tokens, *toy_target.prefix_tokens], 0
+    groups = [*group_words(toy_target.source_tokens)]
+    groups += [range(one.start + pieces, one.stop + pieces) for one in group_words(toy_target.prefix_tokens)]
+    for group in groups:
+        if tokens[group.start] in SPECIAL_TOKENS:
+            continue
+        keep = keep_all_but(pieces + inputs, *group)
+        single = compute_values_without_pieces(toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:])
+        assert found.words[at] == join_word([tokens[one] for one in group])
+        assert abs(found.without[at] - float(single[0])) < 1e-4
+        at += 1
+    assert at == len(found.words) == len(found.without)
 
 
 def test_the_last_input_is_removed_too(toy_translator: Translator, toy_translation: Translation) -> None:

@@ -28,6 +28,7 @@ def models(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> None:
     monkeypatch.setattr(ui_cache, "load_runnable_model", lambda name: toy_translator)
     kept: list[Any] = [
         why_cache.compute_target_value,
+        why_cache.compute_words_left_out,
         why_cache._attribute_word,
         why_cache.compute_deletion_curves,
         why_cache.compute_logit_parts,

@@ -24,7 +24,7 @@ from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, read_attention_cell, write_attention_cell
 from attenscope.viz.web.stage import COLLECTED_VIEWS
 from attenscope.viz.why import cache as why_cache
-from attenscope.viz.why import layers, texts
+from attenscope.viz.why import controls, layers, texts
 from attenscope.viz.why.cache import ReadingKey, WordKey
 from attenscope.viz.why.controls import find_word_pieces
 from attenscope.viz.why.heads import find_strongest_cell
@@ -55,6 +55,7 @@ def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
     same = why_cache.compute_control_map(reading, second, ReadingKey(reading.model, SAME), "encoder stream")
     return {
         "source words": [
+            texts.describe_answer(why_cache.compute_words_left_out(word)),
             texts.describe_value(target, why_cache.compute_target_value(word)),
             texts.describe_method_agreement(every),
         ],
@@ -64,6 +65,7 @@ def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
         "source or prefix": [texts.describe_word_shares(why_cache.compute_source_shares(reading), target)],
         "two sentences": [
             texts.describe_contrast(pair),
+            texts.describe_patched_word(pair, patched, layers.make_column_names(pair, patched)),
             texts.describe_largest_patch(patched, layers.make_column_names(pair, patched)),
             texts.describe_control(same),
         ],
@@ -96,7 +98,7 @@ def test_every_view_is_drawn_explained_and_saved(
     assert isinstance(found.numbers(), pd.DataFrame)
     for palette in (LIGHT, DARK):
         charts = [part for part in flatten_parts(found.parts(palette)) if isinstance(part, Chart)]
-        assert charts
+        assert charts or view == "source words"  # whose scene is the words alone
         assert all(one.figure.layout.paper_bgcolor == palette.background for one in charts)
         assert all(one.alt for one in charts)
 
@@ -178,7 +180,6 @@ def test_another_word_forgets_what_it_was_compared_with(open_page: Open, word: W
         ({"against": "Hund"}, "the same piece"),
         ({"changes": "cross.9.9:off"}, "9"),
         ({"changes": "nonsense"}, "nonsense"),
-        ({"why": "two sentences"}, texts.NO_SECOND_SENTENCE),
         ({"why": "two sentences", "second": SENTENCE}, "the same translation"),
         ({"why": "two sentences", "second": "the dog sees a cat."}, "pieces"),
         ({"why": "two sentences", "second": OTHER, "control": OTHER}, "another answer"),
@@ -260,10 +261,35 @@ def test_a_cell_is_chosen_by_its_controls(open_page: Open) -> None:
     assert app.query_params["cell"] in ("encoder.1.2.2.3", ["encoder.1.2.2.3"])
 
 
+def test_two_sentences_open_on_a_pair_of_the_project(open_page: Open, reading: ReadingKey) -> None:
+    pair = next(
+        one
+        for one in read_minimal_pairs()
+        if differs(ReadingKey(reading.model, one.first), ReadingKey(reading.model, one.second))
+    )
+    app = open_page(why="two sentences")
+    found = why_cache.compute_contrast(ReadingKey(reading.model, pair.first), ReadingKey(reading.model, pair.second))
+    assert texts.describe_contrast(found) in captions(app)
+    assert app.text_area(key="sentence").value == SENTENCE
+
+
+def differs(first: ReadingKey, second: ReadingKey) -> bool:
+    try:
+        why_cache.compute_contrast(first, second)
+    except AttributionError:
+        return False
+    return True
+
+
+def test_without_a_pair_two_sentences_ask_for_one(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controls, "read_minimal_pairs", lambda: ())
+    assert texts.NO_SECOND_SENTENCE in infos(open_page(why="two sentences"))
+
+
 def test_a_pair_of_the_project_fills_the_fields(open_page: Open) -> None:
     app = open_page(why="two sentences")
-    pair = read_minimal_pairs()[0]
-    app.selectbox(key="pair").set_value(0).run()
+    pair = read_minimal_pairs()[1]
+    app.selectbox(key="pair").set_value(1).run()
     assert not app.exception
     assert app.text_input(key="second").value == pair.second
     assert app.text_input(key="control").value == pair.control
@@ -286,7 +312,7 @@ def test_two_sentences_explain_the_piece_that_they_patch(open_page: Open, readin
     assert target.against is not None
     assert f"Why {quote_token(target.word)} rather than {quote_token(target.against)}" in captions(app)
     assert not [one for one in app.selectbox if one.key == "rather-than"]
-    app.segmented_control(key="why").set_value("heads").run()
+    app.button(key="view heads").click().run()
     assert explained(app)[0] == other
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.blocks import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitPart, LogitParts, ResidualPart, ScoreParts
 from attenscope.attribution.methods import ATTENTION_X_GRADIENT_METHOD, ATTRIBUTION_METHODS, Attribution
 from attenscope.attribution.target import Target
@@ -41,6 +41,52 @@ def test_a_value_is_a_probability_or_a_ratio() -> None:
     assert plain(texts.describe_value(AGAINST, math.log(3))).endswith("“y” is 3.0 times as probable as “z”.")
     assert plain(texts.describe_value(AGAINST, -math.log(40))).endswith("“z” is 40 times as probable as “y”.")
     assert "more than a million times" in texts.describe_value(AGAINST, 30.0)
+
+
+def left_out(value: float, without: list[float], target: Target = TARGET) -> WordsLeftOut:
+    """The words a and b of the source and x, which was written before."""
+    return WordsLeftOut(target, value, (" a", " b"), (" x",), np.array(without))
+
+
+@pytest.mark.parametrize(
+    ("shares", "answer"),
+    [
+        (
+            (0.93, 0.0001, 0.9, 0.9),
+            "Without “a” the probability of “y” falls from 93% to under 0.1%. Without any other",
+        ),
+        (
+            (0.93, 0.9, 0.88, 0.2),
+            "Without “x”, which it had written before, the probability of “y” falls from 93% to 20",
+        ),
+        ((0.93, 0.02, 0.3, 0.9), "falls from 93% to 2.0%. Without “b” it falls to 30%."),
+        ((0.93, 0.9, 0.88, 0.95), "the probability of “y” is 93%, and without any one word it is 88% at the lowest."),
+        ((4e-5, 1e-5, 4e-5, 4e-5), "the probability of “y”, under 0.1% as it is, becomes 4.0 times smaller."),
+    ],
+)
+def test_the_answer_names_the_word_without_which_least_is_left(shares: tuple[float, ...], answer: str) -> None:
+    value, *without = map(math.log, shares)
+    assert answer in plain(texts.describe_answer(left_out(value, without)))
+
+
+@pytest.mark.parametrize(
+    ("ratios", "answer"),
+    [
+        ((20, 1 / 5, 20, 19), "“y” is 20 times as probable as “z”; without “a” it is the other way round: “z” is 5.0"),
+        ((20, 19, 20, 2), "“y” is 20 times as probable as “z”; without “x”, which it had written before, 2.0 times."),
+        ((1 / 4, 1 / 30, 1, 1), "“z” is 4.0 times as probable as “y”; without “a” 30 times."),
+        ((20, 19, 20, 21), "No single word decides between “y” and “z”."),
+    ],
+)
+def test_the_answer_of_a_comparison_is_a_ratio(ratios: tuple[float, ...], answer: str) -> None:
+    value, *without = map(math.log, ratios)
+    assert answer in plain(texts.describe_answer(left_out(value, without, AGAINST)))
+
+
+def test_without_words_the_answer_is_the_probability_alone() -> None:
+    found = WordsLeftOut(TARGET, math.log(0.25), (), (), np.zeros(0))
+    assert texts.describe_answer(found) == texts.describe_value(TARGET, math.log(0.25))
+    assert not texts.needs_a_word(found)
 
 
 def test_every_method_has_its_unit() -> None:

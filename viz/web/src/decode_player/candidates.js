@@ -23,7 +23,7 @@ function buildRow(onPick, onForbid) {
 /** What the model considered: a bar each. Choose one to go on from it, × to forbid it. */
 export function buildCandidates(root, onPick, onForbid) {
   const box = piece("div", "candidates");
-  const title = piece("div", "title", say("next-token candidates"));
+  const title = piece("div", "title", say("next-token candidates · click one to go on from it"));
   const rows = Array.from({ length: ROWS }, () => buildRow(onPick, onForbid));
   const names = rows.map(({ name }) => name);
   box.append(title, ...rows.map(({ row }) => row));

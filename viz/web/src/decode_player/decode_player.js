@@ -28,6 +28,8 @@ function build(root, view, header, body) {
     view.send("view", heads);
   };
   const text = buildText(root, header);
+  const controls = piece("div", "controls"); // Under the sentence, in sight on a low screen too.
+  root.append(controls);
   const legend = piece("div", "legend");
   const words = { fed: piece("b", "fed"), predicted: piece("b", "predicted") };
   const crossHead = piece("span", "head", say("{attention}:", { attention: cross.name }));
@@ -83,7 +85,7 @@ function build(root, view, header, body) {
     tellStep(step);
     root.dataset.drew = (performance.now() - started).toFixed(2);
   };
-  const player = buildPlayer(root, steps, show, (step) => view.send("step", step));
+  const player = buildPlayer(root, controls, steps, show, (step) => view.send("step", step));
   text.targets.slice(1).forEach((span, step) => {
     span.onclick = () => {
       player.pause();

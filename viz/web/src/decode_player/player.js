@@ -26,10 +26,10 @@ function corners() {
   return icon;
 }
 
-/** Play, slider, speed and where one is. `show(step)` draws; `settle(step)` hears where one has come to rest. */
-export function buildPlayer(root, steps, show, settle) {
+/** Play, slider, speed and where one is, in `place`. `show(step)` draws; `settle(step)` hears where one comes to rest. */
+export function buildPlayer(root, place, steps, show, settle) {
   const box = piece("div", "player");
-  const play = piece("button", "play", "▶");
+  const play = piece("button", "play");
   const track = piece("div", "track");
   const slider = piece("input", "");
   Object.assign(slider, { type: "range", min: 0, max: steps.length - 1, step: 1 });
@@ -86,13 +86,12 @@ export function buildPlayer(root, steps, show, settle) {
   name(play, false);
   track.append(skyline, slider);
   box.append(play, track, speed, wide);
-  root.append(box, where);
+  place.append(box, where);
   return player;
 }
 
 function name(play, playing) {
-  play.textContent = playing ? "❚❚" : "▶";
-  play.setAttribute("aria-label", playing ? say("Pause") : say("Play"));
+  play.replaceChildren(piece("span", "sign", playing ? "❚❚" : "▶"), playing ? say("Pause") : say("Play"));
 }
 
 function describe(slider, where, steps, step) {

@@ -7,7 +7,14 @@ import { asPicture } from "../shared/as_picture.js";
 /** One text: its pieces know what is read of them. */
 function textOf(text) {
   const made = paragraph(text);
-  made.buttons.forEach((button, at) => (button.dataset.says = button.title = text.tokens[at].value));
+  made.buttons.forEach((button, at) => {
+    const { value, reading } = text.tokens[at];
+    if (reading) {
+      const under = document.createElement("small");
+      under.textContent = reading;
+      button.append(under);
+    } else button.dataset.says = button.title = value;
+  });
   return made;
 }
 
@@ -23,7 +30,7 @@ function build(root, texts) {
 /** Write what the piece under the mouse or the focus contributes, or each text's own remark. */
 function read({ parts, header }, target) {
   parts.forEach(({ says, buttons }, side) => {
-    says.textContent = buttons.includes(target) ? `${target.textContent}: ${target.dataset.says}` : header.texts[side].note;
+    says.textContent = buttons.includes(target) && target.dataset.says ? `${target.textContent}: ${target.dataset.says}` : header.texts[side].note;
   });
 }
 

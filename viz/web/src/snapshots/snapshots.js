@@ -88,6 +88,13 @@ function build(root, view, header) {
   return { grid, head, choose, player, show, dispose: () => (observer.disconnect(), forget(), player.stop()) };
 }
 
+/** Where the sequence begins, or from its first stop on, playing. */
+function begin(player, { start, plays }) {
+  const film = plays && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  player.go(film ? 0 : start, null);
+  if (film) player.play();
+}
+
 const named = ({ rows, columns }) => JSON.stringify([rows, columns]);
 
 export default function snapshots({ data, parentElement, setTriggerValue }) {
@@ -101,6 +108,6 @@ export default function snapshots({ data, parentElement, setTriggerValue }) {
   view.grid.setAttribute("aria-label", say("{kind}: all layers and heads", { kind: header.kind }));
   if (renamed) layHead(view.head, header); // Before it is painted: laying it out clears it.
   view.choose(header.layer * header.heads + header.head);
-  if (view.stop === undefined) view.player.go(header.start, null);
+  if (view.stop === undefined) begin(view.player, header);
   return () => unmount(parentElement);
 }
