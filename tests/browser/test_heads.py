@@ -7,12 +7,28 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LOADING, open_page
+from tests.browser.steps import LOADING, click, open_page
+
+
+@pytest.mark.walk
+def test_the_page_opens_on_habits_and_a_name_opens_its_head(page: Page) -> None:
+    open_page(page, "/heads")
+    expect(page.locator(".st-key-habits ol.shaded").first.locator("li")).to_have_count(3, timeout=LOADING)
+    click(page.get_by_role("button", name="Looks one back"))
+    expect(page).to_have_url(re.compile("heads=head"))
+    expect(page.get_by_text("previous token").first).to_be_visible(timeout=LOADING)
+
+
+@pytest.mark.walk
+def test_a_question_in_words_is_asked(page: Page) -> None:
+    open_page(page, "/heads?heads=search")
+    click(page.get_by_role("button", name="A verb looks for a noun"))
+    expect(page.get_by_text("from a token tagged VERB to a token tagged NOUN")).to_be_visible(timeout=LOADING)
 
 
 @pytest.mark.walk
 def test_a_dot_leads_to_its_head_and_to_sentences(page: Page) -> None:
-    open_page(page, "/heads")
+    open_page(page, "/heads?heads=map")
     plot = page.locator(".st-key-head-map .plot").first
     expect(plot).to_be_visible(timeout=LOADING)
     plot.focus()
@@ -41,7 +57,7 @@ def test_a_search_stands_in_the_address_and_a_bar_leads_to_its_head(page: Page) 
 
 @pytest.mark.walk
 def test_a_box_on_the_map_lists_its_heads_and_stands_in_the_address(page: Page) -> None:
-    open_page(page, "/heads")
+    open_page(page, "/heads?heads=map")
     plot = page.locator(".st-key-head-map .plot").first
     expect(plot).to_be_visible(timeout=LOADING)
     box = plot.bounding_box()

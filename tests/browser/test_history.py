@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from attenscope.viz.ui.addresses.pages import PAGES
 from tests.browser.conftest import SCREEN, visit
-from tests.browser.steps import choose, click, enter, open_page, settle, tile, type_sentence
+from tests.browser.steps import choose, choose_page_view, click, enter, open_page, settle, tile, type_sentence
 
 BICYCLE = "Where did you buy this red bicycle?"
 BOOK = "He reads a book."
@@ -304,7 +304,7 @@ def test_the_sentence_box_comes_back(page: Page, address: str, way: Sequence[str
     box = page.get_by_label("Sentence", exact=True)
     expect(box).to_be_visible()
     for view in way:
-        click(page.get_by_role("radio", name=view, exact=True))
+        choose_page_view(page, view)
         expect(box).to_be_hidden()
-    click(page.get_by_role("radio", name=last, exact=True))
+    choose_page_view(page, last)
     expect(box).to_be_visible()

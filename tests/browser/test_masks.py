@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,23 @@ def click_cell(page: Page, name: str, query: int, key: int, size: int = 6) -> No
     cell = (box["height"] - 2 * TOP) / size
     page.mouse.click(box["x"] + LEFT + (key - 0.5) * cell, box["y"] + TOP + (query - 0.5) * cell)
     settle(page)
+
+
+@pytest.mark.walk
+def test_the_page_opens_on_a_broken_mask_beside_its_fixed_twin(page: Page) -> None:
+    open_page(page, "/masks")
+    expect(page.locator(".st-key-opening-pair .hm image").first).to_be_visible()
+    expect(page.get_by_text("of all attention goes to words that are still to be written")).to_be_visible()
+    expect(page.get_by_role("radio", name="backends")).to_have_count(0)
+    click(page.get_by_role("button", name="Padding is seen", exact=True))
+    verdict(page, "Faulty: 1 error")
+    expect(page.locator(".st-key-opening-pair")).to_have_count(0)
+    click(page.get_by_role("button", name="Write a mask for another library"))
+    expect(page).to_have_url(re.compile("part=convert"))
+    open_page(page, "/masks")
+    click(page.get_by_role("button", name="Why this happens, and the line that mends it"))
+    expect(page.locator(".st-key-fault-pair")).to_be_visible()
+    expect(page).to_have_url(re.compile("fault=future-visible"))
 
 
 def test_an_example_is_judged_mended_and_judged_again(page: Page, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from tests.browser.steps import (
     boxes_at_rest,
+    choose,
+    choose_page_view,
     click,
     click_at,
     download,
@@ -57,11 +59,11 @@ def value(page: Page, label: str) -> str:
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/positions")
     for view in TITLES:
-        click(page.get_by_role("radio", name=view, exact=True))
+        choose_page_view(page, view)
         expect(page.get_by_text(TITLES[view]).first).to_be_visible()
         settle(page)
-        assert ("plot=" in page.url) == (view != "table")
-        assert view == "table" or f"plot={view}" in page.url
+        assert ("plot=" in page.url) == (view != "experiments")
+        assert view == "experiments" or f"plot={view}" in page.url
         expect(page.locator('[data-testid="stCaptionContainer"]').first).to_be_visible()
     page.reload()
     expect(page.get_by_text(TITLES["heads"])).to_be_visible()
@@ -122,7 +124,8 @@ def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page
     open_view(page, "experiments", sentence="The+dog+bit+the+man.")
     before = page.locator(".versions .before").inner_text()
     expect(page.locator(".versions .new").first).to_be_visible()
-    click(page.get_by_role("radio", name="shift", exact=True))
+    expect(page.locator(".st-key-lead")).to_have_text(re.compile(r"^Without positions .*: \d of 5 words"))
+    choose(page, "Experiment", "shift")
     expect(page.get_by_text("a position further on")).to_be_visible()
     expect(page.locator(".st-key-belief .js-line").first).to_be_visible()
     enter(page.get_by_label("By", exact=True), "0")

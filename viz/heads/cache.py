@@ -186,6 +186,16 @@ def load_timeline(name: str, model_hash: str) -> Timeline:
     )
 
 
+def has_timeline(model: RunnableModel) -> bool:
+    """Whether a model has kept measures over its training."""
+    return model.can("kept measures") and (find_checkpoint_folder(model.name) / TIMELINE_FILE).is_file()
+
+
+def list_models_with_timeline() -> list[str]:
+    """The checkpoints whose measures over their training are kept."""
+    return [name for name in cache.list_checkpoint_names() if (find_checkpoint_folder(name) / TIMELINE_FILE).is_file()]
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _read_cached_timeline(place: str, name: str, model_hash: str, written: int) -> Timeline:
     return read_timeline(Path(place), name, model_hash)
@@ -220,10 +230,6 @@ def draw_head_selector(atlas: Atlas, bar: DeltaGenerator) -> Head:
         own = [head for head in atlas.names if head[0] == kind]
         with st.container(key="place", horizontal=True):
             layers, heads = sorted({one[1] + 1 for one in own}), sorted({one[2] + 1 for one in own})
-            layer = controls.draw_choice(
-                st.selectbox, say("Layer"), layers, width=90, label_visibility="collapsed", **LAYER.binding
-            )
-            head = controls.draw_choice(
-                st.selectbox, say("Head"), heads, width=90, label_visibility="collapsed", **HEAD.binding
-            )
+            layer = controls.draw_choice(st.selectbox, say("Layer"), layers, width=130, **LAYER.binding)
+            head = controls.draw_choice(st.selectbox, say("Head"), heads, width=130, **HEAD.binding)
     return kind, layer - 1, head - 1

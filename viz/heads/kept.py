@@ -38,7 +38,7 @@ from attenscope.viz.ui.addresses.heads import (
     HEADS_TRACKED_MEASURE,
     PruningMeasure,
 )
-from attenscope.viz.ui.words import draw_caption, escape_markdown, mark_word_changes
+from attenscope.viz.ui.words import draw_caption, draw_model_button, escape_markdown, mark_word_changes
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
 from attenscope.word_alignment.measure import AlignmentRates
@@ -113,7 +113,11 @@ def _format_index_from_one(number: int) -> str:
 # Heads over training: a measure of every head at each snapshot.
 
 
-def draw_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView:
+def draw_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView | None:
+    if not cache.has_timeline(model) and (others := cache.list_models_with_timeline()):
+        draw_caption(say("{model} kept nothing over its training; {other} did.", model=model.name, other=others[0]))
+        draw_model_button(say("Use {model}", model=others[0]), others[0], key="use-model-with-timeline")
+        return None
     found = cache.load_timeline(model.name, model.checkpoint.hash)
     with bar:
         measure = controls.selectbox(

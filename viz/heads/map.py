@@ -15,7 +15,7 @@ from attenscope.atlas.files import AtlasError
 from attenscope.atlas.names import head_name
 from attenscope.atlas.query import Atlas, SearchResult, read_question
 from attenscope.checkpoint.load import CheckpointError
-from attenscope.language import join_items, join_sentences, say, say_many
+from attenscope.language import join_items, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
@@ -29,6 +29,7 @@ from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.heads import (
     HEADS_BRUSHED_BOX,
+    HEADS_FIRST_QUESTION,
     HEADS_MEASURE_NAMES,
     HEADS_QUESTION,
     HEADS_SECOND_MODEL,
@@ -61,10 +62,8 @@ class HeadMapSide:
 
 def draw_head_map_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     with bar:
-        across = controls.selectbox(
-            say("Across"), HEADS_X_MEASURE, atlas.measures, label_visibility="collapsed", width=190
-        )
-        up = controls.selectbox(say("Up"), HEADS_Y_MEASURE, atlas.measures, label_visibility="collapsed", width=190)
+        across = controls.selectbox(say("Across"), HEADS_X_MEASURE, atlas.measures, width=250)
+        up = controls.selectbox(say("Up"), HEADS_Y_MEASURE, atlas.measures, width=220)
         other = _choose_second_model(model)
     sides = [build_map_side(model.name, atlas, across, up)]
     if other is not None:
@@ -218,6 +217,12 @@ def _arrange_side_by_side(drawn: Sequence[Component]) -> Sequence[Part]:
 # The search: which heads do what the question says more often than the others, and where.
 
 
+EXAMPLE_QUESTIONS = {
+    to_say("A noun looks back at its article"): HEADS_FIRST_QUESTION,
+    to_say("A verb looks for a noun"): "pos=VERB -> pos=NOUN",
+    to_say("Something rests on punctuation"): "-> pos=PUNCT weight>=0.5",
+}
+"""Questions in words -> in the language of the search."""
 MAX_SEARCH_BARS = 16
 """Heads that have a bar."""
 
@@ -226,6 +231,9 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     asked = controls.text_input(
         say("Search"), HEADS_QUESTION, label_visibility="collapsed", placeholder=HEADS_QUESTION.default
     )
+    with st.container(key="questions", horizontal=True, gap="small"):
+        for said, written in EXAMPLE_QUESTIONS.items():
+            st.button(say(said), key=f"ask {written}", on_click=_ask, args=(written,))
     draw_caption(say(texts.SEARCH_HINT))
     question = read_question(asked or HEADS_QUESTION.default)
     found, rows, links = heads_cache.answer_question(heads_cache.make_atlas_identity(atlas), question.text, atlas)
@@ -271,6 +279,10 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
         question.words,
         facts,
     )
+
+
+def _ask(question: str) -> None:
+    st.session_state[HEADS_QUESTION.key] = question
 
 
 def build_lift_bars(found: SearchResult) -> list[HeadLift]:

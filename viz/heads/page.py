@@ -15,13 +15,14 @@ from attenscope.atlas.timeline import TimelineError
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.viz.export.save import SavedView
-from attenscope.viz.heads import cache, kept, map, one_head, projection
+from attenscope.viz.heads import cache, habits, kept, map, one_head, projection
 from attenscope.viz.ui.addresses.heads import HeadsView
 from attenscope.viz.ui.controls import require_own_model
 from attenscope.viz.ui.words import escape_markdown
 from attenscope.word_alignment.measure import AlignmentError
 
 ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], SavedView | None]] = {
+    "habits": habits.draw_habits_view,
     "map": map.draw_head_map_view,
     "head": one_head.draw_one_head_view,
     "search": map.draw_search_view,

@@ -50,3 +50,8 @@ def compute_backend_comparison(name: str, sentence: str, language: str) -> Backe
     """
     with use_language(language):
         return compare_text_backends(cache.load_runnable_model(name), sentence)
+
+
+def can_compare_backends() -> bool:
+    """Whether a model from a folder can be chosen: only such a one has several implementations of attention."""
+    return bool(set(cache.list_models()) - set(cache.list_checkpoint_names()))

@@ -22,7 +22,7 @@ from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
 from attenscope.viz.ui import controls, style
-from attenscope.viz.ui.addresses.masks import MASKS_FAULT, MASKS_SYMPTOM
+from attenscope.viz.ui.addresses.masks import MASKS_FAULT, MASKS_PART, MASKS_SYMPTOM
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 
@@ -50,6 +50,40 @@ def draw_entry(entry: Exhibit, about: EntryText) -> None:
             st.code(read_function_sources(function)[0], language="python", wrap_lines=True)
     _draw_fix(entry, about)
     draw_view_save_menu(_build_saved_view(entry, about, broken, fixed))
+
+
+OPENING = "future-visible"
+"""The fault with which the page begins: a mask that lets each word read the one that it is to write."""
+
+
+def draw_opening() -> None:
+    """Draw what a mask is, and one that is broken beside its fixed twin, with what the diagnosis says of it."""
+    entry, about = ENTRIES[OPENING], describe_entry(OPENING)
+    broken, fixed = run_exhibit(entry)
+    with st.container(key="opening"):
+        st.markdown(f"### {escape_markdown(about.title)}")
+        st.markdown(escape_markdown(describe_opening(broken)))
+        figure = plot_entry(entry, broken, fixed, Look(style.get_palette()))
+        draw_chart(figure, _make_alt_text(about), key="opening-pair", on_cell=lambda _, __: None)
+        why = say("Why this happens, and the line that mends it")
+        if st.button(why, key="open-fault", type="tertiary", on_click=_open_entry):
+            st.rerun()  # The parts of the page stand outside of the fragment that this is drawn in.
+
+
+def describe_opening(broken: ExhibitSide) -> str:
+    """What a mask is for, and how much of the attention goes where the mask should have let none go."""
+    astray = np.where(broken.meant, 0.0, broken.weights).sum(-1)
+    rows = np.broadcast_to(broken.query_keep[:, None, None, :], astray.shape)
+    return say(
+        "A mask says which words may look at which. On the left it was forgotten that a word may not see those after "
+        "it: {share:.0%} of all attention goes to words that are still to be written. On the right it is mended.",
+        share=float(astray[rows].mean()),
+    )
+
+
+def _open_entry() -> None:
+    MASKS_PART.set("gallery")
+    MASKS_FAULT.set(OPENING)
 
 
 def _join_symptoms(one: str, other: str) -> str:

@@ -24,7 +24,7 @@ from attenscope.viz.export.save import SavedView, draw_view_save_menu
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
-from attenscope.viz.masks import input, pictures, verdict
+from attenscope.viz.masks import gallery, input, pictures, verdict
 from attenscope.viz.masks.mask_input import (
     EDITS_KEY,
     MaskInput,
@@ -46,7 +46,7 @@ from attenscope.viz.traces.session import StageValues
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.traces.verdict import LONGEST_ORIGIN, origin_text
 from attenscope.viz.ui import controls, style
-from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_SOURCE
+from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_PART, MASKS_SOURCE
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
@@ -67,6 +67,7 @@ INPUT_WAYS: dict[str, InputWay] = {
 def draw_judge_view() -> None:
     """Draw one way to hand over a mask at a time. A fragment: its controls leave the rest of the page alone."""
     st.html(JUDGE_STYLE)
+    opening = st.container()
     with st.container(key="lead"):
         st.markdown(say("Paste the mask or the weights you printed, or start from an example that is broken:"))
         with st.container(key="mask-examples", horizontal=True, gap="small"):
@@ -81,6 +82,9 @@ def draw_judge_view() -> None:
     with left:
         mask_input = ways[way]()
     _share_mask_with_stage(mask_input)
+    if mask_input is None and way == "paste":
+        with opening:
+            gallery.draw_opening()
     if mask_input is not None:
         _draw_judgement(mask_input, right.container(key="verdict"), built=way == "build")
 
@@ -130,6 +134,9 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
         draw_passed_masks(mask_input.passed, mask_input.tokens, at)
     with st.expander(say("Step by step: scores, mask, softmax, dropout")):
         draw_attention_steps(judgement, at)
+    convert = lambda: MASKS_PART.set("convert")  # noqa: E731
+    if st.button(say("Write a mask for another library"), key="to-convert", type="tertiary", on_click=convert):
+        st.rerun()  # The parts stand outside of this fragment.
 
 
 # The saved view: the verdict with the four pictures, and the findings as a table.

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from attenscope.language import say
 from attenscope.viz import page_setup
 from attenscope.viz.export.save import draw_view_save_menu
 from attenscope.viz.heads import cache, page
 from attenscope.viz.ui import controls, links
-from attenscope.viz.ui.addresses.heads import HEADS_VIEW
+from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, FOLDED_VIEWS, HEADS_VIEW
 from attenscope.viz.ui.addresses.shared import MODEL
+from attenscope.viz.ui.links import draw_next_step
 
 page_setup.draw_page_frame("heads")
 st.html(cache.HEADS_STYLE)
@@ -24,7 +24,10 @@ def draw_page_view() -> None:
     if MODEL.get() != model_name:  # A head of the second model was opened.
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = controls.segmented_control(say("View"), HEADS_VIEW)
+        folded = [one for one in FOLDED_VIEWS if one != "over training" or cache.has_timeline(model)]
+        if HEADS_VIEW.get() in FOLDED_VIEWS and HEADS_VIEW.get() not in folded:  # An address asks for it.
+            folded.append(HEADS_VIEW.get())
+        view, _ = controls.view_control(HEADS_VIEW, FIRST_VIEWS, folded)
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
         menu = st.container(key="saving", width="content")
     if view not in page.SENTENCE_VIEWS:
@@ -35,3 +38,4 @@ def draw_page_view() -> None:
 
 
 draw_page_view()
+draw_next_step("heads")

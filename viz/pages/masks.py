@@ -1,10 +1,11 @@
 """Masks: hand over a mask or the weights it led to, and read what is wrong and how to mend it."""
 
-from attenscope.language import say
 from attenscope.viz import page_setup
 from attenscope.viz.masks import backends, convert, gallery, judge, trial
+from attenscope.viz.masks.cache import can_compare_backends
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.addresses.masks import MASKS_PART
+from attenscope.viz.ui.addresses.masks import FIRST_PARTS, MASKS_PART
+from attenscope.viz.ui.links import draw_next_step
 
 page_setup.draw_page_frame("masks")
 
@@ -16,4 +17,7 @@ DRAW_PART = {
     "convert": convert.draw_converter_view,
 }
 
-DRAW_PART[controls.segmented_control(say("Part"), MASKS_PART)]()
+folded = ["convert", *(["backends"] if can_compare_backends() or MASKS_PART.get() == "backends" else [])]
+part, _ = controls.view_control(MASKS_PART, FIRST_PARTS, folded)
+DRAW_PART[part]()
+draw_next_step("masks")

@@ -7,6 +7,7 @@ from attenscope.viz.export.save import draw_view_save_menu
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions import experiments, more_views, views
 from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_badge, draw_hints
 
 page_setup.draw_page_frame("positions")
@@ -55,3 +56,4 @@ def draw_page_view() -> None:
 
 
 draw_page_view()
+draw_next_step("positions")

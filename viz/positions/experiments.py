@@ -13,6 +13,7 @@ import streamlit as st
 from attenscope.language import join_sentences, say, to_say
 from attenscope.positions.experiments import ExperimentError, ExperimentResult, PositionExperiment, PositionMove
 from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.text.words import compare_words, split_words
 from attenscope.trace import AttentionMap, Kind
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
@@ -53,6 +54,9 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
         st.info(escape_markdown(str(error)))
         return None
     marked = mark_word_changes(before.text, result.after.text)
+    lead = describe_kept_words(experiment, before.text, result.after.text, model.writes)
+    with st.container(key="lead"):
+        draw_caption(lead)
     st.html(build_comparison_html(before.text, marked))
     length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
     does = describe_experiment(experiment, length, _count_table_positions(model), alone=not model.can("translate"))
@@ -65,17 +69,9 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
     with st.container(key="picture"):
         left, right = st.columns([0.27, 0.73], gap="large")
         with left:
-            tiles = st.container()
-            layer, head = controls.draw_head_choice(old)
-            with tiles:
-                draw_overview(
-                    _compute_attention_change(old, new),
-                    layer,
-                    head,
-                    look,
-                    key="changes",
-                    on_pick=controls.set_layer_and_head,
-                )
+            layer, head = controls.hold_layer_and_head(old)
+            change = _compute_attention_change(old, new)
+            draw_overview(change, layer, head, look, key="changes", on_pick=controls.set_layer_and_head)
             draw_caption(say("How much each head's attention changed. Click one to open it."))
         with right:
 
@@ -98,7 +94,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
             Words(before.source, "sentence", "large"),
             Words(before.text, "before"),
             Words(result.after.text, "translation", "large", written),
-            Words(says),
+            Words(join_sentences(lead, says)),
             Columns(([Component("overview", tiles, "heads")], [draw_figure(palette)]), (0.27, 0.73)),
         ]
 
@@ -123,7 +119,7 @@ def tabulate_log_probs(result: ExperimentResult) -> pd.DataFrame:
 
 def _draw_experiment_controls(model: RunnableModel, before: Translation) -> PositionExperiment:
     """The experiment that the controls stand at."""
-    move = controls.segmented_control(say("Experiment"), POSITIONS_MOVE)
+    move = controls.selectbox(say("Experiment"), POSITIONS_MOVE, width=260)
     sides = controls.selectbox(say("Of"), POSITIONS_MOVED_SIDES, width=190) if model.can("translate") else "both"
     experiment = PositionExperiment(move, sides=sides)
     if move == "shift":
@@ -222,6 +218,17 @@ UNCHANGED_TEXTS = {
     "translation": to_say("The translation is the same."),
     "continuation": to_say("The continuation is the same."),
 }
+WITHOUT_POSITIONS_TEXTS = {
+    "translation": to_say(
+        "Without positions the model does not know the order of the words: {kept} of {words} words of its translation "
+        "are left."
+    ),
+    "continuation": to_say("Without positions {kept} of {words} words of its continuation are left."),
+}
+CHANGED_POSITIONS_TEXTS = {
+    "translation": to_say("With these positions {kept} of {words} words of its translation are left."),
+    "continuation": to_say("With these positions {kept} of {words} words of its continuation are left."),
+}
 BELIEVED_TEXTS = {
     "translation": to_say(
         "Fed its old translation, the model gave each piece {before:.0%} before and {after:.0%} now (geometric mean)."
@@ -245,6 +252,22 @@ BELIEF_TITLES = {
     "continuation": to_say("How much of its old continuation the model still believes, by size of the experiment"),
 }
 """By what the model calls the text that it writes."""
+
+
+def describe_kept_words(experiment: PositionExperiment, before: str, after: str, written: str) -> str:
+    """How many words of the text are left once the positions are changed, in the order in which they stood."""
+    same = " ".join(run.text for run in compare_words(before, after) if run.change == "same")
+    facts = {"kept": _count_words(same), "words": _count_words(before)}
+    if before == after:
+        return say(UNCHANGED_TEXTS[written])
+    if experiment.move == "remove" and experiment.sides == "both":
+        return say(WITHOUT_POSITIONS_TEXTS[written], **facts)
+    return say(CHANGED_POSITIONS_TEXTS[written], **facts)
+
+
+def _count_words(text: str) -> int:
+    """The words of a text; punctuation is none."""
+    return sum(any(map(str.isalnum, word)) for word in split_words(text))
 
 
 def describe_experiment(chosen: PositionExperiment, length: int, table_length: int, *, alone: bool = False) -> str:
@@ -275,8 +298,7 @@ def describe_remaining_belief(result: ExperimentResult, written: str) -> str:
     """Return how probable the model still finds its old text; `written` is what it calls that text."""
     before = float(np.exp(np.mean([step.log_prob for step in result.before.steps])))
     after = float(np.exp(result.log_probs.mean()))
-    same = say(UNCHANGED_TEXTS[written]) if result.after.text == result.before.text else ""
-    return join_sentences(same, say(BELIEVED_TEXTS[written], before=before, after=after))
+    return say(BELIEVED_TEXTS[written], before=before, after=after)
 
 
 def build_comparison_html(before: str, words: Sequence[tuple[str, ChangeMark]]) -> str:

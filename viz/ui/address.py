@@ -47,6 +47,14 @@ class AddressPage:
         known = {name: self.parameters[name] for name in address if name in self.parameters}
         return {name: address[name] for name, one in known.items() if not one.views or view in one.views}
 
+    def find_named_view(self, address: Mapping[str, str]) -> Any:
+        """The view that an address means which names none, but holds what belongs to another than the default's."""
+        named = [self.parameters[name] for name in address if name in self.parameters]
+        if self.view is None or self.view in named:
+            return None
+        views = [one.views for one in named if one.views and self.view.default not in one.views]
+        return views[0][0] if views else None
+
     def current_view(self) -> dict[str, str]:
         """The part of the visitor's address that the view it shows can read."""
         return self.view_of(st.query_params.to_dict())
@@ -88,6 +96,10 @@ def clean_address(page: AddressPage) -> list[Parameter[Any]]:
     if returned:  # The address says what was seen there; the session, what was seen last.
         for one in page.parameters.values():
             st.session_state.pop(one.key, None)
+    if known.page != page.name and page.view and page.view.key not in st.session_state:
+        view = page.find_named_view(address.to_dict())
+        if view is not None:
+            page.view.set(view)
     known.arrived = known.page != page.name
     if known.arrived:
         known.page, known.texts = page.name, {}

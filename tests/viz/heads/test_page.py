@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import ATLAS_FOLDER
+from attenscope.atlas.forward import PLACES
 from attenscope.atlas.measure import MEASURE_EXPLANATIONS
 from attenscope.atlas.projection import ProjectionSpace, project_tokens
 from attenscope.atlas.query import Atlas, HeadRow, open_atlas, read_question, search_atlas
@@ -31,7 +32,7 @@ from attenscope.viz.figures.heads import (
 )
 from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.heads import cache as heads_cache
-from attenscope.viz.heads import map, one_head, projection, texts
+from attenscope.viz.heads import habits, map, one_head, projection, texts
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
@@ -88,6 +89,36 @@ def opened(**address: str) -> AppTest:
 def said(app: AppTest) -> str:
     texts_of = [one.value for one in (*app.caption, *app.info, *app.error, *app.markdown)]
     return " ".join(as_read(texts_of))
+
+
+def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> None:
+    found = habits.find_habits(atlas)
+    named = [one for one in atlas.labels if one.place is not None]
+    assert found
+    assert sum(1 + one.others for one in found) == len(named)
+    for one in found:
+        same = [label for label in named if label.place == one.label.place]
+        assert one.label == atlas.label(one.head)
+        assert one.label.agreement == max(label.agreement for label in same)
+    app = opened()
+    assert f"{len(named)} of {len(atlas.names)} look" in said(app)
+    for one in found:
+        assert habits.describe_habit(one) in said(app)
+    app.button(key="habit-" + "-".join(map(str, found[0].head))).click().run()
+    assert app.session_state["heads"] == "head"
+
+
+def test_each_place_of_a_label_is_a_habit() -> None:
+    assert tuple(habits.HABIT_NAMES) == PLACES
+
+
+def test_each_question_in_words_can_be_asked() -> None:
+    for question in map.EXAMPLE_QUESTIONS.values():
+        assert read_question(question).words
+
+
+def test_what_only_the_map_reads_opens_the_map(atlas: Atlas) -> None:
+    assert opened(up="cost").session_state["heads"] == "map"
 
 
 def test_the_map_says_what_it_shows(atlas: Atlas) -> None:

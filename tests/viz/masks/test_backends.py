@@ -72,7 +72,7 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
         app.query_params[name] = value
     app.run()
     app.switch_page("viz/pages/masks.py").run()
-    app.segmented_control(key="part").set_value("backends").run()
+    app.button(key="view backends").click().run()
     assert not app.exception
     assert any("All 9 ways that ran give the same" in one.value for one in app.markdown)
     assert any("padded at the right" in one for one in captions(app))

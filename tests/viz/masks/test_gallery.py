@@ -14,8 +14,10 @@ from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.figures.masks import MaskPanel, classify_cells, plot_mask_pair
 from attenscope.viz.masks.gallery import (
     ENTRIES,
+    OPENING,
     REPORT_PLACES,
     describe_entry,
+    describe_opening,
     find_largest_difference,
     list_verdict_lines,
     name_real_tokens,
@@ -24,6 +26,25 @@ from attenscope.viz.masks.gallery import (
     tabulate_entry,
 )
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS
+
+
+def test_the_page_opens_on_how_much_attention_goes_to_the_future() -> None:
+    broken, fixed = run_exhibit(ENTRIES[OPENING])
+    samples, layers, heads, queries, keys = broken.weights.shape
+    rows = [
+        (sample, layer, head, query)
+        for sample in range(samples)
+        for layer in range(layers)
+        for head in range(heads)
+        for query in range(queries)
+        if broken.query_keep[sample, query]
+    ]
+    later = [sum(broken.weights[row][key] for key in range(row[-1] + 1, keys)) for row in rows]
+    assert f"{np.mean(later):.0%} of all attention goes to words that are still to be written" in describe_opening(
+        broken
+    )
+    assert not fixed.codes
+    assert describe_opening(fixed).count(" 0% ") == 1
 
 
 def test_every_entry_has_words_and_no_word_is_left_over() -> None:

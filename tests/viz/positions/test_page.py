@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.network.layers import make_sinusoidal_table
 from attenscope.positions.analysis import score_positional_heads
+from attenscope.positions.experiments import PositionExperiment
 from attenscope.positions.table import EmbeddingParts, extract_table, make_formula_table
 from attenscope.translate import Translator
 from attenscope.viz.figures import positions
@@ -149,7 +150,7 @@ def test_the_smallest_tables_are_drawn(app: AppTest, view: str, d_model: str, po
 def test_without_a_sentence_tables_are_still_shown(app: AppTest) -> None:
     opened(app, "table", sentence=" ")
     assert "pieces of your sentence" not in captions(app)
-    app.segmented_control(key="plot").set_value("heads").run()
+    app.button(key="view heads").click().run()
     assert "nothing to translate" in app.info[0].value
 
 
@@ -159,7 +160,18 @@ def test_experiments_show_the_translation_before_and_after(app: AppTest) -> None
     assert "der alte Hund" in shown
     assert 'class="new"' in shown
     assert "Fed its old translation" in captions(app)
+    assert "Without positions the model does not know the order" in captions(app)
     assert len(charts(app)) == 1
+
+
+def test_the_words_that_are_left_are_counted_in_their_order() -> None:
+    removed, shifted = PositionExperiment("remove"), PositionExperiment("shift", amount=3)
+    say = experiments.describe_kept_words
+    assert "2 of 3 words" in say(removed, "Der Hund schläft.", "Der Mann schläft.", "translation")
+    assert say(removed, "Der Hund", "Der Hund", "translation") == experiments.UNCHANGED_TEXTS["translation"]
+    assert say(shifted, "Der Hund", "Hund Der", "translation") == (
+        "With these positions 1 of 2 words of its translation are left."
+    )
 
 
 @pytest.mark.parametrize("move", ["shift", "reverse", "shuffle", "stretch", "swap", "beyond"])
@@ -178,10 +190,11 @@ def test_a_learned_table_past_its_end_gets_a_sentence(monkeypatch: pytest.Monkey
     app = opened(page(monkeypatch, learned), "experiments", move="beyond")
     assert "its table ends at position 63" in app.info[0].value.replace("\\", "")
     for view in ("table", "waves", "similarity", "rotation", "precision", "sentence", "heads"):
-        app.segmented_control(key="plot").set_value(view).run()
+        app.session_state["plot"] = view
+        app.run()
         assert not app.exception
         assert not app.info
-    app.segmented_control(key="plot").set_value("similarity").run()
+    app.button(key="view similarity").click().run()
     profile = next(one for one in app.get("bidi_component") if one.key == "profile")
     assert b"learned, {x} apart" in profile.proto.SerializeToString()
 

@@ -64,6 +64,8 @@ def _is_positive_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 4 and int(text) > 0
 
 
+FIRST_PARTS: tuple[MasksPart, ...] = ("judge", "try on the model", "gallery")
+"""The parts that stand beside each other; the others are folded."""
 MASKS_PART = choice_parameter("part", get_args(MasksPart))
 
 MASKS_SOURCE = choice_parameter("from", get_args(MaskSource), views=JUDGE_VIEWS)

@@ -16,10 +16,13 @@ from attenscope.viz.ui.address import (
 )
 from attenscope.viz.ui.addresses import shared
 
-PositionsView = Literal["table", "waves", "similarity", "rotation", "precision", "sentence", "experiments", "heads"]
+PositionsView = Literal["experiments", "table", "waves", "similarity", "rotation", "sentence", "heads", "precision"]
 POSITIONS_VIEWS: tuple[PositionsView, ...] = get_args(PositionsView)
-POSITIONS_TABLE_VIEWS: tuple[PositionsView, ...] = POSITIONS_VIEWS[:5]
-POSITIONS_RUN_VIEWS: tuple[PositionsView, ...] = ("sentence", "experiments")
+FIRST_VIEWS: tuple[PositionsView, ...] = ("experiments", "table")
+"""The views that stand beside each other; the others are folded."""
+FOLDED_VIEWS = tuple(one for one in POSITIONS_VIEWS if one not in FIRST_VIEWS)
+POSITIONS_TABLE_VIEWS: tuple[PositionsView, ...] = ("table", "waves", "similarity", "rotation", "precision")
+POSITIONS_RUN_VIEWS: tuple[PositionsView, ...] = ("experiments", "sentence")
 """The views of a model whose position table can be read and moved but not drawn."""
 PositionsTable = Literal["own", "own_target", "sinusoidal", "sinusoidal_pad_row"]
 POSITIONS_TABLE_LABELS: dict[PositionsTable, str] = {

@@ -1,0 +1,124 @@
+"""The gallery of habits with which Heads begins: what heads do most decidedly, each with three sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attenscope.atlas.forward import PLACES, Place
+from attenscope.atlas.names import head_name
+from attenscope.atlas.query import Atlas, HeadLabel
+from attenscope.language import join_sentences, say, say_many, to_say
+from attenscope.runnable_model import RunnableModel
+from attenscope.trace import Head
+from attenscope.viz.export.parts import Part, Table, Words
+from attenscope.viz.export.save import SavedView
+from attenscope.viz.figures.look import Palette
+from attenscope.viz.heads import cache, texts
+from attenscope.viz.heads.map import open_head, tabulate_all_heads
+from attenscope.viz.heads.one_head import render_shaded_rows
+from attenscope.viz.ui.words import draw_caption, escape_markdown
+
+EXAMPLES = 3
+"""Sentences of a habit."""
+HABIT_NAMES: dict[Place, str] = {
+    "same": to_say("Looks at itself"),
+    "previous": to_say("Looks one back"),
+    "next": to_say("Looks one ahead"),
+    "first": to_say("Looks at the beginning"),
+    "last": to_say("Looks at the last word"),
+    "end": to_say("Rests on the end"),
+    "punctuation": to_say("Rests on punctuation"),
+    "same_word": to_say("Looks for the same word"),
+    "later_piece": to_say("Holds a word together"),
+    "rare": to_say("Looks at the rare word"),
+    "aligned_predicted": to_say("The aligner: looks at the word that it is about to write"),
+    "aligned_fed": to_say("The late aligner: looks at the word that it has just written"),
+}
+"""What a person calls a head most of whose weight lies at a place."""
+
+
+@dataclass(frozen=True)
+class Habit:
+    """A place at which the weight of some heads lies, and the head that shows it best."""
+
+    head: Head
+    label: HeadLabel
+    others: int
+    """Other heads with the same label."""
+
+
+def find_habits(atlas: Atlas) -> list[Habit]:
+    """The habits for which the atlas has enough sentences, the surest first."""
+    found = []
+    for place in PLACES:
+        named = [(head, one) for head, one in zip(atlas.names, atlas.labels, strict=True) if one.place == place]
+        if named:
+            head, label = max(named, key=lambda one: one[1].agreement)
+            found.append(Habit(head, label, len(named) - 1))
+    return sorted(found, key=lambda one: -one.label.agreement)
+
+
+def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
+    """Draw a card for each habit, two in a row."""
+    habits = find_habits(atlas)
+    lead = describe_habits(atlas, habits)
+    with st.container(key="habits-lead"):
+        draw_caption(lead)
+    with st.container(key="habits"):
+        for row in range(0, len(habits), 2):
+            for column, one in zip(st.columns(2, gap="large"), habits[row : row + 2], strict=False):
+                with column:
+                    _draw_habit(atlas, one)
+    draw_caption(say(texts.SHADED_ROWS_HINT))
+    headings = ["", say("head"), say("label")]
+    cells = [[name_habit(one), head_name(one.head), one.label.text] for one in habits]
+
+    def build_parts(_: Palette) -> list[Part]:
+        return [Words(lead, "picture", "text"), Table(headings, list(map(list, cells)), say("Habits"))]
+
+    facts = texts.collect_atlas_facts(model, atlas)
+    return SavedView("heads-habits", build_parts, lambda: tabulate_all_heads(atlas), say("Habits of heads"), facts)
+
+
+def name_habit(habit: Habit) -> str:
+    """What a person calls the head."""
+    assert habit.label.place is not None
+    return say(HABIT_NAMES[habit.label.place])
+
+
+def describe_habits(atlas: Atlas, habits: list[Habit]) -> str:
+    """How many heads have a habit, and how many have none."""
+    named = sum(1 + one.others for one in habits)
+    if not named:
+        return say("None of the {heads} heads looks at one kind of place in most of its rows.", heads=len(atlas.names))
+    return say_many(
+        "Nobody told a head what to do. Over {sentences:,} sentences {named} of {heads} looks at one kind of place "
+        "most of the time; of the others that cannot be said.",
+        "Nobody told a head what to do. Over {sentences:,} sentences {named} of {heads} look at one kind of place "
+        "most of the time; of the others that cannot be said.",
+        named,
+        named=named,
+        heads=len(atlas.names),
+        sentences=atlas.manifest.sentences,
+    )
+
+
+def describe_habit(habit: Habit) -> str:
+    """How sure the atlas is of a habit, and how many heads share it."""
+    label = say("{head}: {label}.", head=head_name(habit.head), label=habit.label.text)
+    shared = say_many("{count} more head does the same.", "{count} more heads do the same.", habit.others)
+    return join_sentences(label, shared if habit.others else "")
+
+
+def _draw_habit(atlas: Atlas, habit: Habit) -> None:
+    name = name_habit(habit)
+    key = "-".join(map(str, habit.head))
+    st.button(
+        f"**{escape_markdown(name)}**", key=f"habit-{key}", type="tertiary", on_click=open_head, args=(habit.head,)
+    )
+    draw_caption(describe_habit(habit))
+    rows = cache.load_head_rows(cache.make_atlas_identity(atlas), habit.head, atlas)["top"][:EXAMPLES]
+    st.html(render_shaded_rows(rows, [habit.head[0]] * len(rows), name))
