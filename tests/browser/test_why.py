@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import Page, expect
 
+from attenscope.experiments.patching import read_minimal_pairs
+from attenscope.viz.why.layers import format_pair
 from tests.browser.steps import (
     LOADING,
     choose,
@@ -139,7 +141,7 @@ def test_a_walk_through_every_view(page: Page, tmp_path: Path) -> None:
 @pytest.mark.walk
 def test_a_pair_is_chosen_and_patched(page: Page) -> None:
     open_page(page, "/why?why=two+sentences")
-    choose(page, "Pair", re.compile("^tense"))
+    choose(page, "Pair", format_pair(read_minimal_pairs()[3]))
     choose(page, "Pair", re.compile("^grammatical number: The dog is sleeping"))
     expect(page.locator(".st-key-patches .hm image")).to_be_visible()
     expect(page.locator(".st-key-control-map .hm image")).to_be_visible()

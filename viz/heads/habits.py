@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,9 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas.forward import PLACES, Place
 from attenscope.atlas.names import head_name
-from attenscope.atlas.query import Atlas, HeadLabel
+from attenscope.atlas.query import Atlas, HeadLabel, HeadRow
 from attenscope.language import join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
+from attenscope.text.parts_of_speech import is_punctuation
+from attenscope.text.words import END_TOKENS
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Part, Table, Words
 from attenscope.viz.export.save import SavedView
@@ -38,6 +41,17 @@ HABIT_NAMES: dict[Place, str] = {
     "aligned_fed": to_say("The late aligner: looks at the word that it has just written"),
 }
 """What a person calls a head most of whose weight lies at a place."""
+
+
+ROW_SHOWS: dict[Place, Callable[[HeadRow, int], bool]] = {
+    "same": lambda row, key: key == row.query,
+    "previous": lambda row, key: key == row.query - 1,
+    "next": lambda row, key: key == row.query + 1,
+    "first": lambda row, key: key == 0,
+    "end": lambda row, key: key > 0 and row.keys[key] in END_TOKENS,
+    "punctuation": lambda row, key: is_punctuation(row.keys[key].strip()),
+}
+"""Whether the heaviest key of a row is at a place, as far as the row itself can tell."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,16 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     return SavedView("heads-habits", build_parts, lambda: tabulate_all_heads(atlas), say("Habits of heads"), facts)
 
 
+def find_examples(found: Mapping[str, Sequence[HeadRow]], habit: Habit) -> list[HeadRow]:
+    """Rows that show a habit: of those drawn for the head, from its surest tenth on, where most weight lies there.
+
+    A row does not hold the alignment of its token, so for aligners the surest rows stand as they are.
+    """
+    every = [row for tenth in found.values() for row in tenth]
+    shows = ROW_SHOWS.get(habit.label.place or "same")
+    return [row for row in every if shows is None or shows(row, int(row.weights.argmax()))][:EXAMPLES]
+
+
 def name_habit(habit: Habit) -> str:
     """What a person calls the head."""
     assert habit.label.place is not None
@@ -120,5 +144,5 @@ def _draw_habit(atlas: Atlas, habit: Habit) -> None:
         f"**{escape_markdown(name)}**", key=f"habit-{key}", type="tertiary", on_click=open_head, args=(habit.head,)
     )
     draw_caption(describe_habit(habit))
-    rows = cache.load_head_rows(cache.make_atlas_identity(atlas), habit.head, atlas)["top"][:EXAMPLES]
+    rows = find_examples(cache.load_head_rows(cache.make_atlas_identity(atlas), habit.head, atlas), habit)
     st.html(render_shaded_rows(rows, [habit.head[0]] * len(rows), name))

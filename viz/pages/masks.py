@@ -1,5 +1,7 @@
 """Masks: hand over a mask or the weights it led to, and read what is wrong and how to mend it."""
 
+import streamlit as st
+
 from attenscope.viz import page_setup
 from attenscope.viz.masks import backends, convert, gallery, judge, trial
 from attenscope.viz.masks.cache import can_compare_backends
@@ -18,6 +20,7 @@ DRAW_PART = {
 }
 
 folded = ["convert", *(["backends"] if can_compare_backends() or MASKS_PART.get() == "backends" else [])]
-part, _ = controls.view_control(MASKS_PART, FIRST_PARTS, folded)
+with st.container(key="views", horizontal=True, vertical_alignment="center"):
+    part, _ = controls.view_control(MASKS_PART, FIRST_PARTS, folded)
 DRAW_PART[part]()
 draw_next_step("masks")

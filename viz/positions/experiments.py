@@ -33,10 +33,13 @@ from attenscope.viz.ui.addresses.positions import (
     POSITIONS_SECOND_PIECE,
     POSITIONS_START,
 )
+from attenscope.viz.ui.addresses.shared import SENTENCE
 from attenscope.viz.ui.words import ChangeMark, draw_caption, escape_markdown, mark_word_changes
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.maps import draw_overview, encode_overview
 
+ORDER_LANGUAGE, ORDER_SENTENCE = "en", "The dog bit the man."
+"""A sentence whose words say nothing without their order, offered where another stays the same, and its language."""
 EXPERIMENT_SIZES: dict[PositionMove, tuple[float, ...]] = {
     "shift": (0, 1, 2, 4, 8, 16, 32, 64, 128, 256),
     "stretch": (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4),
@@ -57,6 +60,10 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
     lead = describe_kept_words(experiment, before.text, result.after.text, model.writes)
     with st.container(key="lead"):
         draw_caption(lead)
+        if result.after.text == before.text and model.card.get("source_language") == ORDER_LANGUAGE:
+            label = say("A sentence whose order matters: {sentence}", sentence=escape_markdown(ORDER_SENTENCE))
+            if st.button(label, key="order-matters", type="tertiary", on_click=_choose_order_sentence):
+                st.rerun()  # The sentence box stands outside of the fragment that this is drawn in.
     st.html(build_comparison_html(before.text, marked))
     length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
     does = describe_experiment(experiment, length, _count_table_positions(model), alone=not model.can("translate"))
@@ -107,6 +114,10 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
         facts,
         width=1280,
     )
+
+
+def _choose_order_sentence() -> None:
+    st.session_state[SENTENCE.key] = ORDER_SENTENCE
 
 
 def tabulate_log_probs(result: ExperimentResult) -> pd.DataFrame:
@@ -225,6 +236,13 @@ WITHOUT_POSITIONS_TEXTS = {
     ),
     "continuation": to_say("Without positions {kept} of {words} words of its continuation are left."),
 }
+STILL_THE_SAME_TEXTS = {
+    "translation": to_say(
+        "Without positions the model does not know the order of the words, and still writes the same translation of "
+        "this sentence."
+    ),
+    "continuation": to_say("Without positions the model still writes the same continuation."),
+}
 CHANGED_POSITIONS_TEXTS = {
     "translation": to_say("With these positions {kept} of {words} words of its translation are left."),
     "continuation": to_say("With these positions {kept} of {words} words of its continuation are left."),
@@ -258,9 +276,10 @@ def describe_kept_words(experiment: PositionExperiment, before: str, after: str,
     """How many words of the text are left once the positions are changed, in the order in which they stood."""
     same = " ".join(run.text for run in compare_words(before, after) if run.change == "same")
     facts = {"kept": _count_words(same), "words": _count_words(before)}
+    alone = experiment.move == "remove" and experiment.sides == "both"
     if before == after:
-        return say(UNCHANGED_TEXTS[written])
-    if experiment.move == "remove" and experiment.sides == "both":
+        return say(STILL_THE_SAME_TEXTS[written]) if alone else say(UNCHANGED_TEXTS[written])
+    if alone:
         return say(WITHOUT_POSITIONS_TEXTS[written], **facts)
     return say(CHANGED_POSITIONS_TEXTS[written], **facts)
 

@@ -100,6 +100,13 @@ def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> No
         same = [label for label in named if label.place == one.label.place]
         assert one.label == atlas.label(one.head)
         assert one.label.agreement == max(label.agreement for label in same)
+        rows = habits.find_examples(
+            heads_cache.load_head_rows(heads_cache.make_atlas_identity(atlas), one.head, atlas), one
+        )
+        assert rows
+        if one.label.place in ("same", "previous", "next"):
+            step = {"same": 0, "previous": -1, "next": 1}[one.label.place]
+            assert all(row.weights.argmax() == row.query + step for row in rows)
     app = opened()
     assert f"{len(named)} of {len(atlas.names)} look" in said(app)
     for one in found:

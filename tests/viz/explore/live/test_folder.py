@@ -187,7 +187,8 @@ def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
     assert not app.info
     assert "attention-x-gradient" in app.selectbox(key="attribution").options
     for view in VIEWS_OF_WHY:
-        app.segmented_control(key="why").set_value(view).run()
+        app.session_state["why"] = view
+        app.run()
         assert not app.exception, view
         if view == "score":
             (sentence,) = said(app)
@@ -212,7 +213,8 @@ def test_why_of_a_decoder_alone(model: str, start: Start) -> None:
     app = page(start(model, pin="target.15", second="the old dog sees a tree ?"), "why")  # a row behind the prompt
     assert not app.info
     for view in VIEWS_OF_WHY:
-        app.segmented_control(key="why").set_value(view).run()
+        app.session_state["why"] = view
+        app.run()
         assert not app.exception, view
         if view in ("score", "source or prefix"):
             (sentence,) = said(app)
@@ -276,7 +278,8 @@ def test_heads_of_a_folder_are_those_of_its_atlas(start: Start, directory: Path)
     app = page(start("marian", heads="map", across="entropy", up="cost"), "heads")
     assert any("Measured on 4 sentences" in one for one in captions(app))
     for view in VIEWS_OF_HEADS:
-        app.segmented_control(key="heads").set_value(view).run()
+        app.session_state["heads"] = view
+        app.run()
         assert not app.exception, view
         kept = view in ("alignment", "over training", "pruning")
         assert [one for one in said(app) if "have an atlas alone" in one] == (said(app) if kept else []), view
@@ -293,11 +296,12 @@ def test_positions_of_a_folder_are_read_and_moved(start: Start) -> None:
     for model, written in (("marian", "translation"), ("gpt2", "continuation")):
         app = page(start(model), "positions")
         assert not app.info
-        assert app.segmented_control(key="plot").options == ["sentence", "experiments"]
+        assert app.segmented_control(key="plot").options == ["experiments", "sentence"]
+        app.segmented_control(key="plot").set_value("sentence").run()
         assert any("the first layer reads the third." in one for one in captions(app))
         app.segmented_control(key="plot").set_value("experiments").run()
         for move in POSITION_MOVES:
-            app.segmented_control(key="move").set_value(move).run()
+            app.selectbox(key="move").set_value(move).run()
             assert not app.exception, move
             assert any(f"Fed its old {written}, the model gave" in one for one in captions(app)) or (
                 model == "gpt2" and "its table ends at position 95" in said(app)[0]

@@ -91,7 +91,9 @@ export function buildPlayer(root, place, steps, show, settle) {
 }
 
 function name(play, playing) {
-  play.replaceChildren(piece("span", "sign", playing ? "❚❚" : "▶"), playing ? say("Pause") : say("Play"));
+  const sign = piece("span", "sign", playing ? "❚❚" : "▶");
+  sign.setAttribute("aria-hidden", "true");
+  play.replaceChildren(sign, playing ? say("Pause") : say("Play"));
 }
 
 function describe(slider, where, steps, step) {
