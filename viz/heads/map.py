@@ -232,8 +232,8 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
         say("Search"), HEADS_QUESTION, label_visibility="collapsed", placeholder=HEADS_QUESTION.default
     )
     with st.container(key="questions", horizontal=True, gap="small"):
-        for said, written in EXAMPLE_QUESTIONS.items():
-            st.button(say(said), key=f"ask {written}", on_click=_ask, args=(written,))
+        for words, written in EXAMPLE_QUESTIONS.items():
+            st.button(say(words), key=f"ask {written}", on_click=_ask, args=(written,))
     draw_caption(say(texts.SEARCH_HINT))
     question = read_question(asked or HEADS_QUESTION.default)
     found, rows, links = heads_cache.answer_question(heads_cache.make_atlas_identity(atlas), question.text, atlas)
