@@ -10,6 +10,7 @@ from attenscope.viz.talk import scenes as talk_scenes
 from attenscope.viz.talk.checks import check_talk, find_scene_network
 from attenscope.viz.ui import cache, style
 from attenscope.viz.ui.addresses.shared import LANGUAGE
+from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.stage import mount_talk_presenter
 
@@ -49,3 +50,4 @@ draw_caption(
     )
 )
 editor.draw_scene_editor(talk, models, attached_files, dict(zip(scene_checks.numbers, scenes, strict=True)))
+draw_next_step("talk")

@@ -650,7 +650,7 @@ METHOD_UNITS = {
 
 def describe_missing_piece(position: int, count: int) -> str:
     """Why a piece of the address, from 0, cannot be explained."""
-    return join_sentences(no_piece_text(position + 1, count), say("Shown instead: its longest word."))
+    return join_sentences(no_piece_text(position + 1, count), say("Another word of it is shown."))
 
 
 def describe_changes(text: str) -> str:
