@@ -31,10 +31,15 @@ class AddressPage:
     view: ChoiceParameter[Any] | None = None
     """The parameter that says which view of the page is shown."""
 
+    former_view: str = ""
+    """The view that the page opened on before its default was another: addresses of that time do not name it."""
+
     @classmethod
-    def build(cls, name: str, *parameters: Parameter[Any], view: ChoiceParameter[Any] | None = None) -> AddressPage:
+    def build(
+        cls, name: str, *parameters: Parameter[Any], view: ChoiceParameter[Any] | None = None, former_view: str = ""
+    ) -> AddressPage:
         """A page and its parameters."""
-        return cls(name, {one.name: one for one in parameters}, view)
+        return cls(name, {one.name: one for one in parameters}, view, former_view)
 
     @property
     def scrubbed_keys(self) -> list[str]:
@@ -47,13 +52,11 @@ class AddressPage:
         known = {name: self.parameters[name] for name in address if name in self.parameters}
         return {name: address[name] for name, one in known.items() if not one.views or view in one.views}
 
-    def find_named_view(self, address: Mapping[str, str]) -> Any:
-        """The view that an address means which names none, but holds what belongs to another than the default's."""
-        named = [self.parameters[name] for name in address if name in self.parameters]
-        if self.view is None or self.view in named:
-            return None
-        views = [one.views for one in named if one.views and self.view.default not in one.views]
-        return views[0][0] if views else None
+    def means_former_view(self, address: Mapping[str, str]) -> bool:
+        """Whether an address names no view, but holds what belongs to the one that the page once opened on."""
+        if self.view is None or self.view.name in address:
+            return False
+        return any(self.former_view in self.parameters[name].views for name in address if name in self.parameters)
 
     def current_view(self) -> dict[str, str]:
         """The part of the visitor's address that the view it shows can read."""
@@ -96,11 +99,15 @@ def clean_address(page: AddressPage) -> list[Parameter[Any]]:
     if returned:  # The address says what was seen there; the session, what was seen last.
         for one in page.parameters.values():
             st.session_state.pop(one.key, None)
-    if known.page != page.name and page.view and page.view.key not in st.session_state:
-        view = page.find_named_view(address.to_dict())
-        if view is not None:
-            page.view.set(view)
-    known.arrived = known.page != page.name
+    has_arrived = known.page != page.name
+    if (
+        has_arrived
+        and page.view
+        and page.view.key not in st.session_state
+        and page.means_former_view(address.to_dict())
+    ):
+        page.view.set(page.former_view)
+    known.arrived = has_arrived
     if known.arrived:
         known.page, known.texts = page.name, {}
     return too_long

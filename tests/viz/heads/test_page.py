@@ -111,7 +111,7 @@ def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> No
     assert f"{len(named)} of {len(atlas.names)} look" in said(app)
     for one in found:
         assert habits.describe_habit(one) in said(app)
-    app.button(key="habit-" + "-".join(map(str, found[0].head))).click().run()
+    app.button(key="habit-" + "-".join(str(part) for part in found[0].head)).click().run()
     assert app.session_state["heads"] == "head"
 
 

@@ -86,5 +86,10 @@ HEADS_MARKED_WORD = text_parameter("marked", longest=60, views=("projection",))
 """The word whose tokens stand out."""
 
 PAGE = AddressPage.build(
-    "heads", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=HEADS_VIEW
+    "heads",
+    *shared.COMMON_PARAMETERS,
+    *shared.HEAD_PARAMETERS,
+    *find_parameters(globals()),
+    view=HEADS_VIEW,
+    former_view="map",
 )

@@ -83,5 +83,10 @@ POSITIONS_SECOND_PIECE = text_parameter("other", views=("experiments",))
 """The two pieces that change places, as their lists show them: ``2 dog``."""
 
 PAGE = AddressPage.build(
-    "positions", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=POSITIONS_VIEW
+    "positions",
+    *shared.COMMON_PARAMETERS,
+    *shared.HEAD_PARAMETERS,
+    *find_parameters(globals()),
+    view=POSITIONS_VIEW,
+    former_view="table",
 )
