@@ -6,6 +6,7 @@ import { readCells } from "../../../viz/web/src/matrix/values.js";
 import { named, told as toldOfMask } from "../../../viz/web/src/mask_editor/words.js";
 import { readArrays, shown } from "../../../viz/web/src/pipeline/numbers.js";
 import { inked, lookup, position } from "../../../viz/web/src/shared/colours.js";
+import { cellAt, cellUnder, coloured, stepped } from "../../../viz/web/src/shared/grid.js";
 import { FINE_FULL, FINE_MASKED, FULL, MASKED, unpack } from "../../../viz/web/src/shared/packed.js";
 import { pack } from "../../../viz/export/browser/pack.js";
 
@@ -184,4 +185,42 @@ test("the arrays of a pipeline stand behind each other", () => {
   expect([...found.weights]).toEqual([14, 15]);
   expect([...found.context]).toEqual([20, 21]);
   expect(shown(-0.5)).toBe("−0.50");
+});
+
+describe("a cell of a grid", () => {
+  test.each([
+    [0, 0, [0, 0]],
+    [59.9, 19.9, [1, 2]],
+    [60, 0, null],
+    [0, 20, null],
+    [-0.1, 5, null],
+  ])("at (%d, %d) is %j", (x, y, cell) => {
+    expect(cellAt(x, y, { width: 20, height: 10 }, 2, 3)).toEqual(cell);
+  });
+
+  test.each([
+    [100, 50, [0, 0]],
+    [159, 69, [1, 2]],
+    [500, -9, [0, 2]],
+    [0, 500, [1, 0]],
+  ])("under a pointer at (%d, %d) is %j, the nearest one", (clientX, clientY, cell) => {
+    const plot = { getBoundingClientRect: () => ({ left: 100, top: 50, width: 60, height: 20 }) };
+    expect(cellUnder({ clientX, clientY }, plot, 2, 3)).toEqual(cell);
+  });
+
+  test.each([
+    ["ArrowRight", [0, 0], [0, 1]],
+    ["ArrowRight", [0, 2], [0, 2]],
+    ["ArrowUp", [0, 1], [0, 1]],
+    ["ArrowDown", [0, 1], [1, 1]],
+    ["ArrowLeft", [5, 9], [1, 2]],
+    ["Enter", [0, 0], null],
+  ])("%s leads from %j to %j", (key, from, to) => {
+    expect(stepped(key, from, 2, 3)).toEqual(to);
+  });
+
+  test("has its colour, and one that is not there yet is clear", () => {
+    const table = Uint32Array.from({ length: 256 }, (_, at) => at + 1);
+    expect([...coloured(Uint8Array.of(0, 254), table, 4)]).toEqual([1, 255, 0, 0]);
+  });
 });

@@ -1,4 +1,5 @@
 import { lookup } from "../shared/colours.js";
+import { cellAt } from "../shared/grid.js";
 import { listenToKeys } from "../shared/keys.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
@@ -9,7 +10,7 @@ import { buildCandidates, showCandidates } from "./candidates.js";
 import { appendSentence, piece } from "./elements.js";
 import { chosenWeights, headName, headSelect, sizeOf } from "./heads.js";
 import { SURPRISING, buildText, measure, showText } from "./lines.js";
-import { buildMatrix, cellAt, cellInWords, layMatrix, showMatrix, strongestKey } from "./matrix.js";
+import { buildMatrix, cellInWords, layMatrix, showMatrix, strongestKey } from "./matrix.js";
 import { buildPlayer } from "./player.js";
 
 const LABEL_ROOM = 130; // Pixels left of the matrix for the name of its row.
@@ -77,7 +78,7 @@ function build(root, view, header, body) {
     words.predicted.textContent = header.target[step + 1].text;
     matrix.label.textContent = `${header.target[step].text} →`;
     matrix.label.style.top = `${(step + 0.5) * matrix.height}px`;
-    const cell = { query: step, key: strongestKey(weights.own, size, step) };
+    const cell = [step, strongestKey(weights.own, size, step)];
     matrix.reading.textContent = cellInWords(weights.own, size, cell, step, header.target);
     const reading = { head: headName(heads.own, aligning), reading: matrix.reading.textContent };
     matrix.canvas.setAttribute("aria-label", say("Decoder self-attention, {head}: {reading}", reading));
@@ -95,7 +96,7 @@ function build(root, view, header, body) {
   });
   const redraw = () => player.step >= 0 && show(player.step);
   matrix.canvas.onmousemove = (event) => {
-    const cell = cellAt(matrix, event, size);
+    const cell = cellAt(event.offsetX, event.offsetY, matrix, size, size);
     if (cell) matrix.reading.textContent = cellInWords(weights.own, size, cell, player.step, header.target);
   };
   matrix.canvas.onmouseleave = redraw;

@@ -1,11 +1,12 @@
 import { unpack } from "../shared/packed.js";
+import { cellUnder, stepped } from "../shared/grid.js";
 import { hearHeads } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { drawn, standing } from "../shared/picture.js";
 import { say } from "../shared/say.js";
-import { coarse, exact, paintCells, told } from "./cells.js";
+import { coarse, exact, paintMap, told } from "./cells.js";
 import { drawFrame, placed } from "./frame.js";
 import { withoutSpecial, withSpecial } from "./special.js";
 
@@ -47,7 +48,7 @@ function draw(view) {
   for (const part of [view.canvas, view.plot]) {
     Object.assign(part.style, { left: `${place.left}px`, top: `${place.top}px`, width: `${place.width}px`, height: `${place.height}px` });
   }
-  paintCells(view.canvas, map, header, place.width, place.height);
+  paintMap(view.canvas, map, header, place.width, place.height);
   drawFrame(view.svg, header, map, place, height);
   view.plot.setAttribute("aria-label", header.alt);
   root.dataset.painted = `${header.title}${header.sketch ? " …" : ""}`;
@@ -100,22 +101,16 @@ function leave(view) {
 }
 
 /** The cell under the mouse. */
-function under({ plot, header }, { clientX, clientY }) {
-  const box = plot.getBoundingClientRect();
-  const part = (offset, size, count) => Math.min(count - 1, Math.max(0, Math.floor((offset / size) * count)));
-  return [part(clientY - box.top, box.height, header.rows.length), part(clientX - box.left, box.width, header.columns.length)];
-}
+const under = ({ plot, header }, event) => cellUnder(event, plot, header.rows.length, header.columns.length);
 
 /** The arrow keys go from cell to cell, Enter chooses one. */
 function pressed(view, event) {
   const { header, at } = view;
-  const [row, column] = at ?? [header.pinned[0] ?? 0, header.pinned[1] ?? 0];
-  const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-  const within = (value, count) => Math.min(count - 1, Math.max(0, value));
-  if (event.key === "Enter") view.choose(row, column);
+  const from = at ?? [header.pinned[0] ?? 0, header.pinned[1] ?? 0];
+  const to = stepped(event.key, from, header.rows.length, header.columns.length);
+  if (event.key === "Enter") view.choose(...from);
   else if (event.key === "Escape") leave(view);
-  else if (step && !at) read(view, row, column);
-  else if (step) read(view, within(row + step[0], header.rows.length), within(column + step[1], header.columns.length));
+  else if (to) read(view, ...(at ? to : from));
   else return;
   event.preventDefault();
 }

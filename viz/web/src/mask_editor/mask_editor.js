@@ -1,4 +1,5 @@
 import { unpack } from "../shared/packed.js";
+import { cellAt, stepped } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
@@ -120,20 +121,18 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
     const under = (event) => {
       const box = plot.getBoundingClientRect();
       const zoom = plot.currentCSSZoom ?? 1;
-      const row = Math.floor(((event.clientY - box.top) / zoom - place.top) / place.size);
-      const column = Math.floor(((event.clientX - box.left) / zoom - place.left) / place.size);
-      return row >= 0 && column >= 0 && row < rows && column < columns ? [row, column] : null;
+      const [x, y] = [(event.clientX - box.left) / zoom - place.left, (event.clientY - box.top) / zoom - place.top];
+      return cellAt(x, y, { width: place.size, height: place.size }, rows, columns);
     };
     plot.onmousemove = (event) => (under(event) ? readCell(...under(event)) : leave());
     plot.onmouseleave = leave;
     plot.onblur = leave;
     plot.onclick = (event) => under(event) && turn(i, ...under(event));
     plot.onkeydown = (event) => {
-      const [row, column] = view.at ?? [0, 0];
-      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      const held = (value, most) => Math.min(most - 1, Math.max(0, value));
-      if (event.key === "Enter" || event.key === " ") turn(i, held(row, rows), held(column, columns));
-      else if (step) readCell(held(row + step[0], rows), held(column + step[1], columns));
+      const from = view.at ?? [0, 0];
+      const to = stepped(event.key, from, rows, columns);
+      if (event.key === "Enter" || event.key === " ") turn(i, Math.min(from[0], rows - 1), Math.min(from[1], columns - 1));
+      else if (to) readCell(...to);
       else return;
       event.preventDefault();
     };

@@ -1,3 +1,5 @@
+import { fitCanvas } from "../shared/grid.js";
+
 const STATES = { blocked: 0, allowed: 1, leak: 2, over: 3, nan: 4, dim: 5 };
 const MARKS = { infinite: 1, finite: 2, uniform: 3, added: 4 };
 
@@ -71,10 +73,7 @@ const TICK = 18; // A label needs about so many pixels.
 export function paintPanel(canvas, panel, header, place) {
   const { size, left, top, width, height } = place;
   const { rows, columns, colours } = header;
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  canvas.width = Math.round(width * devicePixelRatio);
-  canvas.height = Math.round(height * devicePixelRatio);
+  fitCanvas(canvas, width, height);
   const pen = canvas.getContext("2d");
   pen.scale(devicePixelRatio, devicePixelRatio);
   pen.clearRect(0, 0, width, height);

@@ -1,5 +1,6 @@
 import { FULL, unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
+import { cellUnder, coloured, paintCells, paintPixels, stepped } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { asPicture } from "../shared/as_picture.js";
 import { pictureHeight } from "../shared/stage_sizes.js";
@@ -36,26 +37,16 @@ function build(root, view) {
 }
 
 function paintRamp(canvas, stops) {
-  canvas.width = FULL + 1;
-  canvas.height = 1;
-  const pixels = lookup(stops, stops[0], "linear").slice(0, canvas.width);
-  canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), canvas.width), 0, 0);
+  paintPixels(canvas, lookup(stops, stops[0], "linear").slice(0, FULL + 1), FULL + 1);
 }
 
 /** Painted in whole multiples of a cell, at least as large as shown: shrunk smoothly then, all cells look as wide. */
 function paint(canvas, { rows, columns, stops }, bytes) {
-  const table = lookup(stops, stops[0], "linear");
-  const image = new ImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
-  const small = new OffscreenCanvas(columns, rows);
-  small.getContext("2d").putImageData(image, 0, 0);
   const larger = (cells, shown) => cells * Math.max(1, Math.ceil((shown * devicePixelRatio) / cells));
   canvas.width = larger(columns, canvas.clientWidth);
   canvas.height = larger(rows, canvas.clientHeight);
-  const pen = canvas.getContext("2d");
-  pen.imageSmoothingEnabled = false;
-  pen.drawImage(small, 0, 0, canvas.width, canvas.height);
+  const pixels = coloured(bytes, lookup(stops, stops[0], "linear"));
+  paintCells(canvas.getContext("2d"), pixels, columns, canvas.width, canvas.height);
 }
 
 function marks(view, header) {
@@ -106,11 +97,7 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
     view.readout.textContent = "";
     view.across.hidden = view.down.hidden = true;
   };
-  const under = (event) => {
-    const box = view.plot.getBoundingClientRect();
-    const part = (offset, size, count) => Math.min(count - 1, Math.max(0, Math.floor((offset / size) * count)));
-    return [part(event.clientY - box.top, box.height, rows), part(event.clientX - box.left, box.width, columns)];
-  };
+  const under = (event) => cellUnder(event, view.plot, rows, columns);
   const choose = (row, column) => {
     place(view.cell, row, column); // At once, before Python has answered.
     setTriggerValue("cell", { row, column });
@@ -123,10 +110,10 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
   view.plot.onblur = leave;
   view.plot.onclick = (event) => choose(...under(event));
   view.plot.onkeydown = (event) => {
-    const [row, column] = view.at ?? header.chosen ?? [0, 0];
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    if (event.key === "Enter") choose(row, column);
-    else if (step) read(Math.min(rows - 1, Math.max(0, row + step[0])), Math.min(columns - 1, Math.max(0, column + step[1])));
+    const from = view.at ?? header.chosen ?? [0, 0];
+    const to = stepped(event.key, from, rows, columns);
+    if (event.key === "Enter") choose(...from);
+    else if (to) read(...to);
     else return;
     event.preventDefault();
   };

@@ -28,9 +28,9 @@ function build(root, view, header) {
   return { grid, tiles, dispose: hearChoices({ scale: (scale) => colour(view, { ...view.header, scale }) }) };
 }
 
-function colour({ tiles, bytes }, { stops, masked, scale, queries, keys }) {
+function colour({ tiles, bytes }, { stops, masked, scale, keys }) {
   const table = lookup(stops, masked, scale);
-  tiles.forEach((tile, i) => paint(tile, bytes[i], table, keys, queries));
+  tiles.forEach((tile, i) => paint(tile, bytes[i], table, keys));
 }
 
 /** Where the picture of a head stands below the tiles, bring it into sight. */

@@ -50,11 +50,12 @@ export async function imageOf(page) {
 }
 
 export function blobOf(image, width) {
-  const canvas = new OffscreenCanvas(width, Math.round((width * image.height) / image.width));
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width, height: Math.round((width * image.height) / image.width) });
   const pen = canvas.getContext("2d");
   pen.imageSmoothingQuality = "high";
   pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return canvas.convertToBlob(KIND);
+  return new Promise((done) => canvas.toBlob(done, KIND.type, KIND.quality));
 }
 
 /**

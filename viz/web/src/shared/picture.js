@@ -13,7 +13,7 @@ let pen = null;
 /** A colour as every drawing program reads it: color-mix() and color() as rgb(). */
 export function plain(colour) {
   if (!colour.startsWith("color")) return colour;
-  pen ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  pen ??= document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   pen.clearRect(0, 0, 1, 1);
   pen.fillStyle = colour;
   pen.fillRect(0, 0, 1, 1);

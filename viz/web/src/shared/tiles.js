@@ -1,3 +1,4 @@
+import { coloured, paintPixels } from "./grid.js";
 import { say } from "./say.js";
 
 export function element(tag, className, text = "") {
@@ -32,14 +33,7 @@ export function byLayer(grid, { layers, heads, paths = [] }) {
   }).flat();
 }
 
-export function paint(tile, bytes, table, width, height) {
-  const canvas = tile.firstChild;
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  const image = new ImageData(width, height);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
-  canvas.getContext("2d").putImageData(image, 0, 0);
-}
+export const paint = (tile, bytes, table, width) => paintPixels(tile.firstChild, coloured(bytes, table), width);
 
 /** Shrunk below one device pixel a cell, nearest-neighbour would drop cells: average them instead. */
 export function smooth(tiles, width, height) {

@@ -1,3 +1,4 @@
+import { cellAt, coloured, fitCanvas, paintCells, strokeLines } from "../shared/grid.js";
 import { FULL, MASKED } from "../shared/packed.js";
 import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
@@ -23,11 +24,9 @@ export function buildHead(root, header) {
   frame.append(axes, columns, rows, canvas);
   box.append(title, frame, reading);
   root.append(box);
-  const view = { box, title, reading, frame, columns, rows, canvas, cell: null };
+  const view = { box, title, reading, frame, columns, rows, canvas, cell: null, width: 0, height: 0 };
   canvas.onmousemove = (event) => {
-    const query = Math.floor(event.offsetY / view.height);
-    const key = Math.floor(event.offsetX / view.width);
-    view.cell = query >= 0 && key >= 0 && query < header.queries && key < header.keys ? { query, key } : null;
+    view.cell = cellAt(event.offsetX, event.offsetY, view, header.queries, header.keys);
     if (view.cell) view.onRead();
   };
   canvas.onmouseleave = () => {
@@ -55,11 +54,7 @@ export function layHead(view, { queries, keys, rows, columns }) {
   const staged = leastType(view.frame) > 0; // There the style sheet says how high the matrix is.
   view.width = staged ? room / keys : Math.min(WIDEST, room / keys);
   view.height = staged ? view.rows.clientHeight / queries : Math.min(TALLEST, ROOM / queries);
-  const { canvas } = view;
-  canvas.style.width = `${view.width * keys}px`;
-  canvas.style.height = `${view.height * queries}px`;
-  canvas.width = Math.round(view.width * keys * devicePixelRatio);
-  canvas.height = Math.round(view.height * queries * devicePixelRatio);
+  fitCanvas(view.canvas, view.width * keys, view.height * queries);
   names(view.rows, rows, view.height, "top", LABEL);
   names(view.columns, columns, view.width, "left", LABEL * Math.SQRT2); // Slanted.
 }
@@ -67,29 +62,16 @@ export function layHead(view, { queries, keys, rows, columns }) {
 /** Paint the weights (queries x keys, bytes). */
 export function showHead(view, bytes, table, { queries, keys, background }) {
   if (!view.width) return; // Not laid out yet.
-  const image = new ImageData(keys, queries);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < bytes.length; i += 1) pixels[i] = table[bytes[i]];
-  view.small ??= new OffscreenCanvas(keys, queries);
-  view.small.getContext("2d").putImageData(image, 0, 0);
   const pen = view.canvas.getContext("2d");
   pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-  pen.imageSmoothingEnabled = false;
-  const [across, down] = [view.width * keys, view.height * queries];
-  pen.drawImage(view.small, 0, 0, across, down);
+  paintCells(pen, coloured(bytes, table), keys, view.width * keys, view.height * queries);
   view.canvas.setAttribute("aria-label", view.title.textContent);
-  if (Math.min(view.width, view.height) < GAPS_FROM) return;
-  pen.strokeStyle = background;
-  pen.lineWidth = 2;
-  pen.beginPath();
-  for (let i = 0; i <= queries; i += 1) pen.moveTo(0, i * view.height), pen.lineTo(across, i * view.height);
-  for (let i = 0; i <= keys; i += 1) pen.moveTo(i * view.width, 0), pen.lineTo(i * view.width, down);
-  pen.stroke();
+  if (Math.min(view.width, view.height) >= GAPS_FROM) strokeLines(pen, keys, [0, queries], view, background, 2);
 }
 
 /** The cell under the pointer in words: its weight now, at the random start and at the end. */
 export function readCell(view, cells, stop, { keys, rows, columns, moments }) {
-  const { query, key } = view.cell;
+  const [query, key] = view.cell;
   const weight = (one) => written((cells[one][query * keys + key] / FULL).toFixed(2));
   const pair = `“\u2068${rows[query]}\u2069” → “\u2068${columns[key]}\u2069”`;
   const last = moments.length - 1;

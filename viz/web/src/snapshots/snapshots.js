@@ -51,7 +51,7 @@ function build(root, view, header) {
     const size = now.queries * now.keys;
     const at = (moment, one) => body.subarray((moment * tiles.length + one) * size, (moment * tiles.length + one + 1) * size);
     showWords(words, now.moments[stop]);
-    tiles.forEach((tile, i) => paint(tile, at(stop, i), table, now.keys, now.queries));
+    tiles.forEach((tile, i) => paint(tile, at(stop, i), table, now.keys));
     showHead(head, at(stop, place), table, now);
     view.cells = now.moments.map((_, moment) => at(moment, place));
     if (head.cell) readCell(head, view.cells, stop, now);

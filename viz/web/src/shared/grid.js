@@ -1,0 +1,122 @@
+import { MASKED } from "./packed.js";
+
+/** The pixels (ABGR) of cells in a table of 256; of more pixels than cells, the rest are clear. */
+export function coloured(cells, table, count = cells.length) {
+  const pixels = new Uint32Array(count);
+  for (let at = 0; at < cells.length; at += 1) pixels[at] = table[cells[at]];
+  return pixels;
+}
+
+/** One pixel a cell: the style sheet says how large it is seen. */
+export function paintPixels(canvas, pixels, columns) {
+  const rows = pixels.length / columns;
+  if (canvas.width !== columns || canvas.height !== rows) Object.assign(canvas, { width: columns, height: rows });
+  canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), columns), 0, 0);
+}
+
+let small = null;
+
+/** Cells as large as `width` x `height` has them; `smooth`ly where they are smaller than a pixel. */
+export function paintCells(pen, pixels, columns, width, height, smooth = false) {
+  small ??= new OffscreenCanvas(columns, 1);
+  paintPixels(small, pixels, columns);
+  pen.imageSmoothingEnabled = smooth;
+  pen.imageSmoothingQuality = "high";
+  pen.drawImage(small, 0, 0, width, height);
+}
+
+/** Make a canvas as large as so many pixels of the page, and as sharp as the screen. */
+export function fitCanvas(canvas, width, height) {
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  canvas.width = Math.max(1, Math.round(width * devicePixelRatio));
+  canvas.height = Math.max(1, Math.round(height * devicePixelRatio));
+}
+
+const HATCHED_EACH = 32; // Cells a side, up to which each has a stroke.
+const APART = 12; // Pixels between strokes where there are more.
+
+/** Hatch the cells that are masked, of a canvas whole of cells. */
+export function hatchMasked(pen, places, rows, columns, { masked, hatch }) {
+  if (!places.includes(MASKED)) return;
+  const { width, height } = pen.canvas;
+  const [w, h] = [width / columns, height / rows];
+  pen.beginPath();
+  for (let row = 0; row < rows; row += 1) {
+    for (let from = 0; from < columns; from += 1) {
+      let to = from;
+      while (to < columns && places[row * columns + to] === MASKED) to += 1;
+      if (to > from) pen.rect(from * w, row * h, (to - from) * w, h);
+      from = to;
+    }
+  }
+  pen.save();
+  pen.clip();
+  pen.fillStyle = masked;
+  pen.fillRect(0, 0, width, height);
+  pen.strokeStyle = hatch;
+  pen.lineWidth = devicePixelRatio;
+  pen.beginPath();
+  // One stroke through the cells of each anti-diagonal; where cells are small, as far apart as they stay strokes.
+  const every = Math.max(rows, columns) <= HATCHED_EACH ? 1 : Math.max(2, Math.ceil(APART / Math.min(w, h)));
+  for (let at = 1; at < rows + columns; at += every) {
+    pen.moveTo(0, at * h);
+    pen.lineTo(at * w, 0);
+  }
+  pen.stroke();
+  pen.restore();
+}
+
+const GAPS_UP_TO = 64; // Cells a side.
+
+/** Gaps between the cells of a canvas whole of them: always a pixel of the page wide. */
+export function fillGaps(pen, rows, columns, colour) {
+  const { width, height } = pen.canvas;
+  const thin = devicePixelRatio;
+  pen.fillStyle = colour;
+  if (columns <= GAPS_UP_TO) {
+    for (let at = 1; at < columns; at += 1) pen.fillRect(Math.round((at * width) / columns - thin / 2), 0, thin, height);
+  }
+  if (rows <= GAPS_UP_TO) {
+    for (let at = 1; at < rows; at += 1) pen.fillRect(0, Math.round((at * height) / rows - thin / 2), width, thin);
+  }
+}
+
+/** Lines around cells of this size, of the rows `from` up to, not with, `to`. */
+export function strokeLines(pen, columns, [from, to], { width, height }, colour, thick) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = thick;
+  pen.beginPath();
+  for (let at = 0; at <= columns; at += 1) {
+    pen.moveTo(at * width, from * height);
+    pen.lineTo(at * width, to * height);
+  }
+  for (let at = from; at <= to; at += 1) {
+    pen.moveTo(0, at * height);
+    pen.lineTo(columns * width, at * height);
+  }
+  pen.stroke();
+}
+
+const held = (at, count) => Math.min(count - 1, Math.max(0, at));
+
+/** The row and the column at (x, y) of cells of this size; null outside of them. */
+export function cellAt(x, y, { width, height }, rows, columns) {
+  const [row, column] = [Math.floor(y / height), Math.floor(x / width)];
+  return row >= 0 && column >= 0 && row < rows && column < columns ? [row, column] : null;
+}
+
+/** The row and the column of a plot whole of cells that are nearest to the pointer. */
+export function cellUnder({ clientX, clientY }, plot, rows, columns) {
+  const { left, top, width, height } = plot.getBoundingClientRect();
+  const part = (offset, size, count) => held(Math.floor((offset / size) * count), count);
+  return [part(clientY - top, height, rows), part(clientX - left, width, columns)];
+}
+
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** The cell to which an arrow key leads from one; null for any other key. */
+export function stepped(key, [row, column], rows, columns) {
+  const step = STEPS[key];
+  return step ? [held(row + step[0], rows), held(column + step[1], columns)] : null;
+}
