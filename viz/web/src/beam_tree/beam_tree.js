@@ -1,6 +1,6 @@
 import { leastType } from "../shared/stage_sizes.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { drawn, standing } from "../shared/picture.js";
+import { drawn } from "../shared/picture.js";
 import { walk } from "../shared/walk.js";
 
 const ROW = 44; // Pixels from one candidate to the next below it.
@@ -53,7 +53,7 @@ function build(root, view, { label, nodes, fates }) {
   svg.append(...sorted, ...groups, ...numbers);
   scroll.append(svg);
   root.append(scroll, legend(fates));
-  root.picture = () => standing(svg);
+  root.picture = { of: svg };
   const rows = 1 + Math.max(0, ...nodes.map(({ row }) => row));
   const lay = () => {
     const step = Math.max(NARROWEST, (root.clientWidth - 2 * MARGIN.side) / Math.max(steps, 8));

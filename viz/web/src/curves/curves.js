@@ -1,6 +1,5 @@
 import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
 import { LANGUAGE, written } from "../shared/number.js";
 import { pictureHeight } from "../shared/stage_sizes.js";
@@ -128,7 +127,7 @@ export default function curves({ data, parentElement, setTriggerValue }) {
     else return;
     event.preventDefault();
   };
-  view.root.picture = () => asPicture(view.root, ".readout, .ring");
+  view.root.picture = { of: view.root, without: ".readout, .ring" };
   view.root.dataset.painted = header.title;
   return () => unmount(parentElement);
 }

@@ -3,7 +3,6 @@ import { cellAt } from "../shared/grid.js";
 import { listenToKeys } from "../shared/keys.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { asPicture } from "../shared/as_picture.js";
 import { say } from "../shared/say.js";
 import { tellStep } from "../shared/step.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
@@ -105,7 +104,7 @@ function build(root, view, header, body) {
     measure(text);
     redraw();
   };
-  root.picture = () => asPicture(root, ".player, .where, .forbid");
+  root.picture = { of: root, without: ".player, .where, .forbid" };
   const observer = new ResizeObserver(lay);
   const forget = listenToKeys(root, player, steps.length - 1);
   take();

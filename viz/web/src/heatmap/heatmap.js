@@ -4,7 +4,7 @@ import { hearHeads } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { drawn, standing } from "../shared/picture.js";
+import { drawn } from "../shared/picture.js";
 import { say } from "../shared/say.js";
 import { coarse, exact, paintMap, told } from "./cells.js";
 import { drawFrame, placed } from "./frame.js";
@@ -22,7 +22,7 @@ function build(root, view) {
   tip.setAttribute("role", "status");
   plot.append(across, down);
   root.append(canvas, svg, plot, tip);
-  root.picture = () => picture(view);
+  root.picture = { of: root, without: ".tip, i" };
   const sized = new ResizeObserver(() => view.header && isResized(view) && draw(view));
   sized.observe(root);
   const deaf = [
@@ -113,14 +113,6 @@ function pressed(view, event) {
   else if (to) read(view, ...(at ? to : from));
   else return;
   event.preventDefault();
-}
-
-/** The view as one SVG, for saving. */
-function picture({ svg, canvas, place }) {
-  const copy = standing(svg);
-  const { left: x, top: y, width, height } = place;
-  copy.prepend(drawn("image", { x, y, width, height, href: canvas.toDataURL() }));
-  return copy;
 }
 
 export default function heatmap({ data, parentElement, setTriggerValue }) {

@@ -3,7 +3,7 @@ import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
-import { drawn, standing } from "../shared/picture.js";
+import { drawn } from "../shared/picture.js";
 import { say } from "../shared/say.js";
 import { layout } from "./layout.js";
 import { chosenLinks, drawLinks } from "./paths.js";
@@ -36,7 +36,7 @@ function build(root, view, header) {
   scroll.append(svg);
   root.className = "links";
   root.append(legend, scroll);
-  root.picture = () => standing(svg);
+  root.picture = { of: svg };
   const sized = new ResizeObserver(() => view.waits && draw(view, {}));
   sized.observe(root);
   const deaf = [hearHeads(root, (chosen) => view.header.fixed || follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];

@@ -5,7 +5,6 @@ import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
 import { paintPanel } from "./paint.js";
 import { HINT, WORDS, named, signOf, told } from "./words.js";
-import { asPicture } from "../shared/as_picture.js";
 
 const LEFT = 30, TOP = 22, RIGHT = 40, BELOW = 22;
 const LARGEST = 38, SMALLEST = 3;
@@ -139,7 +138,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
   });
   view.draw();
   leave();
-  view.root.picture = () => asPicture(view.root, ".readout");
+  view.root.picture = { of: view.root, without: ".readout" };
   view.root.dataset.painted = `${rows}×${columns}`;
   return () => unmount(parentElement);
 }

@@ -2,7 +2,6 @@ import { FULL, unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { cellUnder, coloured, paintCells, paintPixels, stepped } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { asPicture } from "../shared/as_picture.js";
 import { pictureHeight } from "../shared/stage_sizes.js";
 import { label } from "./names.js";
 import { readCells } from "./values.js";
@@ -117,7 +116,7 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
     else return;
     event.preventDefault();
   };
-  view.root.picture = () => asPicture(view.root, ".readout, i");
+  view.root.picture = { of: view.root, without: ".readout, i" };
   view.root.dataset.painted = `${header.title} ${rows}×${columns}`;
   return () => unmount(parentElement);
 }

@@ -1,6 +1,5 @@
 import { unpack } from "../shared/packed.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
 import { say } from "../shared/say.js";
 import { readArrays, shown, STEPS } from "./numbers.js";
@@ -83,7 +82,7 @@ function build(root) {
   root.className = "pipeline";
   root.setAttribute("role", "group");
   root.append(element("div", "lead", steps, words), table);
-  root.picture = () => asPicture(root, ".moves");
+  root.picture = { of: root, without: ".moves" };
   return { steps, back, next, equation, says, numbers, table, step: 0, asked: [] };
 }
 

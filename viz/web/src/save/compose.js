@@ -1,3 +1,4 @@
+import { asPicture, standing } from "../shared/as_picture.js";
 import { chartPicture } from "../shared/chart_picture.js";
 import { drawn } from "../shared/picture.js";
 
@@ -17,6 +18,9 @@ function headingPicture(host) {
   return svg;
 }
 
+/** What a component says of its picture: it shows `of`, an SVG or any other element, but not what matches `without`. */
+const takenOf = ({ of, without }) => (of.tagName === "svg" ? standing(of) : asPicture(of, without));
+
 /** Every picture of the view with its element: headings, plotly charts, and components whose root has a `picture`. */
 function pictures(page, clear) {
   const hosts = [...page.querySelectorAll(".part:is([data-role=picture], [data-role=decoding], .heading)")];
@@ -25,7 +29,8 @@ function pictures(page, clear) {
     const plot = host.querySelector(":scope > .js-plotly-plot");
     if (plot) return [[plot, chartPicture(plot, clear)]];
     const roots = [...(host.shadowRoot?.querySelectorAll("*") ?? [])].filter((root) => root.picture);
-    return roots.map((root) => [root, root.picture()]);
+    roots.forEach((root) => root.classList.add("pictured")); // What is left out leaves no gap.
+    return roots.map((root) => [root, takenOf(root.picture)]);
   };
   return hosts.flatMap(one);
 }

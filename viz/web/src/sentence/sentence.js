@@ -1,6 +1,5 @@
 import { unpack, FULL } from "../shared/packed.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
-import { asPicture } from "../shared/as_picture.js";
 import { backward } from "../shared/direction.js";
 
 const SIDES = ["source", "target"];
@@ -45,7 +44,7 @@ function build(root, view, header) {
   says.className = "says";
   says.setAttribute("role", "status");
   root.append(curves, sides.source.line, between, sides.target.line, says);
-  root.picture = () => asPicture(root);
+  root.picture = { of: root };
   const watch = new ResizeObserver(() => view.header && show(view, view.spot ?? resting(view)));
   watch.observe(root);
   return { sides, curves, says, dispose: () => watch.disconnect() };

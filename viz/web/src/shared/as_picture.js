@@ -1,5 +1,5 @@
 import { chartPicture } from "./chart_picture.js";
-import { drawn, plain, standing } from "./picture.js";
+import { drawn, plain } from "./picture.js";
 import { edges } from "./edges.js";
 import { writtenText } from "./written.js";
 
@@ -88,4 +88,25 @@ function content(element, style, { x, y, width, height }) {
   const size = parseFloat(style.fontSize);
   const look = { x, y: y + height / 2 + size * 0.35, fill: plain(style.color), "font-size": size };
   return [drawn("text", look, element.selectedOptions[0]?.textContent ?? "")];
+}
+
+const KEPT = [
+  "display", "visibility", "opacity", "fill", "stroke", "stroke-width", "stroke-linejoin", "stroke-linecap", "paint-order",
+  "font-size", "font-weight", "text-decoration-line",
+];
+
+/** An SVG of the page as a picture of its own: what its style sheet says is written into the elements. */
+export function standing(svg) {
+  const copy = svg.cloneNode(true);
+  const box = svg.getBoundingClientRect();
+  const from = [svg, ...svg.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((element, i) => {
+    const style = getComputedStyle(from[i]);
+    element.setAttribute("style", KEPT.map((name) => `${name}:${plain(style.getPropertyValue(name))}`).join(";"));
+  });
+  copy.setAttribute("width", box.width);
+  copy.setAttribute("height", box.height);
+  copy.setAttribute("overflow", getComputedStyle(svg).overflowX);
+  copy.setAttribute("font-family", getComputedStyle(svg).fontFamily);
+  return copy;
 }

@@ -20,24 +20,3 @@ export function plain(colour) {
   const [red, green, blue, alpha] = pen.getImageData(0, 0, 1, 1).data;
   return `rgba(${red}, ${green}, ${blue}, ${(alpha / 255).toFixed(3)})`;
 }
-
-const KEPT = [
-  "display", "visibility", "opacity", "fill", "stroke", "stroke-width", "stroke-linejoin", "stroke-linecap", "paint-order",
-  "font-size", "font-weight", "text-decoration-line",
-];
-
-/** An SVG of the page as a picture of its own: what its style sheet says is written into the elements. */
-export function standing(svg) {
-  const copy = svg.cloneNode(true);
-  const box = svg.getBoundingClientRect();
-  const from = [svg, ...svg.querySelectorAll("*")];
-  [copy, ...copy.querySelectorAll("*")].forEach((element, i) => {
-    const style = getComputedStyle(from[i]);
-    element.setAttribute("style", KEPT.map((name) => `${name}:${plain(style.getPropertyValue(name))}`).join(";"));
-  });
-  copy.setAttribute("width", box.width);
-  copy.setAttribute("height", box.height);
-  copy.setAttribute("overflow", getComputedStyle(svg).overflowX);
-  copy.setAttribute("font-family", getComputedStyle(svg).fontFamily);
-  return copy;
-}

@@ -2,7 +2,6 @@ import { FULL, unpack } from "../shared/packed.js";
 import { inked, lookup } from "../shared/colours.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { paragraph } from "../shared/paragraph.js";
-import { asPicture } from "../shared/as_picture.js";
 
 /** One text: its pieces know what is read of them. */
 function textOf(text) {
@@ -23,7 +22,7 @@ function build(root, texts) {
   root.setAttribute("role", "group");
   const parts = texts.map(textOf);
   root.append(...parts.map(({ part }) => part));
-  root.picture = () => asPicture(root);
+  root.picture = { of: root };
   return { parts };
 }
 

@@ -1,4 +1,3 @@
-import { asPicture } from "../shared/as_picture.js";
 import { lookup } from "../shared/colours.js";
 import { listenToKeys } from "../shared/keys.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
@@ -81,10 +80,7 @@ function build(root, view, header) {
   });
   observer.observe(pictures);
   const forget = listenToKeys(root, player, header.moments.length - 1);
-  root.picture = () => {
-    root.classList.add("pictured"); // The slider and its marks are not drawn, and leave no gap.
-    return asPicture(root, ".player, .reading");
-  };
+  root.picture = { of: root, without: ".player, .reading" };
   return { grid, head, choose, player, show, dispose: () => (observer.disconnect(), forget(), player.stop()) };
 }
 

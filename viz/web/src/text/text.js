@@ -4,7 +4,6 @@ import { hearHeads, relabelled } from "../shared/heads.js";
 import { hearChoices } from "../shared/choices.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { paragraph } from "../shared/paragraph.js";
-import { asPicture } from "../shared/as_picture.js";
 import { say } from "../shared/say.js";
 import { inWords, nearMeans, shades } from "./shade.js";
 
@@ -23,7 +22,7 @@ function build(root, view, header) {
   root.setAttribute("role", "group");
   const sides = Object.fromEntries(SIDES.map((side) => [side, sideOf(side, header[side])]));
   root.append(...SIDES.map((side) => sides[side].part));
-  root.picture = () => asPicture(root);
+  root.picture = { of: root };
   const deaf = [hearHeads(root, (chosen) => view.header.fixed || follow(view, chosen)), hearChoices({ scale: (scale) => draw(view, { scale }) })];
   return { sides, dispose: () => deaf.forEach((end) => end()) };
 }
