@@ -38,7 +38,7 @@ from attenscope.viz.export.slides import build_component_code, compute_script_ha
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
 from attenscope.viz.ui.sentences import list_example_sentences
-from attenscope.viz.web.bundle import read_script, read_style
+from attenscope.viz.web.bundle import read_component_sheet, read_script, read_sheet
 
 LIVE_FILE_COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
@@ -151,7 +151,7 @@ def is_phone_browser() -> bool:
 
 def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str = "'none'") -> str:
     """The HTML around the `data` of models; `connect` is what its security policy lets it fetch."""
-    styles = {name: read_style(name) for name in LIVE_FILE_COMPONENTS}
+    styles = {name: read_component_sheet(name) for name in LIVE_FILE_COMPONENTS}
     title = models[0]["title"] if len(models) == 1 else say("Attenscope, live")
     header = {
         "title": title,
@@ -172,7 +172,7 @@ def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, con
         ),
         hash=f"sha256-{compute_script_hash(code)}",
         connect=connect,
-        css="".join(map(read_style, ("page", "sentence_form", "live"))),
+        css="".join(map(read_sheet, ("page", "sentence_form", "live"))),
         engine=build_engine_elements(),
         code=code,
         models=data,

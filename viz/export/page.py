@@ -38,7 +38,7 @@ from attenscope.viz.export.parts import (
 from attenscope.viz.export.slides import build_component_code, compute_script_hash, encode_slides
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.figures.stage import fit_to_stage
-from attenscope.viz.web.bundle import pack_arrays, read_header_text, read_script, read_style
+from attenscope.viz.web.bundle import pack_arrays, read_component_sheet, read_header_text, read_script, read_sheet
 
 # The page: one HTML text with all code, styles and data in it, which asks the network for nothing.
 #
@@ -165,7 +165,7 @@ def _build_page(
     )
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [compute_script_hash(code)] + ([compute_script_hash(get_plotlyjs())] if charts else [])
-    styles = {name: read_style(name) for name in sorted(names)}
+    styles = {name: read_component_sheet(name) for name in sorted(names)}
     header = {
         "title": title,
         "talk": talk,
@@ -188,7 +188,7 @@ def _build_page(
         colours="\n".join(
             COLOURS_TEMPLATE.substitute(vars(palette), scheme=_find_colour_scheme(palette)) for _, palette in looks
         ),
-        css="".join(map(read_style, sheets)) + more,
+        css="".join(map(read_sheet, sheets)) + more,
         content=contents[0],
         others="".join(
             OTHER_SCHEME_TEMPLATE.substitute(scheme=s, content=c)

@@ -14,7 +14,7 @@ from attenscope.viz.export.parts import Component, Part, Slide, View, flatten_pa
 from attenscope.viz.export.slides import build_component_code, encode_slides
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.notebook.views import NotebookState, build_notebook_parts
-from attenscope.viz.web.bundle import pack_arrays, read_script, read_style
+from attenscope.viz.web.bundle import pack_arrays, read_component_sheet, read_script, read_sheet
 
 WIDGET_COMPONENTS = ("overview", "heatmap", "links", "text", "decode_player")
 WIDGET_THEMES = {"light": LIGHT, "dark": DARK}
@@ -27,8 +27,8 @@ def build_widget_script() -> str:
 
 @functools.cache
 def _build_script_in_language(_language: str) -> str:
-    styles = json.dumps({name: read_style(name) for name in WIDGET_COMPONENTS})
-    css = json.dumps(read_style("widget"))
+    styles = json.dumps({name: read_component_sheet(name) for name in WIDGET_COMPONENTS})
+    css = json.dumps(read_sheet("widget"))
     return (
         f"{build_component_code(WIDGET_COMPONENTS, ['widget'])}const renderer = {read_script('widget')};\n"
         f"export default {{ render: renderer(components, {styles}, {css}) }};\n"

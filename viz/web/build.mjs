@@ -2,8 +2,8 @@
  * Builds what browsers get, from src/ and the scripts beside it in viz/, into dist/: `node build.mjs`.
  *
  * Each script of dist/ is one expression, the default export of its entry with all that it imports, so that it stands in
- * a module of Streamlit, in a page and in a notebook alike (bundle.py). Each sheet is what all components share, then its
- * own. messages.json has what each script says, for Python to put the reader's language before it.
+ * a module of Streamlit, in a page and in a notebook alike (bundle.py). What the sheets of all components begin with
+ * is built once. messages.json has what each script says, for Python to put the reader's language before it.
  *
  * `--watch` builds again at every change; `--compare` writes nothing and fails where dist/ is not what the sources build.
  */
@@ -16,7 +16,6 @@ import { findMessages } from "./messages.mjs";
 const WEB = dirname(fileURLToPath(import.meta.url));
 const SRC = join(WEB, "src");
 const DIST = join(WEB, "dist");
-const SHARED_SHEET = "shared/shared.css";
 
 /**
  * What is built beside the components, by its name in dist/: scripts of files, of the notebook and of every page's head,
@@ -33,27 +32,14 @@ const MORE = {
   widget: "../notebook/widget",
 };
 
-const components = readdirSync(SRC).filter((name) => existsSync(join(SRC, name, `${name}.js`)));
+/** The script and, where it draws anything, the sheet of each component; and shared.css, with which all sheets begin. */
+const components = readdirSync(SRC).flatMap((name) => ["js", "css"].map((ending) => join(SRC, name, `${name}.${ending}`)));
 const stem = (path) => basename(path).replace(/\.\w+$/, "");
 const withEndings = (path) => (/\.\w+$/.test(path) ? [path] : [`${path}.js`, `${path}.css`]);
 const entryPoints = [
-  ...components.map((name) => ({ in: join(SRC, name, `${name}.js`), out: name })),
-  ...components.map((name) => ({ in: `sheet:${name}`, out: name })),
+  ...components.filter(existsSync).map((path) => ({ in: path, out: stem(path) })),
   ...Object.entries(MORE).flatMap(([out, path]) => withEndings(path).map((one) => ({ in: join(WEB, one), out }))),
 ];
-
-/** The sheet of a component: first what all share. */
-const sheets = {
-  name: "sheets",
-  setup(build) {
-    build.onResolve({ filter: /^sheet:/ }, ({ path }) => ({ path: path.replace("sheet:", ""), namespace: "sheet" }));
-    build.onLoad({ filter: /.*/, namespace: "sheet" }, ({ path }) => ({
-      contents: `@import "./${SHARED_SHEET}";\n@import "./${path}/${path}.css";\n`,
-      loader: "css",
-      resolveDir: SRC,
-    }));
-  },
-};
 
 const DEFAULT_EXPORT = /export\{([\w$]+) as default\};\s*$/;
 
@@ -113,12 +99,11 @@ const options = {
   charset: "utf8",
   legalComments: "none",
   logLevel: "warning",
-  plugins: [sheets],
 };
 
 if (process.argv.includes("--watch")) {
   const again = { name: "write", setup: (build) => build.onEnd((result) => result.errors.length || write(files(result))) };
-  const context = await esbuild.context({ ...options, plugins: [sheets, again] });
+  const context = await esbuild.context({ ...options, plugins: [again] });
   await context.watch();
 } else if (process.argv.includes("--compare")) {
   const names = differing(files(await esbuild.build(options)));

@@ -26,9 +26,14 @@ def read_script(name: str) -> str:
     return _read_built(f"{name}.js").rstrip()
 
 
-def read_style(name: str) -> str:
-    """Return a sheet of dist/; that of a component begins with what all components share."""
+def read_sheet(name: str) -> str:
+    """Return a sheet of dist/."""
     return _read_built(f"{name}.css")
+
+
+def read_component_sheet(name: str) -> str:
+    """Return what all components share, then the component's own sheet, which one that draws nothing has not."""
+    return read_sheet("shared") + (read_sheet(name) if (DIST_FOLDER / f"{name}.css").exists() else "")
 
 
 def _read_built(name: str) -> str:
@@ -94,7 +99,7 @@ def _register_component(name: str, language: str, _built: int) -> Any:
     import streamlit as st
 
     own = f"attenscope_{name}" if language == SOURCE_LANGUAGE else f"attenscope_{name}_{language}"
-    style = f"/* {name} */\n{read_style(name)}"  # Streamlit takes a text of one line for a path.
+    style = f"/* {name} */\n{read_component_sheet(name)}"  # Streamlit takes a text of one line for a path.
     return st.components.v2.component(own, css=style, js=build_module(name))
 
 

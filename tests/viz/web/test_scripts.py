@@ -12,8 +12,8 @@ from attenscope.viz.web.bundle import (
     DIST_FOLDER,
     build_module,
     declare_messages,
+    read_component_sheet,
     read_script,
-    read_style,
     translate_messages,
 )
 from tests import messages
@@ -27,7 +27,9 @@ SAID: dict[str, list[list[str]]] = json.loads((DIST_FOLDER / "messages.json").re
 def test_every_component_is_built() -> None:
     assert len(COMPONENTS) > 25
     assert set(COMPONENTS) <= set(BUILT)
-    assert {f"{name}.css" for name in COMPONENTS} <= {path.name for path in DIST_FOLDER.glob("*.css")}
+    sheets = {path.stem for path in COMPONENTS_FOLDER.glob("*/*.css") if path.stem == path.parent.name}
+    assert len(sheets) > 20
+    assert sheets <= {path.stem for path in DIST_FOLDER.glob("*.css")}
     assert set(SAID) <= set(BUILT)
 
 
@@ -41,8 +43,8 @@ def test_a_built_script_is_one_expression_that_can_stand_in_any_page(name: str) 
 
 
 def test_a_sheet_begins_with_what_all_components_share() -> None:
-    assert read_style("overview").startswith(read_style("theme_watch").rstrip())
-    assert read_style("overview") != read_style("theme_watch")
+    assert read_component_sheet("overview").startswith(read_component_sheet("theme_watch"))
+    assert read_component_sheet("overview") != read_component_sheet("theme_watch")
 
 
 def test_messages_stand_before_a_script_in_the_language_that_is_spoken() -> None:
