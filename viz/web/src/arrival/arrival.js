@@ -1,21 +1,21 @@
+import { AT_REST, COMPONENT, CONTENT, ELEMENT, LAYOUT, SHADOWED, SKELETON } from "../shared/streamlit.js";
+
 const LOOK_EVERY = 50; // Milliseconds.
 const STILL_FOR = 4; // Looks in a row that find nothing moved.
-const RUN = '[data-testid="stApp"][data-test-script-state="notRunning"]';
-const CONTENT = '[data-testid="stMainBlockContainer"]';
-const PARTS = ["stElementContainer", "stLayoutWrapper"].map((name) => `${CONTENT} [data-testid="${name}"]`).join();
-const VIEWS = `${CONTENT} [data-testid="stElementContainer"]:not(.st-key-arrival, .st-key-browser-history) > [data-testid="stBidiComponent"]`;
+const PARTS = `${CONTENT} :is(${ELEMENT}, ${LAYOUT})`;
+const VIEWS = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) > ${COMPONENT}`;
 
 const box = (part) => [part.offsetLeft, part.offsetTop, part.offsetWidth, part.offsetHeight].join(" ");
 const standing = () => [...document.querySelectorAll(PARTS)].map(box).join();
 
 /** Whether a view has drawn itself; each has an element of its own beside that of its style. */
-const isDrawn = (view) => view.querySelector('[data-testid="stBidiComponentIsolated"]')?.shadowRoot?.childElementCount > 1;
+const isDrawn = (view) => view.querySelector(SHADOWED)?.shadowRoot?.childElementCount > 1;
 
 /** Whether all that the script has sent is there: styled, the views drawn, the fonts loaded. */
 function isComplete() {
-  const app = document.querySelector(RUN);
+  const app = document.querySelector(AT_REST);
   if (!app || !getComputedStyle(app).getPropertyValue("--accent") || document.fonts.status !== "loaded") return false;
-  return !document.querySelector(`${CONTENT} [data-testid="stSkeleton"]`) && [...document.querySelectorAll(VIEWS)].every(isDrawn);
+  return !document.querySelector(`${CONTENT} ${SKELETON}`) && [...document.querySelectorAll(VIEWS)].every(isDrawn);
 }
 
 /** The browser counts what moved unseen as a jump when it paints that part next: it has to forget where things stood. */

@@ -1,3 +1,5 @@
+import { AT_REST } from "../shared/streamlit.js";
+
 const STEPS = Symbol.for("attenscope.history");
 const OF_PRESENTER = ["present", "scene", "contrast", "embed"];
 const ACTIONS = ["pointerdown", "click", "keydown"];
@@ -17,7 +19,7 @@ function isPartOfPresent(to) {
   return to.pathname === location.pathname && [...to.searchParams].map(String).every((pair) => present.includes(pair));
 }
 
-const isAtRest = () => document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]') !== null;
+const isAtRest = () => document.querySelector(AT_REST) !== null;
 
 /**
  * Put every change of the address under one rule: the first one after an action of the visitor is a step, all others

@@ -1,4 +1,5 @@
 import { say } from "../shared/say.js";
+import { AT_REST, CONTENT } from "../shared/streamlit.js";
 import { cutLists, leaveOutCovered } from "./cut.js";
 import { fitScene, readable } from "./fit.js";
 import { inField } from "./keys.js";
@@ -13,7 +14,7 @@ const rest = (time) => new Promise((done) => setTimeout(done, time));
 
 /** Pixels that a page's content needs, of its own. */
 function tall(page) {
-  const content = page.querySelector('[data-testid="stMainBlockContainer"]');
+  const content = page.querySelector(CONTENT);
   if (!page.defaultView) return 0; // The frame has left.
   const { paddingTop, paddingBottom } = page.defaultView.getComputedStyle(content);
   const parts = [...content.children].reduce((sum, part) => sum + part.scrollHeight, 0);
@@ -24,8 +25,8 @@ function tall(page) {
 function state(frame) {
   const page = frame.element.contentDocument;
   if (!page?.defaultView) return null; // The frame has left.
-  const app = page.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
-  const content = page.querySelector('[data-testid="stMainBlockContainer"]');
+  const app = page.querySelector(AT_REST);
+  const content = page.querySelector(CONTENT);
   if (!app || !content || !page.defaultView.getComputedStyle(page.documentElement).getPropertyValue("--presenting")) return null;
   const plots = [...page.querySelectorAll(".js-plotly-plot")];
   if (plots.some((plot) => !plot.querySelector(".main-svg"))) return null;

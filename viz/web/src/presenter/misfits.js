@@ -1,5 +1,6 @@
 import { say, sayMany } from "../shared/say.js";
 import { roots } from "./parts.js";
+import { MAIN } from "../shared/streamlit.js";
 
 // Pixels of a scene, which is laid out for a screen 540 of them high: 160 of a screen of 720.
 const LOWEST_CHART = 120;
@@ -20,7 +21,7 @@ export function misfitsOf({ element, unnamed }, grown) {
   const find = (selector) => all.flatMap((root) => [...root.querySelectorAll(selector)]).filter((one) => one.checkVisibility());
   const charts = find(CHARTS).filter((one) => one.getBoundingClientRect().height * grown < LOWEST_CHART);
   const unnamedTokens = find("[data-unnamed]").reduce((sum, one) => sum + Number(one.dataset.unnamed), 0);
-  const main = page.querySelector('[data-testid="stMain"]');
+  const main = page.querySelector(MAIN);
   return {
     charts: charts.length,
     names: unnamed + unnamedTokens,

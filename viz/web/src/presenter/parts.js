@@ -1,7 +1,8 @@
+import { COLUMN } from "../shared/streamlit.js";
 import { NOT_OPERATED, ON_STAGE } from "./stage.js";
 
 // Where the parts of viz/talk/scenes.py stand: in the page, and inside the views drawn in the browser.
-const column = (key) => `[data-testid="stColumn"]:has(${key})`;
+const column = (key) => `${COLUMN}:has(${key})`;
 const WHERE = {
   sentence: [".st-key-sentence"],
   translation: [".st-key-translation", ".st-key-again", ".versions .after"],
@@ -15,7 +16,7 @@ const WHERE = {
   decoding: [".st-key-decode-player"],
   tree: [".st-key-tree"],
   best: [".st-key-best", ".st-key-versions"],
-  verdict: [".st-key-verdict", ".st-key-fault-lead", `${column(".st-key-fault-lead")} [data-testid="stColumn"]`],
+  verdict: [".st-key-verdict", ".st-key-fault-lead", `${column(".st-key-fault-lead")} ${COLUMN}`],
 };
 
 // Names over charts say which is which, and so does the colour of wrong weights.

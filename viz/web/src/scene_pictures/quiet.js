@@ -1,4 +1,5 @@
 import { isRehearsing } from "../presenter/kept.js";
+import { AT_REST } from "../shared/streamlit.js";
 
 const PAUSE = 200; // Milliseconds without a key, a click or a movement of the mouse.
 const COMES = 1000;
@@ -17,8 +18,8 @@ const isShown = () => new URLSearchParams(location.search).get("present") === "1
 
 /** Whether nobody works on the page, no talk is shown or rehearsed, and the page itself waits for nothing. */
 function rests(input) {
-  const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
-  return performance.now() - input.last() > PAUSE && !isRehearsing() && !document.hidden && !isShown() && app !== null;
+  const busy = document.hidden || isRehearsing() || isShown() || !document.querySelector(AT_REST);
+  return !busy && performance.now() - input.last() > PAUSE;
 }
 
 /** Wait until what is drawn in the background keeps nobody waiting; false once the view is gone. */

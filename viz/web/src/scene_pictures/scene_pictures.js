@@ -2,12 +2,12 @@ import { hearKept, keptKeys, keptScene, keyOf } from "../presenter/kept.js";
 import { isMisfit } from "../presenter/misfits.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { stored } from "../shared/stored.js";
+import { RADIO_OPTION } from "../shared/streamlit.js";
 import { preview } from "./preview.js";
 import { hearInput, quiet } from "./quiet.js";
 import { taken } from "./studio.js";
 
 const kept = stored("attenscope-pictures", 50);
-const ROW = '[data-testid="stRadioOption"]';
 
 /** The picture that this browser has kept; undefined where there is none, or it keeps nothing for pages. */
 const keptPicture = (key) => kept.entryOf(key, key).catch(() => undefined);
@@ -20,7 +20,7 @@ const editedKey = (data) => data.scenes[data.at] && keyOf(whole(data.scenes[data
 function dress({ data, pictures, rehearsed, sheet, edited }) {
   const rule = (scene, at) => {
     const { address, misfits } = (scene && rehearsed.get(keyOf(scene, data))) ?? {};
-    const row = `.st-key-${data.list} ${ROW}:has([value="${at}"]) > div`;
+    const row = `.st-key-${data.list} ${RADIO_OPTION}:has([value="${at}"]) > div`;
     const picture = address ? `${row}::before { content: ""; background-image: url(${address}); }` : "";
     return misfits && isMisfit(misfits) ? `${picture} ${row}::after { content: "!"; }` : picture;
   };

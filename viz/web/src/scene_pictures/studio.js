@@ -2,11 +2,11 @@ import { openFrame } from "../presenter/frame.js";
 import { placesOf } from "../presenter/parts.js";
 import { asPicture } from "../shared/as_picture.js";
 import { drawn } from "../shared/picture.js";
+import { APP, ICON, MAIN } from "../shared/streamlit.js";
 
 export const [WIDTH, HEIGHT] = [960, 462]; // Of a scene's page, as it stands on the stage between its title and its line.
 export const THUMBNAIL = 288; // Pixels across of a small picture: twice as many as it is shown in.
 const KIND = { type: "image/webp", quality: 0.85 };
-const PAGE = '[data-testid="stMain"]';
 
 const asData = (blob) =>
   new Promise((done) => {
@@ -33,9 +33,9 @@ export function lettersOf(page) {
 
 /** A page as it is seen, as an SVG text. */
 async function svgOf(page) {
-  const picture = asPicture(page.querySelector(PAGE), "template, style, script, [data-testid=stIconMaterial]");
+  const picture = asPicture(page.querySelector(MAIN), `template, style, script, ${ICON}`);
   const style = drawn("style", {}, await lettersOf(page));
-  const fill = page.defaultView.getComputedStyle(page.querySelector('[data-testid="stApp"]')).backgroundColor;
+  const fill = page.defaultView.getComputedStyle(page.querySelector(APP)).backgroundColor;
   picture.prepend(style, drawn("rect", { width: "100%", height: "100%", fill }));
   picture.setAttribute("overflow", "hidden");
   return new XMLSerializer().serializeToString(picture);
@@ -73,7 +73,7 @@ export async function taken(scene) {
     frame.element.style.cssText += `; width: ${WIDTH}px; height: ${HEIGHT}px; border: 0`;
     await frame.ready;
     const page = frame.element.contentDocument;
-    if (!page?.querySelector(PAGE)) return null;
+    if (!page?.querySelector(MAIN)) return null;
     const image = await imageOf(page);
     return { large: await blobOf(image, WIDTH), places: placesOf(page) };
   } finally {

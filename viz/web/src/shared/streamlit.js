@@ -1,0 +1,20 @@
+/**
+ * Where scripts look into Streamlit's own page: no other script knows its names. They are no public interface, so
+ * tests/viz/test_streamlit_page.py holds them, and those in style sheets, against the version that is installed.
+ */
+export const APP = '[data-testid="stApp"]';
+/** The app while no script of a page runs. */
+export const AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]';
+export const MAIN = '[data-testid="stMain"]';
+export const CONTENT = '[data-testid="stMainBlockContainer"]';
+export const COLUMN = '[data-testid="stColumn"]';
+export const ELEMENT = '[data-testid="stElementContainer"]';
+/** What a container is laid out in. */
+export const LAYOUT = '[data-testid="stLayoutWrapper"]';
+/** A component, and in it the element whose shadow root has what the component draws. */
+export const COMPONENT = '[data-testid="stBidiComponent"]';
+export const SHADOWED = '[data-testid="stBidiComponentIsolated"]';
+/** What stands in for an element that is not there yet. */
+export const SKELETON = '[data-testid="stSkeleton"]';
+export const RADIO_OPTION = '[data-testid="stRadioOption"]';
+export const ICON = '[data-testid="stIconMaterial"]';
