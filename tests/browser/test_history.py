@@ -308,3 +308,43 @@ def test_the_sentence_box_comes_back(page: Page, address: str, way: Sequence[str
         expect(box).to_be_hidden()
     choose_page_view(page, last)
     expect(box).to_be_visible()
+
+
+def test_an_emptied_sentence_box_is_a_view_with_an_address(page: Page) -> None:
+    open_page(page, AT)
+    trail = [seen(page)]
+    enter(page.locator(".st-key-sentence textarea"), "")
+    trail.append(seen(page))
+    go(page, "decode")
+    trail.append(seen(page))
+    assert [one["sentence"][0] for one in trail] == [BOOK, "", ""]
+    back_and_forth(page, trail)
+    page.reload()
+    assert seen(page) == trail[-1]
+
+
+def test_every_page_marks_the_kind_of_attention_that_is_shown(page: Page) -> None:
+    open_page(page, AT)
+    go(page, "training")
+    pressed(page, "cross")
+    press(page, "decoder")
+    settle(page)
+    go(page, "explore")
+    pressed(page, "decoder")
+    go(page, "training")
+    pressed(page, "decoder")
+
+
+def test_a_given_translation_begins_with_the_models_own_whenever_it_is_asked_for(page: Page) -> None:
+    open_page(page, f"/why?sentence={BOOK.replace(' ', '+')}")
+    asked, given = page.get_by_text("Given translation", exact=True), page.get_by_label("Given", exact=True)
+    click(asked)
+    expect(given).not_to_have_value("")
+    own = given.input_value()
+    settle(page)
+    page.go_back(wait_until="commit")
+    expect(given).to_have_count(0)
+    click(asked)
+    expect(given).to_have_value(own)
+    enter(given, "")
+    expect(given).to_have_value(own)

@@ -284,8 +284,10 @@ class Parameter(Generic[T]):
         return self.read(text) if text else self.default
 
     def _keep(self, value: T, of: Hashable) -> None:
-        get_address_record().owners[self.key] = of
-        if self.key not in st.session_state or st.session_state[self.key] != value:
+        record = get_address_record()
+        record.owners[self.key] = of
+        # On arrival it is written anew: the widget of this page is another than that of the page before.
+        if record.arrived or self.key not in st.session_state or st.session_state[self.key] != value:
             st.session_state[self.key] = value
 
 

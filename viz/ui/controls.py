@@ -151,7 +151,8 @@ def _draw_sentence_field(place: DeltaGenerator) -> str:
         if is_presenting() and not can_type_sentence():
             return _draw_stage_sentence(SENTENCE.get())
         hint = say("Type a sentence and press Enter")
-        return sentence_input(say("Sentence"), SENTENCE, placeholder=hint, label_visibility="collapsed")
+        # No default: an emptied box is in the address too, as an empty sentence, and not the welcome.
+        return sentence_input(say("Sentence"), SENTENCE, value=None, placeholder=hint, label_visibility="collapsed")
 
 
 def _draw_stage_sentence(text: str) -> str:
@@ -367,8 +368,8 @@ def draw_choice(draw: Callable[..., Any], label: str, options: Sequence[Any], *r
 def segmented_control(label: str, of: ChoiceParameter[T], options: Sequence[T] | None = None, **more: Any) -> T:
     """One of the options side by side, the first where the default is missing; the label is for screen readers."""
     listed = of.options if options is None else tuple(options)
-    held = of.hold(listed)
-    found = draw_choice(
+    of.hold(listed)
+    return draw_choice(
         st.segmented_control,
         label,
         listed,
@@ -377,7 +378,6 @@ def segmented_control(label: str, of: ChoiceParameter[T], options: Sequence[T] |
         label_visibility="collapsed",
         **of.storage | more,
     )
-    return held if found is None else found
 
 
 def view_control(of: ChoiceParameter[T], first: Sequence[T], more: Sequence[T]) -> tuple[T, DeltaGenerator]:
@@ -471,22 +471,20 @@ GIVEN_SENTENCE_KEY = "given-for"
 
 
 def draw_given_input(sentence: str, own: str) -> str:
-    """The text field for a given translation, which pages share: its text, or the model's `own` while it is empty.
+    """The text field for a given translation, which pages share.
 
-    For a sentence without a given translation it begins with the model's own, for the visitor to change.
+    For a sentence without a given translation, or once it is emptied, it begins with the model's own, for the visitor
+    to change.
     """
     state = st.session_state
-    if GIVEN_SENTENCE_KEY not in state and GIVEN_TRANSLATION.get():
-        state[GIVEN_SENTENCE_KEY] = sentence  # a link has brought both
-    if state.get(GIVEN_SENTENCE_KEY) != sentence:
+    if GIVEN_TRANSLATION.key not in state:  # A link, or the browser's history, says what is given for this sentence.
+        state[GIVEN_SENTENCE_KEY] = sentence
+    if state.get(GIVEN_SENTENCE_KEY) != sentence or not GIVEN_TRANSLATION.get().strip():
         state[GIVEN_SENTENCE_KEY] = sentence
         GIVEN_TRANSLATION.put(own)
-    given = text_input(
+    return text_input(
         say("Given"), GIVEN_TRANSLATION, placeholder=say(GIVEN_HINT), label_visibility="collapsed"
     ).strip()
-    if not given:
-        del state[GIVEN_SENTENCE_KEY]
-    return given or own
 
 
 def draw_given_toggle(sentence: str, what: str = "translation") -> bool:
