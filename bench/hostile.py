@@ -1,7 +1,8 @@
-"""How long a visitor waits while ten others paste and upload the worst that is read, and what the server holds after.
+"""How long a visitor waits while ten others ask for the worst, and what the server holds after.
 
 Sessions without browsers, as in :mod:`bench.visitors`. The visitor chooses another head of Explore again and again.
-Each of the ten hands over one text or file after the other, each as a new session, as soon as the last one is answered.
+Each of the ten pastes and uploads one thing after the other, each as a new session, as soon as the last one is
+answered; or searches for translations of the longest texts, 10 at a time, and looks at heads of a model without any.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import io
 import json
 import threading
 import time
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -28,6 +30,9 @@ PATIENCE = 300.0
 """Seconds that one of them waits for an answer."""
 LONGEST = 2_000_000
 """Characters of a text that is pasted."""
+LONGEST_CLICK = 3.0
+"""Seconds that nobody may wait for a click on a tile."""
+ALL_OFF = "encoder.*.*:off,decoder.*.*:off,cross.*.*:off"
 
 
 def worst_texts() -> list[str]:
@@ -66,7 +71,8 @@ def worst_files() -> list[tuple[str, bytes]]:
 
 def measure() -> list[Row]:
     with serving() as served:
-        alone, beside, before, after = attacked(served)
+        alone, beside, before, after, errors = attacked(served)
+        clicks, refused = searched(served.url)
         tracebacks = served.log.read_text(encoding="utf-8", errors="replace").count("Traceback")
     quiet, waited = float(np.median(alone)), float(np.median(beside))
     what = f"hostile: beside {ATTACKERS} who hand over the worst"
@@ -87,12 +93,25 @@ def measure() -> list[Row]:
             "at most 1.15",
             after <= 1.15 * before,
         ),
-        Row(f"{what}: tracebacks", f"{tracebacks}", "0", float(tracebacks), "0", not tracebacks),
+        Row(
+            f"hostile: {ATTACKERS} at once with long texts, beam 10, all heads off: seconds of the slowest of "
+            f"{len(clicks)} clicks on a tile / the limit",
+            f"{max(clicks):.2f}",
+            f"{LONGEST_CLICK}",
+            max(clicks) / LONGEST_CLICK,
+            "at most 1",
+            max(clicks) <= LONGEST_CLICK,
+        ),
+        *(
+            Row(f"hostile: {name}", f"{count}", "0", float(count), "0", not count)
+            for name, count in (("tracebacks", tracebacks), ("exceptions on a page", len(errors) + len(refused)))
+        ),
     ]
 
 
-def attacked(served: Served) -> tuple[list[float], list[float], float, float]:
-    """Seconds of a visitor's actions alone and beside the ten, and MB that the server holds before and after."""
+def attacked(served: Served) -> tuple[list[float], list[float], float, float, list[str]]:
+    """Seconds of a visitor's actions alone and beside the ten, MB before and after, exceptions."""
+    errors: list[str] = []
     with Visitor(served.url) as visitor:
         visitor.open()
         list(_choices(visitor, time.monotonic() + 5))  # warms up
@@ -100,20 +119,20 @@ def attacked(served: Served) -> tuple[list[float], list[float], float, float]:
         time.sleep(AFTER)
         alone = list(_choices(visitor, time.monotonic() + SECONDS / 3))
         before = sample(served.process).megabytes
-        attackers = threading.Thread(target=attack, args=(served.url, SECONDS))
+        attackers = threading.Thread(target=lambda: errors.extend(attack(served.url, SECONDS)))
         attackers.start()
         time.sleep(5)
         beside = list(_choices(visitor, time.monotonic() + SECONDS - 5))
         attackers.join()
         time.sleep(AFTER)
         after = sample(served.process).megabytes
-    return alone, beside, before, after
+        errors.extend(visitor.errors)
+    return alone, beside, before, after, errors
 
 
-def attack(url: str, seconds: float) -> tuple[int, list[str]]:
-    """Ten who hand over one thing after the other for so long -> how many things, and the exceptions they saw."""
+def attack(url: str, seconds: float) -> list[str]:
+    """Ten who hand over one thing after the other for so long -> the exceptions they saw."""
     texts, files = worst_texts(), worst_files()
-    handed: list[int] = []
     errors: list[str] = []
 
     def act(number: int) -> None:
@@ -126,17 +145,52 @@ def attack(url: str, seconds: float) -> tuple[int, list[str]]:
                 else:
                     attacker.open("from=upload", "masks")
                     attacker.upload("mask_files", *files[step // 2 % len(files)])
-            handed.append(step)
             errors.extend(attacker.errors)
             if time.monotonic() > end:
                 return
 
+    _act_at_once(act)
+    return errors
+
+
+def searched(url: str) -> tuple[list[float], list[str]]:
+    """Ten who search with a beam of 10 and then click on tiles, and one who only clicks.
+
+    The ten have texts of 80 words, and all heads switched off. Returns the seconds of each click, and the exceptions.
+    """
+    clicks: list[float] = []
+    errors: list[str] = []
+    end = time.monotonic() + SECONDS
+
+    def act(number: int) -> None:
+        for step in count():
+            with Visitor(url, PATIENCE) as visitor:
+                text = f"{number} {step} " + "very old " * 40 + "dog"
+                asked = {"sentence": text, "changes": ALL_OFF}
+                visitor.open(urlencode({**asked, "method": "beam", "width": "10"}), "decode")
+                visitor.open(urlencode(asked), "")
+                clicks.extend(islice(_choices(visitor, end), 4))
+            errors.extend(visitor.errors)
+            if time.monotonic() > end:
+                return
+
+    with Visitor(url) as visitor:
+        visitor.open()
+        alone = threading.Thread(target=lambda: clicks.extend(_choices(visitor, end)))
+        alone.start()
+        _act_at_once(act)
+        alone.join()
+        errors.extend(visitor.errors)
+    return clicks, errors
+
+
+def _act_at_once(act: Callable[[int], None]) -> None:
+    """Let ten act, each by its number."""
     threads = [threading.Thread(target=act, args=(number,)) for number in range(ATTACKERS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return len(handed), errors
 
 
 def _choices(visitor: Visitor, end: float) -> Iterator[float]:

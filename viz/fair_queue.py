@@ -6,7 +6,7 @@ import heapq
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,6 +14,8 @@ from attenscope.language import say, to_say
 
 TURN_TIMEOUT = 60.0
 """Seconds that a visitor waits for a turn before they are told that the server is busy."""
+LOOK_SECONDS = 1.0
+"""Seconds between two looks whether a visitor who waits is still there."""
 
 BUSY_TEXT = to_say(
     "So many compute here at the moment that your turn has not come in {seconds:.0f} seconds. Please try again."
@@ -49,12 +51,17 @@ class FairQueue:
             return Ticket(is_long, self._count)
 
     @contextmanager
-    def turn(self, ticket: Ticket, patience: float = TURN_TIMEOUT) -> Iterator[None]:
-        """Wait for the ticket's turn, and have it for one block of code. Raises BusyError after `patience` seconds."""
+    def turn(
+        self, ticket: Ticket, patience: float = TURN_TIMEOUT, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[None]:
+        """Wait for the ticket's turn, and have it for one block of code.
+
+        Raises BusyError after `patience` seconds, or once it is no longer wanted.
+        """
         if self._ticket is not None:
             yield
             return
-        self._begin(ticket, patience)
+        self._begin(ticket, patience, is_wanted)
         try:
             yield
         finally:
@@ -94,18 +101,18 @@ class FairQueue:
     def _ticket(self) -> Ticket | None:
         return getattr(self._own, "ticket", None)
 
-    def _begin(self, ticket: Ticket, patience: float) -> None:
+    def _begin(self, ticket: Ticket, patience: float, is_wanted: Callable[[], bool] = lambda: True) -> None:
         end = time.monotonic() + patience
         with self._changed:
             heapq.heappush(self._queue, ticket)
             while not (self._free and self._queue[0] is ticket):
                 left = end - time.monotonic()
-                if left <= 0:
+                if left <= 0 or not is_wanted():
                     self._queue.remove(ticket)
                     heapq.heapify(self._queue)
                     self._changed.notify_all()
                     raise BusyError(say(BUSY_TEXT, seconds=patience))
-                self._changed.wait(min(left, threading.TIMEOUT_MAX))
+                self._changed.wait(min(left, LOOK_SECONDS))
             heapq.heappop(self._queue)
             self._free -= 1
             self._changed.notify_all()

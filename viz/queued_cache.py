@@ -12,6 +12,7 @@ import streamlit as st
 from attenscope.devices import OutOfMemory, leave_gpu
 from attenscope.language import current_language, say
 from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
+from attenscope.viz.streamlit_internals import create_connection_probe
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,7 +78,7 @@ def queue_and_cache(
     def decorate(work: Callable[P, R]) -> QueuedFunction[P, R]:
         @wraps(work)
         def call_in_turn(*arguments: P.args, **named: P.kwargs) -> R:
-            with COMPUTE_QUEUE.turn(COMPUTE_QUEUE.ticket(is_long)):
+            with COMPUTE_QUEUE.turn(COMPUTE_QUEUE.ticket(is_long), is_wanted=create_connection_probe()):
                 try:
                     return work(*arguments, **named)
                 except OutOfMemory:

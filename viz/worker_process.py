@@ -16,17 +16,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, ParamSpec, TypeVar
 
 from attenscope.language import current_language, say, to_say, use_language
-from attenscope.viz.fair_queue import BusyError, FairQueue
+from attenscope.viz.fair_queue import TURN_TIMEOUT, BusyError, FairQueue
 
-TIME_LIMIT = 120.0
-"""Seconds after which the work on one thing is ended."""
+TIME_LIMIT = TURN_TIMEOUT - 10
+"""Seconds after which the work on one thing is ended: whoever comes second still gets a turn."""
 ORPHAN_SECONDS = 5
 """Seconds beyond that after which the process ends by itself: the server that would end it may be gone."""
-MEMORY_LIMIT = 2**32
+MEMORY_LIMIT = 2**31
 """Bytes of memory that the process may ask for."""
 GROWN_BYTES = 2**28
 """A process that has taken more memory than this is not used again, so that the memory goes back."""
@@ -174,11 +175,19 @@ atexit.register(_WORKER.end)
 def call_in_worker(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """Call a function of a module, in turn, in the worker process.
 
-    The arguments and what it returns are copied. Raises what it raises, and BusyError where the turn does not come or
-    the work takes too much.
+    The arguments and what it returns are copied. Raises what it raises, and BusyError where the turn does not come, the
+    visitor has gone, or the work takes too much.
     """
-    with WORKER_QUEUE.turn(WORKER_QUEUE.ticket()):
+    from attenscope.viz.streamlit_internals import create_connection_probe  # The process itself loads no Streamlit.
+
+    with WORKER_QUEUE.turn(WORKER_QUEUE.ticket(), is_wanted=create_connection_probe()):
         return _WORKER.call(function, *arguments, **named)
+
+
+def call_here_if_short(is_short: bool, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call a function at once where that is quick, and else as :func:`call_in_worker`."""
+    call = function if is_short else partial(call_in_worker, function)
+    return call(*arguments, **named)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,8 @@ class IntendedMask:
 
 def stack_structures(structures: Sequence[Structure], queries: int, keys: int, shift: int | None = None) -> np.ndarray:
     """Return (B, 1, 1, Q, K) bool, True = may attend, of one structure for each sample."""
-    return np.stack([one.build_mask(queries, keys, shift) for one in structures])[:, None, None]
+    masks = {one: one.build_mask(queries, keys, shift) for one in set(structures)}  # Many samples of a batch are alike.
+    return np.stack([masks[one] for one in structures])[:, None, None]
 
 
 def fill_between_ends(keep: np.ndarray) -> np.ndarray:
@@ -87,7 +88,7 @@ def find_segment_padding(keep: np.ndarray) -> np.ndarray:
     begins there: the end of the first segment, or the start of the second.
     """
     holes = fill_between_ends(keep) & ~keep
-    runs = [np.flatnonzero(np.diff(np.pad(row.astype(int), 1))) for row in holes if row.any()]
+    runs = [np.flatnonzero(np.diff(np.pad(row.astype(int), 1))) for row in holes[holes.any(-1)]]
     if not runs or any(len(run) != 2 for run in runs):
         return np.zeros_like(holes)
     starts, ends = np.transpose(runs)
@@ -102,7 +103,7 @@ def build_intent_from_structures(
     samples, keys = keep.shape
     each = structures * samples if len(structures) == 1 else structures
     base = stack_structures(each, queries, keys)
-    words = " / ".join(dict.fromkeys(one.words() for one in each))
+    words = " / ".join(dict.fromkeys(one.words() for one in dict.fromkeys(each)))
     words = words if keep.all() else say("{mask}, without padding", mask=words)
     return IntendedMask(base, keep, each, words, sure, binding, np.zeros((samples, queries), bool))
 

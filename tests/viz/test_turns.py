@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -168,7 +169,8 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_gives_it_back() -> None:
 def test_a_page_for_which_no_turn_comes_ends_with_a_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = FairQueue(1)
     monkeypatch.setattr("attenscope.viz.queued_cache.COMPUTE_QUEUE", mine)
-    monkeypatch.setattr(fair_queue.FairQueue.turn.__wrapped__, "__defaults__", (0.01,))  # type: ignore[attr-defined]
+    turn = fair_queue.FairQueue.turn.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(turn, "__defaults__", (0.01, *turn.__defaults__[1:]))
     done = threading.Event()
 
     def hold() -> None:
@@ -184,3 +186,22 @@ def test_a_page_for_which_no_turn_comes_ends_with_a_sentence(app: AppTest, monke
     assert not shown.exception
     assert any("your turn has not come" in one.value for one in shown.warning)
     assert not app.run().warning
+
+
+def test_a_turn_that_nobody_waits_for_any_more_is_given_up() -> None:
+    mine, there, done = FairQueue(1), threading.Event(), threading.Event()
+    there.set()
+
+    def wait_for_a_turn() -> None:
+        with suppress(BusyError), mine.turn(mine.ticket(), is_wanted=there.is_set):
+            raise AssertionError
+        done.set()
+
+    with mine.turn(mine.ticket()):
+        waiting = threading.Thread(target=wait_for_a_turn)
+        waiting.start()
+        until(lambda: len(mine._queue) == 1)
+        there.clear()
+        assert done.wait(PATIENCE)
+        assert not mine._queue
+    waiting.join()

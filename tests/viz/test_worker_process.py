@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import pickle
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from attenscope.masks.read_files import TooLargeError, UnreadableError, read_arr
 from attenscope.masks.read_text import read_printed_tensors
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.viz import worker_process
-from attenscope.viz.fair_queue import BusyError
+from attenscope.viz.fair_queue import TURN_TIMEOUT, BusyError
 from attenscope.viz.traces import verdict
 from attenscope.viz.worker_process import WorkerProcess, call_in_worker
 
@@ -59,6 +60,13 @@ def test_work_that_takes_too_long_is_ended_with_a_sentence_and_the_next_goes_on(
         hasty.call(time.sleep, 60)
     assert hasty.call(operator.add, 2, 3) == 5
     hasty.end()
+
+
+def test_whoever_comes_second_gets_a_turn_and_a_replica_has_room_for_the_work() -> None:
+    assert worker_process.TIME_LIMIT < TURN_TIMEOUT
+    said = (Path(viz.__file__).parents[1] / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+    replica = int(re.findall(r"mem_limit: (\d+)g", said)[0]) * 2**30
+    assert replica - worker_process.MEMORY_LIMIT >= 0.8 * 2**30
 
 
 def test_a_process_that_dies_is_told_of_and_another_takes_its_place(worker: WorkerProcess) -> None:

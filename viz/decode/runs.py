@@ -87,7 +87,8 @@ class DecodingRun:
 
     def _decode_and_check(self, model: RunnableModel) -> None:
         try:
-            with COMPUTE_QUEUE.turn(self.ticket), apply_changes(model.model, parse_changes(self.request.changes)):
+            changes = parse_changes(self.request.changes)
+            with COMPUTE_QUEUE.turn(self.ticket, is_wanted=self._wanted), apply_changes(model.model, changes):
                 self.waits = False
                 self.progress = self._decode(model)
                 if self.progress.result:  # with the changes still made: only the capture may differ
@@ -97,6 +98,7 @@ class DecodingRun:
             self.error = InputError(say(GPU_IS_FULL))
         except Exception as error:  # shown by the page, which runs in another thread
             self.error = error
+            self.abandoned = isinstance(error, BusyError) and not self._wanted()
         finally:
             self._finished.set()
 

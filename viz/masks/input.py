@@ -58,7 +58,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_WRITING,
 )
 from attenscope.viz.ui.words import draw_caption, escape_markdown
-from attenscope.viz.worker_process import call_in_worker
+from attenscope.viz.worker_process import call_here_if_short
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -106,7 +106,7 @@ def _read_pasted_arrays(text: str) -> MapContents:
         st.session_state.pop("mask_pasted", None)
         try:
             is_short = len(text) <= SHORT_TEXT_LENGTH
-            arrays = read_printed_tensors(text) if is_short else call_in_worker(read_printed_tensors, text)
+            arrays = call_here_if_short(is_short, read_printed_tensors, text)
             found: MapContents | str = MapContents("", arrays)
         except DiagnosisError as error:
             found = str(error)
@@ -243,8 +243,7 @@ def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
         left = get_array_bytes_counter().free_bytes(get_session_owner())
         try:
             is_short = path.stat().st_size <= SHORT_FILE_BYTES
-            limits = (left, MOST_ARRAY_CELLS)
-            maps = read_array_file(path, *limits) if is_short else call_in_worker(read_array_file, path, *limits)
+            maps = call_here_if_short(is_short, read_array_file, path, left, MOST_ARRAY_CELLS)
         except UnreadableError as error:
             if isinstance(error.__cause__, TooLargeError) and left < MAX_BINARY_BYTES:
                 raise get_array_bytes_counter().refusal(get_session_owner()) from None

@@ -20,7 +20,7 @@ from attenscope.untrusted_trace import (
     read_uploaded_trace,
 )
 from attenscope.viz.traces.upload_store import get_array_bytes_counter, get_upload_store
-from attenscope.viz.worker_process import call_in_worker
+from attenscope.viz.worker_process import call_here_if_short
 
 T = TypeVar("T")
 OPEN_ERROR_KEY = "open-error"
@@ -131,9 +131,7 @@ def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
 
 def read_trace_in_turn(name: str, data: bytes | memoryview) -> OpenedTrace:
     """As :func:`.read_uploaded_trace`; a large file is read by the worker process. Raises OpenError, BusyError."""
-    if len(data) <= SHORT_TRACE_BYTES:
-        return read_uploaded_trace(name, data)
-    return call_in_worker(read_uploaded_trace, name, bytes(data))
+    return call_here_if_short(len(data) <= SHORT_TRACE_BYTES, read_uploaded_trace, name, bytes(data))
 
 
 def close_trace() -> None:

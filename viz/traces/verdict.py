@@ -20,7 +20,7 @@ from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.traces.session import remember_result
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import draw_caption, escape_markdown
-from attenscope.viz.worker_process import call_in_worker
+from attenscope.viz.worker_process import call_here_if_short
 
 LONGEST_ORIGIN = 400
 """Most characters of an origin, as the file of a trace is not trusted."""
@@ -62,9 +62,7 @@ class Verdict:
 
 def diagnose_in_turn(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     """As :func:`.diagnose_arrays`; large arrays are judged by the worker process. Raises ValueError, BusyError."""
-    if np.prod(arrays.sizes) <= MOST_QUICK_CELLS:
-        return diagnose_arrays(arrays, meant_name)
-    return call_in_worker(diagnose_arrays, arrays, meant_name)
+    return call_here_if_short(np.prod(arrays.sizes) <= MOST_QUICK_CELLS, diagnose_arrays, arrays, meant_name)
 
 
 def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
