@@ -62,7 +62,8 @@ class Verdict:
 
 def diagnose_in_turn(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     """As :func:`.diagnose_arrays`; large arrays are judged by the worker process. Raises ValueError, BusyError."""
-    return call_here_if_short(np.prod(arrays.sizes) <= MOST_QUICK_CELLS, diagnose_arrays, arrays, meant_name)
+    is_short = bool(np.prod(arrays.sizes) <= MOST_QUICK_CELLS)
+    return call_here_if_short(is_short, diagnose_arrays, arrays, meant_name)
 
 
 def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
