@@ -130,8 +130,11 @@ class Evidence:
         return ~(self.all_zero | self.nan | self.uniform_nonzero)
 
 
-def gather_evidence(weights: np.ndarray) -> Evidence:
-    """Return the facts that (B, L, H, Q, K) weights show."""
+def gather_evidence(weights: np.ndarray, real_queries: np.ndarray) -> Evidence:
+    """Return the facts that (B, L, H, Q, K) weights show.
+
+    How sharp a head is, ``real_queries`` (B, Q) tell: rows of padding, of nothing but fills, are as even as it gets.
+    """
     nan = np.isnan(weights).any(-1)
     clean = np.where(nan[..., None], 0, weights) if nan.any() else weights
     nonzero = clean > 0
@@ -142,25 +145,30 @@ def gather_evidence(weights: np.ndarray) -> Evidence:
     level = largest - smallest_nonzero <= 2 * stored.relative * largest
     uneven_heads = (~level & ~nan).any((0, 3))[None, :, :, None]
     uniform_nonzero = level & ((nonzero.sum(-1) > 2) | uniform) & uneven_heads
-    maybe_underflow = _find_sharp_rows(nonzero, largest, smallest_nonzero, stored)[..., None]
+    real = np.broadcast_to(real_queries[:, None, None], largest.shape)
+    maybe_underflow = _find_sharp_rows(nonzero, largest, smallest_nonzero, stored, real)[..., None]
     return Evidence(nonzero, ~nan & ~nonzero.any(-1), nan, uniform, uniform_nonzero, maybe_underflow, stored)
 
 
-def _find_sharp_rows(nonzero: np.ndarray, largest: np.ndarray, smallest: np.ndarray, stored: Precision) -> np.ndarray:
+def _find_sharp_rows(
+    nonzero: np.ndarray, largest: np.ndarray, smallest: np.ndarray, stored: Precision, real: np.ndarray
+) -> np.ndarray:
     """Return (B, L, H, Q): rows of heads so sharp that weights vanish, or with hardly any but one-hot rows.
 
     In short formats also any nearly one-hot row. With exponential tails, of n weights whose smallest lies m nats below
     the largest of its row, one would lie ``limit`` nats below it with a chance of n ^ (-limit / m).
     """
-    several = nonzero.sum(-1) > 1
+    count = nonzero.sum(-1)
+    several = count > 1
+    shown = several & real
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         logs = np.log(largest.astype(np.float64)) - np.log(smallest.astype(np.float64))
-        spread = np.where(several, logs, 0).max(-1)
-        vanishing = (1.0 + np.maximum(nonzero.sum(-1) - 1, 0).sum(-1)) ** (1 - stored.limit / spread)
+        spread = np.where(shown, logs, 0).max(-1)
+        vanishing = (1.0 + np.where(shown, count - 1, 0).sum(-1)) ** (1 - stored.limit / spread)
     zeros = (~nonzero).any((-1, -2))
-    one_hot = (nonzero.sum(-1) == 1).sum(-1) >= _ONE_HOT_RATIO * several.sum(-1)
+    one_hot = ((count == 1) & real).sum(-1) >= _ONE_HOT_RATIO * shown.sum(-1)
     heads = zeros & ((vanishing > _RARE) | one_hot)
-    restless = (spread > _CALM * stored.limit) | (several.sum(-1) < _FEW_ROWS)
+    restless = (spread > _CALM * stored.limit) | (shown.sum(-1) < _FEW_ROWS)
     rows = (largest > _ONE_HOT) & restless[..., None] | (several & (logs > _DEEP * stored.limit))
     return heads[..., None] | (rows & (stored.limit < _SHORT_RANGE))
 

@@ -85,7 +85,7 @@ def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
         findings.append(make_finding("extra-mass", _select_last_columns(arrays, extra), arrays.map, looks=looks))
         arrays = drop_last_keys(arrays, extra)
     stated = find_stated_intent(arrays, meant_name)
-    case = DiagnosisCase(arrays, gather_evidence(arrays.weights), findings, stated=said)
+    case = DiagnosisCase(arrays, gather_evidence(arrays.weights, arrays.real_queries), findings, stated=said)
     intent = stated if stop else _judge_masks(case, stated, meant_name)
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = find_undecided_faults(arrays.given | ({"meant"} if stated is not None else set()), ranked)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.masks import backends, convert, gallery, judge, trial
+from attenscope.viz.masks import architecture, backends, convert, gallery, judge, trial
 from attenscope.viz.masks.cache import can_compare_backends
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import FIRST_PARTS, MASKS_PART
@@ -17,9 +17,11 @@ DRAW_PART = {
     "backends": backends.draw_backends_view,
     "gallery": gallery.draw_gallery_view,
     "convert": convert.draw_converter_view,
+    "from a configuration": architecture.draw_architecture_view,
 }
 
-folded = ["convert", *(["backends"] if can_compare_backends() or MASKS_PART.get() == "backends" else [])]
+folded = ["convert", "from a configuration"]
+folded += ["backends"] if can_compare_backends() or MASKS_PART.get() == "backends" else []
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
     part, _ = controls.view_control(MASKS_PART, FIRST_PARTS, folded)
 DRAW_PART[part]()

@@ -146,6 +146,6 @@ def _mask_in_force(arrays: Arrays, meant: np.ndarray, layer: int) -> Tensor:
         mask = np.broadcast_to(arrays.mask, arrays.sizes)
         mask = ~mask if arrays.writing == "blocks" else mask
     else:
-        evidence = gather_evidence(arrays.weights)
+        evidence = gather_evidence(arrays.weights, arrays.real_queries)
         mask = evidence.nonzero | (meant & evidence.maybe_underflow)
     return torch.from_numpy(np.array(mask[:, layer]))

@@ -26,7 +26,7 @@ from attenscope.viz.ui.address import (
 )
 from attenscope.viz.ui.addresses import shared
 
-MasksPart = Literal["judge", "try on the model", "backends", "gallery", "convert"]
+MasksPart = Literal["judge", "try on the model", "backends", "gallery", "convert", "from a configuration"]
 MaskSource = Literal["paste", "upload", "build", "opened trace"]
 PADDING_SIDES: tuple[PaddingSide, ...] = ("right", "left")
 TrialEffect = Literal["attention", "one token", "tests"]
@@ -46,7 +46,9 @@ TRIAL_MASK_LABELS: dict[MaskName, str] = {
     "rule": "A rule",
 }
 DROPOUT_RATES = (0.0, 0.1, 0.2, 0.5)
-JUDGE_VIEWS, TRIAL_VIEWS, BACKENDS_VIEWS, GALLERY_VIEWS, CONVERT_VIEWS = ((part,) for part in get_args(MasksPart))
+JUDGE_VIEWS, TRIAL_VIEWS, BACKENDS_VIEWS, GALLERY_VIEWS, CONVERT_VIEWS, ARCHITECTURE_VIEWS = (
+    (part,) for part in get_args(MasksPart)
+)
 
 
 def read_mask_cells(text: str) -> frozenset[MaskCell]:
@@ -113,6 +115,7 @@ MASKS_CONVERT_TO = choice_parameter("convert_to", tuple(CONVENTIONS), "sdpa", CO
 MASKS_CONVERT_RULE = text_parameter("convert_rule", views=CONVERT_VIEWS)
 MASKS_CONVERT_LENGTHS = text_parameter("convert_lengths", views=CONVERT_VIEWS)
 MASKS_CONVERT_SIDE = choice_parameter("convert_side", PADDING_SIDES, views=CONVERT_VIEWS)
+MASKS_ARCHITECTURE_TEXT = text_parameter("architecture_text", views=ARCHITECTURE_VIEWS)
 MASKS_CONVERT_HEADS = number_parameter("convert_heads", 1, 1, 4, views=CONVERT_VIEWS)
 
 PAGE = AddressPage.build(
