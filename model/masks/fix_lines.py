@@ -246,7 +246,8 @@ def _write_unchunked_cells(structure: Structure, i: str, j: str) -> str:
     cells = " & ".join(part for part in (ahead, past) if part)
     if lo is not None and hi == -lo and not structure.sinks:
         cells = f"((i - j).abs() < {1 - lo})"
-    more = [f"((i >= {a}) & (i < {b}) & (j >= {a}) & (j < {b}))" for a, b in structure.spans]
+    near = f" & (i - j < {1 - lo})" if lo is not None else ""
+    more = [f"((i >= {a}) & (i < {b}) & (j >= {a}) & (j < {b}){near})" for a, b in structure.spans]
     more += [f"(j < {structure.prefix})"] if structure.prefix else []
     if not cells or not more:
         return cells

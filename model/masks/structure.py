@@ -34,7 +34,8 @@ class Structure:
     starts: tuple[int, ...] = ()
     """First positions of packed documents, without the first 0."""
     spans: tuple[tuple[int, int], ...] = ()
-    """First and one past the last key of each span whose tokens see each other in both directions: image blocks."""
+    """First and one past the last key of each span whose tokens see each other in both directions, and back no farther
+    than a window (Gemma 3 and 4): image blocks."""
     sinks: int = 0
     """How many first keys stay visible beyond a window (Xiao et al. 2023, attention sinks)."""
     chunk: int = 0
@@ -54,7 +55,8 @@ class Structure:
         places, key = np.arange(queries)[:, None] + past, np.arange(keys)
         grid = self._build_band(queries, keys, past)
         for first, end in self.spans:
-            grid[max(first - past, 0) : max(end - past, 0), first:end] = True
+            rows = slice(max(first - past, 0), max(end - past, 0))
+            grid[rows, first:end] |= True if self.lo is None else key[first:end] >= places[rows] + self.lo
         if self.starts:
             edges = np.asarray(self.starts)
             document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")

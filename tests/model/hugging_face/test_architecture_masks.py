@@ -264,3 +264,14 @@ def test_what_is_no_configuration_is_refused(content: str, tmp_path: Path) -> No
         read_architecture_masks(tmp_path, "a b")
     with pytest.raises(LocalError):
         read_architecture_masks(tmp_path / "missing", "a b")
+
+
+def test_an_image_longer_than_a_window_is_seen_no_farther(tmp_path: Path) -> None:
+    """Gemma 3 since huggingface/transformers#46850."""
+    text = {"model_type": "gemma3_text", "num_hidden_layers": 6, "sliding_window": 4}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gemma3", "text_config": text}))
+    found = read_architecture_masks(tmp_path, "see " + "<image> " * 6 + "here now", ("eager",))
+    assert [one.meant for one in found.masks] == ["causal+window:4+span:2-7", "causal+span:2-7"]
+    assert [one.diagnosis and one.diagnosis.verdict for one in found.masks] == ["sound", "sound"]
+    places = np.arange(9)
+    assert not (found.masks[0].allowed & (places[:, None] - places > 3)).any()

@@ -91,7 +91,7 @@ def fix_for(code: str, writing: MaskWriting, meant: str, allowed: Tensor, padded
     return write_fix(code, arrays, intent, np.broadcast_to(allowed.numpy()[:, None] ^ intent.allowed, arrays.sizes))
 
 
-@pytest.mark.parametrize("name", ["causal+span:3-5", "window:3+ahead:1", "prefix:3"])
+@pytest.mark.parametrize("name", ["causal+span:3-5", "causal+window:3+span:2-7", "window:3+ahead:1", "prefix:3"])
 def test_spans_and_uneven_windows_are_built_too(name: str) -> None:
     whole = torch.ones(1, 1, Q, K, dtype=torch.bool)
     for allowed in (whole, ~whole):

@@ -82,7 +82,7 @@ TODAY = {
     "causal+chunked:3": (K <= Q) & (Q // 3 == K // 3),
     "causal+cu_seqlens:0,3,8": (K <= Q) & ((Q < 3) == (K < 3)),
     "position_ids:0,1,2,0,1,2,3,4": (Q < 3) == (K < 3),
-    "causal+window:3+span:3-6": ((K <= Q) & (Q - K < 3)) | ((Q >= 2) & (Q < 6) & (K >= 2) & (K < 6)),
+    "causal+window:3+span:3-6": (Q - K < 3) & ((K <= Q) | ((Q >= 2) & (Q < 6) & (K >= 2) & (K < 6))),
     "causal+ahead:2": K <= Q + 2,
     "ahead:1+window:3": (K <= Q + 1) & (Q - K < 3),
     "blocks:3": K // 3 <= Q // 3,
