@@ -19,6 +19,7 @@ from .recipes import (
     padding_only_mask,
 )
 from .reported_fills import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
+from .reported_images import IMAGE_REPORTS
 from .reported_masks import (
     ALONE_SYMPTOM,
     BATCH_SYMPTOMS,
@@ -412,6 +413,7 @@ _ALL = (
     *HALF_PRECISION_REPORTS,
     *WINDOW_REPORTS,
     *PACKING_REPORTS,
+    *IMAGE_REPORTS,
 )
 REPORTS: dict[str, Report] = {report.name: report for report in _ALL}
 """By name."""
