@@ -311,7 +311,8 @@ def slice_judgement(judgement: Judgement, sample: int, layer: int, head: int) ->
         shape = (arrays.sizes[0], arrays.sizes[2], *arrays.sizes[3:])
         raw_mask = np.broadcast_to(judgement.raw_mask, shape)[sample, head]
     # Where the verdict names a fault, a zero is taken for what it looks like.
-    maybe_underflow = gather_evidence(arrays.weights).maybe_underflow[sample, layer, head].any(-1)
+    evidence = gather_evidence(arrays.weights, arrays.real_queries)
+    maybe_underflow = evidence.maybe_underflow[sample, layer, head].any(-1)
     rounded = maybe_underflow & judgement.diagnosis.sound
     meant = one(judgement.diagnosis.meant)
     return HeadSlice(
