@@ -9,7 +9,7 @@ from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, 
 from attenscope.viz.figures.look import set_speaker
 from attenscope.viz.streamlit_internals import is_in_run
 from attenscope.viz.ui.addresses.shared import LANGUAGE
-from attenscope.viz.web.shell import draw_language_menu
+from attenscope.viz.web.shell import draw_preferences
 
 LANGUAGE_KEY = "language"
 """Session key of the language."""
@@ -31,11 +31,10 @@ def get_visitor_language() -> str:
     return language
 
 
-def draw_language_choice() -> None:
-    """Draw the choice of the language, if there is one."""
-    if len(COMPLETE_LANGUAGES) > 1:
-        offered = {code: LANGUAGES[code] for code in COMPLETE_LANGUAGES}
-        draw_language_menu(offered, model_language.current_language(), LANGUAGE.set, key="language-menu")
+def draw_visitor_preferences() -> None:
+    """Draw the choices of the language and the theme."""
+    offered = {code: LANGUAGES[code] for code in COMPLETE_LANGUAGES}
+    draw_preferences(offered, model_language.current_language(), LANGUAGE.set, key="preferences")
 
 
 model_language.set_visitor_language_source(get_visitor_language)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
 from attenscope.language import join_sentences, say
 from attenscope.viz import language
+from attenscope.viz.export.save import draw_offered_view, withdraw_view
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.traces.session import get_open_trace, open_scene_file
 from attenscope.viz.traces.upload_store import UploadStoreError
@@ -15,8 +17,8 @@ from attenscope.viz.ui import style
 from attenscope.viz.ui.address import clean_address
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.pages import PAGES
-from attenscope.viz.ui.controls import clear_page_default_model
-from attenscope.viz.ui.words import draw_caption, draw_glossary
+from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
+from attenscope.viz.ui.words import draw_caption, draw_glossary, draw_keys
 from attenscope.viz.web.shell import draw_page_menu, hide_until_ready, track_history
 from attenscope.viz.web.stage import get_scene_file_key, is_on_stage, is_presenting, mount_page_presenter
 
@@ -24,8 +26,23 @@ PRESENTED_STYLE = Path(__file__).parent / "talk" / "presented.css"
 """The style of a page that is a scene on the whole screen."""
 
 
-def draw_page_frame(page: str) -> None:
-    """Draw the frame of a page; call it before anything else on the page."""
+DrawMenu = Callable[[], None]
+"""Draws what a page puts into a menu of the header, once that is open."""
+SHARE_MENU = "share"
+"""The session key of whether the menu Share is open."""
+
+
+def _draw_nothing() -> None:
+    """Draw nothing into a menu."""
+
+
+def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: DrawMenu = _draw_nothing) -> None:
+    """Draw the frame of a page; call it before anything else on the page.
+
+    The page may `explain` in a menu of the header how it is read, and have `settings` of its own in another.
+    """
+    if not st.session_state.get(SHARE_MENU):  # While it is open it keeps what it shows.
+        withdraw_view()
     too_long = clean_address(PAGES[page]) if page in PAGES else []
     clear_page_default_model()
     st.html(style.build_style_element())
@@ -44,27 +61,58 @@ def draw_page_frame(page: str) -> None:
             st.info(say("The file that this scene shows is no longer kept: open the talk with its files again."))
             st.stop()
     else:
-        _draw_page_header(page)
+        _draw_page_header(page, explain, settings)
     track_history(PAGES[page].scrubbed_keys if page in PAGES else ())
     style.watch()
 
 
-def _draw_page_header(page: str) -> None:
+def _draw_page_header(page: str, explain: DrawMenu, settings: DrawMenu) -> None:
     """Draw what a page has besides its view while nobody presents it."""
     session.keep_talk_draft(page)
+    editor.tell_addition()
     shown = page in PAGES and not editor.has_opened_training(page)
     if shown:
         _draw_presenter(page)
     with st.container(key="header-actions", horizontal=True, vertical_alignment="center"):
-        language.draw_language_choice()
-        if shown:
-            with st.popover("?", type="tertiary", key="page-help"):
-                draw_page_menu(key="page-actions")
-                draw_glossary()
+        _draw_reading_menu(explain)
         if page in PAGES:
-            editor.draw_add_view_button(PAGES[page])
+            _draw_share_menu(page, presents=shown)
+        sign = ":material/settings:"
+        gear = st.popover(say("Settings"), icon=sign, type="tertiary", key="settings", on_change="rerun")
+        if gear.open:
+            with gear:
+                settings()
+                if shown:
+                    draw_model_list()
+                language.draw_visitor_preferences()
     if "present" in st.query_params:
         st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")
+
+
+# The menus of the header. What a closed one holds is not drawn.
+
+
+@st.fragment
+def _draw_reading_menu(explain: DrawMenu) -> None:
+    """Draw the menu that says how the page is read: what the page itself explains, the keys and the glossary."""
+    menu = st.popover(say("How to read this"), type="tertiary", key="page-help", on_change="rerun")
+    if menu.open:
+        with menu:
+            explain()
+            draw_keys()
+            draw_glossary()
+
+
+@st.fragment
+def _draw_share_menu(page: str, *, presents: bool) -> None:
+    """Draw the menu with all ways to hand the view on: its link, the whole screen, the visitor's talk and files."""
+    menu = st.popover(say("Share"), type="tertiary", key=SHARE_MENU, on_change="rerun")
+    if menu.open:
+        with menu:
+            if presents:
+                draw_page_menu(key="page-actions")
+            editor.draw_add_view_button(PAGES[page])
+            draw_offered_view()
 
 
 def _draw_presenter(page: str) -> None:

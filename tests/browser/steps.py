@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from playwright.sync_api import FloatRect, Locator, Page, expect
@@ -81,8 +81,8 @@ def boxes_at_rest(page: Page, parts: Sequence[str | Locator]) -> list[FloatRect]
 
 
 def saved(page: Page, button: str, folder: Path) -> Path:
-    """What a button of the menu Save hands out."""
-    return download(open_menu(page, "save").get_by_role("button", name=button), folder)
+    """What a button of the menu Share hands out."""
+    return download(open_menu(page, "share").get_by_role("button", name=button), folder)
 
 
 def open_file(page: Page, file: Path) -> None:
@@ -116,6 +116,20 @@ def close_menu(page: Page) -> None:
     expect(body).to_be_visible()
     page.keyboard.press("Escape")
     expect(body).to_have_count(0)
+
+
+def add_to_talk(page: Page) -> None:
+    """Add the view to the visitor's talk, from the menu Share."""
+    click(open_menu(page, "share").get_by_role("button", name="Add to talk"))
+    close_menu(page)
+
+
+def choose_language(page: Page, language: str) -> None:
+    """Choose the language by its code, in the settings."""
+    open_menu(page, "settings").locator(".st-key-preferences select").first.select_option(language)
+    expect(page.locator("html")).to_have_attribute("lang", re.compile(f"^{language}\\b"))
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)  # Under its new name the menu is closed.
+    settle(page)
 
 
 def choose(page: Page, control: str, option: str | re.Pattern[str]) -> None:
@@ -192,14 +206,27 @@ def choose_page_view(page: Page, name: str | re.Pattern[str]) -> None:
 
 
 def choose_view(page: Page, name: str) -> None:
-    click(page.locator(".st-key-view").get_by_role("radio", name=name))
+    """Choose a view, of those side by side or from the menu of more."""
+    settle(page)
+    shown = page.locator(".st-key-view").get_by_role("radio", name=name)
+    if shown.count():
+        click(shown)
+    else:
+        click(page.get_by_role("button", name="More views"))
+        click(page.get_by_test_id("stPopoverBody").get_by_role("button", name=name, exact=True))
+    settle(page)
+
+
+def try_something(page: Page, act: Callable[[Locator], None]) -> None:
+    """Do something in the menu of what can be tried, and close it."""
+    act(open_menu(page, "trials"))
+    close_menu(page)
     settle(page)
 
 
 def compare(page: Page) -> None:
     """Switch the comparison of the chosen view on or off."""
-    click(page.get_by_text("Compare", exact=True))
-    settle(page)
+    try_something(page, lambda menu: click(menu.get_by_text("Compare", exact=True)))
 
 
 def tile(page: Page, layer: int, head: int) -> Locator:

@@ -24,6 +24,7 @@ from tests.browser.steps import (
     open_page,
     settle,
     tile,
+    try_something,
 )
 
 pytestmark = pytest.mark.walk
@@ -82,7 +83,7 @@ def test_a_given_translation_on_every_view(page: Page) -> None:
     open_page(page, HEAD + "&view=text")
     expect(page.locator(".st-key-text button").first).to_be_visible()
     own = page.locator(".st-key-translation").inner_text()
-    click(page.get_by_text("Given translation", exact=True))
+    try_something(page, lambda menu: click(menu.get_by_text("Given translation", exact=True)))
     box = page.get_by_label("Given", exact=True)
     expect(box).to_have_value(re.compile(r"\w+"))  # the model's own, to be changed
     enter(box, "Der alte Mann liest ein Buch.")
@@ -97,7 +98,7 @@ def test_a_given_translation_on_every_view(page: Page) -> None:
     expect(page).to_have_url(re.compile("forced=true"))
     page.reload()
     expect(page.locator(".st-key-translation")).to_contain_text("liest ein Buch")
-    click(page.get_by_text("Given translation", exact=True))
+    click(page.get_by_role("button", name="Back to the model's own"))
     expect(page.locator(".st-key-translation")).to_have_text(own, use_inner_text=True)
 
 
@@ -125,13 +126,13 @@ def test_joint_merges_words_pins_and_is_saved(page: Page, tmp_path: Path) -> Non
     ticks = page.locator(".st-key-joint .yaxislayer-above .ytick")
     expect(ticks.first).to_be_attached()
     before = ticks.count()
-    click(open_menu(page, "display").get_by_text("Merge pieces into words"))
+    click(open_menu(page, "settings").get_by_text("Merge pieces into words"))
     expect(page.get_by_text("Pieces are merged into words")).to_be_visible()
     expect(ticks.nth(before - 2)).not_to_be_attached()
     close_menu(page)
     click_at(page, page.locator(".st-key-joint .nsewdrag"), 0.02, 0.98)
     expect(page).to_have_url(re.compile(r"pin=target\.\d+%2Csource\.1"))
-    path = download(open_menu(page, "save").get_by_role("button", name=re.compile("CSV")), tmp_path)
+    path = download(open_menu(page, "share").get_by_role("button", name=re.compile("CSV")), tmp_path)
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1 + ticks.count()
 
 

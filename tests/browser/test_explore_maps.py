@@ -25,6 +25,7 @@ from tests.browser.steps import (
     point,
     settle,
     tile,
+    try_something,
 )
 
 pytestmark = pytest.mark.walk
@@ -90,7 +91,7 @@ def test_how_the_maps_are_displayed(page: Page) -> None:
     heatmap = page.locator(".st-key-heatmap")
     for kind in each_kind(page):
         expect_title(page, f"{KINDS[kind]} · layer 2, head 3")
-        menu = open_menu(page, "display")
+        menu = open_menu(page, "settings")
         before, drawn = heatmap.locator(".column").count(), picture(page)
         click(menu.get_by_text("by its logarithm"))
         expect(caption(page, "colour grows with the logarithm")).to_be_visible()
@@ -311,9 +312,9 @@ def test_the_order_of_the_heads(page: Page) -> None:
     }
     values = page.locator(".st-key-overview .value")
     for kind in each_kind(page):
-        menu = open_menu(page, "sort")
+        menu = open_menu(page, "trials")
         for measure in measures[kind]:
-            click(menu.get_by_text(measure, exact=True))
+            choose(page, "Sort heads", measure)
             expect(caption(page, f"Ordered by {measure}")).to_be_visible()
             shown = [float(text.split()[-1]) for text in values.all_inner_texts()]
             assert shown == sorted(shown, reverse=measure not in ("entropy", "distance"))
@@ -321,9 +322,13 @@ def test_the_order_of_the_heads(page: Page) -> None:
         menu.get_by_role("slider").first.focus()
         page.keyboard.press("End")
         expect(page.locator(".st-key-overview .cell.out").first).to_be_attached()
-        click(menu.get_by_text("layer", exact=True))
+        choose(page, "Sort heads", "layer")
         expect(values).to_have_count(0)
         close_menu(page)
+
+
+def change_head(page: Page, change: str) -> None:
+    try_something(page, lambda _: choose(page, "This head", change))
 
 
 def test_heads_are_switched(page: Page) -> None:
@@ -333,22 +338,23 @@ def test_heads_are_switched(page: Page) -> None:
     changes = {"encoder": ("off", "uniform"), "decoder": ("as head 2",), "cross": ("uniform", "as head 2")}
     for kind in each_kind(page):
         for change in changes[kind]:
-            choose(page, "This head", change)
+            change_head(page, change)
             expect(again).to_contain_text(re.compile(rf"With {kind} layer 1 head 1 {change}\..*log-probability"))
             expect(page.locator(".st-key-overview .tile.changed")).to_have_count(1)
         expect(page).to_have_url(re.compile(rf"changes={kind}\.1\.1"))
-        choose(page, "This head", "as it is")
+        change_head(page, "as it is")
         expect(again).to_have_count(0)
-    board = open_menu(page, "board")
-    for kind, name in KINDS.items():
-        click(board.get_by_role("button", name=f"{name}, layer 2, head 3", exact=True))
+    for kind in each_kind(page):
+        settle(page)
+        tile(page, 2, 3).click(modifiers=["Alt"])
         expect(again).to_contain_text(f"{kind} layer 2 head 3 off")
-    heads = board.get_by_role("button", name="Cross-attention, layer 1, head ")
-    click(board.get_by_role("button", name="Cross-attention, all heads of layer 1"))
-    expect(again).to_contain_text(f"cross layer 1 heads 1 to {heads.count()} off")
-    crossed_out = 1 + heads.count()
-    close_menu(page)
-    expect(page.locator(".st-key-overview .tile.changed")).to_have_count(crossed_out)
+    try_something(page, lambda menu: click(menu.get_by_text("Switch heads off by pressing")))
+    heads = page.get_by_role("button", name=re.compile("^Layer 1, head ")).count()
+    click(page.locator(".st-key-overview .layer").first)
+    expect(again).to_contain_text(f"cross layer 1 heads 1 to {heads} off")
+    expect(page.locator(".st-key-overview .tile.changed")).to_have_count(1 + heads)
+    click(page.get_by_role("button", name="Done"))
+    expect(page.get_by_role("button", name="Done")).to_have_count(0)
     click(tile(page, 2, 3))
     expect(caption(page, "This head is off")).to_be_visible()
     click(page.get_by_role("button", name="Undo all changes"))

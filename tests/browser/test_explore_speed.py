@@ -78,17 +78,15 @@ def test_a_tile_is_shown_before_the_server_answers(page: Page) -> None:
 def test_views_are_changed_before_the_server_answers(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
-    views = {"heatmap": ".st-key-heatmap .heatmap", "links": ".st-key-links svg", "text": ".st-key-text .texts"}
+    views = {"heatmap": ".st-key-heatmap .heatmap", "links": ".st-key-links svg"}
     unanswered(page)
-    for chosen in ("links", "text", "heatmap", "links"):
+    for chosen in ("links", "heatmap", "links"):
         click(page.locator(".st-key-view").get_by_role("radio", name=chosen))
         for name, shown in views.items():
             expect(page.locator(shown)).to_be_visible(visible=name == chosen)
     expect(page.locator(".st-key-links .lines path").first).to_be_attached()
     click(tile(page, 2, 3))
     expect(page.locator(views["links"])).to_have_attribute("data-painted", re.compile("layer 2, .* 2$"))
-    click(page.locator(".st-key-view").get_by_role("radio", name="text"))
-    expect(page.locator(views["text"])).to_have_attribute("aria-label", re.compile("layer 2, head 3"))
 
 
 @pytest.mark.walk
@@ -98,7 +96,7 @@ def test_scale_and_special_tokens_change_before_the_server_answers(page: Page) -
     map_, tile_ = page.locator(".st-key-heatmap canvas"), tile(page, 2, 3).locator("canvas")
     names = page.locator(".st-key-heatmap .column")
     count = names.count()
-    hide = open_menu(page, "display").get_by_text("Hide special tokens")
+    hide = open_menu(page, "settings").get_by_text("Hide special tokens")
     click(hide)
     expect(page.get_by_text("Renormalised")).to_be_visible()
     answered = colours(map_)

@@ -25,6 +25,7 @@ from tests.browser.steps import (
     open_page,
     settle,
     tile,
+    try_something,
 )
 
 CROSS = "/?layer=3&head=1"
@@ -54,7 +55,7 @@ def test_links_by_keyboard_and_laid_out_in_lines(page: Page) -> None:
 def test_which_head_aligns(page: Page) -> None:
     open_page(page, "/?kind=encoder&layer=1")
     expect_head(page, 1, 1)
-    click(page.get_by_role("button", name="Which head aligns?"))
+    try_something(page, lambda menu: click(menu.get_by_role("button", name="Which head aligns?")))
     expect(page.get_by_text(re.compile(r"Place 1 of \d+"))).to_be_visible()
     expect(page.get_by_text(ALIGNMENT_EXPLAINED)).to_be_visible()
     values = [float(text.split()[-1]) for text in page.locator(".st-key-overview .value").all_inner_texts()]
@@ -84,7 +85,7 @@ def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Pag
     expect_head(page, 3, 1)
     settle(page)
     speed = page.context.new_cdp_session(page)
-    for key in ("about", "display", "save"):
+    for key in ("page-help", "settings", "share"):
         speed.send("Emulation.setCPUThrottlingRate", {"rate": 20})
         click_at(page, page.locator(f".st-key-{key} [data-testid=stIconMaterial]").first, 0.5, 0.5)
         expect(page.get_by_test_id("stPopoverBody")).to_be_visible()
@@ -104,7 +105,7 @@ def test_every_view_explains_itself(page: Page) -> None:
 
 
 def explains_itself(page: Page, *details: str) -> None:
-    menu = open_menu(page, "about")
+    menu = open_menu(page, "page-help")
     for text in details:
         expect(menu).to_contain_text(shown(text))
     expect(menu.locator(".katex")).to_have_count(sum(len(FORMULA.findall(text)) for text in details))
@@ -114,7 +115,7 @@ def explains_itself(page: Page, *details: str) -> None:
 def test_weights_and_trace_are_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    menu = open_menu(page, "save")
+    menu = open_menu(page, "share")
     trace = AttentionTrace.load(download(menu.get_by_role("button", name="The whole trace"), tmp_path))
     table = download(menu.get_by_role("button", name="Numbers (CSV)"), tmp_path)
     lines = table.read_text(encoding="utf-8").splitlines()

@@ -54,7 +54,7 @@ def test_what_is_pasted(page: Page, language: str, text: str) -> None:
 def test_a_saved_page(page: Page, disk: Page, language: str, tmp_path: Path) -> None:
     open_page(page, f"/?layer=1&sentence=He+turned+the+offer+down.&lang={language}")
     with use_language(language):
-        button = open_menu(page, "save").get_by_role("button", name=say("Interactive page (HTML)"))
+        button = open_menu(page, "share").get_by_role("button", name=say("Interactive page (HTML)"))
     open_file(disk, download(button, tmp_path))
     assert disk.evaluate("document.documentElement.lang").startswith(language)
     assert english(disk, language, (*GIVEN, *sentences(disk, language))) == []

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from attenscope.language import SOURCE_LANGUAGE
-from tests.browser.steps import LOADING, click, enter, open_page, settle
+from tests.browser.steps import LOADING, choose_language, click, enter, open_page, settle
 from tests.browser.views import GIVEN, VIEWS, open_view
 from tests.browser.words import english
 from tests.messages import TRANSLATED
@@ -46,7 +46,7 @@ TEXTS = """() => {
 
 def switch(page: Page, language: str) -> None:
     settle(page)
-    page.locator(".st-key-language-menu select").select_option(language)
+    choose_language(page, language)
     expect(page.locator("html")).to_have_attribute("lang", re.compile(f"^{language}\\b"))
     settle(page)
 

@@ -100,6 +100,6 @@ def test_the_badge_stands_between_the_navigation_and_the_button(page: Page, lang
     last = page.locator('[data-testid="stTopNavLink"], [data-testid="stExpandSidebarButton"]').last  # Or their arrow.
     for width in (1440, 1351, 1280, 1081, 1001, 800, 390):
         page.set_viewport_size({"width": width, "height": 900})
-        name, badge, button = boxes_at_rest(page, [last, ".st-key-badge", ".st-key-add-view"])
+        name, badge, button = boxes_at_rest(page, [last, ".st-key-badge", ".st-key-header-actions"])
         assert name["x"] + name["width"] < badge["x"], width
         assert badge["x"] + badge["width"] < button["x"], width

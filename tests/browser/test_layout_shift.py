@@ -57,6 +57,22 @@ def test_nothing_jumps_as_another_head_is_chosen(page: Page, path: str, speed: i
     assert shifted(page) < MOST
 
 
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_nothing_jumps_as_heads_are_switched_off_and_on(page: Page, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    page.add_init_script(OBSERVE)
+    arrive(page, "/")
+    tile(page, 2, 3).scroll_into_view_if_needed()
+    for keys in ("x", "Shift+X", "Shift+X", "Shift+X"):  # One head, then its layer: off, on, off.
+        page.evaluate("shifts.length = 0")
+        tile(page, 2, 3).focus()
+        page.keyboard.press(keys)
+        settle(page)
+        page.wait_for_timeout(300)
+        assert shifted(page) < MOST, keys
+    expect(page.locator(".st-key-again")).to_contain_text("cross layer 2 heads 1 to 8 off")
+
+
 def test_nothing_jumps_as_another_head_is_chosen_on_decode(page: Page) -> None:
     page.add_init_script(OBSERVE)
     arrive(page, "/decode")

@@ -52,7 +52,7 @@ def test_a_mask_is_tried_on_the_model(page: Page, tmp_path: Path) -> None:
     _, _, own, tried = page.locator(".checks tr").filter(has_text="future-token (B1)").locator("td").all()
     expect(own).to_contain_text("✓ pass")
     expect(tried).to_contain_text("● fault")
-    menu = open_menu(page, "save")
+    menu = open_menu(page, "share")
     file = download(menu.get_by_role("button", name="Interactive page (HTML)"), tmp_path)
     assert "Decoder self-attention: No causal mask" in file.read_text()
     assert "future-token" in download(menu.get_by_role("button", name="Numbers (CSV)"), tmp_path).read_text()
@@ -72,5 +72,5 @@ def test_a_mask_is_converted_and_a_loss_is_said(page: Page, tmp_path: Path) -> N
     expect(page.get_by_text("attention_mask = key_keep.long()")).to_be_visible()
     expect(page.get_by_text("shape (2, 5), int64")).to_be_visible()
     expect(page.get_by_text("Lost: which queries are padding")).to_be_visible()
-    file = download(open_menu(page, "save").get_by_role("button", name="The converted mask (NPY)"), tmp_path)
+    file = download(open_menu(page, "share").get_by_role("button", name="The converted mask (NPY)"), tmp_path)
     assert np.load(file).tolist() == [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]

@@ -44,8 +44,11 @@ def recorded(folder: Path) -> Path:
 
 
 def bring(page: Page, file: Path) -> None:
-    """The folded-away place for a file closes when one has come, or stands open still."""
-    open_menu(page, "open").locator(INPUT).set_input_files(file)
+    """Open a trace from the settings, where its place is folded away."""
+    menu = open_menu(page, "settings")
+    if not menu.locator(INPUT).is_visible():
+        menu.get_by_text("Open a trace").click()
+    menu.locator(INPUT).set_input_files(file)
 
 
 @pytest.mark.walk

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk
+from tests.browser.steps import LOADING, add_to_talk, click, download, open_file, open_page, open_talk
 from tests.browser.test_opened_trace import bring, recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -98,7 +98,7 @@ def test_an_opened_trace_is_shown_alone_and_becomes_a_scene(page: Page, tmp_path
     scene = page.frame_locator("dialog.show iframe.seen")
     expect(scene.get_by_text("Where did you buy it", exact=True)).to_be_visible(timeout=LOADING)
     page.keyboard.press("Escape")
-    click(page.get_by_role("button", name="Add to talk"))
+    add_to_talk(page)
     expect(page.get_by_text("mine.safetensors is kept beside it")).to_be_visible()
     click(page.get_by_role("link", name="Talk", exact=True))
     expect(page.get_by_text("Scene 1 of 1")).to_be_visible(timeout=LOADING)

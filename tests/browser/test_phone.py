@@ -12,7 +12,7 @@ from tests.browser.steps import LOADING, open_page
 pytestmark = pytest.mark.walk
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LONG = "sentence=The+old+man+who+lives+next+door+reads+a+book+in+the+garden+every+evening."
-HEADER = [".st-key-badge", ".st-key-add-view", '[data-testid="stHeader"]']
+HEADER = [".st-key-badge", ".st-key-header-actions", '[data-testid="stHeader"]']
 
 # Where the words and signs of some parts stand: what is seen of an element without children, by the number of its part.
 LEAVES = """(parts) => parts.flatMap((part, at) => [...document.querySelectorAll(`${part} :not([fill=none])`)]

@@ -185,7 +185,7 @@ def test_a_chosen_circle_shows_its_block(page: Page) -> None:
 def test_everything_can_be_saved(page: Page, disk: Page, tmp_path: Path) -> None:
     open_view(page, "similarity", positions="32")
     page.locator(".st-key-profile .curve").first.wait_for()
-    menu = open_menu(page, "save")
+    menu = open_menu(page, "share")
     saved = {}
     for ending, name in (
         ("png", "Save as PNG"),

@@ -49,7 +49,7 @@ step = "3"
 @pytest.mark.walk
 def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, f"/?{urlencode({'sentence': AWKWARD, 'layer': '1'})}")
-    open_menu(page, "save").get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
+    open_menu(page, "share").get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
     page.get_by_label("Notes in the file").press("Control+Enter")
     expect(page.get_by_text("In the file, the key n shows them.")).to_be_visible()
     file = saved(page, "Interactive page", tmp_path)
@@ -92,7 +92,7 @@ def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view:
 def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
     expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)
-    click(open_menu(page, "save").get_by_role("radio", name="dark"))
+    click(open_menu(page, "share").get_by_role("radio", name="dark"))
     svg = saved(page, "Save as SVG", tmp_path).read_text(encoding="utf-8")
     assert 'fill="rgb(19, 18, 24)"' in svg
     assert svg.count("<text") > 12

@@ -63,7 +63,7 @@ def test_a_stop_of_the_training_with_its_names_turned(page: Page, tmp_path: Path
     assert {"random", "released"}.isdisjoint(picture.texts), "a mark of the slider"
     assert any(one.startswith("released") for one in picture.texts)
     assert len(list(picture.each("image"))) == heads.count() + 1
-    click(open_menu(page, "save").get_by_role("radio", name="dark"))
+    click(open_menu(page, "share").get_by_role("radio", name="dark"))
     png = saved(page, "Save as PNG", tmp_path).read_bytes()
     assert int.from_bytes(png[16:20], "big") == 2 * (1280 + 24)
 
@@ -88,7 +88,7 @@ def test_masks_with_long_notes_and_nothing_to_click(page: Page, disk: Page, tmp_
 def test_a_view_of_words_offers_no_picture(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/masks?part=try+on+the+model&tried=tests&{SENTENCE}")
     expect(page.locator(".st-key-save button").first).to_be_visible(timeout=LOADING)
-    menu = open_menu(page, "save")
+    menu = open_menu(page, "share")
     expect(menu.get_by_role("button", name="Interactive page")).to_be_visible()
     expect(menu.get_by_role("radio", name="light")).to_be_visible()
     for name in ("Save as PNG", "Save as SVG"):

@@ -15,7 +15,18 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import ROOT, SCREEN, free_port, wait_until_healthy
-from tests.browser.steps import LOADING, TRAFFIC, click, download, enter, open_file, open_page, open_talk, settle
+from tests.browser.steps import (
+    LOADING,
+    TRAFFIC,
+    add_to_talk,
+    click,
+    download,
+    enter,
+    open_file,
+    open_page,
+    open_talk,
+    settle,
+)
 from tests.browser.test_opened_trace import INPUT, bring, recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -73,7 +84,7 @@ def made(page: Page, folder: Path) -> None:
     def add(path: str, prepare: Callable[[], None] = lambda: None) -> None:
         open_page(page, path)
         prepare()
-        click(page.get_by_role("button", name="Add to talk"))
+        add_to_talk(page)
         expect(page.get_by_text(re.compile(r"Scene \d of your talk"))).to_be_visible()
         settle(page)
 

@@ -18,7 +18,18 @@ from attenscope.viz.talk.file import format_talk, parse_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.talk.session import load_shipped_talk
 from tests.browser.conftest import serving
-from tests.browser.steps import LOADING, PATIENCE, TRAFFIC, click, download, enter, open_page, open_talk, settle
+from tests.browser.steps import (
+    LOADING,
+    PATIENCE,
+    TRAFFIC,
+    add_to_talk,
+    click,
+    download,
+    enter,
+    open_page,
+    open_talk,
+    settle,
+)
 
 pytestmark = pytest.mark.timeout(600)
 CHROME = ("stHeader", "stToolbar", "stStatusWidget", "stSpinner", "stSkeleton", "stSidebar", "stAppDeployButton")
@@ -288,7 +299,7 @@ def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: P
 def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
     for _ in range(2):
-        click(page.get_by_role("button", name="Add to talk"))
+        add_to_talk(page)
     click(page.get_by_role("link", name="Talk", exact=True))
     settle(page)
     expect(page.get_by_text("Scene 2 of 2")).to_be_visible(timeout=PATIENCE)
@@ -450,7 +461,7 @@ def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
 @pytest.mark.walk
 def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
     open_page(page, "/positions?plot=waves")
-    click(page.get_by_role("button", name="Add to talk"))
+    add_to_talk(page)
     settle(page)
     open_page(page, "/talk")
     enter(page.get_by_label("Title", exact=True), "Mine, and nobody else's")

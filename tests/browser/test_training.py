@@ -226,7 +226,7 @@ def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
     saved = {}
     for name in ("architecture", "parameters"):
         open_page(page, f"/training?model=everyday-en-de&training={name}")
-        saved[name] = download(open_menu(page, "save").get_by_role("button", name="Numbers (CSV)"), tmp_path)
+        saved[name] = download(open_menu(page, "share").get_by_role("button", name="Numbers (CSV)"), tmp_path)
     parts = download(page.get_by_role("button", name="Parts as CSV"), tmp_path)
     assert parts.read_text().startswith("part,parameters\nembeddings,")
     architecture = saved["architecture"].read_text().splitlines()

@@ -71,8 +71,8 @@ def test_a_failure_is_shrunk_to_the_steps_that_it_needs() -> None:
 
 
 def test_steps_are_told_in_words() -> None:
-    step = {"do": "select", "key": "language-menu", "kind": "select", "n": 0, "name": "Language", "value": 1}
-    assert told(step) == "choose option 1 of “Language” [language-menu · select 0]"
+    step = {"do": "select", "key": "preferences", "kind": "select", "n": 0, "name": "Language", "value": 1}
+    assert told(step) == "choose option 1 of “Language” [preferences · select 0]"
     failure = Failure(Fault("drawn twice", "view overview", "", "/"), [{"do": "open", "value": "/"}, step], 7, 31, True)
     assert "2. choose option 1" in failure.told()
     assert '--replay \'[{"do": "open"' in failure.told()

@@ -48,7 +48,7 @@ OFTEN = {
     "width": 0.02,
     "key": 0.02,
     "nav": 0.1,
-    "language-menu": 0.04,
+    "preferences": 0.04,
     "sentence": 0.07,
 }
 """How often something is done that is no control, or a control with this key, where no menu is open."""
@@ -491,7 +491,7 @@ class Wanderer:
             visitor.seen.pop(entry, None)
         else:
             visitor.seen[entry] = seen["fingerprint"]
-        if step["do"] in ("theme", "width") or step.get("key") == "language-menu":
+        if step["do"] in ("theme", "width") or step.get("key") == "preferences":
             visitor.seen = {entry: seen["fingerprint"]}  # Elsewhere the words, colours and places were others.
         return found
 

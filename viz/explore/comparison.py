@@ -9,7 +9,6 @@ from functools import cached_property, partial
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, find_shared_axes, select_head
 from attenscope.checkpoint.load import CheckpointError
@@ -18,7 +17,7 @@ from attenscope.runnable_model import InputError, LocalError, LocalModel
 from attenscope.text.language_guess import guess_language
 from attenscope.trace import AttentionMap, Kind, TraceError
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
-from attenscope.viz.explore.saving import DrawnView, draw_save_menu
+from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
 from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions
 from attenscope.viz.explore.views import VIEW_DRAWERS
@@ -221,7 +220,7 @@ def _map_to_shared(place: PinnedCell, pairs: tuple[PositionPairs, PositionPairs]
 # Any view drawn for both sides.
 
 
-def draw_comparison_view(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
+def draw_comparison_view(view: SingleView, scene: Scene) -> None:
     """Draw a view of both sides, with the controls that choose the second, and put what can be saved into `menu`."""
     try:
         second = draw_second_side_controls(scene, of_head=view not in ALL_HEADS_VIEWS)
@@ -233,8 +232,7 @@ def draw_comparison_view(view: SingleView, scene: Scene, menu: DeltaGenerator) -
     drawn = draw_head_comparison(scene, second) if view == "heatmap" else draw_both_sides(view, scene, second)
     if drawn:
         draw_token_captions(drawn.displays)
-        with menu:
-            draw_save_menu(drawn, scene, "compare")
+        offer_drawn_view(drawn, scene, "compare")
 
 
 def draw_both_sides(view: SingleView, scene: Scene, second: SecondSide) -> DrawnView | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -40,8 +42,12 @@ from attenscope.viz.ui.addresses.explore import (
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, ROWS
 from attenscope.viz.web.maps import RankedHead
 
+FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline")
+"""Views that are offered side by side; the others, in a menu."""
 ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
+PRESSING_SWITCHES = "pressing tiles switches"
+"""The session key of whether a press of a tile switches its head off, instead of opening it."""
 HEAD_PATTERN = re.compile(r"\D*(\d{1,3})\D+(\d{1,3})\s*")
 """A layer and a head: ``2.5``, ``2 5``, ``L2 H5``."""
 LAYER_MEANS: tuple[FlowKind, ...] = ("mean of layers", "mean of all")
@@ -59,49 +65,79 @@ class HeadOrder:
     measure: Measure | None = None
 
 
-def draw_view_choice() -> tuple[SingleView, bool]:
-    """Return the chosen view, and whether two sides of it are compared."""
+def draw_view_choice(impossible: Collection[SingleView]) -> tuple[SingleView, bool]:
+    """Return the chosen view, and whether two sides of it are compared; `impossible` views are not offered."""
     chosen = EXPLORE_VIEW.hold()
-    st.session_state["comparing"] = chosen == "compare"
-    st.session_state["view"] = EXPLORE_COMPARED_VIEW.hold() if chosen == "compare" else chosen
-
-    def choose() -> None:
-        picked, comparing = st.session_state["view"], st.session_state["comparing"]
-        EXPLORE_VIEW.set("compare" if comparing else picked)
-        EXPLORE_COMPARED_VIEW.set(picked if comparing else EXPLORE_COMPARED_VIEW.default)
-
+    view = EXPLORE_COMPARED_VIEW.hold() if chosen == "compare" else chosen
+    first = [one for one in FIRST_VIEWS if one == view or one not in impossible]
+    more = [one for one in EXPLORE_SINGLE_VIEWS if one not in (*FIRST_VIEWS, *impossible, view)]
+    st.session_state["view"] = view
     shown = controls.draw_choice(
         st.segmented_control,
         say("View"),
-        EXPLORE_SINGLE_VIEWS,
+        first if view in first else [*first, view],
         key="view",
         format_func=EXPLORE_COMPARED_VIEW.label,
         required=True,
-        on_change=choose,
+        on_change=lambda: _choose_view(st.session_state["view"], comparing=chosen == "compare"),
         label_visibility="collapsed",
     )
-    comparing = st.toggle(say("Compare"), key="comparing", on_change=choose)
-    return shown or EXPLORE_COMPARED_VIEW.default, comparing
+    # Keyed by the view, so that the menu closes once another one is chosen.
+    menu = st.popover(say("More views"), type="tertiary", key=f"more than {view}", on_change="rerun")
+    if menu.open:
+        with menu, st.container(key="more-views"):
+            for one in more:
+                again = partial(_choose_view, one, comparing=chosen == "compare")
+                st.button(EXPLORE_COMPARED_VIEW.label(one), key=f"view {one}", type="tertiary", on_click=again)
+    return shown or EXPLORE_COMPARED_VIEW.default, chosen == "compare"
 
 
-def draw_display_menu() -> DisplayOptions:
-    """Return how maps are shown; the controls are folded away, as they are rarely changed."""
-    with controls.open_display_menu():
-        merge = controls.toggle(say("Merge pieces into words"), EXPLORE_MERGE_WORDS)
-        hide = controls.toggle(say("Hide special tokens"), EXPLORE_HIDE_SPECIAL)
-        numbers = controls.toggle(say("Write the weights into the cells"), EXPLORE_CELL_NUMBERS)
-        return DisplayOptions(*controls.draw_look_choices(), merge, hide, numbers)
+def _choose_view(view: SingleView, *, comparing: bool) -> None:
+    """Show a view, or two sides of it; for callbacks."""
+    EXPLORE_VIEW.set("compare" if comparing else view)
+    EXPLORE_COMPARED_VIEW.set(view if comparing else EXPLORE_COMPARED_VIEW.default)
 
 
-def draw_head_field(attention: AttentionMap) -> tuple[int, int]:
-    """Return the chosen layer and head, from 0: a tile chooses them, or a person types them, from 1."""
-    layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
-    # Head 1.1 stands in the address too: without a head the page would pick one.
-    layer, head = LAYER.hold(layers, shows_default=True), HEAD.hold(heads, shows_default=True)
-    st.session_state["typed"] = f"{layer}.{head}"
+def draw_compare_toggle(view: SingleView, *, comparing: bool) -> None:
+    """Draw the switch that shows two sides of the view."""
+    st.session_state["comparing"] = comparing
 
     def choose() -> None:
-        found = HEAD_PATTERN.fullmatch(st.session_state["typed"])
+        _choose_view(view, comparing=st.session_state["comparing"])
+
+    st.toggle(say("Compare"), key="comparing", on_change=choose)
+
+
+def hold_display() -> DisplayOptions:
+    """Return how maps are shown, as chosen in :func:`draw_display_settings`; kept in the address."""
+    return DisplayOptions(
+        *controls.hold_look(), EXPLORE_MERGE_WORDS.hold(), EXPLORE_HIDE_SPECIAL.hold(), EXPLORE_CELL_NUMBERS.hold()
+    )
+
+
+def draw_display_settings() -> None:
+    """Draw the choices of how maps are shown."""
+    hold_display()
+    st.toggle(say("Merge pieces into words"), **EXPLORE_MERGE_WORDS.storage)
+    st.toggle(say("Hide special tokens"), **EXPLORE_HIDE_SPECIAL.storage)
+    st.toggle(say("Write the weights into the cells"), **EXPLORE_CELL_NUMBERS.storage)
+    controls.draw_look_settings()
+
+
+def hold_head(attention: AttentionMap) -> tuple[int, int]:
+    """Return the chosen layer and head, from 0; kept in the address from 1."""
+    layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
+    # Head 1.1 stands in the address too: without a head the page would pick one.
+    return LAYER.hold(layers, shows_default=True) - 1, HEAD.hold(heads, shows_default=True) - 1
+
+
+def draw_head_field(attention: AttentionMap, key: str) -> None:
+    """Draw a field in which the layer and the head are typed, from 1; a menu and a view may each have one."""
+    layer, head = hold_head(attention)
+    st.session_state[key] = f"{layer + 1}.{head + 1}"
+
+    def choose() -> None:
+        found = HEAD_PATTERN.fullmatch(st.session_state[key])
         place = tuple(map(int, found.groups())) if found else (0, 0)
         if 1 <= place[0] <= attention.layers and 1 <= place[1] <= attention.heads:
             controls.set_layer_and_head(place[0] - 1, place[1] - 1)
@@ -114,34 +150,67 @@ def draw_head_field(attention: AttentionMap) -> tuple[int, int]:
                 )
             )
 
-    st.text_input(say("Head"), key="typed", width=120, max_chars=12, on_change=choose)
-    return layer - 1, head - 1
+    st.text_input(say("Head"), key=key, width=120, max_chars=12, on_change=choose)
 
 
-def draw_order_menu(kind: Kind, source: TraceSource) -> HeadOrder:
+def draw_end_of_switching() -> None:
+    """Draw the button after which a press of a tile opens its head again."""
+
+    def end() -> None:
+        st.session_state[PRESSING_SWITCHES] = False
+
+    st.button(say("Done"), key="pressing-ends", on_click=end)
+
+
+def hold_order(kind: Kind, source: TraceSource) -> HeadOrder:
     """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
     statistics = source.statistics(kind)
-    measures = (ORDER_BY_LAYER, *statistics, *((ORDER_BY_EFFECT,) if source.run else ()))
-    EXPLORE_HEAD_ORDER.hold(measures)  # There are measures that only another kind of attention has.
-    with st.popover(say("Sort heads"), type="tertiary", key="sort"):
-        measure = controls.draw_choice(
-            st.radio,
-            say("Order of the heads"),
-            measures,
-            format_func=EXPLORE_HEAD_ORDER.label,
-            **EXPLORE_HEAD_ORDER.storage,
-        )
-        if measure in statistics:
-            return _order_by_measure(measure, statistics[measure], f"range-{kind}-{measure}")
+    # There are measures that only another kind of attention has.
+    measure = EXPLORE_HEAD_ORDER.hold(_list_orders(statistics, source))
+    if measure in statistics:
+        return _order_by_measure(measure, statistics[measure], _get_range(kind, measure, statistics[measure]))
     effects = source.effects(kind) if measure == ORDER_BY_EFFECT else None
     return _order_by_effect(*effects) if effects else HeadOrder()
 
 
-def _order_by_measure(measure: Measure, values: np.ndarray, key: str) -> HeadOrder:
-    """Draw the range of the measure whose heads are shown, and return the order by it; values (L, H)."""
-    top = max(1.0, float(np.ceil(values.max())))
-    low, high = st.slider(say("Show heads between"), 0.0, top, (0.0, top), 0.05, key=key)
-    inside = heads_in_range(values, low, high)
+def draw_order_choice(kind: Kind, source: TraceSource) -> None:
+    """Draw the choice of the order of the heads of a map, and of the range of the measure whose heads are shown."""
+    statistics = source.statistics(kind)
+    measure = controls.draw_choice(
+        st.selectbox,
+        say("Sort heads"),
+        _list_orders(statistics, source),
+        format_func=EXPLORE_HEAD_ORDER.label,
+        **EXPLORE_HEAD_ORDER.storage,
+    )
+    if measure in statistics:
+        low, high = _get_range(kind, measure, statistics[measure])
+        top = _top_of(statistics[measure])
+        label = say("Show heads between")
+        st.slider(label, 0.0, top, (low, high), 0.05, key=_range_key(kind, measure), persist_state="session")
+
+
+def _list_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSource) -> tuple[str, ...]:
+    return (ORDER_BY_LAYER, *statistics, *((ORDER_BY_EFFECT,) if source.run else ()))
+
+
+def _get_range(kind: Kind, measure: Measure, values: np.ndarray) -> tuple[float, float]:
+    """The range of a measure whose heads are shown: all until one is chosen."""
+    chosen: tuple[float, float] = st.session_state.get(_range_key(kind, measure), (0.0, _top_of(values)))
+    return chosen
+
+
+def _range_key(kind: Kind, measure: Measure) -> str:
+    return f"range-{kind}-{measure}"
+
+
+def _top_of(values: np.ndarray) -> float:
+    return max(1.0, float(np.ceil(values.max())))
+
+
+def _order_by_measure(measure: Measure, values: np.ndarray, shown: tuple[float, float]) -> HeadOrder:
+    """The order by a measure (L, H); heads outside the range `shown` are faint."""
+    inside = heads_in_range(values, *shown)
     smallest = measure in SMALLEST_FIRST_MEASURES
     heads = rank_heads(values, largest_first=not smallest)
     by = EXPLORE_HEAD_ORDER.label(measure)
@@ -216,16 +285,18 @@ def draw_flow_controls(scene: Scene) -> tuple[FlowKind, int, bool]:
         if which not in LAYER_MEANS:
             name = say("Layer") if which == "mean of heads" else say("Through layer")
             layer = controls.selectbox_with_default(name, EXPLORE_FLOW_LAYER, range(1, layers + 1), layers, width=175)
+        if which == "mean of layers":
+            draw_head_field(scene.trace.maps[scene.kind], "typed-in-view")
         return which, layer - 1, controls.toggle(say("Times value norms"), EXPLORE_VALUE_NORMS)
 
 
-def draw_mean_toggle(scene: Scene) -> bool:
-    """Return whether all heads of the layer are shown as their mean."""
-    return (
-        controls.toggle(say("Mean of all heads"), EXPLORE_MEAN_OF_HEADS)
-        if scene.is_first_side
-        else EXPLORE_MEAN_OF_HEADS.get()
-    )
+def draw_joint_controls(scene: Scene) -> bool:
+    """Draw the choice of the layer and the head, and return whether all heads of the layer are shown as their mean."""
+    if not scene.is_first_side:
+        return EXPLORE_MEAN_OF_HEADS.get()
+    with st.container(key="viewchoices", horizontal=True, vertical_alignment="center"):
+        draw_head_field(scene.trace.maps[scene.kind], "typed-in-view")
+        return controls.toggle(say("Mean of all heads"), EXPLORE_MEAN_OF_HEADS)
 
 
 def draw_query_choice(scene: Scene) -> int:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import streamlit as st
@@ -18,7 +19,7 @@ from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
 from attenscope.viz.ui.addresses.pins import PIN, add_pins
 from attenscope.viz.ui.addresses.shared import KIND, SENTENCE
-from attenscope.viz.ui.controls import set_layer_and_head
+from attenscope.viz.ui.controls import draw_example_sentences, set_layer_and_head
 from attenscope.viz.ui.links import open_in_decode
 from attenscope.viz.ui.words import escape_markdown
 
@@ -87,26 +88,51 @@ def get_model_languages(model: RunnableModel) -> tuple[str, str]:
     return model.card.get("source_language", ""), model.card.get("target_language", "")
 
 
-def draw_examples_menu(model: RunnableModel) -> None:
-    """Draw the list of examples, folded away; nothing for a model of other languages."""
-    if not model.can("examples") or get_model_languages(model) != EXAMPLE_LANGUAGES:
+def has_examples(model: RunnableModel) -> bool:
+    """Return whether the examples and the tour are for a model."""
+    return model.can("examples") and get_model_languages(model) == EXAMPLE_LANGUAGES
+
+
+def draw_examples_menu(model: RunnableModel, *, first_look: bool) -> None:
+    """Draw the list of examples, and of the tour but at a first look; nothing for a model of other languages."""
+    if not has_examples(model):
         return
-
-    def open_example(example: Example) -> None:
-        st.session_state[SENTENCE.key] = example.sentence
-        st.session_state[KIND.key], st.session_state[EXPLORE_VIEW.key] = "cross", "heatmap"
-        cross = cache.compute_translation(model.name, example.sentence)[0].trace.cross
-        place = find_example_place(example, cross) if cross else None
-        if place:
-            set_layer_and_head(place.layer, place.head)
-            add_pins(example.sentence, {"target": place.row})
-
     # Keyed by the sentence, so that the list closes once one is chosen.
-    key = f"examples beside {SENTENCE.get()}"
-    with st.popover(say("Examples"), type="tertiary", key=key), st.container(key="example-list"):
-        for at, example in enumerate(load_examples()):
-            text = f"**{escape_markdown(example.phenomenon)}** {escape_markdown(example.sentence)}"
-            st.button(text, key=f"phenomenon-{at}", type="tertiary", on_click=open_example, args=(example,))
+    menu = st.popover(say("Examples"), type="tertiary", key=f"examples beside {SENTENCE.get()}", on_change="rerun")
+    if menu.open:
+        with menu, st.container(key="example-list"):
+            if not first_look:
+                draw_tour_button(model)
+            for at, example in enumerate(load_examples()):
+                _draw_example(model, example, f"phenomenon-{at}", "tertiary")
+
+
+def draw_example_chips(model: RunnableModel, *, first_look: bool) -> None:
+    """Draw the first example that is not on the screen, but at a first look, which has the tour in its place.
+
+    Where a model has sentences of its own, or is of other languages, these are drawn.
+    """
+    if not has_examples(model) or model.card.get("examples"):
+        draw_example_sentences(model)
+    elif not first_look:
+        example = next(one for one in load_examples() if one.sentence != SENTENCE.get())
+        _draw_example(model, example, f"example-{example.sentence}", "secondary")
+
+
+def _draw_example(model: RunnableModel, example: Example, key: str, kind: Literal["secondary", "tertiary"]) -> None:
+    """Draw a button that shows an example where it is seen."""
+    text = f"**{escape_markdown(example.phenomenon)}** {escape_markdown(example.sentence)}"
+    st.button(text, key=key, type=kind, on_click=_open_example, args=(model, example))
+
+
+def _open_example(model: RunnableModel, example: Example) -> None:
+    st.session_state[SENTENCE.key] = example.sentence
+    st.session_state[KIND.key], st.session_state[EXPLORE_VIEW.key] = "cross", "heatmap"
+    cross = cache.compute_translation(model.name, example.sentence)[0].trace.cross
+    place = find_example_place(example, cross) if cross else None
+    if place:
+        set_layer_and_head(place.layer, place.head)
+        add_pins(example.sentence, {"target": place.row})
 
 
 def example_hint_text(text: str, written: str, cross: AttentionMap, layer: int, head: int, row: int | None) -> str:
@@ -125,17 +151,15 @@ def example_hint_text(text: str, written: str, cross: AttentionMap, layer: int, 
 # The tour: a few steps on the live page, each with something to look at and something to try.
 
 
-def draw_tour_button(model: RunnableModel, *, first_look: bool) -> None:
-    """Draw the button that begins the tour, once in the accent colour; nothing for a model of other languages."""
-    if model.can("examples") and get_model_languages(model) == EXAMPLE_LANGUAGES:
-        kind = "primary" if first_look else "tertiary"
-        st.button(say("Start here"), type=kind, key="tour-begins", on_click=_go_to_tour_step, args=(1,))  # type: ignore[arg-type]
+def draw_tour_button(model: RunnableModel) -> None:
+    """Draw the button that begins the tour, in the accent colour; nothing for a model of other languages."""
+    if has_examples(model):
+        st.button(say("Start here"), type="primary", key="tour-begins", on_click=_go_to_tour_step, args=(1,))
 
 
 def draw_tour_step(model: RunnableModel) -> None:
     """Draw the step that the visitor is at, in place of the examples; nothing outside the tour."""
-    steps, at = load_tour_steps(), EXPLORE_TOUR_STEP.hold()
-    if not 1 <= at <= len(steps):
+    if not (at := EXPLORE_TOUR_STEP.hold()) or at > len(steps := load_tour_steps()):
         return
     step = steps[at - 1]
     with st.container(key="tour", horizontal=True, vertical_alignment="center"):

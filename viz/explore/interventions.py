@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import streamlit as st
 
@@ -11,12 +11,14 @@ from attenscope.interventions.changes import HeadChange, InterventionError, Mode
 from attenscope.language import say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import AttentionMap, Head, Kind
+from attenscope.viz.explore.controls import PRESSING_SWITCHES
 from attenscope.viz.explore.texts import change_name, describe_effect, difference_html
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import EXPLORE_PICTURED_MODEL, PicturedModel
 from attenscope.viz.ui.addresses.shared import CHANGES
 from attenscope.viz.ui.words import draw_caption, escape_markdown
-from attenscope.viz.web.maps import draw_switchboard
+from attenscope.viz.web.maps import TileSwitches
+from attenscope.viz.web.stage import is_presenting
 
 UNCHANGED_LABEL = to_say("as it is")
 
@@ -76,23 +78,22 @@ def _change_key(change: HeadChange) -> str:
     return str(change).partition(":")[2]
 
 
-def draw_switchboard_menu(maps: Mapping[Kind, AttentionMap]) -> None:
-    """Draw a switch for every head of every attention, folded away."""
-    sizes = {kind: (one.layers, one.heads) for kind, one in maps.items()}
+def build_tile_switches(kind: Kind) -> TileSwitches:
+    """Return what lets the tiles of an attention switch its heads off."""
     off = [(one.kind, one.layer, one.head) for one in _list_head_changes() if one.change == "off"]
 
-    def switch(heads: Collection[Head]) -> None:
-        CHANGES.set(format_changes(replace_heads_off(read_changes(), heads)))
+    def switch(heads: list[HeadPlace]) -> None:
+        others = [one for one in off if one[0] != kind]
+        places: list[Head] = [(kind, *place) for place in heads]
+        CHANGES.set(format_changes(replace_heads_off(read_changes(), [*others, *places])))
 
-    with st.popover(say("Switch heads off"), type="tertiary", key="board"):
-        draw_caption(
-            say(
-                "Press a head to turn it off, or the name of a layer for all of its heads. The translation is made "
-                "again, and what changes in it is marked. “This head” can do more: look at all keys alike, or copy "
-                "another head."
-            )
-        )
-        draw_switchboard(sizes, off, key="switches", on_switch=switch)
+    own = [(layer, head) for one, layer, head in off if one == kind]
+    return TileSwitches(own, switch, pressing=bool(st.session_state.get(PRESSING_SWITCHES)))
+
+
+def draw_switching_toggle() -> None:
+    """Draw the switch that lets a press of a tile switch its head off."""
+    st.toggle(say("Switch heads off by pressing their tiles"), key=PRESSING_SWITCHES, persist_state="session")
 
 
 def replace_heads_off(made: tuple[ModelChange, ...], off: Collection[Head]) -> tuple[ModelChange, ...]:
@@ -110,6 +111,9 @@ def draw_effect(model: RunnableModel, text: str, given: str = "") -> str:
     A `given` translation is read again instead of a new one. Returns the changes that the pictures are to show, in
     their text form: "" for none, and where the visitor looks at the unchanged model.
     """
+    # Over the foot of the window, so that nothing moves and it is in sight; a scene has it under its sentence. It is
+    # there at all times: what follows it on the page keeps its place.
+    place = st.container(key="scene-foot" if is_presenting() else "foot")
     made = read_changes()
     if not made:
         return ""
@@ -119,7 +123,7 @@ def draw_effect(model: RunnableModel, text: str, given: str = "") -> str:
         st.info(escape_markdown(str(error)))
         _draw_undo_button()
         return ""
-    with st.container(key="again"):
+    with place, st.container(key="again"):
         if not given:
             st.html(f'<p dir="auto">{difference_html(comparison.words)}</p>')
         draw_caption(describe_effect(comparison))

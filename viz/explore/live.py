@@ -20,13 +20,13 @@ from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import examples, interventions
 from attenscope.viz.explore.examples import example_hint_text
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
-from attenscope.viz.explore.screen import draw_screen, pick_view, remember_picked_head
+from attenscope.viz.explore.screen import draw_screen, forget_picked_pin, is_picked_pin, pick_view, remember_picked_head
 from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
-from attenscope.viz.traces.upload import draw_open_menu
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.address import is_in_address
+from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.pins import PIN, get_pin, toggle_pins
 from attenscope.viz.ui.addresses.shared import (
     CHANGES,
@@ -38,10 +38,17 @@ from attenscope.viz.ui.addresses.shared import (
     READ_GIVEN,
     SENTENCE,
 )
-from attenscope.viz.ui.controls import draw_given_toggle, draw_given_translation, set_layer_and_head
+from attenscope.viz.ui.controls import (
+    draw_given_toggle,
+    draw_given_translation,
+    hold_read_given,
+    set_given_translation,
+    set_layer_and_head,
+)
 from attenscope.viz.ui.links import open_in_decode, open_why, set_explore_head
 from attenscope.viz.ui.word_card import compute_head_effects, draw_token_card
-from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints
+from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, escape_markdown
+from attenscope.viz.web.maps import TileSwitches
 from attenscope.viz.web.stage import is_presenting
 from attenscope.viz.web.texts import (
     SURE_FROM,
@@ -59,7 +66,9 @@ from attenscope.viz.web.texts import (
 
 def draw_model_page() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
-    model, text = controls.draw_sentence_box(partial(_draw_start_menus, first_look=is_first_look()))
+    first_look = is_first_look()
+    chips = partial(examples.draw_example_chips, first_look=first_look)
+    model, text = controls.draw_sentence_box(partial(_draw_start_menus, first_look=first_look), draw_examples=chips)
     examples.draw_tour_step(model)
     translation, check = controls.require_translation(model, text)
     draw_badge(model, translation, check)
@@ -68,10 +77,10 @@ def draw_model_page() -> None:
 
 
 def _draw_start_menus(model: RunnableModel, *, first_look: bool) -> None:
-    """Draw the menus beside the choice of the model."""
-    examples.draw_tour_button(model, first_look=first_look)
-    examples.draw_examples_menu(model)
-    draw_open_menu()
+    """Draw what stands beside the choice of the model: the examples, and at a first look the tour."""
+    if first_look:
+        examples.draw_tour_button(model)
+    examples.draw_examples_menu(model, first_look=first_look)
 
 
 @st.fragment
@@ -136,8 +145,17 @@ class ExploreRun:
     def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
         return interventions.list_changed_heads(kind)
 
-    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
+    def tile_switches(self, kind: Kind) -> TileSwitches:
+        return interventions.build_tile_switches(kind)
+
+    def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
+        interventions.draw_switching_toggle()
         interventions.draw_head_switch(attention, layer, head)
+        draw_given_toggle(self.run.sentence, cache.load_runnable_model(self.run.model).writes)
+
+    @property
+    def impossible_views(self) -> tuple[SingleView, ...]:
+        return () if cache.load_runnable_model(self.run.model).can("lens") else ("layers",)
 
     @property
     def pinned_step(self) -> int | None:
@@ -157,9 +175,23 @@ class ExploreRun:
         return ExploreRun(run, cache.compute_run_translation(*run))
 
     def word_card(self) -> None:
-        if self.pinned_step is not None and cache.load_runnable_model(self.run.model).can("word facts"):
-            actions = build_card_actions(self.run, self.translation, self.pinned_step)
-            draw_token_card(self.run.model, self.translation, self.pinned_step, actions, self.run.changes)
+        step = self.pinned_step
+        if step is None or not cache.load_runnable_model(self.run.model).can("word facts"):
+            return
+        if is_presenting():
+            self._draw_word_card(step)
+            return
+        picked = is_picked_pin(self.identity, step + self.first_row)
+        name = say("More about {word}", word=escape_markdown(quote_token(self.translation.target_tokens[step])))
+        # Keyed by the word: the card of a word that a visitor presses is open, that of one which the page picks is not.
+        card = st.expander(name, not picked, key=f"card of {self.identity} {step}", on_change="rerun")
+        if card.open:
+            with card:
+                self._draw_word_card(step)
+
+    def _draw_word_card(self, step: int) -> None:
+        actions = build_card_actions(self.run, self.translation, step)
+        draw_token_card(self.run.model, self.translation, step, actions, self.run.changes)
 
     def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
         cross, text = self.trace.cross, self.translation.text
@@ -174,14 +206,12 @@ class ExploreRun:
 
 
 def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
-    """Draw the translation in large type with the controls that change the run under it, and return the run."""
+    """Draw the sentence above its translation, and return the run: of a given translation, of a changed model."""
     above = st.container()
-    with st.container(key="underline", horizontal=True, vertical_alignment="center"):
+    with st.container(key="underline"):
         key_of_line = st.empty()
-        own = cache.compute_translation(model.name, text)[0]
-        interventions.draw_switchboard_menu(own.trace.maps)
-        forced = draw_given_toggle(text, model.writes)
-    given = draw_given_translation(model.name, text, own.text) if forced else ""
+    own = cache.compute_translation(model.name, text)[0]
+    given = _draw_given_translation(model, text, own.text) if hold_read_given(text) else ""
     key = RunKey(model.name, text, given, interventions.draw_effect(model, text, given))
     run = ExploreRun(key, cache.compute_run_translation(*key))
     first = run.translation.first_row
@@ -197,6 +227,16 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
         )
     draw_hints(model, run.translation, own)
     return run
+
+
+def _draw_given_translation(model: RunnableModel, text: str, own: str) -> str:
+    """Draw the field of a given translation and the way back, and return what is given."""
+    with st.container(key="givenbar", horizontal=True, vertical_alignment="center"):
+        field = st.container()
+        back = say("Back to the model's own")
+        st.button(back, key="given-back", type="tertiary", on_click=set_given_translation, args=(text, ""))
+    with field:
+        return draw_given_translation(model.name, text, own)
 
 
 def _draw_sentence(run: ExploreRun) -> None:
@@ -231,13 +271,15 @@ def _draw_line_caption(model: RunnableModel, shown: Translation) -> None:
 
 
 def is_first_look() -> bool:
-    """Return whether this is a visitor's first look at Explore, by an address that shows no sentence and no head."""
+    """Return whether the visitor's session began at Explore, by an address that shows no sentence and no head."""
     named = (SENTENCE, GIVEN_TRANSLATION, READ_GIVEN, CHANGES, *HEAD_PARAMETERS, PIN)
-    return LAYER.key not in st.session_state and not any(is_in_address(one) for one in named)
+    first = LAYER.key not in st.session_state and not any(is_in_address(one) for one in named)
+    return bool(st.session_state.setdefault("first look", first))
 
 
 def pin_word(run: RunKey, cross: AttentionMap, side: SentenceSide, position: int) -> None:
     """Pin a word, or let go of it, and bring the head that shows it, unless the shown one does; for callbacks."""
+    forget_picked_pin()
     toggle_pins(run.sentence, {side: position})
     words = weigh_words(cross)
     row = words.row_of(position) if words and side == "target" else None

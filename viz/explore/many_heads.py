@@ -50,7 +50,7 @@ from attenscope.viz.web.charts import draw_chart, draw_plot
 
 def draw_joint_view(scene: Scene) -> DrawnView | None:
     """Draw all three attentions of the chosen layer as one matrix."""
-    head = None if controls.draw_mean_toggle(scene) else scene.head
+    head = None if controls.draw_joint_controls(scene) else scene.head
     blocks = _JointMaps.from_scene(scene)
     try:
         matrix = blocks.join(scene, head)

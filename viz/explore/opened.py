@@ -25,8 +25,8 @@ from attenscope.viz.explore.screen import draw_screen, pick_view
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict
 from attenscope.viz.traces.session import close_trace, remember_result
-from attenscope.viz.traces.upload import draw_open_menu
 from attenscope.viz.ui import cache, controls
+from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import LAYER
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
@@ -48,7 +48,6 @@ def draw_opened_page(opened: OpenedTrace) -> None:
         )
         st.markdown(opened_trace, width="content")
         st.button(say("Back to the model"), key="close", on_click=close_trace)
-        draw_open_menu()
     draw_trace(opened)
 
 
@@ -159,8 +158,16 @@ class StaticTrace:
     def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
         return ""
 
-    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
+    def tile_switches(self, kind: Kind) -> None:
+        return None
+
+    def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
         """Draw nothing: there is no model to change."""
+
+    @property
+    def impossible_views(self) -> tuple[SingleView, ...]:
+        held = any("q" in one.tensors for one in self.trace.maps.values())
+        return ("layers",) if held else ("pipeline", "layers")
 
     def saved_texts(self) -> list[Part]:
         sides = (("sentence", self.trace.source), ("translation", self.trace.target))
@@ -197,7 +204,7 @@ def _block_maximum(array: np.ndarray, step: int, axis: int) -> np.ndarray:
 
 def draw_encoder_only_page(local: LocalModel) -> None:
     """Draw the page: the sentence, and what the model attends to."""
-    text = controls.draw_encoder_sentence_box(draw_open_menu)
+    text = controls.draw_encoder_sentence_box()
     if not text.strip():
         st.info(say("Type a sentence for the model to read."))
         return

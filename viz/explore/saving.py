@@ -17,7 +17,7 @@ from attenscope.trace import AttentionTrace
 from attenscope.viz.explore.scene import Scene, TokenDisplay
 from attenscope.viz.export.live_file import list_live_files
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, collect_trace_facts, offer_view
 from attenscope.viz.figures.heatmap import pooling_block_size
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette
 from attenscope.viz.ui import cache
@@ -55,23 +55,26 @@ def build_chart_view(
     return DrawnView(lambda look: [Chart(draw(look=look), text), Words(text)], numbers, displays=displays)
 
 
-def draw_save_menu(view: DrawnView, scene: Scene, name: str) -> None:
-    """Draw the menu that saves the view `name`. On the whole screen the view stands alone where it does in the file."""
+def offer_drawn_view(view: DrawnView, scene: Scene, name: str) -> None:
+    """Let the view `name` be saved. On the whole screen the view stands alone where it does in the file."""
     if is_presenting() and not view.follows:
         add_fragment_style("view-alone", SINGLE_VIEW_STYLE.read_text(encoding="utf-8"))
+    offer_view(lambda: describe_view(view, scene, name))
+
+
+def describe_view(view: DrawnView, scene: Scene, name: str) -> SavedView:
+    """Return what can be saved of the view `name`."""
     trace = scene.trace
     # What is pinned and switched off belongs to the session, which a download no longer knows.
     texts, changed = scene.source.saved_texts(), scene.source.changed_heads(scene.kind)
     live = list_live_files(cache.load_runnable_model(scene.source.run.model)) if scene.source.run else {}
-    draw_view_save_menu(
-        SavedView(
-            f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
-            lambda palette: [*texts, *build_view_parts(view, scene, palette, changed)],
-            view.numbers or (lambda: head_weights_table(scene)),
-            f"{say(KIND_NAMES[scene.kind])} · {scene.source.model}" if has_all_heads(view, scene) else scene.title,
-            collect_trace_facts(trace, view=name),
-            {"trace.safetensors": (say("The whole trace (safetensors)"), lambda: encode_trace_file(trace))} | live,
-        )
+    return SavedView(
+        f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
+        lambda palette: [*texts, *build_view_parts(view, scene, palette, changed)],
+        view.numbers or (lambda: head_weights_table(scene)),
+        f"{say(KIND_NAMES[scene.kind])} · {scene.source.model}" if has_all_heads(view, scene) else scene.title,
+        collect_trace_facts(trace, view=name),
+        {"trace.safetensors": (say("The whole trace (safetensors)"), lambda: encode_trace_file(trace))} | live,
     )
 
 

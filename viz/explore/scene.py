@@ -19,6 +19,8 @@ from attenscope.viz.ui.addresses.pins import PinPlace, get_pin, toggle_pins
 
 if TYPE_CHECKING:
     from attenscope.experiments.lens import LogitLens
+    from attenscope.viz.ui.addresses.explore import SingleView
+    from attenscope.viz.web.maps import TileSwitches
 
 # The scene: what a view needs to draw itself, and how it pins what was clicked.
 
@@ -316,8 +318,15 @@ class TraceSource(Protocol):
     def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
         """Return what an example wants seen at this head, from 0, and the pinned row; "" where nothing is known."""
 
-    def head_controls(self, attention: AttentionMap, layer: int, head: int) -> None:
-        """Draw what can be done to a head, counted from 0."""
+    def tile_switches(self, kind: Kind) -> TileSwitches | None:
+        """Return what lets the tiles of a map switch its heads off; None without a model to change."""
+
+    def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
+        """Draw, in a menu, what can be tried: with a head, counted from 0, and with the translation."""
+
+    @property
+    def impossible_views(self) -> tuple[SingleView, ...]:
+        """The views that this source has nothing to show in."""
 
     def effects(self, kind: Kind) -> tuple[np.ndarray, str] | None:
         """Return what switching off each head changes (L, H), in nats, and of which words; None without a model."""

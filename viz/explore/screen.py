@@ -11,15 +11,18 @@ import streamlit as st
 from attenscope.analysis.heads import HeadPlace, find_clearest_head
 from attenscope.analysis.telling import pick_telling_word, weigh_words
 from attenscope.language import say
-from attenscope.trace import AttentionTrace, Kind
+from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import comparison, views
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.saving import COLUMN_SHARES
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.texts import draw_head_claim, draw_order_captions
+from attenscope.viz.export.save import withdraw_view
 from attenscope.viz.streamlit_internals import is_history_navigation
+from attenscope.viz.traces.upload import draw_open_settings
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.address import is_in_address
+from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.pins import PIN, add_pins
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
 from attenscope.viz.ui.words import draw_caption
@@ -29,58 +32,82 @@ EXPLORE_STYLE = Path(__file__).parent / "explore.css"
 """The style of Explore, added to that of all pages."""
 
 
+def draw_settings() -> None:
+    """Draw what the page has in the settings: how maps are shown, and opening a trace."""
+    explore_controls.draw_display_settings()
+    draw_open_settings()
+
+
 def draw_screen(source: TraceSource) -> None:
-    """Draw the overview of all heads and the chosen view of the chosen head, with their controls."""
+    """Draw the overview of all heads and the chosen view of the chosen head, with their controls.
+
+    A view of all heads has the whole width.
+    """
+    withdraw_view()
+    maps = source.trace.maps
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
-        kind = ui_controls.draw_trace_kind_choice(tuple(source.trace.maps))
-        view, comparing = explore_controls.draw_view_choice()
-        with st.container(key="menus", horizontal=True, vertical_alignment="center", width="content"):
-            views.draw_view_help(view, comparing=comparing)
-            display = _choose_known_rows(explore_controls.draw_display_menu(), source.trace)
-            menu = st.container(width="content")
+        kind = ui_controls.draw_trace_kind_choice(tuple(maps))
+        view, comparing = explore_controls.draw_view_choice(source.impossible_views)
+        layer, head = explore_controls.hold_head(maps[kind])
+        _draw_trials_menu(source, maps[kind], view, comparing=comparing)
+    display = _choose_known_rows(explore_controls.hold_display(), source.trace)
+    scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
+    if view in explore_controls.ALL_HEADS_VIEWS:
+        with st.container(key="all-heads-picture"):
+            _draw_picture(view, scene, comparing=comparing)
+        source.word_card()
+        return
     left, right = st.columns(COLUMN_SHARES, gap="large")
     with left:
-        scene = _draw_heads(source, kind, display, depends=view not in explore_controls.ALL_HEADS_VIEWS)
+        _draw_heads(scene)
         card = st.container()
     with right, st.container(key="head-picture"):
-        if view not in explore_controls.ALL_HEADS_VIEWS:
-            draw_head_claim(scene)
-        try:
-            draw = comparison.draw_comparison_view if comparing else views.draw_view
-            draw(view, scene, menu)
-        except source.view_errors as error:
-            draw_caption(say("This view cannot be drawn of this trace: {error}.", error=error))
+        draw_head_claim(scene)
+        _draw_picture(view, scene, comparing=comparing)
     with card:  # after the pictures: it may have to run the model
         source.word_card()
 
 
-def _draw_heads(source: TraceSource, kind: Kind, display: DisplayOptions, *, depends: bool) -> Scene:
-    """Draw the overview with the controls that choose a head, and return the scene of that head.
+def _draw_trials_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
+    """Draw the menu of what can be tried; what it chooses is kept elsewhere, so that it is drawn once it is open."""
+    layer, head = explore_controls.hold_head(attention)
+    menu = st.popover(say("Try something"), type="tertiary", key="trials", on_change="rerun")
+    if not menu.open:
+        return
+    with menu, st.container(key="trial-list"):
+        if cross := source.trace.cross:
+            explore_controls.draw_aligning_head_button(cross)
+        explore_controls.draw_order_choice(attention.kind, source)
+        explore_controls.draw_head_field(attention, "typed")
+        source.draw_trials(attention, layer, head)
+        explore_controls.draw_compare_toggle(view, comparing=comparing)
 
-    The tiles are faint where what is shown beside them does not depend on the head.
-    """
-    maps = source.trace.maps
-    with st.container(key="orderbar", horizontal=True, vertical_alignment="center"):
-        layer, head = explore_controls.draw_head_field(maps[kind])
-        order = explore_controls.draw_order_menu(kind, source)
-        if "cross" in maps:
-            explore_controls.draw_aligning_head_button(maps["cross"])
-    tiles = st.container(key="tiles" if depends else "tiles-of-another-view")
-    scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
-    with tiles:
+
+def _draw_picture(view: SingleView, scene: Scene, *, comparing: bool) -> None:
+    """Draw the view, or two sides of it."""
+    try:
+        (comparison.draw_comparison_view if comparing else views.draw_view)(view, scene)
+    except scene.source.view_errors as error:
+        draw_caption(say("This view cannot be drawn of this trace: {error}.", error=error))
+
+
+def _draw_heads(scene: Scene) -> None:
+    """Draw the overview, which opens a head and switches heads off, and what it shows."""
+    source, kind = scene.source, scene.kind
+    order, switches = explore_controls.hold_order(kind, source), source.tile_switches(kind)
+    with st.container(key="tiles"):
         draw_overview(
             source.tiles(scene.attention),
-            layer,
-            head,
-            display.look,
+            scene.layer,
+            scene.head,
+            scene.look,
             order.heads,
             source.changed_heads(kind),
+            switches,
             key="overview",
             on_pick=ui_controls.set_layer_and_head,
         )
-    source.head_controls(maps[kind], layer, head)
-    draw_order_captions(scene, order)
-    return scene
+    draw_order_captions(scene, order, switches)
 
 
 def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> DisplayOptions:
@@ -95,6 +122,9 @@ def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> Displa
 PICKED_HEAD = "head picked"
 """The session key of the model, the sentence and the head that the page itself has picked last."""
 
+PICKED_PIN = "pin picked"
+"""The session key of the sentence and the position of its translation that the page itself has pinned last."""
+
 NO_HEAD: HeadPlace = (-1, -1)
 """In its place where the visitor has chosen the head."""
 
@@ -102,6 +132,16 @@ NO_HEAD: HeadPlace = (-1, -1)
 def remember_picked_head(model: str, identity: str, place: HeadPlace) -> None:
     """Remember that the page, and not the visitor, has chosen a head of a sentence."""
     st.session_state[PICKED_HEAD] = model, identity, place
+
+
+def is_picked_pin(identity: str, position: int) -> bool:
+    """Return whether the page, and not the visitor, has pinned a position of a translation."""
+    return bool(st.session_state.get(PICKED_PIN) == (identity, position))
+
+
+def forget_picked_pin() -> None:
+    """Remember that what is pinned next is the visitor's choice."""
+    st.session_state.pop(PICKED_PIN, None)
 
 
 def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
@@ -137,6 +177,7 @@ def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
         return
     _put_picked_head(model, identity, (telling.layer, telling.head), chosen=chosen)
     if telling.row is not None:
+        st.session_state[PICKED_PIN] = identity, words.rows[telling.row].start
         add_pins(identity, {"target": words.rows[telling.row].start})
     elif telling.key is not None:
         add_pins(identity, {"source": words.keys[telling.key].start})

@@ -22,14 +22,15 @@ from attenscope.interventions.changes import HeadChange, ModelChange, parse_chan
 from attenscope.language import format_number, join_items, join_sentences, say, to_say
 from attenscope.text.words import WordChange
 from attenscope.trace import Kind
-from attenscope.viz.explore.controls import HeadOrder
+from attenscope.viz.explore.controls import HeadOrder, draw_end_of_switching
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.figures.words import head_in_words, overview_in_words, row_in_words
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.addresses.explore import ExploreView
+from attenscope.viz.ui.addresses.explore import EXPLORE_COMPARED_VIEW, EXPLORE_VIEW, ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
+from attenscope.viz.web.maps import TileSwitches
 
 # Explanations of the views, in one line and in detail.
 
@@ -181,6 +182,16 @@ VIEW_TEXTS: dict[ExploreView, ViewText] = {
     ),
 }
 
+
+def explain_view() -> None:
+    """Draw the longer explanation of the chosen view, and of the comparison if two sides of it are compared."""
+    comparing = EXPLORE_VIEW.get() == "compare"
+    view = EXPLORE_COMPARED_VIEW.get() if comparing else EXPLORE_VIEW.get()
+    st.markdown(VIEW_TEXTS[view].details)
+    if comparing:
+        st.markdown(VIEW_TEXTS["compare"].details)
+
+
 # Captions of the chosen head, and of how its tokens are displayed.
 
 
@@ -198,9 +209,20 @@ def draw_head_claim(scene: Scene) -> None:
         draw_caption(head_alt_text(scene))
 
 
-def draw_order_captions(scene: Scene, order: HeadOrder) -> None:
-    """Draw how the tiles are ordered, and what changes or alignment say of the chosen head."""
-    draw_caption(order.text or overview_in_words(scene.attention))
+SWITCHES_TEXT = to_say(
+    "To switch a head off or on, press x on its tile, or click it with Alt; Shift and x switches its whole layer."
+)
+
+
+def draw_order_captions(scene: Scene, order: HeadOrder, switches: TileSwitches | None) -> None:
+    """Draw how the tiles are ordered, what switches them, and what changes or alignment say of the chosen head."""
+    if switches and switches.pressing:
+        with st.container(key="pressing", horizontal=True, vertical_alignment="center"):
+            draw_caption(say("Press a tile to switch its head off and on, or L1 for all heads of a layer."))
+            draw_end_of_switching()
+    else:
+        how = say(SWITCHES_TEXT) if switches else ""
+        draw_caption(join_sentences(order.text or overview_in_words(scene.attention), how))
     run = scene.source.run
     if run and (remark := head_remark_text(run, scene.kind, scene.layer, scene.head)):
         draw_caption(remark)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.steps import compute_pipeline, select_head
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import TraceError
 from attenscope.viz.explore import controls, many_heads
-from attenscope.viz.explore.saving import DrawnView, draw_save_menu
+from attenscope.viz.explore.controls import FIRST_VIEWS
+from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
 from attenscope.viz.explore.scene import Scene, find_special_tokens
 from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions, head_alt_text
 from attenscope.viz.export.parts import Component, Part, Words
@@ -20,7 +20,7 @@ from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid
 from attenscope.viz.figures.look import KIND_NAMES, Look
 from attenscope.viz.figures.words import heatmap_in_words, weight_row_in_words
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS, SingleView
+from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import AttentionCell
 from attenscope.viz.ui.links import follow_link, open_why_score
@@ -30,7 +30,7 @@ from attenscope.viz.web.charts import PIPELINE_STEPS, draw_pipeline, encode_pipe
 from attenscope.viz.web.maps import LinkOptions, draw_links, encode_heatmap, encode_links, heatmap
 from attenscope.viz.web.texts import draw_shaded_text, encode_shaded_text
 
-PRELOADED_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "text")
+PRELOADED_VIEWS: tuple[SingleView, ...] = ("heatmap", "links")
 """Views that are sent to the page together, one of them visible: changing between them needs no rerun."""
 MAX_PRELOADED_CELLS = 128 * 128
 """Cells of a head beyond which only the chosen view is sent."""
@@ -40,8 +40,8 @@ NO_TENSORS_TEXT = to_say(
 )
 
 
-def draw_view(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
-    """Draw a view, say in a line what it is and how its tokens are displayed, and put what can be saved into `menu`."""
+def draw_view(view: SingleView, scene: Scene) -> None:
+    """Draw a view, say in a line what it is and how its tokens are displayed, and let it be saved."""
     ready = PRELOADED_VIEWS if view in PRELOADED_VIEWS and scene.attention.mask.size <= MAX_PRELOADED_CELLS else (view,)
     if len(ready) > 1:
         add_fragment_style("visible-view", _visible_view_css(view, ready))
@@ -50,29 +50,20 @@ def draw_view(view: SingleView, scene: Scene, menu: DeltaGenerator) -> None:
             drawn = VIEW_DRAWERS[name](scene)
         if drawn and name == view:
             draw_token_captions(drawn.displays)
-            with menu:
-                draw_save_menu(drawn, scene, name)
+            offer_drawn_view(drawn, scene, name)
 
 
 def _visible_view_css(view: SingleView, ready: Sequence[SingleView]) -> str:
     """CSS that shows the chosen view of those on the page from the click on; until a click, `view`."""
     rules = []
     for name in ready:
-        switch = f".st-key-view button:nth-of-type({EXPLORE_SINGLE_VIEWS.index(name) + 1})[data-selected]"
+        switch = f".st-key-view button:nth-of-type({FIRST_VIEWS.index(name) + 1})[data-selected]"
         page = f'[data-testid="stMainBlockContainer"]:has({switch})'
         own, *others = (f":has(> .st-key-view-{one})" for one in (name, *(one for one in ready if one != name)))
         hidden = f'[data-testid="stLayoutWrapper"]:is({", ".join(others)}) {{ display: none; }}'
         rules += [hidden] if name == view else []
         rules += [f"{page} {hidden}", f'{page} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
     return " ".join(rules)
-
-
-def draw_view_help(view: SingleView, *, comparing: bool) -> None:
-    """Draw the longer explanation of a view, folded away."""
-    with st.popover("?", type="tertiary", key="about"):
-        st.markdown(VIEW_TEXTS[view].details)
-        if comparing:
-            st.markdown(VIEW_TEXTS["compare"].details)
 
 
 def _draw_heatmap(scene: Scene) -> DrawnView | None:

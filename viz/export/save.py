@@ -1,6 +1,6 @@
-"""The menu Save of every page: pictures for slides, one HTML file with the whole view, and the numbers.
+"""What the menu Share of every page saves: pictures for slides, one HTML file with the whole view, and the numbers.
 
-A page describes its view (:class:`SavedView`), in whichever palette is chosen, and calls :func:`draw_view_save_menu`
+A page describes its view (:class:`SavedView`), in whichever palette is chosen, and calls :func:`offer_view`
 once. The visitor's browser takes PNG and SVG from the very file that can be saved, drawn out of sight: so they look
 alike, in light or dark whatever the page is in, and need nothing installed. The export of a talk uses the same views:
 where a scene is collected (:mod:`viz.export.collect`), the view is handed over instead of a menu being drawn.
@@ -82,16 +82,30 @@ def collect_trace_facts(trace: AttentionTrace, **more: str) -> dict[str, str]:
     return {name: value for name, value in (found | more | settings).items() if value}
 
 
-@st.fragment
-def draw_view_save_menu(what: SavedView) -> None:
-    """Draw the menu; in a scene that is being exported, hand the view over instead."""
+OFFERED_VIEW = "view to save"
+"""The session key of the view that the page shows now."""
+
+
+def offer_view(what: SavedView | Callable[[], SavedView]) -> None:
+    """Let a view be saved from the menu Share; in a scene that is being exported, hand the view over instead.
+
+    A function describes the view once that is asked for.
+    """
     if COLLECTED_VIEWS in st.session_state:
-        st.session_state[COLLECTED_VIEWS].append(what)
-        return
-    menu = st.popover(say("Save"), type="tertiary", key="save", on_change="rerun")
-    if menu.open:  # Otherwise every redraw of the page would make a dozen elements more.
-        with menu:
-            _draw_menu_items(what)
+        st.session_state[COLLECTED_VIEWS].append(what() if callable(what) else what)
+    else:
+        st.session_state[OFFERED_VIEW] = what
+
+
+def withdraw_view() -> None:
+    """Forget the view that was offered: the page is about to draw another, or none."""
+    st.session_state.pop(OFFERED_VIEW, None)
+
+
+def draw_offered_view() -> None:
+    """Draw what saves the view that the page has offered, if it has."""
+    if what := st.session_state.get(OFFERED_VIEW):
+        _draw_menu_items(what() if callable(what) else what)
 
 
 def _draw_menu_items(what: SavedView) -> None:

@@ -23,7 +23,7 @@ from attenscope.masks.conventions import (
 )
 from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
 from attenscope.viz.export.parts import Chart, Part, Words
-from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.ui import controls, style
@@ -85,7 +85,7 @@ def draw_converter_view() -> None:
     drawn = partial(_plot_mask, allowed)
     draw_chart(drawn(style.get_palette()), say(MASK_PICTURE_ALT), key="converter-picture", on_cell=lambda _, __: None)
     with menu:
-        draw_view_save_menu(_build_saved_view(conversion, drawn))
+        offer_view(_build_saved_view(conversion, drawn))
 
 
 def _draw_mask_controls() -> tuple[np.ndarray | None, int]:

@@ -17,7 +17,7 @@ from attenscope.mask_tests.outcomes import STATUS_NAMES
 from attenscope.masks.catalogue import FAULTS
 from attenscope.masks.findings import Diagnosis
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
-from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
@@ -49,7 +49,7 @@ def draw_entry(entry: Exhibit, about: EntryText) -> None:
             st.markdown("  \n".join(map(escape_markdown, list_verdict_lines(side))))
             st.code(read_function_sources(function)[0], language="python", wrap_lines=True)
     _draw_fix(entry, about)
-    draw_view_save_menu(_build_saved_view(entry, about, broken, fixed))
+    offer_view(_build_saved_view(entry, about, broken, fixed))
 
 
 OPENING = "future-visible"

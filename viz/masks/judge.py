@@ -20,7 +20,7 @@ from attenscope.masks.softmax import is_blocked
 from attenscope.masks.toy_attention import apply_dropout
 from attenscope.untrusted_trace import clean_text
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
@@ -128,7 +128,7 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
         menu = st.container(width="content")
     drawn = pictures.draw_four_pictures(mask_input, judgement, at)
     with menu:
-        draw_view_save_menu(build_saved_view(mask_input, judgement, drawn))
+        offer_view(build_saved_view(mask_input, judgement, drawn))
     verdict.draw_other_findings(mask_input, judgement)
     if mask_input.passed is not None:
         draw_passed_masks(mask_input.passed, mask_input.tokens, at)

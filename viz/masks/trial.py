@@ -17,7 +17,7 @@ from attenscope.masks.rule import RuleError
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.trace import Kind
 from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
-from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette, format_signed, readable_token
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
 from attenscope.viz.masks import cache, trial_texts
@@ -86,7 +86,7 @@ def _draw_trial(model: RunnableModel, text: str, kinds: tuple[Kind, ...]) -> Non
         shown = draw_test_outcomes(model, text, kind, trial)
     facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
     with menu:
-        draw_view_save_menu(build_saved_view(trial, rows, shown, facts, effect))
+        offer_view(build_saved_view(trial, rows, shown, facts, effect))
 
 
 def _choose_trial(model: RunnableModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:

@@ -6,7 +6,7 @@ from attenscope.language import say
 from attenscope.viz import page_setup
 from attenscope.viz.decode import controls as decode_controls
 from attenscope.viz.decode import panels, runs
-from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.export.save import offer_view
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.pins import PIN
 from attenscope.viz.ui.links import draw_next_step
@@ -35,5 +35,5 @@ else:
         draw_badge(model, run.progress.result, run.check)
     view = panels.draw_result(model, run, look)
     with menu:
-        draw_view_save_menu(view)
+        offer_view(view)
 draw_next_step("decode")

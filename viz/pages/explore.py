@@ -4,11 +4,15 @@ import streamlit as st
 
 from attenscope.viz import page_setup
 from attenscope.viz.explore import live, opened, screen
-from attenscope.viz.traces.session import get_open_trace
+from attenscope.viz.explore.texts import explain_view
+from attenscope.viz.traces.session import get_open_trace, take_open_error
 from attenscope.viz.ui.controls import get_encoder_only_model
+from attenscope.viz.ui.words import escape_markdown
 
-page_setup.draw_page_frame("explore")
+page_setup.draw_page_frame("explore", explain_view, screen.draw_settings)
 st.html(screen.EXPLORE_STYLE)
+if error := take_open_error():
+    st.error(escape_markdown(error))
 if trace := get_open_trace():
     opened.draw_opened_page(trace)
 elif own := get_encoder_only_model():

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.export.save import offer_view
 from attenscope.viz.heads import cache, page
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, FOLDED_VIEWS, HEADS_VIEW
@@ -34,7 +34,7 @@ def draw_page_view() -> None:
         controls.hide_sentence_box()
     if saved := page.draw_heads_page_view(view, model, text, bar):
         with menu:
-            draw_view_save_menu(saved)
+            offer_view(saved)
 
 
 draw_page_view()

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.export.save import offer_view
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions import experiments, more_views, views
 from attenscope.viz.ui import controls as ui_controls
@@ -52,7 +52,7 @@ def draw_page_view() -> None:
             found = RUN_VIEWS[view](model, result)
     if found:
         with saving:
-            draw_view_save_menu(found)
+            offer_view(found)
 
 
 draw_page_view()

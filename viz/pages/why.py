@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import draw_view_save_menu
+from attenscope.viz.export.save import offer_view
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.pins import PIN
 from attenscope.viz.ui.addresses.why import FIRST_VIEWS, FOLDED_VIEWS, WHY_VIEW
@@ -34,5 +34,5 @@ with st.container(key="views", horizontal=True, vertical_alignment="center"):
 question = why_controls.draw_question(model, pair, above, asked, is_given)
 if saved := page.draw_why_page_view(view, question):
     with menu:
-        draw_view_save_menu(saved)
+        offer_view(saved)
 draw_next_step("why")

@@ -69,7 +69,7 @@ def draw_scene_editor(
 ) -> None:
     """Draw the list on the left, the chosen scene on the right; `drawn` are the scenes that can be shown, from 0."""
     if not talk.scenes:
-        draw_caption(say("There is no scene yet. Press “Add to talk” at the top of any page, or open a talk."))
+        draw_caption(say("There is no scene yet. Press “Add to talk” in the menu “Share” of any page, or open a talk."))
         return
     at = min(session.get_scene_index(), len(talk.scenes) - 1)
     left, right = st.columns([0.36, 0.64], gap="large")
@@ -259,29 +259,37 @@ MODEL_PARAMETERS = (MODEL.name, SENTENCE.name, "changes")
 """Parameters of Explore's address that say nothing of an opened trace."""
 PASTED_FILE_NAME = "pasted.txt"
 """The name of pasted arrays as a file beside a talk."""
+ADDITION_KEY = "added to talk"
+"""The session key of what became of a view that was to be added to the talk, until it is said."""
 LONGEST_TITLE_SENTENCE = 60
 """Most characters of the sentence in the title that a new scene gets."""
 
 
 def draw_add_view_button(page: AddressPage) -> None:
-    """Draw a button in the header that adds the view on the screen to the visitor's talk as a scene."""
-    with st.container(key="add-view"):
-        what = say("Make this view the next scene of your talk (page Talk)")
-        st.button(say("Add to talk"), key="add-this-view", type="tertiary", help=what, on_click=_add_view, args=(page,))
+    """Draw a button that adds the view on the screen to the visitor's talk as a scene."""
+    what = say("Make this view the next scene of your talk (page Talk)")
+    if st.button(say("Add to talk"), key="add-this-view", help=what, on_click=_add_view, args=(page,), width="stretch"):
+        st.rerun()  # The menu runs alone; the page keeps the talk, and says what became of it.
+
+
+def tell_addition() -> None:
+    """Say, once, what became of a view that was to be added to the talk."""
+    if said := st.session_state.pop(ADDITION_KEY, ""):
+        st.toast(said)
 
 
 def _add_view(page: AddressPage) -> None:
     """Add the view as a scene, with the file that it shows kept beside the talk; or say why it cannot be one."""
     mine, mistakes = st.session_state.get("talk") or (Talk(say(session.OWN_TALK_TITLE)), ())
     if problem := _explain_refusal(page.name, len(mine.scenes)):
-        st.toast(problem)
+        st.session_state[ADDITION_KEY] = problem
         return
     opened = get_open_trace() if page.name == "explore" else None
     try:
         trace = attachments.attach_trace(opened) if opened else ""
         arrays = "".join(attachments.attach_arrays(*one) for one in _collect_judged_arrays(page.name))
     except (UploadStoreError, ValueError) as error:
-        st.toast(escape_markdown(str(error)))
+        st.session_state[ADDITION_KEY] = escape_markdown(str(error))
         return
     scene = _build_scene(page, opened, trace, arrays)
     session.set_talk(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
@@ -289,7 +297,7 @@ def _add_view(page: AddressPage) -> None:
     kept = say("{file} is kept beside it: Save on the page Talk hands out both as a zip.", file=file) if file else ""
     number = len(mine.scenes) + 1
     said = say("Scene {number} of your talk. Give it a title and notes on the page Talk.", number=number)
-    st.toast(escape_markdown(join_sentences(said, kept)))
+    st.session_state[ADDITION_KEY] = escape_markdown(join_sentences(said, kept))
 
 
 def _build_scene(page: AddressPage, opened: OpenedTrace | None, trace: str, arrays: str) -> Scene:

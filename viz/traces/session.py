@@ -67,6 +67,11 @@ def get_open_trace() -> OpenedTrace | None:
     return found if isinstance(found, OpenedTrace) else None
 
 
+def take_open_error() -> str:
+    """Return, once, the sentence that says why a file could not be opened; "" where none was refused."""
+    return str(st.session_state.pop(OPEN_ERROR_KEY, ""))
+
+
 def get_open_run() -> OpenedRun | None:
     """The traces of a training that are open, or None."""
     found = st.session_state.get(_RUN_KEY)

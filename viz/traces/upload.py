@@ -1,4 +1,4 @@
-"""The menu in which a visitor opens a saved trace."""
+"""The part of the settings in which a visitor opens a saved trace."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.traces.session import OPEN_ERROR_KEY, open_uploaded_trace
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.words import escape_markdown
 
 _UPLOAD_COUNT_KEY = "files-opened"
 
 
-def draw_open_menu() -> None:
-    """Draw the menu with the uploader and, after a file that cannot be opened, the sentence that says why."""
-    with st.popover(say("Open a trace"), type="tertiary", key="open"):
-        st.markdown(say("A trace that `capture.trace.save(…)` or *Save* has written. It stays in your session alone."))
+def draw_open_settings() -> None:
+    """Draw the uploader, folded away; the page says why a file cannot be opened."""
+    with st.expander(say("Open a trace"), key="open"):
+        st.markdown(say("A trace that `capture.trace.save(…)` or *Share* has written. It stays in your session alone."))
         _draw_uploader()
-    error = st.session_state.pop(OPEN_ERROR_KEY, None)
-    if error:
-        st.error(escape_markdown(error))
 
 
 def _draw_uploader() -> None:

@@ -15,7 +15,7 @@ from attenscope.language import format_number, join_sentences, say, say_many
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedRun
 from attenscope.viz.export.parts import Chart, Component, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, collect_trace_facts, offer_view
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.traces.session import close_run
@@ -59,7 +59,7 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
     draw_caption(said)
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     with menu:
-        draw_view_save_menu(
+        offer_view(
             SavedView(
                 "training-curves",
                 lambda palette: (draw_figure(palette), Words(said)),
@@ -140,7 +140,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     if len(moments) == 2:
         _offer_model_with_snapshots(model.name)
     with menu:
-        draw_view_save_menu(
+        offer_view(
             SavedView(
                 "training-snapshots",
                 lambda palette: [
@@ -255,7 +255,7 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     said = texts.watched_stops_text(len(steps), steps[0], steps[-1])
     draw_caption(said)
     with menu:
-        draw_view_save_menu(
+        offer_view(
             SavedView(
                 "training-watched",
                 lambda palette: [

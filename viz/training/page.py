@@ -29,7 +29,7 @@ from attenscope.network.config import (
 )
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Columns, Part, Table, Words
-from attenscope.viz.export.save import SavedView, draw_view_save_menu, table_csv
+from attenscope.viz.export.save import SavedView, offer_view, table_csv
 from attenscope.viz.figures.architecture import plot_architecture
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette
@@ -81,9 +81,7 @@ def draw_architecture_view(model: Translator, bar: DeltaGenerator) -> None:
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     with bar, st.container(key="saving", width="content"):
         file = f"architecture-{model.name}"
-        draw_view_save_menu(
-            SavedView(file, build_parts, lambda: tabulate_architecture(model.config, presets), title, facts)
-        )
+        offer_view(SavedView(file, build_parts, lambda: tabulate_architecture(model.config, presets), title, facts))
 
 
 def describe_architecture(config: TransformerConfig) -> str:
@@ -181,7 +179,7 @@ def draw_parameters_view(model: Translator, bar: DeltaGenerator) -> None:
     with right, st.container(key="tensors", height="content" if is_on_stage() else 560, border=False):
         draw_table(by_tensor.headings, by_tensor.rows, by_tensor.name)
     with bar, st.container(key="saving", width="content"):
-        draw_view_save_menu(
+        offer_view(
             _build_saved_view(
                 model, [Columns(([by_part, Words(said)], [by_tensor]), PARAMETER_TABLE_SHARES)], counts, tensors
             )
@@ -265,7 +263,7 @@ def draw_preset_comparison(bar: DeltaGenerator) -> None:
         return [Table(headings, rows, title), Words(said), *([] if alone else [draw_figure(palette)])]
 
     with bar, st.container(key="saving", width="content"):
-        draw_view_save_menu(
+        offer_view(
             SavedView(
                 "trained-alike", build_parts, lambda: tabulate_preset_comparison(headings, rows), title, width=1280
             )
@@ -331,7 +329,7 @@ def draw_card_view(model: Translator, bar: DeltaGenerator) -> None:
             draw_table(["", ""], facts, say("Facts"))
     parts = build_card_parts(remove_pictures(text), title) or [Words(missing), Table(["", ""], facts, say("Facts"))]
     with bar, st.container(key="saving", width="content"):
-        draw_view_save_menu(SavedView(f"card-{model.name}", lambda _: parts, None, title, {"model": model.name}))
+        offer_view(SavedView(f"card-{model.name}", lambda _: parts, None, title, {"model": model.name}))
 
 
 def remove_pictures(text: str) -> str:

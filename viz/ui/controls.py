@@ -38,7 +38,6 @@ from attenscope.viz.ui.addresses.shared import (
     HEAD,
     KIND,
     LAYER,
-    LOOK_PARAMETERS,
     MODEL,
     READ_GIVEN,
     ROWS,
@@ -63,14 +62,16 @@ KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 
 
 def draw_sentence_box(
-    beside: Callable[[RunnableModel], None] | None = None, first: str = ""
+    beside: Callable[[RunnableModel], None] | None = None,
+    first: str = "",
+    draw_examples: Callable[[RunnableModel], None] | None = None,
 ) -> tuple[RunnableModel, str]:
     """Draw the sentence box, examples, earlier sentences and the model choice; return the model and the sentence.
 
     :mod:`.sentences` says what the box holds at first, and with another model.
 
     `beside` draws what else stands in the row of the examples; `first` is the model of an address that names none, if
-    not the first of the list.
+    not the first of the list. `draw_examples` draws other examples than the sentences of :mod:`.sentences`.
     """
     carry_parameters(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
@@ -86,9 +87,15 @@ def draw_sentence_box(
     put_model_sentence(model.name, model.card, lent=is_page_default_model(model.name))
     with earlier:
         _draw_earlier_sentences()
-    for example in list_example_sentences(model.card)[1:]:
-        chips.button(escape_markdown(example), key=f"example-{example}", on_click=_choose_sentence, args=(example,))
+    with chips:
+        (draw_examples or draw_example_sentences)(model)
     return model, _draw_sentence_field(box)
+
+
+def draw_example_sentences(model: RunnableModel) -> None:
+    """Draw sentences that a model can read, but its welcome."""
+    for example in list_example_sentences(model.card)[1:]:
+        st.button(escape_markdown(example), key=f"example-{example}", on_click=_choose_sentence, args=(example,))
 
 
 def set_page_default_model(name: str) -> None:
@@ -132,15 +139,14 @@ def _get_model_name() -> str:
     return MODEL.get() if MODEL.get() in names else next(iter(names), "")
 
 
-def draw_encoder_sentence_box(beside: Callable[[], None]) -> str:
-    """Draw the sentence box for a model that only reads; return the sentence. `beside` draws the rest of its row."""
+def draw_encoder_sentence_box() -> str:
+    """Draw the sentence box for a model that only reads; return the sentence."""
     carry_parameters(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(key="earlier", width="content"):
             _draw_earlier_sentences()
         draw_choice(st.selectbox, say("Model"), _list_model_names(), width=215, **MODEL.binding)
-        beside()
     put_welcome_sentence({})
     return _draw_sentence_field(box)
 
@@ -205,36 +211,36 @@ def set_layer_and_head(layer: int, head: int) -> None:
 
 def draw_look_menu() -> tuple[Look, RowLabel]:
     """How pictures are coloured and their rows named; folded away, as it is rarely changed."""
-    with open_display_menu():
-        return draw_look_choices()
+    with st.popover(say("Display"), type="tertiary", key="display"):
+        draw_look_settings()
+    return hold_look()
 
 
-def open_display_menu() -> Any:
-    """The popover that holds the controls of how pictures look."""
-    return st.popover(say("Display"), type="tertiary", key="display")
+def hold_look() -> tuple[Look, RowLabel]:
+    """How pictures are coloured and their rows named, as chosen in :func:`draw_look_settings`; kept in the address."""
+    rows = ROWS.hold()
+    return Look(style.get_palette(), COLOURS.hold(), SCALE.hold()), rows
 
 
-def draw_look_choices() -> tuple[Look, RowLabel]:
-    """The controls of :func:`draw_look_menu`, for a page that has more to put beside them."""
-    for one in LOOK_PARAMETERS:
-        one.hold()
+def draw_look_settings() -> None:
+    """Draw the choices of how pictures are coloured and their rows named."""
+    hold_look()
     more: dict[str, Any] = {"horizontal": True}
-    rows = draw_choice(
+    draw_choice(
         st.radio,
         say("Decoder rows are named by the token"),
         ROWS.options,
         format_func=lambda one: say(ROW_LABEL_NAMES[one]),
         **ROWS.storage | more,
     )
-    scale = draw_choice(
+    draw_choice(
         st.radio,
         say("Colour grows with the weight"),
         SCALE.options,
         format_func=lambda one: say(SCALE_NAMES[one]),
         **SCALE.storage | more,
     )
-    ramp = draw_choice(st.radio, say("Colours"), COLOURS.options, **COLOURS.storage | more)
-    return Look(style.get_palette(), ramp, scale), rows
+    draw_choice(st.radio, say("Colours"), COLOURS.options, **COLOURS.storage | more)
 
 
 def _draw_model_choice(first: str) -> RunnableModel:
@@ -245,7 +251,6 @@ def _draw_model_choice(first: str) -> RunnableModel:
     name = draw_choice(
         st.selectbox, say("Model"), names, names.index(first) if first in names else 0, width=215, **MODEL.binding
     )
-    _draw_model_list(name)
     chosen = cache.command_line_model(name)
     if isinstance(chosen, LocalError):
         st.error(escape_markdown(str(chosen)))
@@ -288,13 +293,12 @@ def require_own_model(model: RunnableModel, ability: Ability) -> Translator:
     return model
 
 
-def _draw_model_list(current: str) -> None:
+def draw_model_list() -> None:
     """The models by direction, folded away: what each is, its size and its score; one can be chosen here as well."""
     groups = group_by_direction(cache.load_model_summaries(), LANGUAGE_NAMES)
     if not groups:
         return
-    # Keyed by the model, so that the list closes once another one is chosen.
-    with st.popover("?", type="tertiary", key=f"models beside {current}"), st.container(key="model-list"):
+    with st.expander(say("Models")), st.container(key="model-list"):
         for group, found in groups.items():
             st.markdown(f"**{escape_markdown(group)}**")
             for one in found:
@@ -487,15 +491,18 @@ def draw_given_input(sentence: str, own: str) -> str:
     ).strip()
 
 
-def draw_given_toggle(sentence: str, what: str = "translation") -> bool:
-    """The switch that has a given translation read instead of the model's own; a new sentence turns it off.
-
-    `what` the model writes, for its label.
-    """
+def hold_read_given(sentence: str) -> bool:
+    """Whether a given translation is read instead of the model's own; a new sentence turns it off."""
     state = st.session_state
     if state.setdefault("given-of", sentence) != sentence:
         state["given-of"], state[READ_GIVEN.key] = sentence, False
-    return toggle(say(GIVEN_LABELS[what]), READ_GIVEN)
+    return READ_GIVEN.hold()
+
+
+def draw_given_toggle(sentence: str, what: str = "translation") -> bool:
+    """The switch that has a given translation read instead of the model's own; `what` it writes, for its label."""
+    hold_read_given(sentence)
+    return st.toggle(say(GIVEN_LABELS[what]), **READ_GIVEN.storage)
 
 
 def set_given_translation(sentence: str, translation: str) -> None:

@@ -20,9 +20,6 @@ from attenscope.viz.web.shell import watch_colour_scheme
 STYLE_SHEET = Path(__file__).parent / "style.css"
 STYLE_WORDS = {
     "try": to_say("Try"),
-    "add": to_say("Add"),
-    "one-head": to_say("One head"),
-    "all-heads": to_say("All heads"),
 }
 """Words that style sheets write, by the name of the CSS variable."""
 

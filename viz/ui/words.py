@@ -15,7 +15,7 @@ import streamlit as st
 from attenscope.decoding.observer_check import ObserverCheck
 from attenscope.devices import has_left_gpu
 from attenscope.evaluation.in_domain_score import FALSE_ALARMS, mean_log_prob
-from attenscope.language import current_language, format_number, join_items, join_sentences, load_texts, say
+from attenscope.language import current_language, format_number, join_items, join_sentences, load_texts, say, to_say
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.text.language_guess import LANGUAGE_NAMES, detect_foreign_language
 from attenscope.text.words import compare_words
@@ -219,11 +219,31 @@ def mark_glossary_terms(markdown: str) -> str:
     return _term_pattern(language).sub(mark, markdown)
 
 
+KEY_HELP: tuple[tuple[str, str], ...] = (
+    ("p", to_say("the view on the whole screen, and back")),
+    ("← → ↑ ↓", to_say("the next tile, cell or step of what has the focus")),
+    (to_say("Home, End"), to_say("the first and the last step")),
+    (to_say("Space"), to_say("plays a decoding, and pauses it")),
+    (to_say("Enter"), to_say("opens the tile, pins the cell")),
+    (to_say("Esc"), to_say("closes a menu, leaves the whole screen")),
+)
+"""The keys and what each does."""
+
+
+def draw_keys() -> None:
+    """Draw all keys, folded away."""
+    listed = "".join(f"<dt>{html.escape(say(keys))}</dt><dd>{html.escape(say(what))}</dd>" for keys, what in KEY_HELP)
+    st.html(_folded_list_html(say("Keyboard"), listed))
+
+
 def draw_glossary() -> None:
     """Draw all entries, folded away."""
-    heading = html.escape(say("Glossary"))
     listed = "".join(f"<dt>{html.escape(one.term)}</dt><dd>{_entry_html(one)}</dd>" for one in load_glossary_entries())
-    st.html(f'<details class="glossary"><summary>{heading}</summary><dl>{listed}</dl></details>')
+    st.html(_folded_list_html(say("Glossary"), listed))
+
+
+def _folded_list_html(heading: str, listed: str) -> str:
+    return f'<details class="glossary"><summary>{html.escape(heading)}</summary><dl>{listed}</dl></details>'
 
 
 def _entry_html(entry: GlossaryEntry) -> str:

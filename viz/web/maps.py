@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from attenscope.analysis.heads import HeadPlace
 from attenscope.language import say
 from attenscope.trace import AttentionMap, Head, Kind
 from attenscope.viz.figures.heatmap import RowLabel, WeightGrid, has_room_for_numbers, pool_weights
@@ -307,13 +308,26 @@ class RankedHead:
     """False for a head that was filtered out: it is drawn faintly."""
 
 
+@dataclass(frozen=True)
+class TileSwitches:
+    """What the tiles of the overview need to switch heads off."""
+
+    off: Collection[HeadPlace]
+    """The heads that are off."""
+    on_switch: Callable[[list[HeadPlace]], None]
+    """Hears, of every change, of all heads that are to be off."""
+    pressing: bool = False
+    """Whether a press of a tile switches its head, instead of opening it."""
+
+
 def draw_overview(
     attention: AttentionMap,
     layer: int,
     head: int,
     look: Look,
     order: Sequence[RankedHead] = (),
-    changed: Collection[tuple[int, int]] = (),
+    changed: Collection[HeadPlace] = (),
+    switches: TileSwitches | None = None,
     *,
     key: str,
     on_pick: Callable[[int, int], None],
@@ -321,16 +335,20 @@ def draw_overview(
     """Draw every head of `attention`, the given one marked; `on_pick(layer, head)` hears of a click (from 0).
 
     Heads stand in rows of layers, or, where an order is given, in that order, each with its value. The `changed` heads,
-    (layer, head) from 0, are crossed out.
+    (layer, head) from 0, are crossed out. With `switches`, Alt and a click or the key x switch a head off and on, Shift
+    and x all heads of its layer.
     """
 
     def handle_pick() -> None:
         place = component_value(key).pick
         on_pick(int(place["layer"]), int(place["head"]))
 
-    _mount_overview(
-        key=key, data=encode_overview(attention, layer, head, look, order, changed), on_pick_change=handle_pick
-    )
+    def handle_switch() -> None:
+        if switches:
+            switches.on_switch([(int(layer), int(head)) for layer, head in component_value(key).off])
+
+    data = encode_overview(attention, layer, head, look, order, changed, switches)
+    _mount_overview(key=key, data=data, on_pick_change=handle_pick, on_off_change=handle_switch)
 
 
 def encode_overview(
@@ -339,7 +357,8 @@ def encode_overview(
     head: int,
     look: Look,
     order: Sequence[RankedHead] = (),
-    changed: Collection[tuple[int, int]] = (),
+    changed: Collection[HeadPlace] = (),
+    switches: TileSwitches | None = None,
 ) -> bytes:
     """What overview.js reads: sizes, colours and the chosen tile, then (L, H, Q, K) bytes; long maps are pooled."""
     cells = _quantise_overview(attention)
@@ -357,6 +376,7 @@ def encode_overview(
         "scale": look.scale,
         "masked": look.palette.masked,
         "changed": [layer * heads + head for layer, head in changed],
+        "switches": {"off": sorted(switches.off), "pressing": switches.pressing} if switches else None,
         "order": [{"layer": one.layer, "head": one.head, "value": one.value, "shown": one.shown} for one in order],
     }
     return pack_arrays(header, cells.tobytes())

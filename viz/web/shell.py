@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
+from attenscope.language import LANGUAGE_TAGS, current_language, say
 from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays
 
 # Arrival: a page appears once its parts have settled, so that nothing jumps while it loads; draws nothing.
@@ -138,40 +138,30 @@ def draw_save_buttons(
     _mount_save_buttons(key=key, data={"name": name, "page": page, "asked": asked or {}, **how}, on_take_change=on_take)
 
 
-# The page menu: present the page, copy its address, and the keys that work on it.
+# The menu Share of every page: copy its address, and present it.
 
 
 _mount_page_menu = create_mount("page_menu")
 
-KEY_HELP: tuple[tuple[str, str], ...] = (
-    ("p", to_say("the view on the whole screen, and back")),
-    ("← → ↑ ↓", to_say("the next tile, cell or step of what has the focus")),
-    (to_say("Home, End"), to_say("the first and the last step")),
-    (to_say("Space"), to_say("plays a decoding, and pauses it")),
-    (to_say("Enter"), to_say("opens the tile, pins the cell")),
-    (to_say("Esc"), to_say("closes a menu, leaves the whole screen")),
-)
-"""The keys and what each does."""
-
 
 def draw_page_menu(*, key: str) -> None:
-    """Draw buttons that present the page and copy its address, and the list of keys."""
+    """Draw buttons that copy the page's address and present the page."""
+    words = {"copy": say("Copy the link"), "copied": say("Copied"), "present": say("Present this page")}
+    _mount_page_menu(key=key, data=words)
+
+
+# What a visitor sets for all pages: the language and the theme.
+
+
+_mount_preferences = create_mount("preferences")
+
+
+def draw_preferences(languages: Mapping[str, str], current: str, choose: Callable[[str], None], *, key: str) -> None:
+    """Draw lists of languages, each code with its name, and of themes; `choose(code)` hears of another language."""
     words = {
-        "present": say("Present this page"),
-        "copy": say("Copy the link"),
-        "copied": say("Copied"),
-        "keys": say("Keyboard"),
+        "language": say("Language"),
+        "theme": say("Theme"),
+        "themes": [say("as the system"), say("light"), say("dark")],
     }
-    _mount_page_menu(key=key, data={"words": words, "keys": [[say(keys), say(what)] for keys, what in KEY_HELP]})
-
-
-# The choice of the language, in the header.
-
-
-_mount_language_menu = create_mount("language_menu")
-
-
-def draw_language_menu(languages: Mapping[str, str], current: str, choose: Callable[[str], None], *, key: str) -> None:
-    """Draw a list of languages, each code with its name; `choose` is called with the code of one that is picked."""
-    data = {"label": say("Language"), "languages": list(languages.items()), "current": current}
-    _mount_language_menu(key=key, data=data, on_chosen_change=lambda: choose(component_value(key).chosen))
+    data = {"words": words, "languages": list(languages.items()), "current": current}
+    _mount_preferences(key=key, data=data, on_chosen_change=lambda: choose(component_value(key).chosen))

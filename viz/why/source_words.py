@@ -20,7 +20,7 @@ from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionTrace
 from attenscope.viz.export.parts import Chart, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, collect_trace_facts, offer_view
 from attenscope.viz.figures.look import Palette, format_percent, format_signed, readable_token
 from attenscope.viz.figures.why import plot_deletion, plot_method_scores
 from attenscope.viz.ui import cache as ui_cache
@@ -290,7 +290,7 @@ class PieceQuestion(NamedTuple):
 
 def draw_user_model_page(own: LocalModel) -> None:
     """Draw the page: the sentence, the piece that is explained, and its scores or what is left without the first."""
-    text = ui_controls.draw_encoder_sentence_box(lambda: None)
+    text = ui_controls.draw_encoder_sentence_box()
     PIN.hold(of=text)
     if not text.strip():
         st.info(say("Type a sentence for the model to read."))
@@ -313,7 +313,7 @@ def draw_user_model_page(own: LocalModel) -> None:
     name = f"why-{view.replace(' ', '-')}"
     sentence = Words(text, "sentence", "large")
     with menu:
-        draw_view_save_menu(
+        offer_view(
             SavedView(name, lambda of: [sentence, *parts(of), Words(missing)], numbers, title, facts, width=1280)
         )
 

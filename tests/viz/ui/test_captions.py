@@ -130,6 +130,7 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
     monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
     monkeypatch.setattr(cache, "load_model_summaries", lambda: [replace(found, name="fake-zh-en")])
     app.query_params["sentence"] = "Two words"
+    app.session_state["settings"] = True
     app.run()
     assert "Chinese → English" in "".join(one.value for one in app.markdown)
     assert scored in captions(app)

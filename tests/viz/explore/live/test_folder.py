@@ -84,7 +84,8 @@ def said(app: AppTest) -> list[str]:
 def test_every_view_is_drawn(model: str, start: Start) -> None:
     app = start(model, pin="target.14", order="effect")
     for view in VIEWS:
-        app.segmented_control(key="view").set_value(view).run()
+        app.session_state["view chosen"] = view
+        app.run()
         assert not app.exception, view
         assert bool(app.info) == (model == "gpt2" and view == "joint"), view  # which joins three attentions
 

@@ -70,6 +70,7 @@ def test_every_sentence_opens_on_its_telling_word(app: AppTest) -> None:
 
 
 def test_a_head_that_was_chosen_stays_with_another_sentence(app: AppTest) -> None:
+    app.session_state["trials"] = True
     app.run()
     chosen = "2.2" if "layer 2, head 2" not in title(app) else "2.3"
     app.text_input(key="typed").set_value(chosen).run()
@@ -123,20 +124,21 @@ def test_nonsense_in_the_address_says_nothing(app: AppTest, wrong: dict[str, str
     assert begins_at(app) in title(app)
 
 
-def test_heatmap_links_and_text_stand_ready_together_unless_they_are_large(app: AppTest) -> None:
+def test_heatmap_and_links_stand_ready_together_unless_they_are_large(app: AppTest) -> None:
     def drawn() -> set[str]:
         names = {one.proto.component_name.rpartition("attenscope_")[2] for one in app.get("bidi_component")}
         return names & {"heatmap", "links", "text", "pipeline"}
 
     app.query_params["view"] = "links"
     app.run()
-    assert drawn() == {"heatmap", "links", "text"}
+    assert drawn() == {"heatmap", "links"}
     app.text_area(key="sentence").set_value("word " * 150).run()
     assert drawn() == {"links"}
 
 
 @pytest.mark.parametrize("typed", ["3.4", "3 4", "L3 H4", " l3h4 "])
 def test_a_head_is_typed(app: AppTest, typed: str) -> None:
+    app.session_state["trials"] = True
     app.run()
     app.text_input(key="typed").set_value(typed).run()
     assert not app.toast
@@ -147,6 +149,7 @@ def test_a_head_is_typed(app: AppTest, typed: str) -> None:
 @pytest.mark.parametrize("typed", ["", "0.1", "9.1", "1.99", "head", "²", "1.2.3"])
 def test_a_head_that_is_not_there_is_refused_with_a_sentence(app: AppTest, typed: str) -> None:
     app.query_params.update({"layer": "2", "head": "1"})
+    app.session_state["trials"] = True
     app.run()
     app.text_input(key="typed").set_value(typed).run()
     assert "such as 2.5" in app.toast[0].value
@@ -199,9 +202,10 @@ def test_earlier_sentences_can_be_gone_back_to(app: AppTest) -> None:
 
 
 def test_an_example_replaces_the_sentence(app: AppTest) -> None:
+    app.query_params["layer"] = "1"
     app.run()
     next(button for button in app.button if button.key and button.key.startswith("example-")).click().run()
-    assert app.text_area(key="sentence").value == "He turned the radio off."
+    assert app.text_area(key="sentence").value == "Please turn off the light."
 
 
 def test_hints_for_another_language_and_unknown_pieces(app: AppTest) -> None:

@@ -28,13 +28,17 @@ def test_every_view_of_an_opened_trace(app: AppTest) -> None:
     assert "It was observed." in captions(app)
     assert "named by the token fed in" in captions(app)
     for view in EXPLORE_VIEWS:
-        app.segmented_control(key="view").set_value(view).run()
+        app.session_state["view chosen"] = view
+        app.run()
         assert not app.exception, view
-    app.segmented_control(key="view").set_value("layers").run()
+    app.session_state["view chosen"] = "layers"
+    app.run()
     assert "needs a running model" in captions(app)
-    app.segmented_control(key="view").set_value("pipeline").run()
+    app.session_state["view chosen"] = "pipeline"
+    app.run()
     assert "holds no queries, keys" in captions(app)
-    app.segmented_control(key="view").set_value("heatmap").run()
+    app.session_state["view chosen"] = "heatmap"
+    app.run()
     app.button(key="close").click().run()
     assert not app.exception
     assert app.text_area(key="sentence").value

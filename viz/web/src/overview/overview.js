@@ -3,6 +3,7 @@ import { hearChoices } from "../shared/choices.js";
 import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
+import { say } from "../shared/say.js";
 import { byLayer, element, mark, paint, smooth, tileOf } from "../shared/tiles.js";
 
 /** The tiles in a given order, each above its place and value. */
@@ -40,6 +41,41 @@ function showPicture() {
   if (stands && picture.top > innerHeight / 2) document.querySelector(".st-key-head-picture").scrollIntoView();
 }
 
+/** Switch heads off, or on where all of them are off: at once, before Python has answered. */
+function toggle(view, places) {
+  const names = places.map(String);
+  const allOff = names.every((name) => view.off.has(name));
+  for (const place of places) allOff ? view.off.delete(String(place)) : view.off.set(String(place), place);
+  for (const tile of view.tiles) if (names.includes(String(placeOf(tile)))) cross(tile, !allOff);
+  view.tell([...view.off.values()]);
+}
+
+function cross(tile, crossed) {
+  tile.classList.toggle("changed", crossed);
+  tile.setAttribute("aria-description", crossed ? say("changed") : "");
+}
+
+/** Switch what a click means to: a tile with Alt or while pressing switches, or the name of a layer. */
+function switchBy(view, { target, altKey }) {
+  const { switches, heads } = view.header;
+  if (!switches || !(altKey || switches.pressing)) return false;
+  const [tile, label] = [target.closest(".tile"), target.closest(".layer")];
+  if (tile) toggle(view, [placeOf(tile)]);
+  else if (label) toggle(view, placesOf(Number(label.dataset.layer), heads));
+  return Boolean(tile || label);
+}
+
+/** The key x switches the head in the focus, with Shift all heads of its layer. */
+function switchByKey(view, event) {
+  const { switches, heads } = view.header;
+  const tile = event.target.closest(".tile");
+  if (!switches || !tile || event.key.toLowerCase() !== "x" || event.ctrlKey || event.metaKey || event.altKey) return;
+  toggle(view, event.shiftKey ? placesOf(placeOf(tile)[0], heads) : [placeOf(tile)]);
+}
+
+const placeOf = (tile) => Object.values(JSON.parse(tile.dataset.place));
+const placesOf = (layer, heads) => Array.from({ length: heads }, (_, head) => [layer, head]);
+
 export default function overview({ data, parentElement, setTriggerValue }) {
   const { header, body } = unpack(data);
   const { layers, heads, queries, keys } = header;
@@ -56,8 +92,12 @@ export default function overview({ data, parentElement, setTriggerValue }) {
   colour(view, header);
   smooth(tiles, keys, queries);
   mark(tiles, indices.indexOf(header.layer * heads + header.head));
-  indices.forEach((at, i) => tiles[i].classList.toggle("changed", header.changed.includes(at)));
+  indices.forEach((at, i) => cross(tiles[i], header.changed.includes(at)));
+  view.off = new Map((header.switches?.off ?? []).map((place) => [String(place), place]));
+  view.tell = (off) => setTriggerValue("off", off);
+  grid.classList.toggle("pressing", Boolean(header.switches?.pressing));
   grid.onclick = (event) => {
+    if (switchBy(view, event)) return;
     const tile = event.target.closest(".tile");
     if (!tile) return;
     mark(tiles, tiles.indexOf(tile)); // At once, before Python has answered.
@@ -67,7 +107,10 @@ export default function overview({ data, parentElement, setTriggerValue }) {
     showPicture();
     announceHead(grid, { ...place, rows: queries, columns: keys, bytes: view.bytes[tiles.indexOf(tile)], ofLayer: layer });
   };
-  grid.onkeydown = (event) => arrowKeys(event, tiles, heads);
+  grid.onkeydown = (event) => {
+    arrowKeys(event, tiles, heads);
+    switchByKey(view, event);
+  };
   grid.dataset.painted = header.label;
   return () => unmount(parentElement);
 }

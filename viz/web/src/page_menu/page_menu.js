@@ -12,7 +12,7 @@ async function copy(text) {
   field.remove();
 }
 
-function build(root, { words, keys }) {
+function build(root, words) {
   root.className = "menu";
   const [present, link] = [element("button", "", words.present), element("button", "", words.copy)];
   // The key is heard by components/presenter, which knows what the page is.
@@ -21,9 +21,7 @@ function build(root, { words, keys }) {
     await copy(location.href);
     link.textContent = words.copied;
   };
-  const list = element("dl", "");
-  list.append(...keys.flatMap(([key, what]) => [element("dt", "", key), element("dd", "", what)]));
-  root.append(present, link, element("h4", "", words.keys), list);
+  root.append(link, present);
   return {};
 }
 

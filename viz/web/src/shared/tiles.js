@@ -28,6 +28,7 @@ export function byLayer(grid, { layers, heads, paths = [] }) {
     const row = Array.from({ length: heads }, (_, head) => tileOf(layer, head));
     const label = element("span", "layer", `L${layer + 1}`);
     label.title = paths[layer] ?? "";
+    label.dataset.layer = layer;
     grid.append(label, ...row);
     return row;
   }).flat();

@@ -1,0 +1,32 @@
+"""At first sight a page shows few controls (bench/controls.py counts them)."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from bench.controls import LIMITS, list_controls
+from tests.browser.steps import close_menu, open_menu, open_page
+
+pytestmark = pytest.mark.walk
+FEW: tuple[str, ...] = ("",)
+"""The pages that are within their limit."""
+
+
+@pytest.mark.parametrize("path", FEW)
+def test_a_page_shows_few_controls_at_first(page: Page, path: str) -> None:
+    open_page(page, f"/{path}")
+    page.locator(":root[data-arrived]").wait_for(state="attached")
+    page.wait_for_timeout(600)
+    found = list_controls(page)
+    assert 3 < len(found) <= LIMITS[path], found
+
+
+def test_a_closed_menu_is_counted_as_one_control(page: Page) -> None:
+    open_page(page, "/")
+    before = list_controls(page)
+    assert {"Share", "Settings", "Sentence"} <= {name.removesuffix("expand_more") for name in before}
+    menu = open_menu(page, "share")
+    expect(menu.get_by_role("button", name="Add to talk")).to_be_visible()
+    assert len(list_controls(page)) > len(before) + 5
+    close_menu(page)

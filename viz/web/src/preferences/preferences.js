@@ -1,0 +1,50 @@
+import { element } from "../shared/tiles.js";
+import { mounted, unmount } from "../shared/mounted.js";
+
+const THEMES = ["System", "Light", "Dark"]; // As Streamlit's own menu names them.
+
+/** A list with its name before it: pairs of a value and what is read for it. */
+function listOf(name, choices) {
+  const label = element("label", "");
+  const list = document.createElement("select");
+  list.setAttribute("aria-label", name);
+  list.append(...choices.map(([value, text]) => new Option(text, value)));
+  label.append(element("span", "", name), list);
+  return { label, list };
+}
+
+/** The theme that was chosen since the page was loaded, or before: Streamlit keeps it for the address it was loaded at. */
+function keptTheme() {
+  const kept = localStorage.getItem(`stActiveTheme-${location.pathname}-v2`);
+  return document.documentElement.dataset.theme ?? THEMES.find((name) => kept === JSON.stringify(name)) ?? THEMES[0];
+}
+
+/**
+ * Streamlit offers no way to choose the theme but its main menu, which the page's style sheet keeps out of sight: press
+ * it there. As any menu that opens, it closes the one that this list is in.
+ */
+function chooseTheme(name) {
+  document.documentElement.dataset.theme = name;
+  /** @returns {HTMLElement | null} */
+  const part = (testId) => document.querySelector(`[data-testid="${testId}"]`);
+  part("stMainMenuButton")?.click();
+  requestAnimationFrame(() => part(`stMainMenuItem-theme-${name}`)?.click());
+}
+
+function build(root, { words, languages }) {
+  root.className = "preferences";
+  const language = listOf(words.language, languages);
+  for (const one of language.list.options) one.lang = one.value;
+  const theme = listOf(words.theme, THEMES.map((name, at) => [name, words.themes[at]]));
+  theme.list.value = keptTheme();
+  theme.list.onchange = () => chooseTheme(theme.list.value);
+  root.append(language.label, theme.label);
+  return { list: language.list };
+}
+
+export default function preferences({ data, parentElement, setTriggerValue }) {
+  const { list } = mounted(parentElement, data.words.language, (root) => build(root, data));
+  list.value = data.current;
+  list.onchange = () => setTriggerValue("chosen", list.value);
+  return () => unmount(parentElement);
+}
