@@ -1,5 +1,6 @@
 import { element } from "../shared/tiles.js";
 import { mounted, unmount } from "../shared/mounted.js";
+import { mainMenuPart } from "../shared/streamlit.js";
 
 const THEMES = ["System", "Light", "Dark"]; // As Streamlit's own menu names them.
 
@@ -25,10 +26,8 @@ function keptTheme() {
  */
 function chooseTheme(name) {
   document.documentElement.dataset.theme = name;
-  /** @returns {HTMLElement | null} */
-  const part = (testId) => document.querySelector(`[data-testid="${testId}"]`);
-  part("stMainMenuButton")?.click();
-  requestAnimationFrame(() => part(`stMainMenuItem-theme-${name}`)?.click());
+  mainMenuPart()?.click();
+  requestAnimationFrame(() => mainMenuPart(name)?.click());
 }
 
 function build(root, { words, languages }) {

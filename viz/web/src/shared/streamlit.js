@@ -18,3 +18,12 @@ export const SHADOWED = '[data-testid="stBidiComponentIsolated"]';
 export const SKELETON = '[data-testid="stSkeleton"]';
 export const RADIO_OPTION = '[data-testid="stRadioOption"]';
 export const ICON = '[data-testid="stIconMaterial"]';
+
+/**
+ * The button of the main menu, or, once that is open, the item of a theme: System, Light or Dark.
+ * @param {string} [theme]
+ * @returns {HTMLElement | null}
+ */
+export function mainMenuPart(theme) {
+  return document.querySelector(`[data-testid="${theme ? `stMainMenuItem-theme-${theme}` : "stMainMenuButton"}"]`);
+}
