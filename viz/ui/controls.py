@@ -211,9 +211,10 @@ def set_layer_and_head(layer: int, head: int) -> None:
 
 def draw_look_menu() -> tuple[Look, RowLabel]:
     """How pictures are coloured and their rows named; folded away, as it is rarely changed."""
+    shown = hold_look()  # Before the widgets are drawn: a value cannot be written after them.
     with st.popover(say("Display"), type="tertiary", key="display"):
         draw_look_settings()
-    return hold_look()
+    return shown
 
 
 def hold_look() -> tuple[Look, RowLabel]:
