@@ -176,10 +176,12 @@ def hold_order(kind: Kind, source: TraceSource) -> HeadOrder:
 def draw_order_choice(kind: Kind, source: TraceSource) -> None:
     """Draw the choice of the order of the heads of a map, and of the range of the measure whose heads are shown."""
     statistics = source.statistics(kind)
+    orders = _list_orders(statistics, source)
+    EXPLORE_HEAD_ORDER.hold(orders)
     measure = controls.draw_choice(
         st.selectbox,
         say("Sort heads"),
-        _list_orders(statistics, source),
+        orders,
         format_func=EXPLORE_HEAD_ORDER.label,
         **EXPLORE_HEAD_ORDER.storage,
     )

@@ -137,7 +137,7 @@ def _scale_parts_for_stage(parts: Sequence[Part]) -> Iterator[Part]:
             yield replace(part, figure=fit_to_stage(part.figure))
         elif isinstance(part, Columns):
             beside_tiles = any(one.role == "heads" for one in flatten_parts(part.columns[0]))
-            shares = TILES_PICTURE_SHARES if beside_tiles and part.shares[0] > TILES_PICTURE_SHARES[0] else part.shares
+            shares = TILES_PICTURE_SHARES if beside_tiles else part.shares
             yield replace(
                 part, columns=tuple(tuple(_scale_parts_for_stage(one)) for one in part.columns), shares=shares
             )

@@ -17,7 +17,7 @@ from attenscope.masks.findings import Verdict
 from attenscope.masks.places import list_ranges
 from attenscope.runnable_model import LocalError
 from attenscope.viz.export.parts import Words
-from attenscope.viz.export.save import SavedView, draw_view_save_menu
+from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.queued_cache import cache_result
@@ -137,10 +137,9 @@ def _draw_configuration() -> str:
 
 
 def _draw_masks(found: ShownMasks) -> None:
-    with st.container(key="architecture-head", horizontal=True, vertical_alignment="center"):
+    with st.container(key="architecture-head"):
         st.markdown(f"### {escape_markdown(found.title)}")
-        with st.container(width="content"):
-            draw_view_save_menu(_build_saved_view(found))
+    offer_view(_build_saved_view(found))
     st.html(render_masks(found))
     for note in found.notes:
         draw_caption(escape_markdown(note))

@@ -109,7 +109,7 @@ def clean_address(page: AddressPage) -> list[Parameter[Any]]:
         page.view.set(page.former_view)
     known.arrived = has_arrived
     if known.arrived:
-        known.page, known.texts = page.name, {}
+        known.page, known.texts, known.written = page.name, {}, set()
     return too_long
 
 
@@ -286,8 +286,9 @@ class Parameter(Generic[T]):
     def _keep(self, value: T, of: Hashable) -> None:
         record = get_address_record()
         record.owners[self.key] = of
-        # On arrival it is written anew: the widget of this page is another than that of the page before.
-        if record.arrived or self.key not in st.session_state or st.session_state[self.key] != value:
+        # On arrival it is written anew, once: the widget of this page is another than that of the page before.
+        if self.key not in record.written or self.key not in st.session_state or st.session_state[self.key] != value:
+            record.written.add(self.key)
             st.session_state[self.key] = value
 
 
@@ -388,6 +389,8 @@ class AddressRecord:
     """Whether the visitor comes from another page, or has just opened the app."""
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By name: the session's key and the text that :meth:`Parameter.hold` has written on that page."""
+    written: set[str] = field(default_factory=set)
+    """The keys of the session that have been written since the visitor came to that page."""
     owners: dict[str, Hashable] = field(default_factory=dict)
     """By key of the session: what the value belongs to."""
     in_address: dict[str, Hashable] = field(default_factory=dict)

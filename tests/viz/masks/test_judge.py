@@ -347,8 +347,9 @@ def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.Mon
 def test_a_pasted_mask_is_kept_as_a_text_beside_the_talk() -> None:
     app = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
     app.query_params["from"] = "paste"
+    app.session_state["share"] = True
     app.run().button(key="add-this-view").click().run()
-    assert "There is no mask to show yet" in app.toast[0].value
+    assert "talk" not in app.session_state
     text = f"weights = {LEAKY.tolist()}\nmeant = {CAUSAL.tolist()}"
     app.text_area(key="mask_text").set_value(text).run().button(key="add-this-view").click().run()
     assert not app.exception

@@ -299,6 +299,7 @@ def test_a_public_server_shows_no_place_for_files(page: str, says: str, monkeypa
         name, _, value = says.partition("=")
         if name:
             app.query_params[name] = value
+        app.session_state["settings"] = True
         return app.run()
 
     app = opened()

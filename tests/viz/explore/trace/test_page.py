@@ -54,7 +54,8 @@ def test_maps_that_do_not_fit_each_other_leave_the_page_alive(app: AppTest) -> N
     )
     app.run()
     for view in ("links", "joint", "flow"):
-        app.segmented_control(key="view").set_value(view).run()
+        app.session_state["view chosen"] = view
+        app.run()
         assert not app.exception, view
     app.segmented_control(key="kind").set_value("encoder").run()
     assert not app.exception
