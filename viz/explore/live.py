@@ -20,7 +20,7 @@ from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import examples, interventions
 from attenscope.viz.explore.examples import example_hint_text
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
-from attenscope.viz.explore.screen import draw_screen, forget_picked_pin, is_picked_pin, pick_view, remember_picked_head
+from attenscope.viz.explore.screen import draw_screen, is_telling_position, pick_view, remember_picked_head
 from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
@@ -181,9 +181,10 @@ class ExploreRun:
         if is_presenting():
             self._draw_word_card(step)
             return
-        picked = is_picked_pin(self.identity, step + self.first_row)
+        cross = self.trace.cross
+        picked = cross is not None and is_telling_position(cross, step + self.first_row)
         name = say("More about {word}", word=escape_markdown(quote_token(self.translation.target_tokens[step])))
-        # Keyed by the word: the card of a word that a visitor presses is open, that of one which the page picks is not.
+        # The card of the word that the page picks is folded, also where an address names that word; others are open.
         card = st.expander(name, not picked, key=f"card of {self.identity} {step}", on_change="rerun")
         if card.open:
             with card:
@@ -279,7 +280,6 @@ def is_first_look() -> bool:
 
 def pin_word(run: RunKey, cross: AttentionMap, side: SentenceSide, position: int) -> None:
     """Pin a word, or let go of it, and bring the head that shows it, unless the shown one does; for callbacks."""
-    forget_picked_pin()
     toggle_pins(run.sentence, {side: position})
     words = weigh_words(cross)
     row = words.row_of(position) if words and side == "target" else None

@@ -122,9 +122,6 @@ def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> Displa
 PICKED_HEAD = "head picked"
 """The session key of the model, the sentence and the head that the page itself has picked last."""
 
-PICKED_PIN = "pin picked"
-"""The session key of the sentence and the position of its translation that the page itself has pinned last."""
-
 NO_HEAD: HeadPlace = (-1, -1)
 """In its place where the visitor has chosen the head."""
 
@@ -134,14 +131,15 @@ def remember_picked_head(model: str, identity: str, place: HeadPlace) -> None:
     st.session_state[PICKED_HEAD] = model, identity, place
 
 
-def is_picked_pin(identity: str, position: int) -> bool:
-    """Return whether the page, and not the visitor, has pinned a position of a translation."""
-    return bool(st.session_state.get(PICKED_PIN) == (identity, position))
-
-
-def forget_picked_pin() -> None:
-    """Remember that what is pinned next is the visitor's choice."""
-    st.session_state.pop(PICKED_PIN, None)
+def is_telling_position(cross: AttentionMap, position: int) -> bool:
+    """Return whether a row begins the word that the page itself pins where nothing was chosen."""
+    telling, words = pick_telling_word(cross), weigh_words(cross)
+    return (
+        telling is not None
+        and words is not None
+        and telling.row is not None
+        and (words.rows[telling.row].start == position)
+    )
 
 
 def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
@@ -177,7 +175,6 @@ def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
         return
     _put_picked_head(model, identity, (telling.layer, telling.head), chosen=chosen)
     if telling.row is not None:
-        st.session_state[PICKED_PIN] = identity, words.rows[telling.row].start
         add_pins(identity, {"target": words.rows[telling.row].start})
     elif telling.key is not None:
         add_pins(identity, {"source": words.keys[telling.key].start})
