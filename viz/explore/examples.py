@@ -21,6 +21,7 @@ from attenscope.viz.ui.addresses.pins import PIN, add_pins
 from attenscope.viz.ui.addresses.shared import KIND, SENTENCE
 from attenscope.viz.ui.controls import draw_example_sentences, set_layer_and_head
 from attenscope.viz.ui.links import open_in_decode
+from attenscope.viz.ui.sentences import list_example_sentences
 from attenscope.viz.ui.words import escape_markdown
 
 # The examples, each with the head and the row at which its phenomenon is seen.
@@ -93,28 +94,39 @@ def has_examples(model: RunnableModel) -> bool:
     return model.can("examples") and get_model_languages(model) == EXAMPLE_LANGUAGES
 
 
-def draw_examples_menu(model: RunnableModel, *, first_look: bool) -> None:
-    """Draw the list of examples, and of the tour but at a first look; nothing for a model of other languages."""
+def draw_start_menus(model: RunnableModel) -> None:
+    """Draw what stands beside the choice of the model: the list of examples, and at the welcome sentence the tour.
+
+    Nothing for a model of other languages.
+    """
     if not has_examples(model):
         return
+    welcomes = _shows_welcome(model)
+    if welcomes:
+        draw_tour_button(model)
     # Keyed by the sentence, so that the list closes once one is chosen.
     menu = st.popover(say("Examples"), type="tertiary", key=f"examples beside {SENTENCE.get()}", on_change="rerun")
     if menu.open:
         with menu, st.container(key="example-list"):
-            if not first_look:
+            if not welcomes:
                 draw_tour_button(model)
             for at, example in enumerate(load_examples()):
                 _draw_example(model, example, f"phenomenon-{at}", "tertiary")
 
 
-def draw_example_chips(model: RunnableModel, *, first_look: bool) -> None:
-    """Draw the first example that is not on the screen, but at a first look, which has the tour in its place.
+def _shows_welcome(model: RunnableModel) -> bool:
+    """Return whether the box holds the sentence that a model begins with."""
+    return SENTENCE.get() in (None, list_example_sentences(model.card)[0])
+
+
+def draw_example_chips(model: RunnableModel) -> None:
+    """Draw the first example that is not on the screen, but at the welcome sentence, which has the tour in its place.
 
     Where a model has sentences of its own, or is of other languages, these are drawn.
     """
     if not has_examples(model) or model.card.get("examples"):
         draw_example_sentences(model)
-    elif not first_look:
+    elif not _shows_welcome(model):
         example = next(one for one in load_examples() if one.sentence != SENTENCE.get())
         _draw_example(model, example, f"example-{example.sentence}", "secondary")
 

@@ -25,18 +25,12 @@ from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
 from attenscope.viz.ui import cache, controls
-from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.pins import PIN, get_pin, toggle_pins
 from attenscope.viz.ui.addresses.shared import (
-    CHANGES,
-    GIVEN_TRANSLATION,
     HEAD,
-    HEAD_PARAMETERS,
     KIND,
     LAYER,
-    READ_GIVEN,
-    SENTENCE,
 )
 from attenscope.viz.ui.controls import (
     draw_given_toggle,
@@ -66,21 +60,12 @@ from attenscope.viz.web.texts import (
 
 def draw_model_page() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
-    first_look = is_first_look()
-    chips = partial(examples.draw_example_chips, first_look=first_look)
-    model, text = controls.draw_sentence_box(partial(_draw_start_menus, first_look=first_look), draw_examples=chips)
+    model, text = controls.draw_sentence_box(examples.draw_start_menus, draw_examples=examples.draw_example_chips)
     examples.draw_tour_step(model)
     translation, check = controls.require_translation(model, text)
     draw_badge(model, translation, check)
     pick_view(model.name, text, translation.trace)
     _draw_pictures(model, text)
-
-
-def _draw_start_menus(model: RunnableModel, *, first_look: bool) -> None:
-    """Draw what stands beside the choice of the model: the examples, and at a first look the tour."""
-    if first_look:
-        examples.draw_tour_button(model)
-    examples.draw_examples_menu(model, first_look=first_look)
 
 
 @st.fragment
@@ -268,14 +253,7 @@ def _draw_line_caption(model: RunnableModel, shown: Translation) -> None:
     draw_caption(join_sentences(marks, click))
 
 
-# A click on a word, and what is known of a first look.
-
-
-def is_first_look() -> bool:
-    """Return whether the visitor's session began at Explore, by an address that shows no sentence and no head."""
-    named = (SENTENCE, GIVEN_TRANSLATION, READ_GIVEN, CHANGES, *HEAD_PARAMETERS, PIN)
-    first = LAYER.key not in st.session_state and not any(is_in_address(one) for one in named)
-    return bool(st.session_state.setdefault("first look", first))
+# A click on a word.
 
 
 def pin_word(run: RunKey, cross: AttentionMap, side: SentenceSide, position: int) -> None:

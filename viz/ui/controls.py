@@ -80,11 +80,11 @@ def draw_sentence_box(
         earlier = st.container(key="earlier", width="content")
         terms = st.container(key="terms", width="content")
         model = _draw_model_choice(first)
+        put_model_sentence(model.name, model.card, lent=is_page_default_model(model.name))
         if beside:
             beside(model)
         with terms:
             _draw_licence_note(model)
-    put_model_sentence(model.name, model.card, lent=is_page_default_model(model.name))
     with earlier:
         _draw_earlier_sentences()
     with chips:

@@ -13,6 +13,7 @@ from attenscope.analysis.telling import pick_telling_word, weigh_words
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import live
+from attenscope.viz.explore.examples import load_examples
 from attenscope.viz.explore.scene import RunKey
 from attenscope.viz.figures.words import reading_in_words
 from attenscope.viz.ui import cache
@@ -202,10 +203,10 @@ def test_earlier_sentences_can_be_gone_back_to(app: AppTest) -> None:
 
 
 def test_an_example_replaces_the_sentence(app: AppTest) -> None:
-    app.query_params["layer"] = "1"
+    app.query_params["sentence"] = "He reads a book."
     app.run()
     next(button for button in app.button if button.key and button.key.startswith("example-")).click().run()
-    assert app.text_area(key="sentence").value == "Please turn off the light."
+    assert app.text_area(key="sentence").value == load_examples()[0].sentence
 
 
 def test_hints_for_another_language_and_unknown_pieces(app: AppTest) -> None:
