@@ -25,8 +25,8 @@ def test_a_page_shows_few_controls_at_first(page: Page, path: str) -> None:
 def test_a_closed_menu_is_counted_as_one_control(page: Page) -> None:
     open_page(page, "/")
     before = list_controls(page)
-    assert {"Share", "Settings", "Sentence"} <= {name.removesuffix("expand_more") for name in before}
+    assert all(any(name in one for one in before) for name in ("Share", "Settings", "Sentence")), before
     menu = open_menu(page, "share")
     expect(menu.get_by_role("button", name="Add to talk")).to_be_visible()
-    assert len(list_controls(page)) > len(before) + 5
+    assert len(list_controls(page)) > len(before) + 2
     close_menu(page)
