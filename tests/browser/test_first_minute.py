@@ -46,14 +46,15 @@ def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sen
 
 
 @pytest.mark.walk
-def test_a_decoding_followed_while_it_is_made_opens_at_its_first_step(page: Page) -> None:
+def test_a_beam_search_followed_while_it_is_made_opens_at_its_end(page: Page) -> None:
     page.add_init_script(PLAYERS)
     sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 45)  # As long as the model reads.
     page.goto(f"/decode?method=beam&width=10&penalty=3.0&sentence={sentence}")
     page.locator(".st-key-stop").get_by_role("button").click(timeout=LOADING)
     expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)
     settle(page)
-    assert page.evaluate("players") == [1]
+    (step,) = page.evaluate("players")
+    assert step > 1
 
 
 @pytest.mark.walk
