@@ -119,7 +119,7 @@ def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> 
 def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str) -> None:
     part = {"masks": "part=gallery&fault=future-visible", "training": "model=multi30k-en-de"}[name]
     open_page(page, f"/{name}?{part}")
-    expect(page.locator(".st-key-save button").first).to_be_visible(timeout=LOADING)
+    expect(page.locator(".st-key-share button").first).to_be_visible(timeout=LOADING)
     settle(page)
     file = saved(page, "Interactive page", tmp_path)
     assert file.stat().st_size < VIEW

@@ -87,7 +87,7 @@ def test_masks_with_long_notes_and_nothing_to_click(page: Page, disk: Page, tmp_
 
 def test_a_view_of_words_offers_no_picture(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/masks?part=try+on+the+model&tried=tests&{SENTENCE}")
-    expect(page.locator(".st-key-save button").first).to_be_visible(timeout=LOADING)
+    expect(page.locator(".st-key-share button").first).to_be_visible(timeout=LOADING)
     menu = open_menu(page, "share")
     expect(menu.get_by_role("button", name="Interactive page")).to_be_visible()
     expect(menu.get_by_role("radio", name="light")).to_be_visible()
