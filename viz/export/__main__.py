@@ -3,6 +3,7 @@
 Usage::
 
     python -m viz.export TALK.toml OUT.html [--dark] [--int8] [--language CODE]
+    python -m viz.export movie ADDRESS OUT.webm [--height 720] [--dark] [--language CODE]
     python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] [--language CODE] OUT
 """
 
@@ -30,6 +31,7 @@ from attenscope.language import (
 )
 from attenscope.viz.engine.package import PackageError, WeightForm
 from attenscope.viz.export import collect
+from attenscope.viz.export.movie import write_movie
 from attenscope.viz.figures.look import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_folder_files
 from attenscope.viz.talk.checks import CheckedTalk, check_talk
@@ -116,12 +118,16 @@ def _read_date() -> date:
 # The command itself, and a talk.
 
 
+SUBCOMMANDS = {"live": write_live_models, "movie": write_movie}
+
+
 def main() -> int:
     """Write the file and return the exit code; messages are in the language of the terminal."""
     language = terminal_language()
     translate_argparse(language)
     with use_language(language):
-        return write_live_models(sys.argv[2:]) if sys.argv[1:2] == ["live"] else _write_talk()
+        subcommand = SUBCOMMANDS.get(sys.argv[1]) if len(sys.argv) > 1 else None
+        return subcommand(sys.argv[2:]) if subcommand else _write_talk()
 
 
 def _write_talk() -> int:
@@ -172,7 +178,7 @@ def build_talk_parser() -> argparse.ArgumentParser:
     """Return the parser of the command that writes a talk."""
     parser = argparse.ArgumentParser(
         prog=typed_command("python -m viz.export"),
-        description=say("A talk as one HTML file; or, with the word live, see live --help."),
+        description=say("A talk as one HTML file; or, with the word live or movie, see live --help and movie --help."),
     )
     parser.add_argument("talk", type=Path, help=say("the talk, a TOML file"))
     parser.add_argument("out", type=Path, help=say("the HTML file to write"))

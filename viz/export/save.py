@@ -39,6 +39,8 @@ PALETTES_BY_SCHEME = {to_say("light"): LIGHT, to_say("dark"): DARK}
 PICTURE_SCALES = (1, 2, 3, 4)
 PICTURE_ROLES = ("picture", "decoding")
 """Roles of the parts that PNG and SVG show."""
+FILMED_COMPONENTS = ("decode_player", "pipeline", "snapshots")
+"""Components that say of themselves how they move: their root has a ``film``."""
 LONGEST_NOTES = 8000
 
 
@@ -159,8 +161,13 @@ def has_picture(parts: Sequence[Part]) -> bool:
     return any(isinstance(part, (Chart, Component)) and part.role in PICTURE_ROLES for part in flatten_parts(parts))
 
 
+def has_film(parts: Sequence[Part]) -> bool:
+    """Whether one of `parts` moves, so that a film can be made of it."""
+    return any(isinstance(part, Component) and part.name in FILMED_COMPONENTS for part in flatten_parts(parts))
+
+
 def _draw_picture_buttons(what: SavedView, palette: Palette) -> None:
-    """The buttons PNG and SVG. Once one is pressed the file is made and handed to the browser, which draws it."""
+    """The buttons PNG and SVG, and WebM and GIF of what moves; the browser draws the file of the one pressed."""
     with st.container(key="save-look", horizontal=True, vertical_alignment="center"):
         scale = _draw_choice(say("Size"), PICTURE_SCALES, "save-scale", 2, "{}×".format)
         clear = st.toggle(say("No background"), key="save-clear", **SESSION_BINDING)
@@ -171,7 +178,8 @@ def _draw_picture_buttons(what: SavedView, palette: Palette) -> None:
 
     take = st.session_state.pop("save-request", None)
     page = build_view_page(what.view(palette), palette, date.today(), width=what.width) if take else ""
-    draw_save_buttons(what.name, how, take, page, key="save-pictures", on_take=request)
+    moves = has_film(what.parts(palette))
+    draw_save_buttons(what.name, how, take, page, key="save-pictures", moves=moves, on_take=request)
 
 
 def _draw_choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:

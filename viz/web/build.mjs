@@ -23,6 +23,7 @@ const DIST = join(WEB, "dist");
  */
 const MORE = {
   begin: "src/history/begin.js",
+  film: "src/moving/film.js",
   ballot: "src/presenter/ballot.css",
   worker: "../engine/worker.js",
   page: "../export/browser/page",
@@ -97,7 +98,7 @@ const options = {
   format: "esm",
   minify: true,
   charset: "utf8",
-  legalComments: "none",
+  legalComments: "inline",
   logLevel: "warning",
 };
 

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.language import LANGUAGE_TAGS, current_language, say
-from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays
+from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays, read_script
 
 # Arrival: a page appears once its parts have settled, so that nothing jumps while it loads; draws nothing.
 
@@ -120,6 +120,8 @@ def _read_browser_value(what: str) -> Mapping[str, Any]:
 
 
 _mount_save_buttons = create_mount("save")
+MOVING_KINDS = ("webm", "gif")
+"""Kinds of film, by the endings of their files."""
 
 
 def draw_save_buttons(
@@ -129,13 +131,17 @@ def draw_save_buttons(
     page: str,
     *,
     key: str,
+    moves: bool,
     on_take: Callable[[], None],
 ) -> None:
     """Save pictures as `name`.png or `name`.svg; `how` holds their `scale`, `width`, and `clear`: no background.
 
-    A press calls `on_take`; mounted again with what was `asked` and the `page` to draw, the browser saves it.
+    Of a view that `moves` the browser also makes a film, `name`.webm or `name`.gif. A press calls `on_take`; mounted
+    again with what was `asked` and the `page` to draw, the browser saves it.
     """
-    _mount_save_buttons(key=key, data={"name": name, "page": page, "asked": asked or {}, **how}, on_take_change=on_take)
+    encoder = read_script("film") if asked and asked["kind"] in MOVING_KINDS else ""
+    data = {"name": name, "page": page, "asked": asked or {}, "moves": moves, "encoder": encoder, **how}
+    _mount_save_buttons(key=key, data=data, on_take_change=on_take)
 
 
 # The menu Share of every page: copy its address, and present it.

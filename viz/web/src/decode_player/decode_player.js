@@ -105,6 +105,7 @@ function build(root, view, header, body) {
     redraw();
   };
   root.picture = { of: root, without: ".player, .where, .forbid" };
+  root.film = { count: steps.length, seconds: 0.7, show: (step) => player.go(step, null) };
   const observer = new ResizeObserver(lay);
   const forget = listenToKeys(root, player, steps.length - 1);
   take();

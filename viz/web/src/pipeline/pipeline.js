@@ -68,7 +68,7 @@ function columns(numbers, { query, tokens, mask, width, colours }) {
   ];
 }
 
-function build(root) {
+function build(root, view) {
   const steps = element("ol", "steps", ...STEPS.map(({ name }, i) => {
     const button = element("button", "", name);
     button.dataset.to = i;
@@ -83,6 +83,7 @@ function build(root) {
   root.setAttribute("role", "group");
   root.append(element("div", "lead", steps, words), table);
   root.picture = { of: root, without: ".moves" };
+  root.film = { count: STEPS.length, seconds: 1.5, show: (step) => go(view, step) };
   return { steps, back, next, equation, says, numbers, table, step: 0, asked: [] };
 }
 

@@ -2,7 +2,10 @@ import { handOut } from "../shared/hand_out.js";
 import { say } from "../shared/say.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { composed } from "./compose.js";
+import { filmed } from "./film.js";
 
+const NAMES = { png: "PNG", svg: "SVG", webm: "WebM", gif: "GIF" };
+const MOVING = ["webm", "gif"];
 const WINDOW = [1280, 720]; // What a view is drawn in: as large as a projector.
 
 async function asPng({ text, width, height }, scale) {
@@ -32,39 +35,51 @@ async function framed(page, width) {
 
 async function take(data) {
   const frame = await framed(data.page, data.width);
+  const { kind } = data.asked;
   try {
-    const picture = composed(frame.contentDocument, data);
-    if (data.asked.kind === "svg") handOut(new Blob([picture.text], { type: "image/svg+xml" }), `${data.name}.svg`);
-    else handOut(await asPng(picture, data.scale), `${data.name}.png`);
+    handOut(await made(frame.contentDocument, data), `${data.name}.${kind}`);
   } finally {
     frame.remove();
   }
 }
 
+function made(page, data) {
+  if (MOVING.includes(data.asked.kind)) return filmed(page, data);
+  const picture = composed(page, data);
+  return data.asked.kind === "svg" ? new Blob([picture.text], { type: "image/svg+xml" }) : asPng(picture, data.scale);
+}
+
 function build(root) {
   root.className = "buttons";
-  const [png, svg] = ["PNG", "SVG"].map((kind) => {
+  const buttons = Object.entries(NAMES).map(([kind, name]) => {
     const button = document.createElement("button");
-    button.textContent = kind;
-    button.setAttribute("aria-label", say("Save as {kind}", { kind }));
+    button.textContent = name;
+    button.setAttribute("aria-label", say("Save as {kind}", { kind: name }));
     root.append(button);
-    return button;
+    return [kind, button];
   });
-  return { png, svg, asked: 0, taken: 0 };
+  return { buttons: Object.fromEntries(buttons), asked: 0, taken: 0 };
+}
+
+/** A browser encodes video only for pages that it trusts: over https, or of this machine. */
+function showMoving({ webm, gif }, moves) {
+  webm.hidden = gif.hidden = !moves;
+  webm.disabled = !("VideoEncoder" in globalThis);
+  webm.title = webm.disabled ? say("This browser makes WebM over https or on this machine alone") : "";
 }
 
 export default function save({ data, parentElement, setTriggerValue }) {
   const view = mounted(parentElement, "save", build);
-  const ask = (kind) => {
-    view[kind].setAttribute("aria-busy", "true");
-    view.asked += 1;
-    setTriggerValue("take", { kind, number: view.asked });
-  };
-  view.png.onclick = () => ask("png");
-  view.svg.onclick = () => ask("svg");
+  showMoving(view.buttons, data.moves);
+  for (const [kind, button] of Object.entries(view.buttons))
+    button.onclick = () => {
+      button.setAttribute("aria-busy", "true");
+      view.asked += 1;
+      setTriggerValue("take", { kind, number: view.asked });
+    };
   if (data.page && data.asked.number === view.asked && view.taken < view.asked) {
     view.taken = view.asked;
-    take(data).finally(() => [view.png, view.svg].forEach((one) => one.removeAttribute("aria-busy")));
+    take(data).finally(() => Object.values(view.buttons).forEach((one) => one.removeAttribute("aria-busy")));
   }
   return () => unmount(parentElement);
 }

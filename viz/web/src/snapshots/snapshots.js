@@ -81,6 +81,7 @@ function build(root, view, header) {
   observer.observe(pictures);
   const forget = listenToKeys(root, player, header.moments.length - 1);
   root.picture = { of: root, without: ".player, .reading" };
+  root.film = { count: header.moments.length, seconds: 1.2, show: (stop) => player.go(stop, null) };
   return { grid, head, choose, player, show, dispose: () => (observer.disconnect(), forget(), player.stop()) };
 }
 

@@ -1,0 +1,40 @@
+"""What the command says where it can make no film."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attenscope.viz.export import headless, movie
+
+
+def test_without_a_browser_a_sentence_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setattr(headless.shutil, "which", lambda name: None)
+    assert movie.write_movie(["/decode", str(tmp_path / "film.webm")]) == 1
+    assert "No Chromium or Chrome was found" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("view", "more", "says"),
+    [
+        ("/nowhere", [], "There is no page 'nowhere'."),
+        ("none.toml", [], "none.toml cannot be read as a talk"),
+        ("viz/talk/talk.toml", ["--scene", "21"], "There is no scene 21: the talk has 20."),
+    ],
+)
+def test_what_cannot_be_filmed_is_named(view: str, more: list[str], says: str) -> None:
+    given = movie.build_movie_parser().parse_args([view, "film.gif", *more])
+    with pytest.raises(movie.MovieError) as raised:
+        movie.read_filmed_talk(given)
+    assert says in str(raised.value)
+
+
+def test_a_file_of_another_kind_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        movie.build_movie_parser().parse_args(["/decode", "film.mp4"])
+    assert ".webm or .gif" in capsys.readouterr().err

@@ -1,0 +1,193 @@
+"""The subcommand ``movie``: a film of a view or of a talk's scene, taken of it in Chromium, picture by picture."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from attenscope.atomic_write import write_file
+from attenscope.cli.models import WritableError, check_writable
+from attenscope.language import add_language_option, join_sentences, say, use_language
+from attenscope.viz.export import collect
+from attenscope.viz.export.headless import BrowserError, HeadlessPage, find_browser, open_headless_page
+from attenscope.viz.export.page import build_talk_page
+from attenscope.viz.figures.look import DARK, LIGHT
+from attenscope.viz.talk.attachments import read_folder_files
+from attenscope.viz.talk.file import parse_talk
+from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.web.bundle import read_script
+
+if TYPE_CHECKING:
+    from attenscope.viz.export.parts import Slide
+
+STAGE_SIZE = (960, 540)
+"""Pixels of a stage at 1x; a scene is laid out for so many (viz/web/src/presenter/fit.js)."""
+SIZES = {"720": 720 / 540, "1080": 2.0, "2160": 4.0}
+"""Heights of films, each with the pixels that one of the stage has then."""
+STILL_SECONDS, LAST_SECONDS = 3.0, 2.0
+"""For how long a scene stands that does not move, and the last picture besides its own time."""
+
+# What the page is asked. A component that moves has a `film` at its root: how many pictures, their seconds, show(at).
+FIND_FILM = """window.filmOf = () => {
+  const inside = (root) => [...root.querySelectorAll("*")];
+  const within = (root) => [root, ...inside(root).flatMap(({ shadowRoot }) => shadowRoot ? within(shadowRoot) : [])];
+  return within(document).flatMap(inside).find((one) => one.film)?.film;
+};
+const film = filmOf(); film ? { count: film.count, seconds: film.seconds } : null"""
+READY = """(async () => {
+  while (!document.body?.dataset.ready) await new Promise((done) => setTimeout(done, 30));
+  await document.fonts.ready;
+})()"""
+UNOPERATED = """document.head.append(Object.assign(document.createElement("style"), {
+  textContent: "nav, footer, .line .place { visibility: hidden; }" }))"""
+PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+REVEAL = """document.dispatchEvent(new KeyboardEvent("keydown", { key: "PageDown", bubbles: true }))"""
+ENCODE = """(async () => {
+  const bytes = await (%s)({ kind: %s, pictures: %s, fill: "black" });
+  return new Promise((done) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result.split(",")[1]);
+    reader.readAsDataURL(new Blob([bytes]));
+  });
+})()"""
+
+
+@dataclass(frozen=True)
+class FilmFrame:
+    """One picture of a film, as PNG, and for how long it stands."""
+
+    png: bytes
+    seconds: float
+
+
+def write_movie(arguments: Sequence[str]) -> int:
+    """Write the film and print its length and size; return 1, with the reason printed, where it cannot be made."""
+    given = build_movie_parser().parse_args(arguments)
+    try:
+        check_writable(given.out)
+        find_browser()  # Before anything takes long.
+        collect.start_page_runtime()
+        with use_language(given.language):
+            slide, palette = _build_slide(given), DARK if given.dark else LIGHT
+            page = build_talk_page(slide.title, [slide], palette, date.today())
+            frames, data = film_page(page, given.out.suffix[1:], SIZES[given.height], covers=bool(slide.hide))
+    except (WritableError, BrowserError, MovieError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    write_file(given.out, data)
+    seconds = sum(one.seconds for one in frames)
+    print(f"{given.out}: {seconds:.1f} s, {len(data) / 1e6:.1f} MB")
+    return 0
+
+
+class MovieError(ValueError):
+    """What is asked for cannot be filmed; the text says why."""
+
+
+def build_movie_parser() -> argparse.ArgumentParser:
+    """Return the parser of the subcommand ``movie``."""
+    parser = argparse.ArgumentParser(
+        prog="python -m viz.export movie", description=say("A film of a view, or of a scene of a talk.")
+    )
+    parser.add_argument("view", help=say("the view's address, as /decode?sentence=..., or a talk, a TOML file"))
+    parser.add_argument("out", type=_parse_film_path, help=say("the film to write, .webm or .gif"))
+    parser.add_argument("--scene", type=int, default=1, metavar="N", help=say("which scene of the talk, from 1"))
+    parser.add_argument("--height", choices=tuple(SIZES), default="1080", help=say("pixels that the film is high"))
+    parser.add_argument("--dark", action="store_true", help=say("light ink on dark paper"))
+    add_language_option(parser)
+    return parser
+
+
+def _parse_film_path(text: str) -> Path:
+    path = Path(text)
+    if path.suffix not in (".webm", ".gif"):
+        raise argparse.ArgumentTypeError(say("{file} is to end in .webm or .gif", file=text))
+    return path
+
+
+def _build_slide(given: argparse.Namespace) -> Slide:
+    """The scene as a slide of a file. Raises MovieError."""
+    from attenscope.viz.ui import cache  # after the runtime is there, like everything that draws components
+
+    talk, folder = read_filmed_talk(given)
+    (scene,) = talk.scenes
+    beside, problems = read_folder_files(talk, folder)
+    palettes = [DARK if given.dark else LIGHT]
+    (slide,) = collect.build_scene_slides(scene, talk, cache.load_model_configs(), palettes, beside)
+    if slide.view is None:
+        raise MovieError(join_sentences(*problems, slide.missing))
+    title = scene.title or slide.view.title
+    return replace(slide, title=title, live=None, guess=())
+
+
+def read_filmed_talk(given: argparse.Namespace) -> tuple[Talk, Path]:
+    """A talk of the one scene that is filmed, and the folder of its files. Raises MovieError."""
+    if not given.view.endswith(".toml"):
+        url = urlsplit(given.view)
+        page = url.path.strip("/") or "explore"
+        if page not in PAGES:
+            raise MovieError(say("There is no page {page!r}.", page=page))
+        return Talk("", (Scene("", page, dict(parse_qsl(url.query, keep_blank_values=True))),)), Path()
+    try:
+        talk, _ = parse_talk(Path(given.view).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise MovieError(say("{file} cannot be read as a talk: {reason}", file=given.view, reason=error)) from error
+    if not 1 <= given.scene <= len(talk.scenes):
+        facts = {"count": len(talk.scenes), "number": given.scene}
+        raise MovieError(say("There is no scene {number}: the talk has {count}.", **facts))
+    return replace(talk, scenes=(talk.scenes[given.scene - 1],)), Path(given.view).parent
+
+
+def film_page(page: str, kind: str, scale: float, *, covers: bool = False) -> tuple[list[FilmFrame], bytes]:
+    """Return the pictures of a talk's page of one slide, and the film of them, a file of its `kind`: webm or gif.
+
+    `covers` says that parts of it are hidden until the next key. A picture is what the browser shows of the page, and
+    each step of what moves is one. Raises BrowserError.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "film.html"
+        file.write_text(page, encoding="utf-8")
+        pixels = [round(one * scale) for one in STAGE_SIZE]
+        with open_headless_page(*pixels) as browser:
+            browser.call("Page.navigate", url=file.as_uri())
+            browser.evaluate(READY)
+            browser.evaluate(UNOPERATED)
+            frames = _take_frames(browser, covers)
+            pictures = [_encode_picture(one, pixels) for one in frames]
+            script = ENCODE % (read_script("film"), json.dumps(kind), json.dumps(pictures))
+            return frames, base64.b64decode(browser.evaluate(script))
+
+
+def _encode_picture(frame: FilmFrame, pixels: Sequence[int]) -> dict[str, Any]:
+    address = f"data:image/png;base64,{base64.b64encode(frame.png).decode()}"
+    return {"address": address, "size": pixels, "seconds": frame.seconds}
+
+
+def _take_frames(browser: HeadlessPage, covers: bool) -> list[FilmFrame]:
+    def take(seconds: float) -> FilmFrame:
+        browser.evaluate(PAINTED)
+        shot = browser.call("Page.captureScreenshot", format="png", optimizeForSpeed=True)
+        return FilmFrame(base64.b64decode(shot["data"]), seconds)
+
+    frames = []
+    if covers:
+        frames.append(take(STILL_SECONDS))
+        browser.evaluate(REVEAL)
+    film = browser.evaluate(FIND_FILM)
+    if film is None:
+        return [*frames, take(STILL_SECONDS)]
+    for at in range(film["count"]):
+        browser.evaluate(f"filmOf().show({at})")
+        last = LAST_SECONDS if at == film["count"] - 1 else 0
+        frames.append(take(film["seconds"] + last))
+    return frames
