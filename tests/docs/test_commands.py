@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from attenscope.viz.export.__main__ import build_live_parser, build_talk_parser
+from attenscope.viz.export.movie import build_movie_parser
 from bench.__main__ import LONG, NAMES
 from publish.command_line import find_command_parser
 
@@ -45,8 +46,8 @@ def check_module(module: str, words: list[str]) -> None:
     if module == "model":
         parses(find_command_parser(words[0]), words[1:])
     elif module == "viz.export":
-        live = words[:1] == ["live"]
-        parses(build_live_parser() if live else build_talk_parser(), words[live:])
+        build = {"live": build_live_parser, "movie": build_movie_parser}.get(words[0])
+        parses(build() if build else build_talk_parser(), words[bool(build) :])
     elif module == "viz":
         options = words[words.index("--") + 1 :] if "--" in words else []
         parses(find_command_parser("app"), options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -84,6 +83,10 @@ def find_browser() -> str:
 def open_headless_page(width: int, height: int) -> Iterator[HeadlessPage]:
     """A page whose window is `width` x `height` pixels. Raises BrowserError."""
     path = find_browser()
+    if os.name == "nt":
+        raise BrowserError(say("A browser is driven on Linux and macOS alone."))
+    import fcntl  # Windows has none.
+
     (commands_read, commands), (replies, replies_write) = os.pipe(), os.pipe()
     ends = [fcntl.fcntl(one, fcntl.F_DUPFD, SPARE_FD) for one in (commands_read, replies_write)]
     for one in (commands_read, replies_write):
