@@ -94,11 +94,11 @@ def test_a_gif_has_every_picture_for_its_time(steps_page: str) -> None:
 
 def test_a_view_that_moves_is_saved_as_a_film(page: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+reads+a+book.")
-    menu = open_menu(page, "save")
+    menu = open_menu(page, "share")
     film = download(menu.get_by_role("button", name="Save as WebM"), tmp_path)
     assert film.read_bytes()[:4] == bytes.fromhex("1a45dfa3")
     gif = download(menu.get_by_role("button", name="Save as GIF"), tmp_path)
     pictures = ImageSequence.Iterator(Image.open(io.BytesIO(gif.read_bytes())))
     assert sum(1 for _ in pictures) > 4  # A picture a token, and </s>.
     open_page(page, "/positions?sentence=He+reads+a+book.")
-    assert open_menu(page, "save").get_by_role("button", name="Save as GIF").is_hidden()
+    assert open_menu(page, "share").get_by_role("button", name="Save as GIF").is_hidden()
