@@ -246,7 +246,9 @@ def compute_words_left_out(model: AutoregressiveModel, target: Target) -> WordsL
     """
     source, prefix = _list_words(target.source_tokens), _list_words(target.prefix_tokens)
     sources = len(target.source_ids)
-    keep = torch.ones(1 + len(source) + len(prefix), sources + len(target.prefix_tokens), dtype=torch.bool)
+    keep = torch.ones(
+        1 + len(source) + len(prefix), sources + len(target.prefix_tokens), dtype=torch.bool, device="cpu"
+    )
     for row, group in enumerate(source, start=1):
         keep[row, group.start : group.stop] = False
     for row, group in enumerate(prefix, start=1 + len(source)):

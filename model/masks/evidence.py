@@ -137,6 +137,7 @@ def gather_evidence(weights: np.ndarray, real_queries: np.ndarray) -> Evidence:
     """
     nan = np.isnan(weights).any(-1)
     clean = np.where(nan[..., None], 0, weights) if nan.any() else weights
+    clean = clean if clean.dtype.kind == "f" else clean.astype(np.float64)  # A file may hold whole numbers.
     nonzero = clean > 0
     largest, smallest = clean.max(-1), clean.min(-1)
     stored = detect_precision(weights)

@@ -70,8 +70,10 @@ class IntendedMask:
 
 def stack_structures(structures: Sequence[Structure], queries: int, keys: int, shift: int | None = None) -> np.ndarray:
     """Return (B, 1, 1, Q, K) bool, True = may attend, of one structure for each sample."""
-    masks = {one: one.build_mask(queries, keys, shift) for one in set(structures)}  # Many samples of a batch are alike.
-    return np.stack([masks[one] for one in structures])[:, None, None]
+    # Many samples of a batch are alike; those whose chunks count from elsewhere are not, though they compare equal.
+    kinds = {(one, one.origin): one for one in structures}
+    masks = {kind: one.build_mask(queries, keys, shift) for kind, one in kinds.items()}
+    return np.stack([masks[one, one.origin] for one in structures])[:, None, None]
 
 
 def fill_between_ends(keep: np.ndarray) -> np.ndarray:
