@@ -424,10 +424,10 @@ def test_a_rehearsed_talk_goes_on_without_its_server(chromium: Browser, tmp_path
     page = context.new_page()
     with serving(tmp_path) as url:
         page.goto(f"{url}/positions?sentence={SHORT.replace(' ', '+')}")
-        click(page.get_by_role("button", name="Add to talk"))
+        add_to_talk(page)
         settle(page)
         page.goto(f"{url}/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
-        click(page.get_by_role("button", name="Add to talk"))
+        add_to_talk(page)
         click(page.get_by_role("link", name="Talk", exact=True))
         settle(page)
         rehearse(page, 2)

@@ -61,7 +61,8 @@ def test_every_step_is_a_stop_and_nothing_else_is_claimed(folder: Path, monkeypa
     header, body = component(app)
     assert [one["name"] for one in header["moments"]] == ["step 0 of 1,000", "step 40 of 1,000", "step 1,000 of 1,000"]
     assert {(one["text"], one["belief"], one["quality"]) for one in header["moments"]} == {(None, None, "")}
-    assert (header["start"], header["layer"], header["layers"]) == (1, 1, LAYERS)
+    chosen = app.session_state["layer"] - 1  # The head that was seen on Explore stays.
+    assert (header["start"], header["layer"], header["layers"]) == (1, chosen, LAYERS)
     cells = np.frombuffer(body, np.uint8).reshape(3, *trace(0).maps["encoder"].weights.shape) / 254
     for stop, step in zip(cells, (0, 40, 1000), strict=True):
         np.testing.assert_allclose(stop, trace(step).maps["encoder"].weights, atol=0.006)
