@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 from attenscope.language import SOURCE_LANGUAGE
 from tests.browser.steps import LOADING, open_page
 
-GIVEN = ("He turned the offer down.", "He turned the book down.", "Er ging.")
-"""The sentences of the views."""
+GIVEN = ("He turned the offer down.", "He turned the book down.", "Er ging.", "The dog bit the man.")
+"""The sentences of the views, and those that a page offers."""
 SENTENCE = "sentence=He+turned+the+offer+down."
 EXPLORE = {
     "heatmap": ".st-key-heatmap .plot",
