@@ -20,7 +20,7 @@ window.wanderer = (() => {
     ".time, .st-key-earlier, [data-testid=stExpander], .st-key-badge, .st-key-header-actions, .st-key-page-help, [role=status], .tip, style, " +
     "script, .modebar, [data-testid=stPopover] [data-testid=stIconMaterial], .hoverlayer";
 
-  const above = (one) => one.parentNode?.host ?? one.parentElement ?? one.getRootNode().host ?? null;
+  const above = (one) => one.parentElement ?? one.getRootNode().host ?? null;
   /** `closest` across shadow roots. */
   function within(one, selector) {
     for (let at = one; at; at = at.getRootNode().host) {
