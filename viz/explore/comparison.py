@@ -221,7 +221,7 @@ def _map_to_shared(place: PinnedCell, pairs: tuple[PositionPairs, PositionPairs]
 
 
 def draw_comparison_view(view: SingleView, scene: Scene) -> None:
-    """Draw a view of both sides, with the controls that choose the second, and put what can be saved into `menu`."""
+    """Draw a view of both sides, with the controls that choose the second, and offer what can be saved."""
     try:
         second = draw_second_side_controls(scene, of_head=view not in ALL_HEADS_VIEWS)
     except (InputError, CheckpointError) as error:

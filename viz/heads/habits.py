@@ -100,10 +100,11 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
 def find_examples(found: Mapping[str, Sequence[HeadRow]], habit: Habit) -> list[HeadRow]:
     """Rows that show a habit: of those drawn for the head, from its surest tenth on, where most weight lies there.
 
-    A row does not hold the alignment of its token, so for aligners the surest rows stand as they are.
+    What a row alone does not tell, such as the alignment of its token, is not asked: its surest rows stand as they are.
     """
     every = [row for tenth in found.values() for row in tenth]
-    shows = ROW_SHOWS.get(habit.label.place or "same")
+    assert habit.label.place is not None
+    shows = ROW_SHOWS.get(habit.label.place)
     return [row for row in every if shows is None or shows(row, int(row.weights.argmax()))][:EXAMPLES]
 
 

@@ -45,8 +45,7 @@ def draw_backends_view() -> None:
 def _draw_comparison(found: BackendComparison, facts: dict[str, str]) -> None:
     with st.container(key="backends-head", horizontal=True, vertical_alignment="center"):
         st.markdown(f"### {escape_markdown(describe_agreement(found))}")
-        with st.container(width="content"):
-            offer_view(_build_saved_view(found, facts))
+        offer_view(_build_saved_view(found, facts))
     st.html(render_results_table(found))
     draw_caption(say(COMPARISON_EXPLANATION))
     with st.container(key="backends-bar", horizontal=True, vertical_alignment="center"):

@@ -72,7 +72,6 @@ def draw_converter_view() -> None:
     """Draw one mask in two conventions. A fragment: its controls leave the rest of the page alone."""
     with st.container(key="converter-mask", horizontal=True, vertical_alignment="bottom"):
         allowed, heads = _draw_mask_controls()
-        menu = st.container(width="content")
     if allowed is None:
         return
     conversion = _draw_conversion(allowed, heads)
@@ -84,8 +83,7 @@ def draw_converter_view() -> None:
         draw_caption(note)
     drawn = partial(_plot_mask, allowed)
     draw_chart(drawn(style.get_palette()), say(MASK_PICTURE_ALT), key="converter-picture", on_cell=lambda _, __: None)
-    with menu:
-        offer_view(_build_saved_view(conversion, drawn))
+    offer_view(_build_saved_view(conversion, drawn))
 
 
 def _draw_mask_controls() -> tuple[np.ndarray | None, int]:

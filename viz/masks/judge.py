@@ -125,10 +125,8 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
         if load_edits(mask_input.identity).cells:
             label = say("Turn all cells back")
             st.button(label, key="reset-cells", on_click=reset_flipped_cells, args=(mask_input.identity,))
-        menu = st.container(width="content")
     drawn = pictures.draw_four_pictures(mask_input, judgement, at)
-    with menu:
-        offer_view(build_saved_view(mask_input, judgement, drawn))
+    offer_view(build_saved_view(mask_input, judgement, drawn))
     verdict.draw_other_findings(mask_input, judgement)
     if mask_input.passed is not None:
         draw_passed_masks(mask_input.passed, mask_input.tokens, at)

@@ -77,7 +77,6 @@ def _draw_trial(model: RunnableModel, text: str, kinds: tuple[Kind, ...]) -> Non
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
         view = controls.segmented_control(say("Look at"), MASKS_TRIAL_EFFECT)
         beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
-        menu = st.container(width="content")
     if view == "attention":
         shown = draw_attention_effect(model, tried, kind, beside)
     elif view == "one token":
@@ -85,8 +84,7 @@ def _draw_trial(model: RunnableModel, text: str, kinds: tuple[Kind, ...]) -> Non
     else:
         shown = draw_test_outcomes(model, text, kind, trial)
     facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
-    with menu:
-        offer_view(build_saved_view(trial, rows, shown, facts, effect))
+    offer_view(build_saved_view(trial, rows, shown, facts, effect))
 
 
 def _choose_trial(model: RunnableModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:

@@ -19,7 +19,6 @@ PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     request = decode_controls.draw_request_controls(model, text)
     look, _ = ui_controls.draw_look_menu()
-    menu = st.container(width="content")
 run = runs.get_or_start_run(model, request)
 header = st.container(key="facts")
 if problem := runs.input_problem_text(run):
@@ -34,6 +33,5 @@ else:
     with header:
         draw_badge(model, run.progress.result, run.check)
     view = panels.draw_result(model, run, look)
-    with menu:
-        offer_view(view)
+    offer_view(view)
 draw_next_step("decode")

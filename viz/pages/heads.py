@@ -6,7 +6,7 @@ from attenscope.viz import page_setup
 from attenscope.viz.export.save import offer_view
 from attenscope.viz.heads import cache, page
 from attenscope.viz.ui import controls, links
-from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, FOLDED_VIEWS, HEADS_VIEW
+from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
 from attenscope.viz.ui.addresses.shared import MODEL
 from attenscope.viz.ui.links import draw_next_step
 
@@ -24,17 +24,13 @@ def draw_page_view() -> None:
     if MODEL.get() != model_name:  # A head of the second model was opened.
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        folded = [one for one in FOLDED_VIEWS if one != "over training" or cache.has_timeline(model)]
-        if HEADS_VIEW.get() in FOLDED_VIEWS and HEADS_VIEW.get() not in folded:  # An address asks for it.
-            folded.append(HEADS_VIEW.get())
-        view, _ = controls.view_control(HEADS_VIEW, FIRST_VIEWS, folded)
+        impossible: list[HeadsView] = [] if cache.has_timeline(model) else ["over training"]
+        view, _ = controls.view_control(HEADS_VIEW, FIRST_VIEWS, impossible)
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
-        menu = st.container(key="saving", width="content")
     if view not in page.SENTENCE_VIEWS:
         controls.hide_sentence_box()
     if saved := page.draw_heads_page_view(view, model, text, bar):
-        with menu:
-            offer_view(saved)
+        offer_view(saved)
 
 
 draw_page_view()

@@ -6,7 +6,7 @@ from attenscope.viz import page_setup
 from attenscope.viz.masks import architecture, backends, convert, gallery, judge, trial
 from attenscope.viz.masks.cache import can_compare_backends
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.addresses.masks import FIRST_PARTS, MASKS_PART
+from attenscope.viz.ui.addresses.masks import FIRST_PARTS, MASKS_PART, MasksPart
 from attenscope.viz.ui.links import draw_next_step
 
 page_setup.draw_page_frame("masks")
@@ -20,9 +20,8 @@ DRAW_PART = {
     "from a configuration": architecture.draw_architecture_view,
 }
 
-folded = ["convert", "from a configuration"]
-folded += ["backends"] if can_compare_backends() or MASKS_PART.get() == "backends" else []
+impossible: list[MasksPart] = [] if can_compare_backends() else ["backends"]
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
-    part, _ = controls.view_control(MASKS_PART, FIRST_PARTS, folded)
+    part, _ = controls.view_control(MASKS_PART, FIRST_PARTS, impossible)
 DRAW_PART[part]()
 draw_next_step("masks")

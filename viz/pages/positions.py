@@ -30,7 +30,6 @@ def draw_page_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
         view = positions_controls.draw_positions_view_control(model)
-        saving = st.container(key="saving", width="content")
     if view in TABLE_VIEWS:
         if view != "table":  # which marks where the sentence ends
             ui_controls.hide_sentence_box()
@@ -51,8 +50,7 @@ def draw_page_view() -> None:
         else:
             found = RUN_VIEWS[view](model, result)
     if found:
-        with saving:
-            offer_view(found)
+        offer_view(found)
 
 
 draw_page_view()

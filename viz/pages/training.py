@@ -32,11 +32,11 @@ def draw_page_view() -> None:
     elif view == "curves":
         curves.draw_curves_view(model, bar)
     elif view == "architecture":
-        page.draw_architecture_view(model, bar)
+        page.draw_architecture_view(model)
     elif view == "parameters":
-        page.draw_parameters_view(model, bar)
+        page.draw_parameters_view(model)
     elif view == "card":
-        page.draw_card_view(model, bar)
+        page.draw_card_view(model)
     else:
         page.draw_preset_comparison(bar)
 

@@ -6,7 +6,7 @@ from attenscope.viz import page_setup
 from attenscope.viz.export.save import offer_view
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.pins import PIN
-from attenscope.viz.ui.addresses.why import FIRST_VIEWS, FOLDED_VIEWS, WHY_VIEW
+from attenscope.viz.ui.addresses.why import FIRST_VIEWS, WHY_VIEW
 from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_badge
 from attenscope.viz.why import controls as why_controls
@@ -27,12 +27,10 @@ PIN.hold(of=pair.first)
 above = st.container()
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
     asked = st.container(key="question", horizontal=True, vertical_alignment="center", width="content")
-    view, more = ui_controls.view_control(WHY_VIEW, FIRST_VIEWS, FOLDED_VIEWS)
+    view, more = ui_controls.view_control(WHY_VIEW, FIRST_VIEWS)
     with more:
         is_given = ui_controls.draw_given_toggle(pair.first)
-    menu = st.container(key="saving", width="content")
 question = why_controls.draw_question(model, pair, above, asked, is_given)
 if saved := page.draw_why_page_view(view, question):
-    with menu:
-        offer_view(saved)
+    offer_view(saved)
 draw_next_step("why")

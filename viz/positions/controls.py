@@ -28,7 +28,6 @@ from attenscope.viz.ui import controls
 from attenscope.viz.ui.address import NumberParameter, Parameter
 from attenscope.viz.ui.addresses.positions import (
     FIRST_VIEWS,
-    FOLDED_VIEWS,
     MAX_TABLE_SIZE,
     POSITIONS_BASE,
     POSITIONS_COUNT,
@@ -80,7 +79,7 @@ class TableChoice:
 def draw_positions_view_control(model: RunnableModel) -> PositionsView:
     """Draw the choice of the view; pictures of tables and heads are offered only where there are any."""
     if model.can("position pictures"):
-        return controls.view_control(POSITIONS_VIEW, FIRST_VIEWS, FOLDED_VIEWS)[0]
+        return controls.view_control(POSITIONS_VIEW, FIRST_VIEWS)[0]
     return controls.segmented_control(say("View"), POSITIONS_VIEW, POSITIONS_RUN_VIEWS)
 
 

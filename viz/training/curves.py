@@ -34,7 +34,6 @@ from attenscope.viz.web.stage import is_presenting
 def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
     with bar:
         log_steps = texts.draw_log_steps_toggle()
-        menu = st.container(key="saving", width="content")
     try:
         history, marked = (
             training_cache.load_training_history(model.name),
@@ -58,16 +57,15 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
         draw_chart(shown.figure, shown.alt, key="curves", on_cell=lambda _, __: None)
     draw_caption(said)
     facts = {"model": model.name, "hash": model.checkpoint.hash}
-    with menu:
-        offer_view(
-            SavedView(
-                "training-curves",
-                lambda palette: (draw_figure(palette), Words(said)),
-                lambda: tabulate_history(history),
-                title,
-                facts,
-            )
+    offer_view(
+        SavedView(
+            "training-curves",
+            lambda palette: (draw_figure(palette), Words(said)),
+            lambda: tabulate_history(history),
+            title,
+            facts,
         )
+    )
 
 
 def describe_history(history: tuple[HistoryRow, ...], marked: bool) -> str:
@@ -119,7 +117,6 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     steps = [moment.step for moment in moments]
     with bar:
         look, rows = controls.draw_look_menu()
-        menu = st.container(width="content")
     place = controls.hold_layer_and_head(maps[0])
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
     stop = texts.read_chosen_stop(steps)
@@ -139,24 +136,23 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         )
     if len(moments) == 2:
         _offer_model_with_snapshots(model.name)
-    with menu:
-        offer_view(
-            SavedView(
-                "training-snapshots",
-                lambda palette: [
-                    Words(text, "sentence", "large"),
-                    Component(
-                        "snapshots",
-                        encode_snapshots(replace(scrubbed, plays=False, look=replace(look, palette=palette))),
-                    ),
-                    Words(said),
-                ],
-                lambda: tabulate_snapshot_weights(scrubbed),
-                title=say("Training of {model}", model=model.name),
-                facts=collect_trace_facts(result.trace),
-                width=1280,
-            )
+    offer_view(
+        SavedView(
+            "training-snapshots",
+            lambda palette: [
+                Words(text, "sentence", "large"),
+                Component(
+                    "snapshots",
+                    encode_snapshots(replace(scrubbed, plays=False, look=replace(look, palette=palette))),
+                ),
+                Words(said),
+            ],
+            lambda: tabulate_snapshot_weights(scrubbed),
+            title=say("Training of {model}", model=model.name),
+            facts=collect_trace_facts(result.trace),
+            width=1280,
         )
+    )
 
 
 def tabulate_snapshot_weights(scrubbed: SnapshotSequence) -> pd.DataFrame:
@@ -239,7 +235,6 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
         kind = controls.draw_trace_kind_choice(tuple(last.maps))
         look, rows = controls.draw_look_menu()
-        menu = st.container(width="content")
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)
     names = [say("step {step:,} of {last:,}", step=step, last=steps[-1]) for step in steps]
@@ -254,16 +249,15 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
         draw_snapshots(scrubbed, key="watched", on_stop=stopped, on_pick=controls.set_layer_and_head)
     said = texts.watched_stops_text(len(steps), steps[0], steps[-1])
     draw_caption(said)
-    with menu:
-        offer_view(
-            SavedView(
-                "training-watched",
-                lambda palette: [
-                    Component("snapshots", encode_snapshots(replace(scrubbed, look=replace(look, palette=palette)))),
-                    Words(said),
-                ],
-                title=say("Training of {model}", model=last.model),
-                facts=collect_trace_facts(last, steps=", ".join(map(str, steps))),
-                width=1280,
-            )
+    offer_view(
+        SavedView(
+            "training-watched",
+            lambda palette: [
+                Component("snapshots", encode_snapshots(replace(scrubbed, look=replace(look, palette=palette)))),
+                Words(said),
+            ],
+            title=say("Training of {model}", model=last.model),
+            facts=collect_trace_facts(last, steps=", ".join(map(str, steps))),
+            width=1280,
         )
+    )

@@ -59,7 +59,7 @@ SIZE_FIELDS = (*FIELD_GROUPS["sizes"], "dropout")
 """Fields that any architecture may choose freely; the others define it."""
 
 
-def draw_architecture_view(model: Translator, bar: DeltaGenerator) -> None:
+def draw_architecture_view(model: Translator) -> None:
     presets = {name: make_preset_config(name) for name in PRESETS}
     heads, cells = [say("field"), model.name, *presets], build_architecture_rows(model.config, presets)
     title = say("Architecture of {model}", model=model.name)
@@ -79,9 +79,8 @@ def draw_architecture_view(model: Translator, bar: DeltaGenerator) -> None:
         return [Words(drawn), figure, Table(heads, cells, title), *map(Words, said)]
 
     facts = {"model": model.name, "hash": model.checkpoint.hash}
-    with bar, st.container(key="saving", width="content"):
-        file = f"architecture-{model.name}"
-        offer_view(SavedView(file, build_parts, lambda: tabulate_architecture(model.config, presets), title, facts))
+    file = f"architecture-{model.name}"
+    offer_view(SavedView(file, build_parts, lambda: tabulate_architecture(model.config, presets), title, facts))
 
 
 def describe_architecture(config: TransformerConfig) -> str:
@@ -159,7 +158,7 @@ PARAMETER_TABLE_SHARES = (0.34, 0.66)
 """Widths of the table of parts and of that of all tensors."""
 
 
-def draw_parameters_view(model: Translator, bar: DeltaGenerator) -> None:
+def draw_parameters_view(model: Translator) -> None:
     counts, tensors = count_parameters_by_part(model.model), list_state_tensors(model.model)
     total = sum(counts.values())
     cells: list[list[TableCell]] = [
@@ -178,12 +177,11 @@ def draw_parameters_view(model: Translator, bar: DeltaGenerator) -> None:
         draw_caption(said)
     with right, st.container(key="tensors", height="content" if is_on_stage() else 560, border=False):
         draw_table(by_tensor.headings, by_tensor.rows, by_tensor.name)
-    with bar, st.container(key="saving", width="content"):
-        offer_view(
-            _build_saved_view(
-                model, [Columns(([by_part, Words(said)], [by_tensor]), PARAMETER_TABLE_SHARES)], counts, tensors
-            )
+    offer_view(
+        _build_saved_view(
+            model, [Columns(([by_part, Words(said)], [by_tensor]), PARAMETER_TABLE_SHARES)], counts, tensors
         )
+    )
 
 
 def _build_saved_view(
@@ -262,12 +260,9 @@ def draw_preset_comparison(bar: DeltaGenerator) -> None:
     def build_parts(palette: Palette) -> list[Part]:
         return [Table(headings, rows, title), Words(said), *([] if alone else [draw_figure(palette)])]
 
-    with bar, st.container(key="saving", width="content"):
-        offer_view(
-            SavedView(
-                "trained-alike", build_parts, lambda: tabulate_preset_comparison(headings, rows), title, width=1280
-            )
-        )
+    offer_view(
+        SavedView("trained-alike", build_parts, lambda: tabulate_preset_comparison(headings, rows), title, width=1280)
+    )
 
 
 def tabulate_preset_comparison(headings: Sequence[str], rows: Sequence[Sequence[TableCell]]) -> pd.DataFrame:
@@ -317,7 +312,7 @@ IMAGE_PATTERN = re.compile(r"!\[([^\]]*)\](\([^)]*\)|\[[^\]]*\])?")
 DIRECTIVE_PATTERN = re.compile(r":(?=[a-z_+-]+(\[|:|/))")
 
 
-def draw_card_view(model: Translator, bar: DeltaGenerator) -> None:
+def draw_card_view(model: Translator) -> None:
     text, title = cache.load_model_card(model.name), say("Card of {model}", model=model.name)
     facts: list[list[TableCell]] = [[str(name), str(fact)] for name, fact in model.card.items()]
     missing = say("{model} has no card yet. Its configuration says:", model=model.name)
@@ -328,8 +323,7 @@ def draw_card_view(model: Translator, bar: DeltaGenerator) -> None:
             draw_caption(missing)
             draw_table(["", ""], facts, say("Facts"))
     parts = build_card_parts(remove_pictures(text), title) or [Words(missing), Table(["", ""], facts, say("Facts"))]
-    with bar, st.container(key="saving", width="content"):
-        offer_view(SavedView(f"card-{model.name}", lambda _: parts, None, title, {"model": model.name}))
+    offer_view(SavedView(f"card-{model.name}", lambda _: parts, None, title, {"model": model.name}))
 
 
 def remove_pictures(text: str) -> str:

@@ -10,7 +10,6 @@ from attenscope.language import format_number, join_sentences, say, say_many
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.training import (
     FIRST_VIEWS,
-    FOLDED_VIEWS,
     TRAINING_LOG_STEPS,
     TRAINING_STOP,
     TRAINING_VIEW,
@@ -100,7 +99,7 @@ RELEASED_STOP = "released"
 
 def draw_training_view_control() -> TrainingView:
     """Draw the choice of the view."""
-    return controls.view_control(TRAINING_VIEW, FIRST_VIEWS, FOLDED_VIEWS)[0]
+    return controls.view_control(TRAINING_VIEW, FIRST_VIEWS)[0]
 
 
 def draw_log_steps_toggle() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -385,20 +385,23 @@ def segmented_control(label: str, of: ChoiceParameter[T], options: Sequence[T] |
     )
 
 
-def view_control(of: ChoiceParameter[T], first: Sequence[T], more: Sequence[T]) -> tuple[T, DeltaGenerator]:
+def view_control(
+    of: ChoiceParameter[T], first: Sequence[T], impossible: Collection[T] = ()
+) -> tuple[T, DeltaGenerator]:
     """The choice of a view: the `first` side by side with the chosen one, the rest folded into a menu.
 
-    Returns the view and the menu, in which a page puts what else is rare.
+    An `impossible` view is not offered, and shown where an address names it. Returns the view and the menu, in which a
+    page puts what else is rare.
     """
-    chosen = of.hold((*first, *more))
+    chosen = of.hold()
     listed = (*first, *([chosen] if chosen not in first else []))
     st.session_state[of.key] = chosen  # The list may be another than in the run before, and would forget it.
     found = segmented_control(say("View"), of, listed)
     # Keyed by the view, so that the menu closes once another one is chosen.
     with st.popover(say("More"), type="tertiary", key=f"more than {chosen}"):
         menu = st.container(key="more-views")
-    for one in more:
-        if one != chosen:
+    for one in of.options:
+        if one not in (*listed, *impossible):
             menu.button(of.label(one), key=f"view {one}", type="tertiary", on_click=of.set, args=(one,))
     return found, menu
 

@@ -302,7 +302,6 @@ def draw_user_model_page(own: LocalModel) -> None:
             position = _choose_piece(trace, text)
             every = why_cache.compute_user_attributions(own.name, text, position)
             asked = PieceQuestion(own.name, text, position, why_controls.draw_method_selector(every))
-            menu = st.container(key="saving", width="content")
         title, parts, numbers = USER_MODEL_VIEWS[view](asked, every)
     except (AttributionError, LocalError) as error:
         st.info(escape_markdown(str(error)))
@@ -312,10 +311,7 @@ def draw_user_model_page(own: LocalModel) -> None:
     facts = collect_trace_facts(trace, word=every[asked.method].target.word, method=asked.method)
     name = f"why-{view.replace(' ', '-')}"
     sentence = Words(text, "sentence", "large")
-    with menu:
-        offer_view(
-            SavedView(name, lambda of: [sentence, *parts(of), Words(missing)], numbers, title, facts, width=1280)
-        )
+    offer_view(SavedView(name, lambda of: [sentence, *parts(of), Words(missing)], numbers, title, facts, width=1280))
 
 
 def _draw_user_scores(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:

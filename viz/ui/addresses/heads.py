@@ -25,7 +25,6 @@ HeadsView = Literal["habits", "map", "head", "search", "projection", "alignment"
 HEADS_VIEWS: tuple[HeadsView, ...] = get_args(HeadsView)
 FIRST_VIEWS: tuple[HeadsView, ...] = ("habits", "map", "search")
 """The views that stand beside each other; the others are folded."""
-FOLDED_VIEWS = tuple(one for one in HEADS_VIEWS if one not in FIRST_VIEWS)
 HEADS_MEASURES: tuple[str, ...] = tuple(MEASURE_EXPLANATIONS)
 HEADS_MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
     {

@@ -20,7 +20,6 @@ PositionsView = Literal["experiments", "table", "waves", "similarity", "rotation
 POSITIONS_VIEWS: tuple[PositionsView, ...] = get_args(PositionsView)
 FIRST_VIEWS: tuple[PositionsView, ...] = ("experiments", "table")
 """The views that stand beside each other; the others are folded."""
-FOLDED_VIEWS = tuple(one for one in POSITIONS_VIEWS if one not in FIRST_VIEWS)
 POSITIONS_TABLE_VIEWS: tuple[PositionsView, ...] = ("table", "waves", "similarity", "rotation", "precision")
 POSITIONS_RUN_VIEWS: tuple[PositionsView, ...] = ("experiments", "sentence")
 """The views of a model whose position table can be read and moved but not drawn."""

@@ -11,7 +11,6 @@ TrainingView = Literal["snapshots", "curves", "architecture", "parameters", "car
 TRAINING_VIEWS: tuple[TrainingView, ...] = get_args(TrainingView)
 FIRST_VIEWS: tuple[TrainingView, ...] = ("snapshots", "architecture")
 """The views that stand beside each other; the others are folded."""
-FOLDED_VIEWS = tuple(one for one in TRAINING_VIEWS if one not in FIRST_VIEWS)
 
 TRAINING_VIEW = choice_parameter("training", TRAINING_VIEWS)
 TRAINING_LOG_STEPS = switch_parameter("logsteps", views=("curves", "comparison"))

@@ -15,7 +15,6 @@ WhyView = Literal["source words", "deletion", "heads", "score", "source or prefi
 WHY_VIEWS: tuple[WhyView, ...] = get_args(WhyView)
 FIRST_VIEWS: tuple[WhyView, ...] = ("source words", "two sentences")
 """The views that stand beside each other; the others are folded."""
-FOLDED_VIEWS = tuple(one for one in WHY_VIEWS if one not in FIRST_VIEWS)
 PatchedPart = Literal["encoder stream", "decoder stream", "encoder heads", "decoder heads", "cross heads"]
 PATCHED_PARTS: tuple[PatchedPart, ...] = get_args(PatchedPart)
 HeadMeasure = Literal["share of the logit", "switched off"]
