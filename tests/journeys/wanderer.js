@@ -179,13 +179,13 @@ window.wanderer = (() => {
     return { there: Boolean(field), visible: Boolean(field) && isVisible(field), hidden: Boolean(place) && getComputedStyle(place).display === "none", text: field?.value ?? "" };
   }
   const letters = (text) => text.normalize("NFKC").replace(/<\/?s>|[\s␣▁\u2060-\u2069]/g, "").toLowerCase();
-  /** The names of rows and columns of the map that is drawn, and the translation as it stands above, joined; or null. */
+  /** The names of rows and columns of the map that is in sight, and the translation as it stands above, joined; or null. */
   function tokens() {
     const root = (key) => document.querySelector(`.st-key-${key} [data-testid=stBidiComponentIsolated]`)?.shadowRoot;
     const line = root("translation")?.querySelector(".line");
     const player = root("decode-player");
     const joined = (found) => found ? letters([...found.querySelectorAll(".piece")].map((one) => one.textContent).join("")) : null;
-    const map = root("heatmap")?.querySelector(".heatmap");
+    const map = [root("heatmap")?.querySelector(".heatmap")].find((one) => one && isVisible(one)); // Not one kept ready.
     const axes = map && Object.fromEntries(["row", "column"].map((axis) => [axis, letters([...map.querySelectorAll(`svg .${axis}, svg [data-axis=${axis}]`)].map((one) => one.textContent).join(""))]));
     return {
       translation: line ? letters(line.textContent) : null,

@@ -14,6 +14,7 @@ import streamlit as st
 from attenscope.language import current_language, join_sentences, load_texts, say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import AttentionMap
+from attenscope.viz.figures.look import quote_token
 from attenscope.viz.tour import TourStep, load_tour_steps
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
@@ -173,13 +174,17 @@ def draw_tour_step(model: RunnableModel) -> None:
     """Draw the step that the visitor is at, in place of the examples; nothing outside the tour."""
     if not (at := EXPLORE_TOUR_STEP.hold()) or at > len(steps := load_tour_steps()):
         return
-    step = steps[at - 1]
+    step, sentence = steps[at - 1], steps[0].address["sentence"]
+    shows_it = SENTENCE.get() == sentence
+    other = say("This step is about the sentence {sentence}", sentence=quote_token(sentence))
     with st.container(key="tour", horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"{at}/{len(steps)} {join_sentences(f'**{escape_markdown(step.title)}**', escape_markdown(step.text))}"
-        )
+        said = escape_markdown(step.text if shows_it else other)
+        st.markdown(f"{at}/{len(steps)} {join_sentences(f'**{escape_markdown(step.title)}**', said)}")
         with st.container(key="tour-buttons", horizontal=True, vertical_alignment="center", width="content"):
-            st.button(step.button, key="tour-try", on_click=_try_tour_step, args=(model, step))
+            if shows_it:
+                st.button(step.button, key="tour-try", on_click=_try_tour_step, args=(model, step))
+            else:
+                st.button(say("Show it"), key="tour-try", on_click=_go_to_tour_step, args=(at,))
             if at > 1:
                 st.button(say("Back"), key="tour-back", type="tertiary", on_click=_go_to_tour_step, args=(at - 1,))
             if at < len(steps):

@@ -89,6 +89,17 @@ def test_the_tour_is_walked_and_left(app: AppTest) -> None:
     assert not [one for one in app.button if one.key == "tour-try"]
 
 
+def test_a_step_says_nothing_of_a_sentence_that_it_is_not_about(app: AppTest) -> None:
+    app.run()
+    app.button(key="tour-begins").click().run()
+    app.text_area(key="sentence").set_value("He reads a book.").run()
+    step = load_tour_steps()[0]
+    assert not any(step.text in one.value.replace("\\", "") for one in app.markdown)
+    app.button(key="tour-try").click().run()
+    assert app.text_area(key="sentence").value == step.address["sentence"]
+    assert any(step.text in one.value.replace("\\", "") for one in app.markdown)
+
+
 def test_the_tour_of_page_and_file_is_the_same_in_every_language() -> None:
     english = [(one.address, one.attempt) for one in load_tour_steps()]
     titles = set()
