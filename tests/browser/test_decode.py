@@ -101,7 +101,7 @@ def test_a_slow_search_is_shown_under_way_and_stopped(page: Page) -> None:
     expect(page.get_by_text(re.compile(r"^Decoding … \d+ tokens so far"))).to_be_visible(timeout=LOADING)
     page.locator(".st-key-stop").get_by_role("button").click(timeout=LOADING)
     expect(page.get_by_text(re.compile(r"^Stopped (after|while)"))).to_be_visible(timeout=LOADING)
-    at_step(page, 1)
+    at_step(page, step_count(page))
 
 
 def test_the_step_shows_what_is_fed_in_predicted_and_not_yet_written(page: Page) -> None:

@@ -13,6 +13,7 @@ from tests.browser.steps import (
     click,
     expect_head,
     expect_title,
+    open_menu,
     open_page,
     picture,
     point,
@@ -22,6 +23,7 @@ from tests.browser.steps import (
 )
 
 SENTENCE = "My sister bought a new car yesterday."
+EXAMPLE = "Where did you buy this red bicycle?"
 KEEPS_UNKNOWN = "/?layer=1&model=preset-annotated"
 """A model without bytes: what its vocabulary has no piece for is shown as it was typed."""
 
@@ -93,9 +95,9 @@ def test_examples_and_earlier_sentences(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)
     type_sentence(page, SENTENCE)
-    click(page.get_by_role("button", name="He turned the radio off."))
+    click(page.get_by_role("button", name=EXAMPLE))
     box = page.get_by_label("Sentence", exact=True)
-    expect(box).to_have_value("He turned the radio off.")
+    expect(box).to_have_value(EXAMPLE)
     click(page.get_by_role("button", name="Earlier"))
     click(page.get_by_test_id("stPopoverBody").get_by_role("button", name=SENTENCE))
     expect(box).to_have_value(SENTENCE)
@@ -191,8 +193,7 @@ def test_switching_the_theme_redraws_the_pictures(page: Page) -> None:
     expect_head(page, 1, 1)
     title = page.locator(".st-key-heatmap .title")
     expect(title).to_have_css("fill", "rgb(28, 27, 34)")
-    click(page.get_by_test_id("stMainMenuButton"))
-    click(page.get_by_test_id("stMainMenuItem-theme-Dark"))
+    open_menu(page, "settings").get_by_label("Theme").select_option("Dark")
     expect(title).to_have_css("fill", "rgb(236, 234, 243)")
     corner = "c => [...c.getContext('2d').getImageData(c.width - 1, 0, 1, 1).data]"
     assert sum(tile(page, 1, 1).locator("canvas").evaluate(corner)[:3]) < 3 * 160

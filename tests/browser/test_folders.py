@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import folders
 from tests.browser.conftest import SCREEN, serving, visit
-from tests.browser.steps import LOADING, choose_view, open_page
+from tests.browser.steps import LOADING, choose_view, open_page, try_something
 
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
@@ -56,8 +56,8 @@ def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None
     shows(page, "Beam tree")
     shows(page, "cross-attention:")
     for path, said in (
-        (address("/why", "marian"), "agrees best with leave-one-out"),
-        (address("/positions", "marian"), "the first layer reads the third"),
+        (address("/why", "marian", attribution="attention-x-gradient"), "agrees best with leave-one-out"),
+        (address("/positions", "marian", plot="sentence"), "the first layer reads the third"),
         (address("/positions", "marian", plot="experiments"), "the model gave each piece"),
         (address("/masks", "marian", part="try on the model"), "attention moved"),
     ):
@@ -68,7 +68,7 @@ def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None
 def test_a_decoder_alone_goes_on_from_a_prompt(page: Page) -> None:
     open_page(page, address("/", "gpt2"))
     shows(page, "The first 12 rows and columns are the prompt")
-    expect(page.get_by_text("Given continuation").first).to_be_visible()
+    try_something(page, lambda menu: expect(menu.get_by_text("Given continuation")).to_be_visible())
     open_page(page, address("/decode", "gpt2"))
     shows(page, "attention to the prompt:")
     shows(page, "The first line is the prompt")

@@ -20,7 +20,7 @@ export function overviewData(map, { layer, head }, palette, off = []) {
   const changed = off.filter(([own]) => own === kind).map(([, ...place]) => place[0] * heads + place[1]);
   const sizes = { layers, heads, paths: [], queries, keys, layer, head };
   const { stops, scale, masked } = palette;
-  const header = { ...sizes, label: say("{kind}: all layers and heads", { kind: KIND_NAMES[kind] }), stops, scale, masked, changed, order: [] };
+  const header = { ...sizes, label: say("{kind}: all layers and heads", { kind: KIND_NAMES[kind] }), stops, scale, masked, changed, switches: null, order: [] };
   return pack(header, quantised(weights, allowed));
 }
 
