@@ -113,39 +113,18 @@ def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap
     )
 
 
-@dataclass(frozen=True, eq=False)
-class MapWithoutSpecial:
-    """A map without its special tokens, and what was taken out with them."""
+def hide_special_tokens(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap:
+    """Return the map without the special tokens' columns and, by the chosen row label, their rows.
 
-    attention: AttentionMap
-    """Each row divided by what is left of it; all zero where nothing is left."""
-    hidden: tuple[str, ...]
-    """The key tokens that were taken out."""
-    hidden_mass: np.ndarray
-    """(L, H, Q) the weight that each remaining row gave to them."""
-
-    @property
-    def is_renormalised(self) -> bool:
-        """Whether rows were rescaled; the picture has to say so."""
-        return bool(self.hidden)
-
-
-def hide_special_tokens(attention: AttentionMap, rows: RowLabel = "fed") -> MapWithoutSpecial:
-    """Take out the special tokens' columns and, by the chosen row label, their rows; rescale the rest to sum to 1.
-
-    A map of nothing but special tokens is left as it is.
+    No weight changes: a row sums to 1 less what lies on the columns taken out. Tensors are dropped. A map of nothing
+    but special tokens is returned as it is.
     """
-    queries = [row for row, token in enumerate(attention.rows(rows)) if token not in SPECIAL_TOKENS]
-    keys = [column for column, token in enumerate(attention.key_tokens) if token not in SPECIAL_TOKENS]
+    queries, keys = find_text_tokens(attention.rows(rows)), find_text_tokens(attention.key_tokens)
     if not queries or not keys:
-        return MapWithoutSpecial(attention, (), np.zeros(attention.weights.shape[:3], dtype=np.float32))
-    before = attention.weights[:, :, queries]
-    kept = before[..., keys]
-    left = kept.sum(-1, keepdims=True)
-    hidden = tuple(token for token in attention.key_tokens if token in SPECIAL_TOKENS)
-    shown = dataclasses.replace(
+        return attention
+    return dataclasses.replace(
         attention,
-        weights=np.divide(kept, left, out=np.zeros_like(kept), where=left > 0) if hidden else kept,
+        weights=attention.weights[:, :, queries][..., keys],
         query_tokens=tuple(attention.query_tokens[row] for row in queries),
         key_tokens=tuple(attention.key_tokens[column] for column in keys),
         predicted_tokens=tuple(attention.predicted_tokens[row] for row in queries)
@@ -156,7 +135,11 @@ def hide_special_tokens(attention: AttentionMap, rows: RowLabel = "fed") -> MapW
         passed_masks=None,
         tensors={},
     )
-    return MapWithoutSpecial(shown, hidden, before.sum(-1) - left[..., 0])
+
+
+def find_text_tokens(tokens: Sequence[str]) -> list[int]:
+    """Return the positions of the tokens that stand for text."""
+    return [position for position, token in enumerate(tokens) if token not in SPECIAL_TOKENS]
 
 
 def _begins_word(tokens: Sequence[str], place: int, start: int) -> bool:

@@ -118,13 +118,15 @@ def draw_head_comparison(scene: Scene, second: SecondSide) -> DrawnView:
 
 
 def compare_heads(scene: Scene, second: SecondSide) -> HeadComparison:
-    """Both sides with their tokens displayed in the same way, and what they share by the labels of their rows."""
-    display = scene.display
-    merge = display.merge or second.in_words
-    if merge and not display.merge:
-        words = display_tokens(scene.tokens.original, scene.rows, merge=True, hide=display.hide)
+    """Both sides with their tokens displayed in the same way, and what they share by the labels of their rows.
+
+    Special tokens are never hidden: how much of a row lies elsewhere is known of whole rows alone.
+    """
+    merge = scene.display.merge or second.in_words
+    if scene.display.hide or merge != scene.display.merge:
+        words = display_tokens(scene.tokens.original, scene.rows, merge=merge, hide=False)
         scene = dataclasses.replace(scene, tokens=words)
-    tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=display.hide)
+    tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=False)
     one = select_head(scene.attention, scene.layer, scene.head)
     two = select_head(tokens.attention, second.layer, second.head)
     try:
@@ -143,6 +145,8 @@ def describe_comparison(pair: HeadComparison, pinned: PinnedCell) -> list[str]:
         said.append(shared)
     if pair.tokens.merged and not pair.scene.display.merge:
         said.append(say("The two models cut words into other pieces, so both are shown in words."))
+    if pair.scene.display.hide:
+        said.append(say("Special tokens are shown here, so that rows are whole."))
     return said
 
 

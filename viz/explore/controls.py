@@ -16,7 +16,9 @@ from attenscope.trace import AttentionMap, Kind
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
 from attenscope.viz.figures.explore import FlowKind
 from attenscope.viz.figures.look import format_signed, readable_token
+from attenscope.viz.traces.session import get_open_trace
 from attenscope.viz.ui import controls
+from attenscope.viz.ui.address import Parameter
 from attenscope.viz.ui.addresses.explore import (
     EXPLORE_CELL_NUMBERS,
     EXPLORE_COMPARED_VIEW,
@@ -110,16 +112,26 @@ def draw_compare_toggle(view: SingleView, *, comparing: bool) -> None:
 
 def hold_display() -> DisplayOptions:
     """Return how maps are shown, as chosen in :func:`draw_display_settings`; kept in the address."""
-    return DisplayOptions(
-        *controls.hold_look(), EXPLORE_MERGE_WORDS.hold(), EXPLORE_HIDE_SPECIAL.hold(), EXPLORE_CELL_NUMBERS.hold()
-    )
+    merge, hide = (_hold_token_switch(one) for one in (EXPLORE_MERGE_WORDS, EXPLORE_HIDE_SPECIAL))
+    return DisplayOptions(*controls.hold_look(), merge, hide, EXPLORE_CELL_NUMBERS.hold())
+
+
+def _hold_token_switch(of: Parameter[bool | None]) -> bool:
+    """Return what was chosen; else words without special tokens, but every token of an opened trace."""
+    chosen = of.hold()
+    return get_open_trace() is None if chosen is None else chosen
+
+
+def _draw_token_switch(label: str, of: Parameter[bool | None]) -> None:
+    st.session_state[of.name] = _hold_token_switch(of)
+    st.toggle(label, key=of.name, on_change=lambda: of.set(st.session_state[of.name]))
 
 
 def draw_display_settings() -> None:
     """Draw the choices of how maps are shown."""
     hold_display()
-    st.toggle(say("Merge pieces into words"), **EXPLORE_MERGE_WORDS.storage)
-    st.toggle(say("Hide special tokens"), **EXPLORE_HIDE_SPECIAL.storage)
+    _draw_token_switch(say("Merge pieces into words"), EXPLORE_MERGE_WORDS)
+    _draw_token_switch(say("Hide special tokens"), EXPLORE_HIDE_SPECIAL)
     st.toggle(say("Write the weights into the cells"), **EXPLORE_CELL_NUMBERS.storage)
     controls.draw_look_settings()
 

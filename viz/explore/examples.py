@@ -13,11 +13,12 @@ import streamlit as st
 
 from attenscope.language import current_language, join_sentences, load_texts, say
 from attenscope.runnable_model import RunnableModel
+from attenscope.text.words import group_words
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import quote_token
 from attenscope.viz.tour import TourStep, load_tour_steps
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.addresses.explore import EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
+from attenscope.viz.ui.addresses.explore import EXPLORE_MERGE_WORDS, EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
 from attenscope.viz.ui.addresses.pins import PIN, add_pins
 from attenscope.viz.ui.addresses.shared import KIND, SENTENCE
 from attenscope.viz.ui.controls import draw_example_sentences, set_layer_and_head
@@ -143,9 +144,12 @@ def _open_example(model: RunnableModel, example: Example) -> None:
     st.session_state[KIND.key], st.session_state[EXPLORE_VIEW.key] = "cross", "heatmap"
     cross = cache.compute_translation(model.name, example.sentence)[0].trace.cross
     place = find_example_place(example, cross) if cross else None
-    if place:
+    if place and cross:
         set_layer_and_head(place.layer, place.head)
         add_pins(example.sentence, {"target": place.row})
+        ends = (cross.rows("predicted"), place.row), (cross.key_tokens, place.column)
+        words = [one for tokens, at in ends for one in group_words(tokens) if at in one]
+        EXPLORE_MERGE_WORDS.set(False if any(len(one) > 1 for one in words) else None)
 
 
 def example_hint_text(text: str, written: str, cross: AttentionMap, layer: int, head: int, row: int | None) -> str:

@@ -51,7 +51,7 @@ from attenscope.viz.web.charts import draw_chart, draw_plot
 def draw_joint_view(scene: Scene) -> DrawnView | None:
     """Draw all three attentions of the chosen layer as one matrix."""
     head = None if controls.draw_joint_controls(scene) else scene.head
-    blocks = _JointMaps.from_scene(scene)
+    blocks, whole = (_JointMaps.from_scene(scene, hide=hide) for hide in (scene.display.hide, False))
     try:
         matrix = blocks.join(scene, head)
     except TraceError as error:
@@ -66,7 +66,7 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
         rows=scene.rows,
         pinned=blocks.pinned_pair(scene, matrix.source_length),
     )
-    text = joint_in_words(matrix, scene.rows)
+    text = joint_in_words(whole.join(scene, head), scene.rows)
     key = scene.element_key("joint")
     pin = lambda row, column: blocks.pin(scene, row, column)  # noqa: E731
     draw_chart(draw(look=scene.look), text, key=key, on_cell=pin)
@@ -85,8 +85,11 @@ class _JointMaps:
     maps: dict[Kind, TokenDisplay]
 
     @classmethod
-    def from_scene(cls, scene: Scene) -> _JointMaps:
-        maps = {kind: scene.display_tokens(one) for kind, one in scene.trace.maps.items()}
+    def from_scene(cls, scene: Scene, *, hide: bool) -> _JointMaps:
+        maps = {
+            kind: display_tokens(one, scene.rows, merge=scene.display.merge, hide=hide)
+            for kind, one in scene.trace.maps.items()
+        }
         if not _can_join({kind: one.attention.mask.shape for kind, one in maps.items()}):  # nothing but special tokens
             maps = {
                 kind: display_tokens(one, scene.rows, merge=False, hide=False) for kind, one in scene.trace.maps.items()
@@ -159,7 +162,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
         rows=scene.rows,
         pinned=(scene.query, scene.key),
     )
-    text = flow_in_words(attention, layer, scene.head, scene.rows)
+    text = flow_in_words(tokens.whole, layer, scene.head, scene.rows)
     if weighted:
         text = join_sentences(
             text, say(VALUE_NORM_EXPLANATION if scene.source.run is None else PROJECTION_NORM_EXPLANATION)

@@ -93,8 +93,8 @@ def has_all_heads(view: DrawnView, scene: Scene) -> bool:
 
 
 def head_weights_table(scene: Scene) -> pd.DataFrame:
-    """The weights of the displayed head, a row a query; a masked cell is empty."""
-    attention = scene.attention
+    """The weights of the displayed head with its special tokens, a row a query; a masked cell is empty."""
+    attention = scene.tokens.whole
     weights = attention.weights[scene.layer, scene.head]
     return weights_table(weights, attention.mask, attention.rows(scene.rows), attention.key_tokens)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 import numpy as np
 
 from attenscope.analysis.heads import HeadPlace, Measure, make_head_claim
-from attenscope.text.words import SPECIAL_TOKENS, RowLabel, group_words, hide_special_tokens, merge_words
+from attenscope.text.words import (
+    SPECIAL_TOKENS,
+    RowLabel,
+    find_text_tokens,
+    group_words,
+    hide_special_tokens,
+    merge_words,
+)
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from attenscope.viz.export.parts import Part
 from attenscope.viz.figures.heatmap import head_title
@@ -83,6 +90,11 @@ class Scene:
     def display_tokens(self, attention: AttentionMap) -> TokenDisplay:
         """Another map with its tokens displayed as those of the chosen head are."""
         return display_tokens(attention, self.rows, merge=self.display.merge, hide=self.display.hide)
+
+    @property
+    def whole_row(self) -> int | None:
+        """The pinned row of the displayed map in the map with its special tokens."""
+        return None if self.query is None else self.tokens.whole_rows[self.query]
 
     def as_captured(self) -> Scene:
         """The same with pieces and special tokens as they are: for a map whose cells cannot be added up."""
@@ -178,10 +190,26 @@ class TokenDisplay:
     keys: TokenGroups
     merged: bool
     """Whether pieces were merged into words."""
-    hidden: tuple[str, ...]
-    """The key tokens taken out; rows were divided by what was left."""
-    hidden_mass: float
-    """The share of the weight of the rows that are displayed that lay on them, 0 to 1, over all layers and heads."""
+    whole: AttentionMap
+    """The map with its special tokens, each row of which sums to 1."""
+    whole_rows: tuple[int, ...]
+    """The row of `whole` that each row is."""
+
+    @property
+    def joins_pieces(self) -> bool:
+        """Whether a row or a column is a word of several pieces."""
+        return any(len(group) > 1 for group in (*self.queries, *self.keys))
+
+    @property
+    def hides_keys(self) -> bool:
+        """Whether special tokens were taken out of the columns, so that rows sum to less than 1."""
+        return len(self.attention.key_tokens) < len(self.whole.key_tokens)
+
+    @cached_property
+    def hidden_share(self) -> float:
+        """The share of the weight of the displayed rows, 0 to 1, that lies on hidden columns; over layers and heads."""
+        rows = self.whole.weights[:, :, list(self.whole_rows)].sum(dtype=np.float64)
+        return float(1 - self.attention.weights.sum(dtype=np.float64) / rows) if rows else 0.0
 
     def row(self, position: int | None) -> int | None:
         """The row of a captured query; None where it is hidden."""
@@ -196,26 +224,25 @@ class TokenDisplay:
 @lru_cache(maxsize=8)
 def display_tokens(original: AttentionMap, rows: RowLabel, *, merge: bool, hide: bool) -> TokenDisplay:
     """Hide special tokens and merge pieces into words; the `rows` label tells which rows are special or one word."""
-    attention = original
-    hidden: tuple[str, ...] = ()
-    if hide:
-        without = hide_special_tokens(original, rows)
-        attention, hidden = without.attention, without.hidden
-    queries = _group_single_tokens(original.rows(rows), len(attention.query_tokens))
-    keys = _group_single_tokens(original.key_tokens, len(attention.key_tokens))
-    if merge:
-        queries = _merge_groups(queries, group_words(attention.rows(rows)))
-        keys = _merge_groups(keys, group_words(attention.key_tokens))
-        attention = merge_words(attention, rows)
-    mass = _hidden_mass(original, queries, keys) if hidden else 0.0
-    return TokenDisplay(attention, original, queries, keys, merge, hidden, mass)
-
-
-def _hidden_mass(original: AttentionMap, queries: TokenGroups, keys: TokenGroups) -> float:
-    """The share of the weight of the displayed rows, each a mean of captured ones, that lies on no displayed key."""
-    rows = np.stack([original.weights[:, :, list(group)].mean(2, dtype=np.float64) for group in queries], 2)
-    shown = [position for group in keys for position in group]
-    return float(1 - rows[..., shown].sum() / rows.sum())
+    whole = merge_words(original, rows) if merge else original
+    queries, keys = (
+        tuple(map(tuple, group_words(tokens))) if merge else tuple((position,) for position in range(len(tokens)))
+        for tokens in (original.rows(rows), original.key_tokens)
+    )
+    attention = hide_special_tokens(whole, rows) if hide else whole
+    shown_rows, shown_columns = (
+        tuple(range(len(tokens))) if attention is whole else tuple(find_text_tokens(tokens))
+        for tokens in (whole.rows(rows), whole.key_tokens)
+    )
+    return TokenDisplay(
+        attention,
+        original,
+        tuple(queries[row] for row in shown_rows),
+        tuple(keys[column] for column in shown_columns),
+        merge,
+        whole,
+        shown_rows,
+    )
 
 
 def find_special_tokens(attention: AttentionMap, rows: RowLabel) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -225,18 +252,6 @@ def find_special_tokens(attention: AttentionMap, rows: RowLabel) -> tuple[tuple[
         for tokens in (attention.rows(rows), attention.key_tokens)
     )
     return queries, keys
-
-
-def _group_single_tokens(tokens: Sequence[str], count: int) -> TokenGroups:
-    """A group for each position; where only `count` of the tokens are left, for each that is not special."""
-    if count == len(tokens):
-        return tuple((position,) for position in range(count))
-    return tuple((position,) for position, token in enumerate(tokens) if token not in SPECIAL_TOKENS)
-
-
-def _merge_groups(groups: TokenGroups, spans: Sequence[range]) -> TokenGroups:
-    """One group for each span of groups."""
-    return tuple(tuple(position for group in span for position in groups[group]) for span in spans)
 
 
 def _find_group(groups: TokenGroups, position: int | None) -> int | None:

@@ -236,9 +236,9 @@ def head_alt_text(scene: Scene) -> str:
 
 
 def _strongest_link_text(scene: Scene) -> str:
-    """Where the pinned row looks, or else the head's strongest link."""
-    place = scene.attention, scene.layer, scene.head
-    return head_in_words(*place, scene.rows) if scene.query is None else row_in_words(*place, scene.query, scene.rows)
+    """Where the pinned row looks, or else the head's strongest link; special tokens count where they are hidden too."""
+    place, row = (scene.tokens.whole, scene.layer, scene.head), scene.whole_row
+    return head_in_words(*place, scene.rows) if row is None else row_in_words(*place, row, scene.rows)
 
 
 def _draw_alignment(scene: Scene) -> None:
@@ -261,18 +261,18 @@ def _other_reading_text(scene: Scene, best: HeadAlignment) -> str:
 
 def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:
     """Draw what was done to the maps of a view before they were drawn."""
-    shares = [(name, tokens.hidden_mass) for name, tokens in displays.items() if tokens.hidden]
+    shares = [(name, tokens.hidden_share) for name, tokens in displays.items() if tokens.hides_keys]
     if shares:
         held = [(format_number(share, ".0%"), name) for name, share in shares]
         of = [share if len(held) == 1 else say("{share} ({map})", share=share, map=name) for share, name in held]
         draw_caption(
             say(
-                "Renormalised: special tokens are hidden and each row is divided by what is left of it. Of the weight "
-                "of the rows shown they held {shares}, over all layers and heads.",
+                "Special tokens are hidden: they hold {shares} of the weight of the rows shown, over all layers and "
+                "heads.",
                 shares=join_items(of),
             )
         )
-    if any(tokens.merged for tokens in displays.values()):
+    if any(tokens.joins_pieces for tokens in displays.values()):
         draw_caption(
             say("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")
         )

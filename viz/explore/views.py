@@ -81,7 +81,13 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
         scene.pin(query=query, key=key)
 
     heatmap(grid, scene.look, alternative, **options, key="heatmap", on_cell=pin)
-    line = heatmap_in_words(select_head(scene.attention, scene.layer, scene.head), scene.rows, scene.look.scale)
+    line = heatmap_in_words(
+        select_head(scene.attention, scene.layer, scene.head),
+        scene.rows,
+        scene.look.scale,
+        in_words=scene.tokens.merged,
+        hides_keys=scene.tokens.hides_keys,
+    )
     draw_caption(line)
     if scene.display.numbers and not has_room_for_numbers(scene.attention.weights):
         draw_caption(say("There is no room for numbers in so many cells: hover over one to read it."))

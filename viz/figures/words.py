@@ -28,15 +28,14 @@ if TYPE_CHECKING:
     from attenscope.trace import AttentionMap
 
 ROW_EXPLANATIONS = {
-    "encoder": to_say(
-        "Each row is how one piece of the sentence looks at all pieces of the sentence, and sums to 1; {colour}."
-    ),
-    "decoder": to_say(
-        "Each row is how one step of the translation looks back at what is already written, and sums to 1; {colour}."
-    ),
-    "cross": to_say(
-        "Each row is how one step of the translation looks at the pieces of the sentence, and sums to 1; {colour}."
-    ),
+    "encoder": to_say("Each row is how one piece of the sentence looks at all pieces of the sentence; {colour}."),
+    "decoder": to_say("Each row is how one step of the translation looks back at what is already written; {colour}."),
+    "cross": to_say("Each row is how one step of the translation looks at the pieces of the sentence; {colour}."),
+}
+WORD_ROW_EXPLANATIONS = {
+    "encoder": to_say("Each row is how one word of the sentence looks at all words of the sentence; {colour}."),
+    "decoder": to_say("Each row is how one word of the translation looks back at what is already written; {colour}."),
+    "cross": to_say("Each row is how one word of the translation looks at the words of the sentence; {colour}."),
 }
 TIE_TOLERANCE = 1e-6
 """Relative difference below which two weights tie."""
@@ -75,11 +74,17 @@ def _layer_numbers_text(attention: AttentionMap) -> str:
     return say("They are layers {numbers} of the model.", numbers=join_items(str(one + 1) for one in numbers))
 
 
-def heatmap_in_words(attention: AttentionMap, rows: RowLabel, scale: Scale) -> str:
-    """How to read a heatmap of this kind."""
+def heatmap_in_words(
+    attention: AttentionMap, rows: RowLabel, scale: Scale, *, in_words: bool = False, hides_keys: bool = False
+) -> str:
+    """How to read a heatmap of this kind, of pieces or words; `hides_keys` where special tokens are no columns."""
     longest = max(attention.mask.shape)
+    explanations = WORD_ROW_EXPLANATIONS if in_words else ROW_EXPLANATIONS
     return join_sentences(
-        say(ROW_EXPLANATIONS[attention.kind], colour=say(SCALE_WORDS[scale])),
+        say(explanations[attention.kind], colour=say(SCALE_WORDS[scale])),
+        say("A row sums to 1 together with its weights on special tokens, which are hidden.")
+        if hides_keys
+        else say("A row sums to 1."),
         "" if attention.kind == "encoder" else say(ROW_LABEL_EXPLANATIONS[rows]),
         "" if attention.mask.all() else _mask_text(attention),
         ""

@@ -360,8 +360,8 @@ def choice_parameter(
     return ChoiceParameter(name, first, read, write=names.__getitem__, options=tuple(options), **more)
 
 
-def switch_parameter(name: str, default: bool = False, **more: Any) -> Parameter[bool]:
-    """True or false."""
+def switch_parameter(name: str, default: Any = False, **more: Any) -> Parameter[Any]:
+    """True or false; a default of None depends on what is looked at."""
 
     def read(text: str) -> bool:
         if text.lower() not in ("true", "false"):

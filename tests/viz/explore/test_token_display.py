@@ -24,14 +24,17 @@ def test_as_captured_every_token_stands_for_itself(cross: AttentionMap) -> None:
     shown = display_tokens(cross, "predicted", merge=False, hide=False)
     assert shown.attention is cross
     assert [shown.row(position) for position in range(6)] == list(range(6))
-    assert shown.hidden == ()
+    assert not shown.hides_keys
+    assert not shown.joins_pieces
 
 
-def test_hiding_renormalises_and_says_how_much_was_hidden(cross: AttentionMap) -> None:
+def test_hiding_keeps_the_weights_and_says_how_much_was_hidden(cross: AttentionMap) -> None:
     shown = display_tokens(cross, "predicted", merge=False, hide=True)
-    np.testing.assert_allclose(shown.attention.weights.sum(-1), 1, rtol=1e-5)
-    assert shown.hidden == ("</s>",)
-    assert shown.hidden_mass == pytest.approx(cross.weights[:, :, :5, 5].mean(), rel=1e-5)
+    np.testing.assert_array_equal(shown.attention.weights, cross.weights[:, :, :5, :5])
+    assert shown.whole is cross
+    assert shown.whole_rows == (0, 1, 2, 3, 4)
+    assert shown.hides_keys
+    assert shown.hidden_share == pytest.approx(cross.weights[:, :, :5, 5].mean(), rel=1e-5)
     assert shown.column(5) is None
     assert shown.row(5) is None
 
@@ -40,6 +43,7 @@ def test_hiding_by_the_token_fed_in_takes_out_another_row(cross: AttentionMap) -
     shown = display_tokens(cross, "fed", merge=False, hide=True)
     assert shown.row(0) is None
     assert shown.row(5) == 4
+    assert shown.whole_rows == (1, 2, 3, 4, 5)
 
 
 @pytest.mark.parametrize(("rows", "special"), [("predicted", ((5,), (5,))), ("fed", ((0,), (5,)))])
@@ -54,7 +58,9 @@ def test_words_know_their_pieces(cross: AttentionMap) -> None:
     assert shown.keys == ((0,), (1, 2), (3,), (4,))
     assert shown.queries == ((0,), (1, 2), (3,), (4,))
     assert shown.column(2) == 1
-    np.testing.assert_allclose(shown.attention.weights.sum(-1), 1, rtol=1e-5)
+    assert shown.joins_pieces
+    np.testing.assert_allclose(shown.whole.weights.sum(-1), 1, rtol=1e-5)
+    assert shown.whole.key_tokens == (" the", " oldest", " house", ".", "</s>")
 
 
 def test_the_hidden_share_is_of_the_rows_that_are_shown(cross: AttentionMap) -> None:
@@ -62,8 +68,8 @@ def test_the_hidden_share_is_of_the_rows_that_are_shown(cross: AttentionMap) -> 
     masses = cross.weights[..., 5].astype(np.float64)
     rows = [masses[..., 0], masses[..., [1, 2]].mean(-1), masses[..., 3], masses[..., 4]]
     shown = display_tokens(cross, "predicted", merge=True, hide=True)
-    assert shown.hidden_mass == pytest.approx(np.mean(rows), rel=1e-6)
-    assert shown.hidden_mass != pytest.approx(masses[..., :5].mean(), rel=1e-3)
+    assert shown.hidden_share == pytest.approx(np.mean(rows), rel=1e-6)
+    assert shown.hidden_share != pytest.approx(masses[..., :5].mean(), rel=1e-3)
 
 
 def test_no_position_is_in_no_row(cross: AttentionMap) -> None:

@@ -45,8 +45,9 @@ def write_head_list(heads: tuple[int, ...]) -> str:
 
 EXPLORE_VIEW: ChoiceParameter[ExploreView] = choice_parameter("view", EXPLORE_VIEWS, slot="view chosen")
 EXPLORE_HEAD_ORDER = choice_parameter("order", (ORDER_BY_LAYER, *get_args(Measure), ORDER_BY_EFFECT))
-EXPLORE_MERGE_WORDS = switch_parameter("words")
-EXPLORE_HIDE_SPECIAL = switch_parameter("hide")
+EXPLORE_MERGE_WORDS = switch_parameter("words", None, slot="words chosen")
+EXPLORE_HIDE_SPECIAL = switch_parameter("hide", None, slot="hide chosen")
+"""Whether pieces are merged into words, and special tokens hidden; until one is chosen, by what is looked at."""
 EXPLORE_CELL_NUMBERS = switch_parameter("numbers")
 EXPLORE_TOUR_STEP = number_parameter("tour", 0, 0, shared.MAX_PLACE)
 """The step of the tour, from 1; 0 outside it."""

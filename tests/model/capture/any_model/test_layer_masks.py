@@ -121,7 +121,7 @@ def test_masks_of_layers_are_saved_merged_and_cut(windows: AttentionMap, tmp_pat
     assert again is not None
     assert again.layer_masks is not None
     np.testing.assert_array_equal(again.layer_masks, windows.layer_masks)
-    cut = hide_special_tokens(windows).attention
+    cut = hide_special_tokens(windows)
     np.testing.assert_array_equal(cut.masks, windows.masks[:, :, 1:5, 1:5])
     merged = merge_words(cut)
     assert merged.query_tokens == (" ab", " c", " d")

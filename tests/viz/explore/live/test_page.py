@@ -248,7 +248,7 @@ def test_the_cells_of_an_attention_flow_are_not_added_up(app: AppTest) -> None:
     app.run()
     assert not app.exception
     assert "flows cannot be added up" in captions(app)
-    assert "Renormalised" not in captions(app)
+    assert "Special tokens are hidden" not in captions(app)
     app.segmented_control(key="flow").set_value("rollout").run()
     assert "flows cannot be added up" not in captions(app)
-    assert "Renormalised" in captions(app)
+    assert "Special tokens are hidden" in captions(app)

@@ -120,7 +120,7 @@ class Scene:
     """What of a scene a comparison asks for."""
 
     query, key, rows = 2, 0, "fed"
-    display = dataclasses.make_dataclass("Display", ["merge"])(False)
+    display = dataclasses.make_dataclass("Display", ["merge", "hide"])(False, False)
 
     def __init__(self) -> None:
         self.heard: list[Any] = []
@@ -193,7 +193,7 @@ def test_models_that_cut_words_differently_are_compared_in_words(app: AppTest, m
     models = {one.name: one for one in (FakeTranslator(), Letters())}
     monkeypatch.setattr(cache, "list_checkpoint_names", lambda: list(models))
     monkeypatch.setattr(cache, "load_runnable_model", models.__getitem__)
-    app.query_params.update({"view": "compare", "with": "model", "sentence": "Two small words"})
+    app.query_params.update({"view": "compare", "with": "model", "sentence": "Two small words", "words": "false"})
     app.run()
     assert not app.exception
     assert "The two models cut words into other pieces" in captions(app)

@@ -19,9 +19,11 @@ from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
+from attenscope.viz.explore.scene import display_tokens
 from attenscope.viz.explore.texts import SWITCHES_TEXT
 from attenscope.viz.export.parts import Columns, Component, Words
 from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.figures.words import head_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
 from attenscope.viz.web.stage import COLLECTED_VIEWS
@@ -30,9 +32,12 @@ from tests.viz.page_texts import captions as captions_of
 from tests.viz.web.test_packing import unpack
 
 SENTENCE = "the old dog sees a tree today."
+WORD_OF_PIECES = "the oldest dog sees a tree today."
 ABOVE = ("Underlined: ", "Click a word", "The model was unsure", "Masks: ")
 """Captions above the screen, of one source alone."""
-PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1"}
+CAPTURED = {"words": "false", "hide": "false"}
+"""Every token as it was captured."""
+PLACE = {"layer": "2", "head": "2", "order": "entropy", "with-head": "1", **CAPTURED}
 
 
 @pytest.fixture
@@ -174,11 +179,11 @@ def test_only_what_a_view_did_to_its_own_maps_is_said(
     app: AppTest, translator: Translator, view: str, named: list[str]
 ) -> None:
     """Hidden tokens and merged pieces are told under pictures that hide and merge, with the share that they held."""
-    for name, value in {"sentence": SENTENCE, "view": view, "hide": "true", "words": "true"}.items():
+    for name, value in {"sentence": WORD_OF_PIECES, "view": view, "hide": "true", "words": "true"}.items():
         app.query_params[name] = value
     said = " ".join(captions_of(app.run()))
-    assert ("Renormalised: " in said) == ("Pieces are merged into words" in said) == bool(named)
-    trace = translator.translate(SENTENCE).trace
+    assert ("Special tokens are hidden" in said) == ("Pieces are merged into words" in said) == bool(named)
+    trace = translator.translate(WORD_OF_PIECES).trace
     for name in named:
         attention = compute_rollout(trace).cross if name == "rollout" else trace.maps[name]  # type: ignore[index]
         assert attention is not None
@@ -190,6 +195,42 @@ def test_only_what_a_view_did_to_its_own_maps_is_said(
         share = merged[..., end].sum() / merged.sum()
         label = f" ({name})" if len(named) > 1 else ""
         assert f"{share:.0%}{label}" in said
+
+
+def test_a_model_is_shown_in_words_and_an_opened_trace_as_it_was_captured(
+    app: AppTest, translator: Translator, tmp_path: Path
+) -> None:
+    """Until something is chosen; nothing of it stands in the address, and what is chosen holds for both."""
+    app.query_params.update({"sentence": SENTENCE})
+    trace = translator.translate(SENTENCE).trace
+    cross = trace.cross
+    assert cross is not None
+    words = [
+        "".join(cross.key_tokens[at] for at in span).strip()
+        for span in group_words(cross.key_tokens)
+        if cross.key_tokens[span.start] not in SPECIAL_TOKENS
+    ]
+    columns = lambda: unpack(screen(app.run())[0]["heatmap"])[0]["columns"]  # noqa: E731
+    assert [one.strip() for one in columns()] == words
+    assert not {"words", "hide"} & {*app.query_params}
+    app.session_state["opened"] = reopened(trace, tmp_path)
+    assert len(columns()) == len(cross.key_tokens) > len(words)
+    app.query_params.update(CAPTURED)
+    app.session_state["opened"] = None
+    for one in ("words chosen", "hide chosen"):
+        del app.session_state[one]
+    assert len(columns()) == len(cross.key_tokens)
+
+
+def test_a_sentence_on_a_head_counts_the_tokens_that_are_hidden(app: AppTest, translator: Translator) -> None:
+    """The strongest link is that of the whole head, though a column of it is not drawn."""
+    app.query_params.update({"sentence": SENTENCE, "layer": "1", "head": "1"})
+    cross = translator.translate(SENTENCE).trace.cross
+    assert cross is not None
+    for layer, head in np.ndindex(*cross.weights.shape[:2]):
+        app.session_state["layer"], app.session_state["head"] = layer + 1, head + 1
+        whole = display_tokens(cross, "predicted", merge=True, hide=False).attention
+        assert head_in_words(whole, layer, head, "predicted") in " ".join(captions_of(app.run()))
 
 
 def test_a_flow_begins_at_the_last_layer_whatever_head_is_chosen(app: AppTest, translator: Translator) -> None:

@@ -4,13 +4,13 @@ import { coloured, fillGaps, fitCanvas, hatchMasked, paintCells } from "../share
 import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 
-/** The weights (rows, columns) of a header and its two-byte body: how they read, if they do, and their places on the ramp. */
-export function exact({ rows, columns, top, scale, readable = true }, body) {
+/** The weights (rows, columns) of a header and its two-byte body: how they read, and their places on the ramp. */
+export function exact({ rows, columns, top, scale }, body) {
   const levels = new Uint16Array(body.slice().buffer); // A copy: the body may begin at an odd address.
   const value = (at) => (levels[at] === FINE_MASKED ? NaN : (top * levels[at]) / FINE_FULL);
   const byte = (at) => (levels[at] === FINE_MASKED ? MASKED : Math.round(FULL * position(levels[at] / FINE_FULL, scale)));
   const places = Uint8Array.from(levels, (_, at) => byte(at));
-  return { rows: rows.length, columns: columns.length, value: readable && value, decimals: 3, places };
+  return { rows: rows.length, columns: columns.length, value, decimals: 3, places };
 }
 
 /** The same from the overview's bytes: fewer decimals, and none where a tile is coarser than the map. */

@@ -1,25 +1,15 @@
-import { FINE_FULL, FINE_MASKED } from "../shared/packed.js";
-
 /** The rows and the columns of a map that are no special tokens. */
 const plainPlaces = ({ rows, columns, special }) =>
   [rows, columns].map((tokens, side) => tokens.map((_, at) => at).filter((at) => !special[side].includes(at)));
 
-/** The two-byte levels of those rows and columns, each row divided by what is left of it, as model/text/words.py does it. */
-function divided(levels, width, rows, columns) {
-  const found = new Uint16Array(rows.length * columns.length);
-  rows.forEach((row, i) => {
-    const kept = columns.map((column) => levels[row * width + column]);
-    const left = kept.reduce((sum, level) => (level === FINE_MASKED ? sum : sum + level), 0) || 1;
-    kept.forEach((level, j) => {
-      found[i * columns.length + j] = level === FINE_MASKED ? FINE_MASKED : Math.round((level / left) * FINE_FULL);
-    });
-  });
-  return new Uint8Array(found.buffer);
+/** The two-byte levels of those rows and columns. */
+function selectCells(levels, width, rows, columns) {
+  return new Uint8Array(Uint16Array.from(rows.flatMap((row) => columns.map((column) => levels[row * width + column]))).buffer);
 }
 
 /**
- * What Python sends once the special tokens are hidden, or nearly that: good to look at, not to be read. Null where
- * nothing would be left, or nothing would go. Until Python has answered no cell can be pinned: it still knows the others.
+ * What Python sends once the special tokens are hidden. Null where nothing would be left, or nothing would go. Until
+ * Python has answered no cell can be pinned: it still knows the others.
  */
 export function withoutSpecial({ header, body }) {
   const [rows, columns] = plainPlaces(header);
@@ -36,11 +26,10 @@ export function withoutSpecial({ header, body }) {
     pinned: [row < 0 ? null : row, column < 0 ? null : column],
     special: [[], []],
     pins: false,
-    readable: false,
     alt: header.title,
   };
   const levels = new Uint16Array(body.slice().buffer); // A copy: the body may begin at an odd address.
-  return { header: shown, body: divided(levels, header.columns.length, rows, columns) };
+  return { header: shown, body: selectCells(levels, header.columns.length, rows, columns) };
 }
 
 const identity = ({ title, model, rows, columns }) => JSON.stringify([title, model, rows, columns]);
