@@ -232,7 +232,7 @@ def make_head_claim(attention: AttentionMap, layer: int, head: int, label: RowLa
     spread, far = attention_entropy(alone).item(), attention_distance(alone).item()
     if best and shares[best] >= MOSTLY_SHARE:
         text = say(
-            "Head {head} of layer {layer} mostly looks at {token}: {share:.0%} of its mass.",
+            "Head {head} of layer {layer} mostly looks at {token}: {share:.0%} of its weight.",
             **place,
             token=_habit_token_text(attention, best, label),
             share=shares[best],
@@ -249,7 +249,7 @@ def make_head_claim(attention: AttentionMap, layer: int, head: int, label: RowLa
     if best and shares[best] >= MORE_SHARE:
         text = say(
             "Head {head} of layer {layer} looks at {token} more than at any other place that is counted: {share:.0%} "
-            "of its mass.",
+            "of its weight.",
             **place,
             token=_habit_token_text(attention, best, label),
             share=shares[best],
@@ -309,24 +309,24 @@ ALIGNMENT_EXPLANATION = to_say(
 )
 _ALIGNMENT_TEXTS = {
     "predicted": to_say(
-        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together point to; its "
+        "Head {head} of layer {layer} puts {mass:.0%} of its weight on the token that all heads together point to; its "
         "own strongest token is that one in {agreeing} of {rows} rows."
     ),
     "fed": to_say(
-        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together pointed to one "
-        "row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
+        "Head {head} of layer {layer} puts {mass:.0%} of its weight on the token that all heads together pointed to "
+        "one row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
         "rows."
     ),
 }
 _ALIGNMENT_TEXTS_WITH_SPECIAL = {
     "predicted": to_say(
-        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together point to; its "
+        "Head {head} of layer {layer} puts {mass:.0%} of its weight on the token that all heads together point to; its "
         "own strongest token is that one in {agreeing} of {rows} rows, and at a special token such as </s> in "
         "{elsewhere}."
     ),
     "fed": to_say(
-        "Head {head} of layer {layer} puts {mass:.0%} of its mass on the token that all heads together pointed to one "
-        "row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
+        "Head {head} of layer {layer} puts {mass:.0%} of its weight on the token that all heads together pointed to "
+        "one row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
         "rows, and at a special token such as </s> in {elsewhere}."
     ),
 }

@@ -342,7 +342,7 @@ def test_heads_are_switched(page: Page) -> None:
             expect(again).to_contain_text(re.compile(rf"With {kind} layer 1 head 1 {change}\..*log-probability"))
             expect(page.locator(".st-key-overview .tile.changed")).to_have_count(1)
         expect(page).to_have_url(re.compile(rf"changes={kind}\.1\.1"))
-        change_head(page, "as it is")
+        change_head(page, "unchanged")
         expect(again).to_have_count(0)
     for kind in each_kind(page):
         settle(page)

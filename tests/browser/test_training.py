@@ -39,7 +39,7 @@ SEEN_STOPS = """(() => {
 TWO_ENDS = "preset-annotated"
 """A model that kept no snapshots, and whose random start its recipe knows."""
 VIEWS: dict[str, str | re.Pattern[str]] = {
-    "snapshots": "At every stop the model reads one fixed translation",
+    "snapshots": "At every stop the model reads the same translation",
     "curves": f"Training of {TWO_ENDS}",
     "architecture": "Filled in where a preset differs",
     "parameters": "source_embedding.table.weight",

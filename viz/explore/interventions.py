@@ -20,7 +20,7 @@ from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.maps import TileSwitches
 from attenscope.viz.web.stage import is_presenting
 
-UNCHANGED_LABEL = to_say("as it is")
+UNCHANGED_LABEL = to_say("unchanged")
 
 
 def read_changes() -> tuple[ModelChange, ...]:

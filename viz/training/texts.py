@@ -74,9 +74,9 @@ def no_snapshots_text(model: str) -> str:
 def axes_text(model: str, translation: str, snapshots: int) -> str:
     """What the reader must know of the axes, and of the stops."""
     said = say(
-        "At every stop the model reads one fixed translation, “{translation}”, by teacher forcing, so that the axes "
+        "At every stop the model reads the same translation, “{translation}”, by teacher forcing, so that the axes "
         "stay the same; it is what the released {model} writes. In large type: what the model itself writes at that "
-        "stop. Bars over the slider: how probable it finds a piece of the fixed translation (geometric mean).",
+        "stop. Bars over the slider: how probable it finds a piece of that translation (geometric mean).",
         translation=translation,
         model=model,
     )

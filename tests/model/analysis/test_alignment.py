@@ -42,7 +42,7 @@ def test_the_sharp_head_that_agrees_ranks_first() -> None:
     assert second.agreeing == 3
     assert (last.head, last.mass, last.agreeing) == (0, 0.0, 0)
     assert best.sentence == (
-        "Head 3 of layer 1 puts 100% of its mass on the token that all heads together point to; "
+        "Head 3 of layer 1 puts 100% of its weight on the token that all heads together point to; "
         "its own strongest token is that one in 3 of 3 rows."
     )
 

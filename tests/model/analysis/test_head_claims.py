@@ -123,7 +123,7 @@ def check(one: AttentionMap, layer: int, head: int, label: RowLabel) -> HeadClai
 
 
 def place_and_number(text: str) -> tuple[str, float]:
-    parts = re.search(r"looks at (.*?)(?: more than at any other place that is counted)?: (\d+)% of its mass", text)
+    parts = re.search(r"looks at (.*?)(?: more than at any other place that is counted)?: (\d+)% of its weight", text)
     assert parts is not None, text
     return parts[1], float(parts[2])
 
@@ -219,7 +219,7 @@ def test_the_decoders_first_row_has_no_choice_and_does_not_count() -> None:
     assert claim.habit == "same"
     assert claim.rows == (1, 2, 3)
     assert claim.value == pytest.approx((0.6 + 0.5 + 0.4) / 3)
-    assert claim.text == "Head 1 of layer 1 mostly looks at the token itself: 50% of its mass."
+    assert claim.text == "Head 1 of layer 1 mostly looks at the token itself: 50% of its weight."
     with use_language("de"):
         german = "Head 1 von Schicht 1 schaut meist auf das Token selbst: 50\N{NARROW NO-BREAK SPACE}% seiner Masse."
         assert make_head_claim(one, 0, 0, "fed").text == german

@@ -90,7 +90,7 @@ def sent(app: AppTest) -> tuple[dict, bytes]:
 
 
 EXPLAINED = {
-    "snapshots": f"one fixed translation, “{toy.translation(SENTENCE)}”",
+    "snapshots": f"the same translation, “{toy.translation(SENTENCE)}”",
     "curves": "100 steps, 2 passes over the data, 0.1 hours.",
     "architecture": "Filled in where a preset differs from toy-en-de;",
     "parameters": "generator.weight are the same numbers as source_embedding.table.weight.",

@@ -36,7 +36,7 @@ def test_turning_a_head_off_and_back(switched: AppTest) -> None:
     assert "(−0.50)" in captions(switched)
     switched.selectbox(key="switch-cross-0-0").set_value("head.3").run()
     assert switched.query_params["changes"] == "cross.1.1:head.3"
-    switched.selectbox(key="switch-cross-0-0").set_value("as it is").run()
+    switched.selectbox(key="switch-cross-0-0").set_value("unchanged").run()
     assert "changes" not in switched.query_params
 
 

@@ -47,7 +47,7 @@ function build(root, view, data) {
   const parts = made("div", "parts");
   if (data.others.length)
     parts.append(section(say("Instead of it"), "", data.others.map((one) => row(one, () => view.send("candidate", one.id)))));
-  parts.append(section(say("It looked at"), say("all heads, by norm"), data.sources.map((one) => row(one))));
+  parts.append(section(say("It looked at"), say("all heads, by how much each passes on"), data.sources.map((one) => row(one))));
   if (data.heads.length)
     parts.append(section(say("Heads that matter"), data.headsNote, data.heads.map((one) => row(one, () => view.send("head", one.place)))));
   card.append(top, parts);
