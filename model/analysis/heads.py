@@ -314,8 +314,8 @@ _ALIGNMENT_TEXTS = {
     ),
     "fed": to_say(
         "Head {head} of layer {layer} puts {mass:.0%} of its weight on the token that all heads together pointed to "
-        "one row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
-        "rows."
+        "one row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of "
+        "{rows} rows."
     ),
 }
 _ALIGNMENT_TEXTS_WITH_SPECIAL = {
@@ -326,8 +326,8 @@ _ALIGNMENT_TEXTS_WITH_SPECIAL = {
     ),
     "fed": to_say(
         "Head {head} of layer {layer} puts {mass:.0%} of its weight on the token that all heads together pointed to "
-        "one row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of {rows} "
-        "rows, and at a special token such as </s> in {elsewhere}."
+        "one row earlier, so it aligns the token just fed in; its own strongest token is that one in {agreeing} of "
+        "{rows} rows, and at a special token such as </s> in {elsewhere}."
     ),
 }
 

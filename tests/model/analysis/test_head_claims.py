@@ -221,7 +221,7 @@ def test_the_decoders_first_row_has_no_choice_and_does_not_count() -> None:
     assert claim.value == pytest.approx((0.6 + 0.5 + 0.4) / 3)
     assert claim.text == "Head 1 of layer 1 mostly looks at the token itself: 50% of its weight."
     with use_language("de"):
-        german = "Head 1 von Schicht 1 schaut meist auf das Token selbst: 50\N{NARROW NO-BREAK SPACE}% seiner Masse."
+        german = "Head 1 von Schicht 1 schaut meist auf das Token selbst: 50\N{NARROW NO-BREAK SPACE}% seines Gewichts."
         assert make_head_claim(one, 0, 0, "fed").text == german
 
 
