@@ -24,7 +24,7 @@ from tests.browser.steps import (
 
 SENTENCE = "My sister bought a new car yesterday."
 EXAMPLE = "Where did you buy this red bicycle?"
-KEEPS_UNKNOWN = "/?layer=1&model=preset-annotated"
+KEEPS_UNKNOWN = "/?layer=1&model=preset-annotated&words=false&hide=false"
 """A model without bytes: what its vocabulary has no piece for is shown as it was typed."""
 
 

@@ -113,7 +113,7 @@ def explains_itself(page: Page, *details: str) -> None:
 
 
 def test_weights_and_trace_are_saved(page: Page, tmp_path: Path) -> None:
-    open_page(page, CROSS)
+    open_page(page, f"{CROSS}&words=false")
     expect_head(page, 3, 1)
     menu = open_menu(page, "share")
     trace = AttentionTrace.load(download(menu.get_by_role("button", name="The whole trace"), tmp_path))

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import visit
-from tests.browser.steps import LOADING, boxes_at_rest, click, expect_head, open_page, settle, tile, type_sentence
+from tests.browser.steps import LOADING, LONG, boxes_at_rest, click, expect_head, open_page, settle, tile, type_sentence
 
 MORE = ("Where did you buy this red bicycle?", "The bank by the river was closed.")
 SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.walk) for text in MORE))
@@ -151,7 +151,7 @@ def test_a_sentence_of_ones_own_has_a_word_pinned(page: Page) -> None:
 
 def test_a_small_window_has_the_whole_sentence_and_room_for_a_heatmap_of_18_pieces(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    open_page(page)
+    open_page(page, f"/?layer=1&sentence={LONG}&words=false&hide=false")
     expect_head(page, 1, 1)
     rows = page.locator(".st-key-heatmap text.row")
     assert rows.count() >= 18
