@@ -39,6 +39,8 @@ WORD_ROW_EXPLANATIONS = {
 }
 TIE_TOLERANCE = 1e-6
 """Relative difference below which two weights tie."""
+LEAST_NAMED_WEIGHT = 0.005
+"""The least weight of a key that is named beside others."""
 HEATMAP_ROW_PIXELS = HEATMAP_HEIGHT - 104
 """How many pixels the rows of a heatmap share."""
 SCALE_WORDS = {
@@ -145,13 +147,12 @@ def row_in_words(attention: AttentionMap, layer: int, head: int, row: int, rows:
 
 
 def weight_row_in_words(query: str, keys: Sequence[str], weights: np.ndarray) -> str:
-    """Where a row of weights (K,) looks: its three strongest keys."""
+    """Where a row of weights (K,) looks: its three strongest keys, but for weights that read 0.00."""
     best = np.argsort(-weights, kind="stable")[:3]
-    found = [
-        f"{quote_token(keys[key])} {format_number(float(weights[key]), '.2f')}" for key in best if weights[key] > 0
-    ]
-    if not found:
+    named = [key for key in best if weights[key] >= LEAST_NAMED_WEIGHT] or [key for key in best if weights[key] > 0]
+    if not named:
         return say("{query} may attend to nothing.", query=quote_token(query))
+    found = [f"{quote_token(keys[key])} {format_number(float(weights[key]), '.2f')}" for key in named]
     return say("{query} looks at {keys}.", query=quote_token(query), keys=join_items(found))
 
 

@@ -201,6 +201,17 @@ def test_words_name_the_strongest_link() -> None:
     assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {a} looks at {y} 0.60, {x} 0.40."
 
 
+@pytest.mark.parametrize(
+    ("weights", "named"),
+    [([0.9, 0.096, 0.004], "xy"), ([0.004, 0.003, 0.0], "xy"), ([0.0, 0.0, 0.0], "")],
+)
+def test_a_row_names_no_key_at_0_00_beside_others(weights: list[float], named: str) -> None:
+    one = AttentionMap("cross", np.array([[[weights]]]), (" a",), (" x", " y", " z"), np.ones((1, 3), bool))
+    said = row_in_words(one, 0, 0, 0, "fed")
+    assert [quote_token(key) in said for key in "xyz"] == [key in named for key in "xyz"]
+    assert ("nothing" in said) == (not named)
+
+
 def test_words_say_how_many_links_tie() -> None:
     weights = np.full((1, 1, 2, 2), 0.5, dtype=np.float32)
     weights[0, 0, 0] = [0.25, 0.75]

@@ -5,6 +5,7 @@ import { listed, say } from "../../web/src/shared/say.js";
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+const LEAST_NAMED_WEIGHT = 0.005;
 const SPECIAL = new Set(["</s>", "<pad>", "<s>"]);
 
 export const isSpecial = (token) => SPECIAL.has(token);
@@ -37,7 +38,8 @@ export const signed = (value, digits = 2, plus = false) => written(`${plus && !(
 /** Where a row of weights looks: its three strongest keys. */
 export function rowInWords(query, keys, weights) {
   const best = keys.map((_, at) => at).sort((a, b) => weights[b] - weights[a]).slice(0, 3);
-  const named = best.filter((key) => weights[key] > 0).map((key) => `${quoted(keys[key])} ${written(weights[key].toFixed(2))}`);
+  const least = weights[best[0]] >= LEAST_NAMED_WEIGHT ? LEAST_NAMED_WEIGHT : Number.MIN_VALUE;
+  const named = best.filter((key) => weights[key] >= least).map((key) => `${quoted(keys[key])} ${written(weights[key].toFixed(2))}`);
   if (!named.length) return say("{query} may attend to nothing.", { query: quoted(query) });
   return say("{query} looks at {keys}.", { query: quoted(query), keys: listed(named) });
 }
