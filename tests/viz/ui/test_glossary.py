@@ -76,7 +76,7 @@ def test_chinese_terms_are_in_the_order_of_their_sounds() -> None:
 
 
 def test_the_words_of_the_field_are_there() -> None:
-    asked = "piece query key head mask trace cross-attention teacher forcing log-probability perplexity"
+    asked = "piece query key head mask trace cross-attention teacher forcing log-probability perplexity attention token"
     terms = {one.term for one in load_glossary_entries()}
     assert {"teacher forcing"} | set(asked.replace("teacher forcing", "").split()) <= terms
 
@@ -85,7 +85,10 @@ def test_a_term_is_marked_once_and_never_in_a_quotation_or_another_word() -> Non
     assert marked("A head, two heads, “head”, headless, self-attention and attention heads.") == [
         "head",
         "self-attention",
+        "attention",
     ]
+    assert marked("random weights, step 0; released weights") == []
+    assert marked("The weight of a row") == ["weight"]
     assert marked("The strongest link is “key” → “value”.") == []
     assert marked(escape_markdown("Press the arrow keys; key_keep and query_keep fall below the value.")) == []
 
