@@ -158,9 +158,12 @@ window.wanderer = (() => {
   }
   const stale = () => [...document.querySelectorAll('[data-testid=stMain] [data-testid=stElementContainer][data-stale=true]')].filter(isVisible).map((one) => keyOf(one) || square(one.innerText).slice(0, 40));
 
-  /** Where a person has handed over what cannot be read, a box says so rightly. */
+  /** Whether a field of Masks, such as a rule, holds what was typed: the address keeps it where it is not the default. */
+  const isTyped = () => location.pathname === "/masks" &&
+    [...document.querySelectorAll("[data-testid=stMain] input[type=text]")].some((one) => isVisible(one) && new URLSearchParams(location.search).has(keyOf(one)));
+  /** Where a person has handed over or typed what cannot be read, a box says so rightly. */
   function errors() {
-    const boxes = `[data-testid=stException], [data-testid=stConnectionStatus]${own() ? "" : ", [data-testid=stAlertContentError]"}`;
+    const boxes = `[data-testid=stException], [data-testid=stConnectionStatus]${own() || isTyped() ? "" : ", [data-testid=stAlertContentError]"}`;
     return [...document.querySelectorAll(boxes)]
       .filter(isVisible).map((one) => square(one.innerText).slice(0, 200));
   }
