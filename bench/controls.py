@@ -1,8 +1,9 @@
 """How many controls of each page a visitor sees at first: ``python -m bench.controls [ADDRESS]`` of a running app.
 
 A control is a link, button, field or menu in sight at 1440x900, each option of a row of options included. Words of the
-sentences, tiles of the overview and the links to the pages are the picture and the way, and are not counted; nor are
-the cells of a picture and the terms of the glossary, which have no button of their own.
+sentences, tokens to go on from, tiles of heads, of habits, of exhibits and of scenes, and the links to the pages are
+the picture and the way, and are not counted; nor are the cells of a picture and the terms of the glossary, which have
+no button of their own, and what shows only under the mouse.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ LIMITS: Mapping[str, int] = MappingProxyType(
 """The most controls of each page, by its path."""
 FIND_CONTROLS = """() => {
   const control = 'a[href], button, input, select, textarea, summary, [role="button"], [role="slider"]';
-  const picture = '.tile, .words, .tokens, .piece, [data-testid="stTopNavLink"], .st-key-translation';
+  const picture = '.tile, .words, .tokens, .piece, [data-testid="stTopNavLink"], .st-key-translation, '
+    + '.candidate .name, .st-key-left-out, [class*="st-key-habit-"], [class*="st-key-broken-"], .st-key-scene-choice';
   const above = (one) => one.parentElement ?? one.getRootNode().host;
   const within = (one, selector) => one && (one.matches(selector) || within(above(one), selector));
   const inSight = (one) => {
     const { left, right, top, bottom, width, height } = one.getBoundingClientRect();
     const there = width > 0 && height > 0 && right > 0 && bottom > 0 && left < innerWidth && top < innerHeight;
-    return there && one.checkVisibility({ visibilityProperty: true });
+    return there && one.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   };
   // A field of a list has a button, a switch and a choice a hidden input: each is one control.
   const whole = (one) => one.closest('[data-testid="stSelectbox"] [role="group"], label') ?? one;

@@ -114,7 +114,7 @@ def of_the_page(browser: Browser, address: str, empty: str, tokens: int) -> dict
     clicks = Clicks(page, nothing)
     for turn in TURNS:
         clicks.make("head", "heatmap", tiles[turn % len(tiles)])
-    page.locator(".st-key-display button").first.click()
+    page.locator(".st-key-settings button").first.click()
     rest(page)
     scales = [page.get_by_text(name, exact=True) for name in SCALES]
     for turn in TURNS:

@@ -209,7 +209,7 @@ def test_rows_are_named_as_is_asked_for(page: Page) -> None:
     rows, canvas = view(page).locator(".rows span"), view(page).locator(".frame canvas")
     expect(rows.last).to_have_text("</s>")
     drawn = canvas.evaluate("c => c.toDataURL()")
-    click(open_menu(page, "display").get_by_text("fed in", exact=True))
+    click(open_menu(page, "settings").get_by_text("fed in", exact=True))
     expect(rows.first).to_have_text("<s>")
     expect(rows.last).not_to_have_text("</s>")
     assert canvas.evaluate("c => c.toDataURL()") == drawn  # The same weights, painted again.

@@ -12,13 +12,13 @@ from attenscope.viz.ui.addresses.pins import PIN
 from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_badge, escape_markdown
 
-page_setup.draw_page_frame("decode")
+page_setup.draw_page_frame("decode", settings=ui_controls.draw_look_settings)
 st.html(panels.DECODE_STYLE)
 model, text = ui_controls.draw_sentence_box()
 PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     request = decode_controls.draw_request_controls(model, text)
-    look, _ = ui_controls.draw_look_menu()
+look, _ = ui_controls.hold_look()
 run = runs.get_or_start_run(model, request)
 header = st.container(key="facts")
 if problem := runs.input_problem_text(run):

@@ -10,7 +10,7 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_badge, draw_hints
 
-page_setup.draw_page_frame("positions")
+page_setup.draw_page_frame("positions", settings=ui_controls.draw_look_settings)
 st.html(positions_controls.POSITIONS_STYLE)
 chosen, text = ui_controls.draw_sentence_box()
 model = ui_controls.require_ability(chosen, "positions")

@@ -8,7 +8,7 @@ from attenscope.viz.training import curves, page, texts
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.links import draw_next_step
 
-page_setup.draw_page_frame("training")
+page_setup.draw_page_frame("training", settings=controls.draw_look_settings)
 st.html(texts.TRAINING_STYLE)
 if run := get_open_run():
     curves.draw_watched_run(run)

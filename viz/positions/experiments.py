@@ -71,7 +71,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
     draw_caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind: Kind = controls.draw_kind_choice() if model.can("translate") else "decoder"
-        look, rows = controls.draw_look_menu()
+    look, rows = controls.hold_look()
     old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
         left, right = st.columns([0.27, 0.73], gap="large")

@@ -182,7 +182,7 @@ def draw_positional_heads_view(model: Translator, result: Translation) -> SavedV
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind = ui_controls.draw_kind_choice()
         layer, head = ui_controls.draw_head_choice(result.trace.maps[kind])
-        look, rows = ui_controls.draw_look_menu()
+    look, rows = ui_controls.hold_look()
     top = found.scores[:MOST_RANKED_HEADS]
     pair = [(say("the sentence"), result.trace.maps[kind]), (say("its words shuffled"), found.shuffled.maps[kind])]
 

@@ -115,8 +115,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         return
     maps = [moment.trace.maps[kind] for moment in moments]
     steps = [moment.step for moment in moments]
-    with bar:
-        look, rows = controls.draw_look_menu()
+    look, rows = controls.hold_look()
     place = controls.hold_layer_and_head(maps[0])
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
     stop = texts.read_chosen_stop(steps)
@@ -234,7 +233,7 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     last = run.traces[-1].drawable
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
         kind = controls.draw_trace_kind_choice(tuple(last.maps))
-        look, rows = controls.draw_look_menu()
+    look, rows = controls.hold_look()
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)
     names = [say("step {step:,} of {last:,}", step=step, last=steps[-1]) for step in steps]

@@ -61,17 +61,29 @@ KIND_ORDER: tuple[Kind, ...] = ("encoder", "cross", "decoder")
 """Keys come to cross-attention from the left, queries from the right."""
 
 
+def draw_examples_menu(model: RunnableModel) -> None:
+    """Draw a menu of sentences that a model can read, but its welcome; nothing where there are none."""
+    if len(list_example_sentences(model.card)) < 2:
+        return
+    with st.container(key="examples", width="content"):
+        # Keyed by the sentence, so that the list closes once one is chosen.
+        menu = st.popover(say("Examples"), type="tertiary", key=f"examples beside {SENTENCE.get()}", on_change="rerun")
+    if menu.open:
+        with menu, st.container(key="example-list"):
+            draw_example_sentences(model)
+
+
 def draw_sentence_box(
-    beside: Callable[[RunnableModel], None] | None = None,
+    beside: Callable[[RunnableModel], None] = draw_examples_menu,
     first: str = "",
     draw_examples: Callable[[RunnableModel], None] | None = None,
 ) -> tuple[RunnableModel, str]:
-    """Draw the sentence box, examples, earlier sentences and the model choice; return the model and the sentence.
+    """Draw the sentence box, earlier sentences and the model choice; return the model and the sentence.
 
     :mod:`.sentences` says what the box holds at first, and with another model.
 
-    `beside` draws what else stands in the row of the examples; `first` is the model of an address that names none, if
-    not the first of the list. `draw_examples` draws other examples than the sentences of :mod:`.sentences`.
+    `beside` draws what stands beside the choice of the model; `first` is the model of an address that names none, if
+    not the first of the list. `draw_examples` draws examples before it.
     """
     carry_parameters(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
@@ -81,14 +93,14 @@ def draw_sentence_box(
         terms = st.container(key="terms", width="content")
         model = _draw_model_choice(first)
         put_model_sentence(model.name, model.card, lent=is_page_default_model(model.name))
-        if beside:
-            beside(model)
+        beside(model)
         with terms:
             _draw_licence_note(model)
     with earlier:
         _draw_earlier_sentences()
-    with chips:
-        (draw_examples or draw_example_sentences)(model)
+    if draw_examples:
+        with chips:
+            draw_examples(model)
     return model, _draw_sentence_field(box)
 
 
@@ -125,7 +137,7 @@ def clear_page_default_model() -> None:
 
 def hide_sentence_box() -> None:
     """Leave the sentence box out of the page: for a view that no sentence changes. What is in it stays."""
-    hidden = ":is(.st-key-sentence-box, .st-key-chips, .st-key-earlier) { display: none; }"
+    hidden = ":is(.st-key-sentence-box, .st-key-chips, .st-key-earlier, .st-key-examples) { display: none; }"
     style.add_fragment_style("without-sentence", hidden)
 
 
@@ -207,14 +219,6 @@ def hold_layer_and_head(attention: AttentionMap) -> tuple[int, int]:
 def set_layer_and_head(layer: int, head: int) -> None:
     """Set the layer and head, counted from 0; for callbacks."""
     st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
-
-
-def draw_look_menu() -> tuple[Look, RowLabel]:
-    """How pictures are coloured and their rows named; folded away, as it is rarely changed."""
-    shown = hold_look()  # Before the widgets are drawn: a value cannot be written after them.
-    with st.popover(say("Display"), type="tertiary", key="display"):
-        draw_look_settings()
-    return shown
 
 
 def hold_look() -> tuple[Look, RowLabel]:
