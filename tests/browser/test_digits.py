@@ -71,7 +71,9 @@ def trace(result: Translation) -> AttentionTrace:
 
 
 def address(path: str, **view: str) -> str:
-    return f"{path}?{urlencode({'model': MODEL, 'sentence': SENTENCE} | view)}"
+    """Every token as it was captured."""
+    as_captured = {"words": "false", "hide": "false"} if path == "/" else {}
+    return f"{path}?{urlencode({'model': MODEL, 'sentence': SENTENCE} | as_captured | view)}"
 
 
 def some(*shape: int) -> np.ndarray:
