@@ -171,6 +171,11 @@ def _is_separate_token(token: str) -> bool:
     return token in SPECIAL_TOKENS or token == UNKNOWN_TOKEN
 
 
+def has_space_before(token: str) -> bool:
+    """Whether a token is set off from the one before it in a line of text: it begins a word, or is a special token."""
+    return token.startswith(_WORD_START_MARKS) or _is_separate_token(token)
+
+
 def is_cjk(character: str) -> bool:
     """Whether a character is Chinese or Japanese, which put no space between words. Korean does."""
     return character != "" and any(low <= ord(character) <= high for low, high in _CJK_BLOCKS)

@@ -171,6 +171,8 @@ class GlossaryEntry:
     formula: str = ""
     also: tuple[str, ...] = ()
     """Other forms of the term, such as its plural."""
+    quiet: bool = False
+    """Whether it is in the list alone, as it stands in nearly every text."""
     reading: str = ""
     """The sort key of a term whose own signs have no order: pinyin for Chinese."""
 
@@ -252,8 +254,8 @@ def _entry_html(entry: GlossaryEntry) -> str:
 
 @functools.cache
 def _list_forms(language: str) -> list[tuple[str, GlossaryEntry]]:
-    """Every form of a term with its entry, the longest first."""
-    found = [(form, entry) for entry in _load_entries_in(language) for form in entry.forms]
+    """Every form of a term that is marked with its entry, the longest first."""
+    found = [(form, entry) for entry in _load_entries_in(language) if not entry.quiet for form in entry.forms]
     return sorted(found, key=lambda one: len(one[0]), reverse=True)
 
 

@@ -14,6 +14,7 @@ from attenscope.trace import AttentionMap
 from attenscope.viz.figures.heatmap import RowLabel
 from attenscope.viz.figures.look import KIND_NAMES, Look, readable_token, shorten_token
 from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays, quantise_weights
+from attenscope.viz.web.texts import build_token_data
 
 if TYPE_CHECKING:
     from attenscope.decoding.greedy import Candidate, DecodingStep
@@ -80,8 +81,8 @@ def encode_decode_player(result: Translation, start: PlayerStart, look: Look, ru
     header = {
         "id": run,
         "start": min(start.step, len(result.steps) - 1),
-        "source": _word_data(result.source_tokens),
-        "target": _word_data((own.query_tokens[0], *result.target_tokens)),
+        "source": build_token_data(result.source_tokens),
+        "target": build_token_data((own.query_tokens[0], *result.target_tokens)),
         "steps": _step_data(result.steps),
         "cross": {"shape": cross.weights.shape, "chosen": start.cross, "name": _cross_name(result)},
         "own": {"shape": own.weights.shape, "chosen": start.own},
@@ -107,10 +108,6 @@ def _cross_name(result: Translation) -> str:
 def _append_means(weights: np.ndarray) -> np.ndarray:
     """Return weights (L, H, Q, K) and the mean of each layer's heads as (L, H + 1, Q, K) float64."""
     return np.concatenate([weights, weights.mean(axis=1, keepdims=True, dtype=np.float64)], axis=1)
-
-
-def _word_data(tokens: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"text": readable_token(token), "space": token.startswith(" ")} for token in tokens]
 
 
 def _step_data(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:

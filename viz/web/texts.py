@@ -12,6 +12,7 @@ import numpy as np
 from attenscope.analysis.telling import WordWeights, read_source_word, read_word
 from attenscope.atlas.names import head_name
 from attenscope.language import join_items, say, to_say
+from attenscope.text.words import SPECIAL_TOKENS, has_space_before
 from attenscope.trace import AttentionMap, Head
 from attenscope.viz.figures.heatmap import RowLabel, diverging_colours
 from attenscope.viz.figures.look import (
@@ -85,8 +86,8 @@ def encode_shaded_text(
     """What text.js reads: tokens and colours, then (Q, K) bytes of the head and (K,) of its mean over the queries."""
     palette = look.palette
     header = {
-        "query": {"title": say(QUERY_TITLES[attention.kind]), "tokens": _token_data(attention.rows(rows))},
-        "key": {"title": say(KEY_TITLES[attention.kind]), "tokens": _token_data(attention.key_tokens)},
+        "query": {"title": say(QUERY_TITLES[attention.kind]), "tokens": build_token_data(attention.rows(rows))},
+        "key": {"title": say(KEY_TITLES[attention.kind]), "tokens": build_token_data(attention.key_tokens)},
         "alt": alt,
         "label": say(
             "{kind}, layer {layer}, head {head}, as shaded text",
@@ -115,8 +116,16 @@ def encode_shaded_text(
     )
 
 
-def _token_data(tokens: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"text": readable_token(token), "space": token.startswith((" ", "<", "▁"))} for token in tokens]
+def build_token_data(tokens: Sequence[str]) -> list[dict[str, Any]]:
+    """Tokens of a line of text: how each reads, whether a space stands before it, and whether it stands for no text."""
+    return [
+        {
+            "text": readable_token(token),
+            "space": has_space_before(token),
+            "special": token in SPECIAL_TOKENS,
+        }
+        for token in tokens
+    ]
 
 
 # Signed text: one signed number for each piece, orange below zero, indigo above.
@@ -169,7 +178,7 @@ def _signed_token_data(text: SignedText, at: int) -> dict[str, str | bool]:
     if text.readings:
         return {"text": readable_token(piece), "space": True, "reading": text.readings[at]}
     value = say("no number") if text.values is None else format_signed(float(text.values[at]), 3, plus=True)
-    return {"text": readable_token(piece), "space": piece.startswith((" ", "<", "▁")), "value": value}
+    return {"text": readable_token(piece), "space": has_space_before(piece), "value": value}
 
 
 # Tokens: the translation as running text, unsure pieces underlined; a click pins a piece.

@@ -37,7 +37,7 @@ def test_an_entry_is_two_sentences_and_marks_its_forms() -> None:
     for language, entry in ENTRIES:
         assert len(SENTENCE_END.findall(entry.text)) == 2, entry.text
         with use_language(language):
-            for form in entry.forms:
+            for form in () if entry.quiet else entry.forms:
                 assert marked(escape_markdown(f"Here {form} stands.")) == [escape_markdown(form)]
                 meaning = re.findall('data-meaning="([^"]*)"', mark_glossary_terms(form))[0]
                 assert meaning.startswith(html.escape(entry.text)), form
@@ -85,10 +85,8 @@ def test_a_term_is_marked_once_and_never_in_a_quotation_or_another_word() -> Non
     assert marked("A head, two heads, “head”, headless, self-attention and attention heads.") == [
         "head",
         "self-attention",
-        "attention",
     ]
-    assert marked("random weights, step 0; released weights") == []
-    assert marked("The weight of a row") == ["weight"]
+    assert marked("A token of a text; attention.") == []  # Quiet: in the list alone.
     assert marked("The strongest link is “key” → “value”.") == []
     assert marked(escape_markdown("Press the arrow keys; key_keep and query_keep fall below the value.")) == []
 

@@ -1,7 +1,7 @@
 import { listed, say } from "../../web/src/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { mapOf } from "./attention_map.js";
-import { percentOf, readable } from "./labels.js";
+import { percentOf, piecesOf, readable } from "./labels.js";
 import { quantised } from "./levels.js";
 
 const SURE = 0.6;
@@ -25,8 +25,6 @@ export function tokensData(run, pinned) {
   }));
   return { pieces, pinned, keep: false, word: [] };
 }
-
-const wordsOf = (tokens) => tokens.map((token) => ({ text: readable(token), space: token.startsWith(" ") }));
 
 function stepsOf(steps) {
   let total = 0;
@@ -65,8 +63,8 @@ export function playerData(run, { id, step, aligning, crossHead = "aligning", ow
   const header = {
     id,
     start: Math.min(step, run.steps.length - 1),
-    source: wordsOf(run.sourceTokens),
-    target: wordsOf([own.columns[0], ...run.tokens]),
+    source: piecesOf(run.sourceTokens),
+    target: piecesOf([own.columns[0], ...run.tokens]),
     steps: stepsOf(run.steps),
     cross: { shape: shape(cross), chosen: crossHead, name: say("cross-attention") },
     own: { shape: shape(own), chosen: ownHead || `${own.layers}.mean` },

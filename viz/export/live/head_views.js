@@ -2,7 +2,7 @@ import { written } from "../../web/src/shared/number.js";
 import { say } from "../../web/src/shared/say.js";
 import { pack } from "../browser/pack.js";
 import { pooled, specialPlaces } from "./attention_map.js";
-import { labelText, quoted, readable, rowInWords } from "./labels.js";
+import { labelText, piecesOf, quoted, readable, rowInWords } from "./labels.js";
 import { fine, quantised } from "./levels.js";
 
 // What the `encode_...` functions of viz/web make of a map, in the browser.
@@ -87,8 +87,6 @@ export function linksData(map, place, palette, pinned, beside = []) {
   };
   return pack(header, quantised(map.weights(layer, 0, map.heads), map.allowed(layer)));
 }
-
-const piecesOf = (tokens) => tokens.map((token) => ({ text: readable(token), space: /^[ <\u2581]/.test(token) }));
 
 export function textData(map, place, palette, pinned) {
   const { layer, head } = place;

@@ -10,11 +10,18 @@ const SPECIAL = new Set(["</s>", "<pad>", "<s>"]);
 
 export const isSpecial = (token) => SPECIAL.has(token);
 
+/** Whether a token is a word of its own, whatever stands around it. */
+export const isApart = (token) => isSpecial(token) || token === "<unk>";
+
 const visible = (character) =>
   HIDDEN.test(character) ? `\\u${character.codePointAt(0).toString(16).padStart(4, "0")}` : character;
 
 /** A token as a person can see it: no leading space, and a visible sign for what has no shape of its own. */
 export const readable = (token) => [...token.trim()].map(visible).join("") || "␣";
+
+/** Tokens of a line of text: how each reads, whether a space stands before it, and whether it stands for no text. */
+export const piecesOf = (tokens) =>
+  tokens.map((token) => ({ text: readable(token), space: /^[ \u2581]/.test(token) || isApart(token), special: isSpecial(token) }));
 
 /** A token inside a sentence, isolated so that right-to-left text does not reorder the words around it. */
 export const quoted = (token) => say("“{token}”", { token: `\u2068${readable(token)}\u2069` });

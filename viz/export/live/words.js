@@ -1,5 +1,5 @@
 import { toStrictText } from "../../engine/utf8.js";
-import { isSpecial } from "./labels.js";
+import { isApart } from "./labels.js";
 
 // As model/text/words.py, for the tokens of this project: a leading space says that a word begins.
 const CJK = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
@@ -7,7 +7,6 @@ const BYTE_TOKEN = /^<0x[0-9A-F]{2}>$/;
 const PUNCTUATION = /^[\p{P}\p{S}]+$/u;
 
 const isPunctuation = (token) => PUNCTUATION.test(token.replace(/^ +/, ""));
-const isApart = (token) => isSpecial(token) || token === "<unk>";
 const startsWithCjk = (token) => CJK.test([...token][0] ?? "");
 const endsWithCjk = (token) => CJK.test([...token].at(-1) ?? "");
 

@@ -14,8 +14,8 @@ const FAINTEST = 0.04 * FULL;
 function tokenLine(className, tokens) {
   const line = piece("div", `line ${className}`);
   line.dir = "auto";
-  const spans = tokens.map(({ text, space }) => {
-    const span = piece("span", "piece", text);
+  const spans = tokens.map(({ text, space, special }) => {
+    const span = piece("span", special ? "piece special" : "piece", text);
     if (space) line.append(" ");
     line.append(span);
     return span;
