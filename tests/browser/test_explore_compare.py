@@ -103,7 +103,7 @@ def test_a_given_translation_on_every_view(page: Page) -> None:
 
 
 def test_the_pictures_show_the_changed_model_or_the_unchanged(page: Page) -> None:
-    open_page(page, f"/?layer=1&head=1&kind=encoder&changes=encoder.1.1:uniform&view=pipeline&sentence={LONG}")
+    open_page(page, f"/?layer=1&head=1&kind=encoder&changes=encoder.1.1:uniform&view=pipeline&words=false&hide=false&sentence={LONG}")
     expect(caption(page, "This head is made uniform")).to_be_visible()
     expect(page.get_by_role("radio", name="changed model", exact=True)).to_be_checked()
     choose_view(page, "heatmap")
@@ -122,7 +122,7 @@ def test_the_pictures_show_the_changed_model_or_the_unchanged(page: Page) -> Non
 
 
 def test_joint_merges_words_pins_and_is_saved(page: Page, tmp_path: Path) -> None:
-    open_page(page, HEAD + "&view=joint")
+    open_page(page, HEAD + "&view=joint&words=false")
     ticks = page.locator(".st-key-joint .yaxislayer-above .ytick")
     expect(ticks.first).to_be_attached()
     before = ticks.count()

@@ -41,7 +41,9 @@ PINS = {
 
 
 def start(page: Page, **view: str) -> None:
-    open_page(page, f"/?{urlencode({'sentence': SENTENCE, 'kind': 'decoder', 'layer': '2', 'head': '3'} | view)}")
+    """Every token as it was captured."""
+    as_captured = {"words": "false", "hide": "false", "kind": "decoder", "layer": "2", "head": "3"}
+    open_page(page, f"/?{urlencode({'sentence': SENTENCE} | as_captured | view)}")
 
 
 def each_kind(page: Page) -> Iterator[str]:
@@ -101,7 +103,7 @@ def test_how_the_maps_are_displayed(page: Page) -> None:
         click(menu.get_by_text("Write the weights into the cells"))
         expect(heatmap.locator(".number").first).to_have_text(re.compile(r"^[01]\.\d\d$"))
         click(menu.get_by_text("Hide special tokens"))
-        expect(caption(page, "Renormalised: ")).to_be_visible()
+        expect(caption(page, "Special tokens are hidden")).to_be_visible()
         expect(heatmap.locator(".column")).to_have_count(before - 1)
         click(menu.get_by_text("Merge pieces into words"))
         expect(caption(page, "weights are summed over a word's keys and averaged")).to_be_visible()
