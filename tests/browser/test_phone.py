@@ -53,7 +53,7 @@ def test_nothing_covers_the_status_line(phone: Page, path: str) -> None:
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (800, 1000), (390, 844)])
 def test_column_labels_can_be_read(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    open_page(page, f"/?layer=1&{LONG}&kind=encoder")
+    open_page(page, f"/?layer=1&{LONG}&kind=encoder&words=false&hide=false")
     heatmap = page.locator(".st-key-heatmap .heatmap")
     expect(heatmap.locator("text.column").first).to_be_attached()
     labels = heatmap.evaluate(LABELS)
