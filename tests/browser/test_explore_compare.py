@@ -103,7 +103,10 @@ def test_a_given_translation_on_every_view(page: Page) -> None:
 
 
 def test_the_pictures_show_the_changed_model_or_the_unchanged(page: Page) -> None:
-    open_page(page, f"/?layer=1&head=1&kind=encoder&changes=encoder.1.1:uniform&view=pipeline&words=false&hide=false&sentence={LONG}")
+    open_page(
+        page,
+        f"/?layer=1&head=1&kind=encoder&changes=encoder.1.1:uniform&view=pipeline&words=false&hide=false&sentence={LONG}",
+    )
     expect(caption(page, "This head is made uniform")).to_be_visible()
     expect(page.get_by_role("radio", name="changed model", exact=True)).to_be_checked()
     choose_view(page, "heatmap")

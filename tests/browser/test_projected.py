@@ -18,6 +18,7 @@ TALK = """title = "Projected"
 title = "Who looks at whom?"
 page = "explore"
 point = "Follow the dark cells."
+minutes = 2
 notes = "Say this first.\\nAnd this.\\nAnd that."
 [scene.view]
 sentence = "He turned the offer down."
@@ -126,6 +127,7 @@ def test_what_a_talk_projects(talk: Page) -> None:
     expect(talk.get_by_role("heading", level=1)).to_have_text("Who looks at whom?")
     expect(opened.value.locator(".notes")).to_have_text("Say this first. And this. And that.")
     expect(opened.value.locator(".next")).to_have_text("Next: Which fault is it?")
+    expect(opened.value.locator(".aim")).to_have_text(re.compile(r"^\d:\d\d of 2:00 · \d:\d\d (left|behind)"))
     opened.value.close()
 
     talk.goto(f"{talk.url.partition('#')[0]}#scene=3")

@@ -86,14 +86,15 @@ def build_scene_slides(
 ) -> list[Slide]:
     """One scene of a talk, in the colours of each palette."""
     texts = (scene.notes, scene.point, scene.hide, (*scene.omit, REMARKS_ROLE))
+    build_slide = partial(Slide, scene.title, minutes=scene.minutes)
     checked = check_talk(replace(talk, scenes=(scene,)), models, beside)
     if not checked.shown:
-        left_out = Slide(scene.title, None, *texts, missing=join_sentences(*(one.text for one in checked.mistakes)))
+        left_out = build_slide(None, *texts, missing=join_sentences(*(one.text for one in checked.mistakes)))
         return [left_out] * len(palettes)
     views = collect_saved_views(scene.page, scene.query(talk.model), build_scene_session(scene, beside))
     if not views:
         missing = say(MISSING_SCENE_TEXT, page=say(PAGE_TITLES[scene.page]))
-        return [Slide(scene.title, None, *texts, missing=missing)] * len(palettes)
+        return [build_slide(None, *texts, missing=missing)] * len(palettes)
     (shown,) = checked.shown
     model = find_scene_model(scene, talk, models)
     drawn = [(views[-1].view(palette), palette) for palette in palettes]
@@ -101,7 +102,7 @@ def build_scene_slides(
     choices = tuple(map(scene.choice_text, shown.guess))
     clicked = scenes.build_click_data(shown, find_scene_network(scene, talk, models, beside))
     found = zip(drawn, lives, strict=True)
-    return [Slide(scene.title, view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]
+    return [build_slide(view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]
 
 
 def _build_live_slide(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:

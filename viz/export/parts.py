@@ -146,6 +146,8 @@ class Slide:
     """Parts of the picture among which the audience chooses before the next key."""
     clicked: Mapping[str, Any] = field(default_factory=dict)
     """Tells which choice a click in the picture hits; made by :func:`viz.talk.scenes.build_click_data`."""
+    minutes: float = 0.0
+    """That it is to take, for the speaker's clock; 0 where nothing is planned."""
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -57,6 +57,7 @@ def _encode_slide(slide: Slide, packed: ComponentBytes, models: Sequence[PackedM
     return {
         "title": slide.title,
         "notes": slide.notes,
+        "minutes": slide.minutes,
         "point": slide.point,
         "hide": slide.hide,
         "omit": slide.omit,

@@ -50,7 +50,7 @@ function button(parent, text, label, act) {
 /** One slide after another: `deck` is what the keys and the buttons drive. */
 function deckOf(file, components, parts) {
   const { slides } = file.header;
-  const deck = { at: -1, last: slides.length - 1, shown: null, speaker: null, started: performance.now() };
+  const deck = { at: -1, last: slides.length - 1, shown: null, speaker: null, started: performance.now(), began: performance.now() };
   const guessing = guessingAt(deck, file, parts);
   deck.look = () => {
     const said = guessing.said();
@@ -62,7 +62,7 @@ function deckOf(file, components, parts) {
   deck.go = async (to, covered = true) => {
     const next = Math.min(Math.max(to, 0), deck.last);
     if (next === deck.at) return;
-    deck.at = next;
+    Object.assign(deck, { at: next, began: performance.now() });
     if (file.header.talk) writeScene(next);
     deck.shown?.leave();
     const slide = slides[next];
@@ -89,7 +89,7 @@ function deckOf(file, components, parts) {
   /** The notes in a window of their own, which follows the slides and turns them; `hear` has it listened to. */
   deck.speak = (hear) => {
     if (deck.speaker?.open) return deck.speaker.focus();
-    deck.speaker = openNotes(deck, file.header.title, hear);
+    deck.speaker = openNotes(deck, file.header.title, hear, slides, () => null); // A file keeps no small pictures.
     return deck.tell();
   };
   deck.tell = () => {
