@@ -49,10 +49,12 @@ def test_links_get_all_heads_of_the_layer_a_byte_a_weight() -> None:
 
 
 def test_text_says_which_text_is_which() -> None:
-    one = attention("cross", ("<s>",), (" the", "s"), (" der",))
+    one = attention("cross", ("<s>",), (" the", "s", "<0xC3>", "</s>"), (" der",))
     header, _ = unpack(packed_text(one, 0, 0, Look(), "predicted", (0, None), "It looks ahead."))
-    assert header["query"] == {"title": "The translation", "tokens": [{"text": "der", "space": True}]}
-    assert [token["space"] for token in header["key"]["tokens"]] == [True, False]
+    assert header["query"]["title"] == "The translation"
+    assert header["query"]["tokens"] == [{"text": "der", "space": True, "special": False}]
+    assert [token["space"] for token in header["key"]["tokens"]] == [True, False, False, True]
+    assert [token["special"] for token in header["key"]["tokens"]] == [False, False, False, True]
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK])
