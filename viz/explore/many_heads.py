@@ -230,7 +230,7 @@ def lens_table(lens: LogitLens) -> pd.DataFrame:
 
 
 def describe_flow(which: FlowKind, scene: Scene) -> str:
-    """What the picture shows, and where it extends its paper's definition or ignores choices of the menu Display."""
+    """What the picture shows, and where it extends its paper's definition or ignores how tokens are shown."""
     if which not in ("rollout", "attention flow"):
         return say(VIEW_TEXTS["flow"].line)
     said = [say(ROLLOUT_EXPLANATION if which == "rollout" else FLOW_EXPLANATION)]

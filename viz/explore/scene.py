@@ -167,7 +167,7 @@ TokenGroups = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """How maps are shown: the choices of the menu Display."""
+    """How maps are shown: the choices of the gear in the header."""
 
     look: Look
     rows: RowLabel

@@ -102,9 +102,9 @@ VIEW_TEXTS: dict[ExploreView, ViewText] = {
         ),
         (
             to_say(
-                "Hovering over a token on the attending side shades a **row** of the matrix, which sums to 1: what the "
-                "token attends to. Hovering on the other side shades a **column**, which may have any sum: which "
-                "tokens attend to it."
+                "Hovering over a token on the attending side shades a **row** of the matrix, which sums to 1 with the "
+                "special tokens: what the token attends to. Hovering on the other side shades a **column**, which may "
+                "have any sum: which tokens attend to it."
             ),
             *_WEIGHTS_TEXT,
         ),
@@ -129,8 +129,8 @@ VIEW_TEXTS: dict[ExploreView, ViewText] = {
             to_say(
                 "Upper left: the encoder. Lower left: cross-attention, from the translation to the sentence. Lower "
                 "right: the decoder's own. Upper right is empty, since the encoder never sees the translation. A row "
-                "of the translation sums to 2, for it is two attentions beside each other. The picture is that of "
-                "Tensor2Tensor."
+                "of the translation sums to 2 with the special tokens, for it is two attentions beside each other. The "
+                "picture is that of Tensor2Tensor."
             ),
         ),
     ),
