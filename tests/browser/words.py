@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page
+from playwright.sync_api import Error, Frame, Page
 
 from tests.english import is_english
 
@@ -49,10 +49,21 @@ RUN = re.compile(r"(?:[A-Za-z][a-z'’-]+[ ,]+){2,}[A-Za-z][a-z'’-]+")
 
 def read(page: Page, given: tuple[str, ...]) -> list[str]:
     """The texts of a page, its frames and attributes, without data, codes, quotes and the sentences `given`."""
-    texts = [one for frame in page.frames for one in frame.evaluate(READ, DATA) if not STREAMLIT.fullmatch(one)]
+    texts = [one for frame in page.frames for one in _read_frame(frame) if not STREAMLIT.fullmatch(one)]
     for known in (*given, *CODES):
         texts = [one.replace(known, "") for one in texts]
     return [QUOTE.sub("", one) for one in texts]
+
+
+def _read_frame(frame: Frame) -> list[str]:
+    """The texts of a frame; none of one that the page takes away while it is asked."""
+    try:
+        texts: list[str] = frame.evaluate(READ, DATA)
+    except Error:
+        if frame.is_detached():
+            return []
+        raise
+    return texts
 
 
 def without_accents(page: Page, given: tuple[str, ...]) -> list[str]:
