@@ -48,6 +48,11 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for one in items:
+        if "chromium" in getattr(one, "fixturenames", ()):
+            one.add_marker(
+                pytest.mark.flaky(reruns=1)
+            )  # Listed as RERUN: of a thousand steps a busy machine drops one.
     if config.getoption("--gpu") in available_devices():
         return
     skipped = [one for one in items if one.get_closest_marker("gpu")]

@@ -1,4 +1,4 @@
-"""Every view and every control of Explore, clicked for the encoder, the decoder and the cross-attention in turn."""
+"""Every view and every control of Explore, clicked for several of encoder, decoder and cross-attention in turn."""
 
 from __future__ import annotations
 
@@ -46,9 +46,10 @@ def start(page: Page, **view: str) -> None:
     open_page(page, f"/?{urlencode({'sentence': SENTENCE} | as_captured | view)}")
 
 
-def each_kind(page: Page) -> Iterator[str]:
-    """Choose the maps one after the other, by clicking."""
-    for kind, name in KINDS.items():
+def each_kind(page: Page, *kinds: str) -> Iterator[str]:
+    """Choose the maps, or some of them, one after the other, by clicking."""
+    for kind in kinds or KINDS:
+        name = KINDS[kind]
         radio = page.locator(".st-key-kind").get_by_role("radio", name=kind)
         expect(radio).to_have_count(1)  # While a page is drawn anew, what stood on it may be there twice.
         click(radio)
@@ -128,7 +129,7 @@ def test_links(page: Page) -> None:
     start(page, view="links")
     links = page.locator(".st-key-links")
     lines = links.locator(".lines path")
-    for kind in each_kind(page):
+    for kind in each_kind(page, "encoder", "cross"):
         drawing = links.get_by_role("group", name=re.compile(rf"^{KINDS[kind]}, layer 2.*Head 3 of layer 2 "))
         expect(drawing).to_be_visible()
         query = links.locator('.token[data-side="query"]').first
@@ -162,7 +163,7 @@ def test_links(page: Page) -> None:
 def test_text(page: Page) -> None:
     start(page, view="text")
     texts = page.locator(".st-key-text")
-    for kind in each_kind(page):
+    for kind in each_kind(page, "decoder", "cross"):
         described = re.compile(rf"^{KINDS[kind]}, layer 2, head 3, as shaded text\. Head 3 of layer 2 ")
         expect(texts.get_by_role("group", name=described)).to_be_visible()
         query, key = (texts.locator(f'button[data-side="{side}"]') for side in ("query", "key"))
@@ -203,7 +204,7 @@ def test_the_pipeline(page: Page) -> None:
     start(page, view="pipeline")
     frame = page.locator(".st-key-pipeline")
     current = frame.locator("[aria-current]")
-    for kind in each_kind(page):
+    for kind in each_kind(page, "decoder", "cross"):
         name = re.compile(rf"^{KINDS[kind]} · layer 2, head 3 · everyday-en-de\. “.*” looks at “")
         expect(frame.get_by_role("group", name=name)).to_be_visible()
         click(frame.get_by_role("button", name="Query, keys"))
@@ -281,7 +282,7 @@ def test_joint_flow_and_layers(page: Page) -> None:
 def test_compare(page: Page) -> None:
     start(page, view="compare")
     titles = page.locator(".st-key-compare .annotation")
-    for kind in each_kind(page):
+    for kind in each_kind(page, "encoder", "cross"):
         choose(page, "Compare with", "another head")
         named = kind.capitalize()
         for head in (3, 4):
@@ -346,7 +347,7 @@ def test_heads_are_switched(page: Page) -> None:
         expect(page).to_have_url(re.compile(rf"changes={kind}\.1\.1"))
         change_head(page, "unchanged")
         expect(again).to_have_count(0)
-    for kind in each_kind(page):
+    for kind in each_kind(page, "encoder", "cross"):
         settle(page)
         tile(page, 2, 3).click(modifiers=["Alt"])
         expect(again).to_contain_text(f"{kind} layer 2 head 3 off")

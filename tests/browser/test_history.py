@@ -30,7 +30,6 @@ AT = "/?layer=1&sentence=He+reads+a+book."
 OWN = "My neighbour has a small blue car."
 ORDERS = (
     ("decode", "why", "heads", "positions", "training", "masks", "explore"),
-    ("masks", "explore", "training", "decode", "heads", "why", "positions"),
     ("why", "explore", "talk", "positions", "decode", "masks", "training"),
 )
 SEEN = """() => {
@@ -171,9 +170,9 @@ def seen(page: Page) -> dict[str, Any]:
     for _ in range(50):
         settle(page)
         found.append(page.evaluate(SEEN))
-        if len(found) > 2 and found[-1] == found[-2] == found[-3]:
+        if len(found) > 1 and found[-1] == found[-2]:
             return found[-1]
-        page.wait_for_timeout(150)
+        page.wait_for_timeout(200)
     raise AssertionError(f"The page did not come to rest: {found[-2:]}")
 
 
@@ -226,7 +225,7 @@ def test_an_own_sentence_comes_back(page: Page) -> None:
 @pytest.mark.walk
 def test_a_reload_keeps_the_entries(page: Page) -> None:
     open_page(page, "/")
-    trail = walked(page, ORDERS[0])
+    trail = walked(page, ORDERS[0][2:])
     for _ in range(3):
         page.go_back(wait_until="commit")
         settle(page)
@@ -244,8 +243,8 @@ def test_two_tabs_have_a_history_each(page: Page) -> None:
     tab = page.context.new_page()
     open_page(page, "/")
     open_page(tab, f"/decode?sentence={BOOK.replace(' ', '+')}")
-    one, other = walked(page, ORDERS[1]), [seen(tab)]
-    for name in ("explore", "heads", "why"):
+    one, other = walked(page, ("masks", "explore", "decode")), [seen(tab)]
+    for name in ("explore", "heads"):
         go(tab, name)
         other.append(seen(tab))
     back_and_forth(page, one, forth=False)
@@ -256,7 +255,7 @@ def test_two_tabs_have_a_history_each(page: Page) -> None:
 def test_the_entries_of_a_german_visitor_are_german(server: str, chromium: Browser) -> None:
     with visit(chromium, server, base_url=server, viewport=SCREEN, locale="de", reduced_motion="reduce") as page:
         open_page(page, "/")
-        back_and_forth(page, walked(page, ORDERS[0]))
+        back_and_forth(page, walked(page, ORDERS[0][:4]))
 
 
 @pytest.mark.walk
@@ -299,7 +298,7 @@ def test_what_an_address_shows_is_visible_by_every_way(page: Page, other: Page, 
     rng = random.Random(name)
     offered = views(page, name)
     assert len(offered) > 1
-    for _ in range(2 * len(offered)):
+    for _ in offered:
         click(page.get_by_role("radio", name=rng.choice(offered), exact=True))
         by_way = shown(page)
         open_page(other, page.url)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from attenscope.language import COMPLETE_LANGUAGES, PSEUDO_LANGUAGE
-from tests.browser.conftest import SCREEN, visit
+from tests.browser.conftest import visit_household
 from tests.browser.steps import LOADING, boxes_at_rest, open_page, settle
 from tests.browser.views import GIVEN, VIEWS, open_view
 from tests.browser.words import english, without_accents
@@ -54,10 +54,10 @@ OUTSIDE = """() => {
 
 
 @pytest.fixture(scope="module")
-def view(request: pytest.FixtureRequest, server: str, chromium: Browser) -> Iterator[Page]:
+def view(request: pytest.FixtureRequest, server: str, household: BrowserContext) -> Iterator[Page]:
     """A view in a language, opened once for all widths."""
     language, address = request.param
-    with visit(chromium, server, base_url=server, viewport=SCREEN, reduced_motion="reduce") as visitor:
+    with visit_household(household, server) as visitor:
         open_view(visitor, address, language)
         yield visitor
 

@@ -34,12 +34,12 @@ def arrive(page: Page, path: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_nothing_jumps_while_a_page_loads(page: Page, path: str, width: int, height: int) -> None:
+def test_nothing_jumps_while_a_page_loads(other: Page, path: str, width: int, height: int) -> None:
     """With nothing of the app in the browser's cache yet."""
-    page.set_viewport_size({"width": width, "height": height})
-    page.add_init_script(OBSERVE)
-    arrive(page, path)
-    assert shifted(page) < MOST
+    other.set_viewport_size({"width": width, "height": height})
+    other.add_init_script(OBSERVE)
+    arrive(other, path)
+    assert shifted(other) < MOST
 
 
 @pytest.mark.parametrize("speed", [1, 4], ids=["quick", "slow"])
