@@ -336,13 +336,14 @@ def test_an_emptied_sentence_box_is_a_view_with_an_address(page: Page) -> None:
 def test_every_page_marks_the_kind_of_attention_that_is_shown(page: Page) -> None:
     open_page(page, AT)
     go(page, "training")
-    pressed(page, "cross")
-    press(page, "decoder")
+    listed = page.get_by_role("combobox", name="Attention")
+    expect(listed).to_have_value("cross")
+    choose(page, "Attention", "decoder")
     settle(page)
     go(page, "explore")
     pressed(page, "decoder")
     go(page, "training")
-    pressed(page, "decoder")
+    expect(listed).to_have_value("decoder")
 
 
 def test_a_given_translation_begins_with_the_models_own_whenever_it_is_asked_for(page: Page) -> None:

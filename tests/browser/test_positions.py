@@ -153,7 +153,7 @@ def test_clicking_a_bar_opens_that_head(page: Page) -> None:
     click_at(page, page.locator(".st-key-ranking .nsewdrag"), 0.05, 0.03)
     title = page.locator(".st-key-shuffled .gtitle").filter(has_text=f"layer {found[2]}, head {found[3]}")
     expect(title).to_be_visible()
-    expect(page.get_by_role("radio", name=found[1])).to_be_checked()
+    expect(page.get_by_role("combobox", name="Attention")).to_have_value(found[1])
 
 
 @pytest.mark.walk

@@ -46,7 +46,7 @@ def draw_screen(source: TraceSource) -> None:
     withdraw_view()
     maps = source.trace.maps
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
-        kind = ui_controls.draw_trace_kind_choice(tuple(maps))
+        kind = ui_controls.draw_kind_row(tuple(maps))
         view, comparing = explore_controls.draw_view_choice(source.impossible_views)
         layer, head = explore_controls.hold_head(maps[kind])
         _draw_trials_menu(source, maps[kind], view, comparing=comparing)

@@ -49,11 +49,7 @@ def _draw_comparison(found: BackendComparison, facts: dict[str, str]) -> None:
     st.html(render_results_table(found))
     draw_caption(say(COMPARISON_EXPLANATION))
     with st.container(key="backends-bar", horizontal=True, vertical_alignment="center"):
-        kind = (
-            controls.draw_trace_kind_choice(tuple(found.masks))
-            if len(found.masks) > 1
-            else next(iter(found.masks), None)
-        )
+        kind = controls.draw_kind_list(tuple(found.masks)) if len(found.masks) > 1 else next(iter(found.masks), None)
         layers = 0 if kind is None else len(found.masks[kind])
         layer = _choose_layer(found, layers) if layers else 0
     if kind is not None:

@@ -62,7 +62,7 @@ def draw_trial_view() -> None:
 @st.fragment
 def _draw_trial(model: RunnableModel, text: str, kinds: tuple[Kind, ...]) -> None:
     with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
-        kind = controls.draw_kind_choice() if len(kinds) > 1 else kinds[0]
+        kind = controls.draw_kind_list() if len(kinds) > 1 else kinds[0]
         trial, pads = _choose_trial(model, text, kind)
     try:
         tried = cache.compute_mask_trial(model.name, text, trial, pads)

@@ -22,14 +22,13 @@ TABLE_VIEWS = {
     "rotation": views.draw_rotation_view,
     "precision": more_views.draw_precision_view,
 }
-RUN_VIEWS = {"sentence": more_views.draw_sentence_view, "experiments": experiments.draw_experiment_view}
 
 
 @st.fragment
 def draw_page_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        view = positions_controls.draw_positions_view_control(model)
+        view, menu = positions_controls.draw_positions_view_control(model)
     if view in TABLE_VIEWS:
         if view != "table":  # which marks where the sentence ends
             ui_controls.hide_sentence_box()
@@ -47,8 +46,10 @@ def draw_page_view() -> None:
             found = more_views.draw_positional_heads_view(
                 ui_controls.require_own_model(model, "position pictures"), result
             )
+        elif view == "sentence":
+            found = more_views.draw_sentence_view(model, result)
         else:
-            found = RUN_VIEWS[view](model, result)
+            found = experiments.draw_experiment_view(model, result, menu)
     if found:
         offer_view(found)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.language import say
 from attenscope.positions.analysis import compute_wavelengths
@@ -76,11 +77,15 @@ class TableChoice:
         return self.table.kind != "learned"
 
 
-def draw_positions_view_control(model: RunnableModel) -> PositionsView:
-    """Draw the choice of the view; pictures of tables and heads are offered only where there are any."""
+def draw_positions_view_control(model: RunnableModel) -> tuple[PositionsView, DeltaGenerator]:
+    """Draw the choice of the view; pictures of tables and heads are offered only where there are any.
+
+    Returns the view, and where to put what else is rare: a menu, or beside the views where all are side by side.
+    """
     if model.can("position pictures"):
-        return controls.view_control(POSITIONS_VIEW, FIRST_VIEWS)[0]
-    return controls.segmented_control(say("View"), POSITIONS_VIEW, POSITIONS_RUN_VIEWS)
+        return controls.view_control(POSITIONS_VIEW, FIRST_VIEWS)
+    view = controls.segmented_control(say("View"), POSITIONS_VIEW, POSITIONS_RUN_VIEWS)
+    return view, st.container(key="more-of-view", horizontal=True, width="content")
 
 
 def draw_table_controls(model: Translator, text: str, shown: PositionsView) -> TableChoice:

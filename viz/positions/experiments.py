@@ -9,9 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.language import join_sentences, say, to_say
-from attenscope.positions.experiments import ExperimentError, ExperimentResult, PositionExperiment, PositionMove
+from attenscope.positions.experiments import (
+    ExperimentError,
+    ExperimentResult,
+    ExperimentSides,
+    PositionExperiment,
+    PositionMove,
+)
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.text.words import compare_words, split_words
 from attenscope.trace import AttentionMap, Kind
@@ -48,9 +55,10 @@ EXPERIMENT_SIZES: dict[PositionMove, tuple[float, ...]] = {
 """Sizes tried for the curve of an experiment that has one."""
 
 
-def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView | None:
+def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaGenerator) -> SavedView | None:
+    """Draw the experiment that is chosen; on which side it is made is chosen in the `menu`."""
     with st.container(key="experiment-bar", horizontal=True, vertical_alignment="center"):
-        experiment = _draw_experiment_controls(model, before)
+        experiment = _draw_experiment_controls(model, before, menu)
     try:
         result = cache.compute_position_experiment(model.name, before.source, experiment)
     except ExperimentError as error:
@@ -70,7 +78,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation) -> SavedView
     says = join_sentences(does, describe_remaining_belief(result, model.writes))
     draw_caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        kind: Kind = controls.draw_kind_choice() if model.can("translate") else "decoder"
+        kind: Kind = controls.draw_kind_list() if model.can("translate") else "decoder"
     look, rows = controls.hold_look()
     old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
@@ -128,10 +136,13 @@ def tabulate_log_probs(result: ExperimentResult) -> pd.DataFrame:
     return pd.DataFrame(columns).rename_axis("step")
 
 
-def _draw_experiment_controls(model: RunnableModel, before: Translation) -> PositionExperiment:
+def _draw_experiment_controls(model: RunnableModel, before: Translation, menu: DeltaGenerator) -> PositionExperiment:
     """The experiment that the controls stand at."""
     move = controls.selectbox(say("Experiment"), POSITIONS_MOVE, width=260)
-    sides = controls.selectbox(say("Of"), POSITIONS_MOVED_SIDES, width=190) if model.can("translate") else "both"
+    sides: ExperimentSides = "both"
+    if model.can("translate"):
+        with menu:
+            sides = controls.selectbox(say("Positions of"), POSITIONS_MOVED_SIDES, width=190)
     experiment = PositionExperiment(move, sides=sides)
     if move == "shift":
         return replace(experiment, amount=draw_number_input(say("By"), POSITIONS_MOVED_BY))

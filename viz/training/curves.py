@@ -99,7 +99,7 @@ def tabulate_history(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
 
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
     with bar:
-        kind = controls.draw_kind_choice()
+        kind = controls.draw_kind_list()
     result, check = controls.require_translation(model, text)
     draw_badge(model, result, check)
     draw_hints(model, result, result)
@@ -232,7 +232,7 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     """The snapshots and their controls. A fragment: nothing else on the page depends on them."""
     last = run.traces[-1].drawable
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
-        kind = controls.draw_trace_kind_choice(tuple(last.maps))
+        kind = controls.draw_kind_list(tuple(last.maps))
     look, rows = controls.hold_look()
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)

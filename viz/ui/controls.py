@@ -191,15 +191,17 @@ def require_translation(model: RunnableModel, text: str) -> tuple[Translation, O
     return found
 
 
-def draw_kind_choice() -> Kind:
-    """Which attention is looked at."""
-    return segmented_control(say("Attention"), KIND)
-
-
-def draw_trace_kind_choice(kinds: Sequence[Kind]) -> Kind:
-    """Which of the maps of a trace is looked at; the last until one is chosen."""
+def draw_kind_row(kinds: Sequence[Kind]) -> Kind:
+    """Which of the maps of a trace is looked at, side by side; the last until one is chosen."""
     KIND.hold((kinds[-1], *kinds))
     return segmented_control(say("Attention"), KIND, [one for one in KIND_ORDER if one in kinds])
+
+
+def draw_kind_list(kinds: Sequence[Kind] = KIND_ORDER) -> Kind:
+    """As :func:`draw_kind_row`, in a list: where the kind of attention is not what a page is about."""
+    KIND.hold((kinds[-1], *kinds))
+    listed = [one for one in KIND_ORDER if one in kinds]
+    return selectbox(say("Attention"), KIND, listed, width=210)
 
 
 def draw_head_choice(attention: AttentionMap) -> tuple[int, int]:
