@@ -84,10 +84,8 @@ def draw_view_choice(impossible: Collection[SingleView]) -> tuple[SingleView, bo
         on_change=lambda: _choose_view(st.session_state["view"], comparing=chosen == "compare"),
         label_visibility="collapsed",
     )
-    # Keyed by the view, so that the menu closes once another one is chosen.
-    menu = st.popover(say("More views"), type="tertiary", key=f"more than {view}", on_change="rerun")
-    if menu.open:
-        with menu, st.container(key="more-views"):
+    if menu := controls.draw_menu(say("More views"), f"more than {view}", "more-views"):
+        with menu:
             for one in more:
                 again = partial(_choose_view, one, comparing=chosen == "compare")
                 st.button(EXPLORE_COMPARED_VIEW.label(one), key=f"view {one}", type="tertiary", on_click=again)

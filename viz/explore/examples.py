@@ -21,7 +21,7 @@ from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_MERGE_WORDS, EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
 from attenscope.viz.ui.addresses.pins import PIN, add_pins
 from attenscope.viz.ui.addresses.shared import KIND, SENTENCE
-from attenscope.viz.ui.controls import draw_example_sentences, set_layer_and_head
+from attenscope.viz.ui.controls import draw_example_sentences, draw_examples_list, set_layer_and_head
 from attenscope.viz.ui.links import open_in_decode
 from attenscope.viz.ui.sentences import list_example_sentences
 from attenscope.viz.ui.words import escape_markdown
@@ -106,10 +106,8 @@ def draw_start_menus(model: RunnableModel) -> None:
     welcomes = _shows_welcome(model)
     if welcomes:
         draw_tour_button(model)
-    # Keyed by the sentence, so that the list closes once one is chosen.
-    menu = st.popover(say("Examples"), type="tertiary", key=f"examples beside {SENTENCE.get()}", on_change="rerun")
-    if menu.open:
-        with menu, st.container(key="example-list"):
+    if menu := draw_examples_list():
+        with menu:
             if not welcomes:
                 draw_tour_button(model)
             for at, example in enumerate(load_examples()):

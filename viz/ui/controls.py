@@ -66,11 +66,27 @@ def draw_examples_menu(model: RunnableModel) -> None:
     if len(list_example_sentences(model.card)) < 2:
         return
     with st.container(key="examples", width="content"):
-        # Keyed by the sentence, so that the list closes once one is chosen.
-        menu = st.popover(say("Examples"), type="tertiary", key=f"examples beside {SENTENCE.get()}", on_change="rerun")
-    if menu.open:
-        with menu, st.container(key="example-list"):
+        menu = draw_examples_list()
+    if menu:
+        with menu:
             draw_example_sentences(model)
+
+
+def draw_examples_list() -> DeltaGenerator | None:
+    """Draw the menu of examples, which closes once one is chosen; see :func:`draw_menu`."""
+    return draw_menu(say("Examples"), f"examples beside {SENTENCE.get()}", "example-list")
+
+
+def draw_menu(label: str, key: str, list_key: str) -> DeltaGenerator | None:
+    """Draw a menu; return where its list is drawn, or None while it is closed.
+
+    It closes as soon as its `key` is another: a key names what is chosen in it.
+    """
+    menu = st.popover(label, type="tertiary", key=key, on_change="rerun")
+    if not menu.open:
+        return None
+    with menu:
+        return st.container(key=list_key)
 
 
 def draw_sentence_box(
