@@ -142,6 +142,21 @@ def choose(page: Page, control: str, option: str | re.Pattern[str]) -> None:
     settle(page)
 
 
+def save_talk(page: Page, folder: Path) -> Path:
+    """Save the talk that is edited, on the page Talk."""
+    click(page.get_by_test_id("stPopoverButton").filter(has_text="Open or save"))
+    saved = download(page.get_by_test_id("stPopoverBody").get_by_role("button", name="Save", exact=True), folder)
+    close_menu(page)
+    return saved
+
+
+def move_scene(page: Page, way: str) -> None:
+    """Move the scene that is edited "earlier" or "later", on the page Talk."""
+    click(page.locator(".st-key-scene-moves").get_by_test_id("stPopoverButton"))
+    page.get_by_role("button", name=f"Move {way}", exact=True).click()
+    settle(page)
+
+
 def open_talk(page: Page, file: Path) -> None:
     """Open a talk from a file, on the page Talk."""
     click(page.get_by_test_id("stPopoverButton").filter(has_text="Open"))

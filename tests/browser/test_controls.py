@@ -9,7 +9,7 @@ from bench.controls import LIMITS, list_controls
 from tests.browser.steps import close_menu, open_menu, open_page
 
 pytestmark = pytest.mark.walk
-FEW: tuple[str, ...] = ("", "why", "heads", "positions", "training", "masks")
+FEW: tuple[str, ...] = ("", "why", "heads", "positions", "training", "masks", "talk")
 """The pages that are within their limit."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LOADING, add_to_talk, click, download, open_file, open_page, open_talk
+from tests.browser.steps import LOADING, add_to_talk, click, download, open_file, open_page, open_talk, save_talk
 from tests.browser.test_opened_trace import bring, recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -70,7 +70,7 @@ def test_a_talk_with_files_of_ones_own(page: Page, other: Page, disk: Page, pack
     expect(other.get_by_text("no longer kept")).to_have_count(0)  # Not on the stage, so no file is asked for.
     expect(other.locator('.plot[data-panel="given"]')).to_have_count(0)
 
-    again = download(page.get_by_role("button", name="Save", exact=True), tmp_path)
+    again = save_talk(page, tmp_path)
     with zipfile.ZipFile(again) as archive:
         assert set(archive.namelist()) == {"talk.toml", "mine.safetensors", "mask.npy"}
     open_file(disk, download(page.get_by_role("button", name="One file"), tmp_path))

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from attenscope.viz.talk.file import format_talk, parse_talk
 from attenscope.viz.talk.scenes import Scene, Talk
-from tests.browser.steps import LOADING, click, download, enter, open_page, open_talk, settle
+from tests.browser.steps import LOADING, click, enter, move_scene, open_page, open_talk, save_talk, settle
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SENTENCE = {"sentence": "He reads a book."}
@@ -123,7 +123,7 @@ def test_a_change_of_a_scene_redraws_its_own_picture_alone(editor: Page) -> None
     before = rehearse_all(editor)
     drawn, kept = frames(editor), len(editor.evaluate(KEPT))
     enter(editor.get_by_label("Title", exact=True), "Another title")
-    click(editor.get_by_role("button", name="Move later", exact=True))
+    move_scene(editor, "later")
     wait_for(editor, lambda: picture(editor, 1) == before[0])
     assert picture(editor, 0) == before[1]
     click(part(editor, "translation", "shown"))
@@ -171,7 +171,7 @@ def test_parts_are_hidden_and_left_out_by_clicks_on_the_picture(editor: Page, tm
     settle(editor)
     expect_chosen(editor, "Left out", "translation")
     expect_chosen(editor, "Hidden until the next key", "sentence")
-    saved = download(editor.get_by_role("button", name="Save", exact=True), tmp_path)
+    saved = save_talk(editor, tmp_path)
     scene = parse_talk(saved.read_text(encoding="utf-8"))[0].scenes[0]
     assert (scene.hide, scene.omit) == (("sentence",), ("translation",))
 

@@ -25,6 +25,7 @@ from tests.browser.steps import (
     open_file,
     open_page,
     open_talk,
+    save_talk,
     settle,
 )
 from tests.browser.test_opened_trace import INPUT, bring, recorded
@@ -171,7 +172,7 @@ def test_a_talk_of_six_scenes_survives(speaker: BrowserContext, served: Served, 
     page.reload()  # Streamlit 1.67 hands no file to a page that it did not serve itself ("session ID mismatch").
     in_editor(page)
 
-    again = download(page.get_by_role("button", name="Save", exact=True), tmp_path)
+    again = save_talk(page, tmp_path)
     file = download(page.get_by_role("button", name="One file"), tmp_path)
     open_file(disk, file)
     for number in range(1, 7):

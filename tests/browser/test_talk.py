@@ -24,10 +24,11 @@ from tests.browser.steps import (
     TRAFFIC,
     add_to_talk,
     click,
-    download,
     enter,
+    move_scene,
     open_page,
     open_talk,
+    save_talk,
     settle,
 )
 
@@ -307,9 +308,9 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
     expect(page.get_by_label("Title", exact=True)).to_have_count(1, timeout=PATIENCE)
     enter(page.get_by_label("Title", exact=True), "Waves")
     expect(page.get_by_role("radio", name="2 Waves")).to_have_count(1, timeout=PATIENCE)
-    click(page.get_by_role("button", name="Move earlier", exact=True))
+    move_scene(page, "earlier")
     expect(page.get_by_text("Scene 1 of 2")).to_be_visible(timeout=PATIENCE)
-    saved = download(page.get_by_role("button", name="Save", exact=True), tmp_path)
+    saved = save_talk(page, tmp_path)
     talk, mistakes = parse_talk(saved.read_text(encoding="utf-8"))
     assert not mistakes
     assert talk.scenes[0].title == "Waves"

@@ -85,7 +85,7 @@ def draw_scene_editor(
             on_change=_choose_scene,
         )
     with right:
-        _draw_move_buttons(at, len(talk.scenes))
+        _draw_scene_menu(at, len(talk.scenes))
         _draw_scene_pictures(at, talk, drawn)
         _draw_scene_fields(at, talk.scenes[at], find_scene_network(talk.scenes[at], talk, models, beside))
 
@@ -111,8 +111,8 @@ def _choose_scene() -> None:
     session.choose_scene(st.session_state["scene-choice"])
 
 
-def _draw_move_buttons(at: int, count: int) -> None:
-    """Buttons that change the order of the scenes, or how many there are."""
+def _draw_scene_menu(at: int, count: int) -> None:
+    """The menu that changes the order of the scenes, or how many there are."""
 
     def button(name: str, what: str, possible: bool, change: Callable[[list[Scene]], int]) -> None:
         arguments = (at, change)
@@ -140,8 +140,9 @@ def _draw_move_buttons(at: int, count: int) -> None:
         del scenes[at]
         return at
 
-    with st.container(key="scene-moves", horizontal=True, vertical_alignment="center"):
-        st.markdown(say("Scene {number} of {count}", number=at + 1, count=count))
+    # Keyed by the place, so that the menu closes once the scenes stand otherwise.
+    place = say("Scene {number} of {count}", number=at + 1, count=count)
+    with st.container(key="scene-moves"), st.popover(place, type="tertiary", key=f"scene-menu-{at}-{count}"):
         button(say("Move earlier"), "earlier", at > 0, move(-1))
         button(say("Move later"), "later", at < count - 1, move(1))
         button(say("Copy"), "copy", count < MOST_SCENES, copy)
@@ -383,7 +384,8 @@ def draw_talk_menu(talk: Talk) -> None:
         say("Undo"), key="talk-undo", type="tertiary", disabled=not session.can_undo(), on_click=session.undo_change
     )
     # Keyed by the revision, so that the menu closes once a talk is open.
-    with st.popover(say("Open"), type="tertiary", key=f"talk-open-{session.get_revision()}"):
+    with st.popover(say("Open or save"), type="tertiary", key=f"talk-open-{session.get_revision()}"):
+        _draw_save_button(talk)
         key = f"talk-file-{session.get_revision()}"
         label = say("A talk (TOML), with its traces and masks beside it or all in a zip")
         more: dict[str, Any] = {"accept_multiple_files": True, "type": attachments.UPLOAD_ENDINGS}
@@ -393,12 +395,16 @@ def draw_talk_menu(talk: Talk) -> None:
         )
         empty = Talk(say(session.OWN_TALK_TITLE))
         st.button(say("An empty talk"), key="talk-empty", on_click=session.set_talk, args=(empty,), width="stretch")
+
+
+def _draw_save_button(talk: Talk) -> None:
+    """The talk as a file: as text, or with what it shows beside it in a zip."""
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
     there = attachments.get_attached_files() if attachments.list_named_files(talk) else {}
     kind = (".zip", "application/zip") if there else (".toml", "application/toml")
     data = partial(attachments.pack_talk, talk, there) if there else format_talk(talk)
     file = f"{name}{kind[0]}"
-    st.download_button(say("Save"), data, file, kind[1], key="talk-save", type="tertiary", on_click="ignore")
+    st.download_button(say("Save"), data, file, kind[1], key="talk-save", on_click="ignore", width="stretch")
 
 
 def draw_mistakes(checked: CheckedTalk, reading: tuple[Mistake, ...]) -> None:
