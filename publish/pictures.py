@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize
 
 from tests.browser.conftest import open_chromium, serving
-from tests.browser.steps import TRAFFIC, open_page, settle
+from tests.browser.steps import LOADING, TRAFFIC, open_page, settle
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 SCREEN: ViewportSize = {"width": 1280, "height": 860}
@@ -45,6 +45,7 @@ def take(page: Page) -> Image.Image:
     """Return what the page shows, once its pictures are painted."""
     settle(page)
     page.wait_for_timeout(PAINTING)
+    page.get_by_text("The scene is being drawn").wait_for(state="hidden", timeout=LOADING)  # On the page Talk.
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
