@@ -9,8 +9,6 @@ from bench.controls import LIMITS, list_controls
 from tests.browser.steps import close_menu, open_menu, open_page
 
 pytestmark = pytest.mark.walk
-FEW: tuple[str, ...] = ("", "why", "heads", "positions", "training", "masks", "talk")
-"""The pages that are within their limit."""
 
 
 def open_at_rest(page: Page, path: str) -> Page:
@@ -21,7 +19,7 @@ def open_at_rest(page: Page, path: str) -> Page:
     return page
 
 
-@pytest.mark.parametrize("path", FEW)
+@pytest.mark.parametrize("path", LIMITS)
 def test_a_page_shows_few_controls_at_first(page: Page, path: str) -> None:
     found = list_controls(open_at_rest(page, f"/{path}"))
     assert 3 < len(found) <= LIMITS[path], found

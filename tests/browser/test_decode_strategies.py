@@ -126,12 +126,10 @@ def test_what_is_sampled_searched_or_given_shows_its_result_at_once(page: Page) 
     open_page(page, DECODE)
     at_step(page, 1)
     for method in ("sample", "beam", "given"):
-        click(page.get_by_role("radio", name=method, exact=True))
-        settle(page)
+        choose(page, "Strategy", method)
         expect(player(page).locator("[data-state=unwritten]")).to_have_count(0)
         at_step(page, step_count(page))
-    click(page.get_by_role("radio", name="beam", exact=True))
-    settle(page)
+    choose(page, "Strategy", "beam")
     tree, play = boxes_at_rest(page, [".st-key-tree", ".decode-player .play"])
     assert tree["y"] < play["y"]
 
@@ -179,7 +177,7 @@ def test_a_given_translation_is_judged(page: Page) -> None:
 @pytest.mark.walk
 def test_heads_off_and_on_again(page: Page) -> None:
     open_decode(page)
-    click(page.get_by_text("Heads off", exact=True))
+    open_menu(page, "what-if")
     switch = page.get_by_role("button", name="Cross-attention, layer 3, head 2", exact=True)
     click(switch)
     expect(switch).to_have_attribute("aria-pressed", "false")

@@ -8,7 +8,18 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import visit
-from tests.browser.steps import LOADING, LONG, boxes_at_rest, click, expect_head, open_page, settle, tile, type_sentence
+from tests.browser.steps import (
+    LOADING,
+    LONG,
+    boxes_at_rest,
+    choose,
+    click,
+    expect_head,
+    open_page,
+    settle,
+    tile,
+    type_sentence,
+)
 
 MORE = ("Where did you buy this red bicycle?", "The bank by the river was closed.")
 SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.walk) for text in MORE))
@@ -64,7 +75,7 @@ def test_given_begins_with_the_translation_of_the_model(page: Page) -> None:
     written = player.locator(".target .piece")
     expect(written.first).to_be_visible()
     own = written.all_text_contents()
-    page.get_by_role("radio", name="given", exact=True).click()
+    choose(page, "Strategy", "given")
     expect(given).to_have_value(re.compile("Buch"))
     expect(page.get_by_text(re.compile("^Log-probability"))).to_be_visible()
     expect(written).to_have_text(own)

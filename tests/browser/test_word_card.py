@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import click, expect_title, open_page, settle
+from tests.browser.steps import choose, click, expect_title, open_page, settle
 
 SENTENCE = "Where+did+you+buy+this+red+bicycle%3F"
 
@@ -98,7 +98,7 @@ def test_the_card_on_decode_is_of_the_word_that_the_player_is_at(page: Page) -> 
     page.keyboard.press("Home")
     expect(card(page)).to_have_class(re.compile("waits"))  # It is of another word until that of this one is there.
     same_word(page, "Wo")
-    click(page.locator(".st-key-strategy").get_by_role("radio", name="beam"))
+    choose(page, "Strategy", "beam")
     settle(page)
     same_word(page, "Wo")
     page.locator(".decode-player .target .piece", has_text="hast").click()

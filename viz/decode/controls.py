@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import rank_heads_by_alignment
 from attenscope.decoding.beam import BeamStop
@@ -37,7 +38,6 @@ from attenscope.viz.ui.addresses.decode import (
     DECODE_TOP_K,
     DECODE_TOP_P,
     DECODE_TREE_PATH,
-    DecodeMethod,
 )
 from attenscope.viz.ui.addresses.pins import add_pins, get_pin, toggle_pins
 from attenscope.viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION
@@ -52,10 +52,12 @@ STOP_EARLY_HELP = to_say(
 )
 
 
-def draw_request_controls(model: RunnableModel, text: str) -> DecodingRequest:
-    """Draw the controls of the strategy and the constraints; return the request that they describe."""
+def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequest, DeltaGenerator]:
+    """Draw the controls of the strategy and the constraints; return the request that they describe, and the menu of
+    what else can be tried.
+    """
     _forget_other_branch(model.name, text)
-    method = controls.segmented_control(say("Strategy"), DECODE_METHOD, on_change=_forget_branch)
+    method = controls.selectbox(say("Strategy"), DECODE_METHOD, on_change=_forget_branch, width=210)
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
     stop: BeamStop = "proven"
     if method == "sample":
@@ -77,9 +79,11 @@ def draw_request_controls(model: RunnableModel, text: str) -> DecodingRequest:
         stop = "early" if early else stop
     elif method == "given":
         given = draw_given_input(text, _own_translation_text(model, text))
-    return DecodingRequest(
-        text, method, sampling, seed, width, penalty, stop, given, _draw_constraints(model, method), _read_changes()
-    )
+    menu = st.popover(say("What if"), type="tertiary", key="what-if")
+    with menu:
+        constraints = Constraints() if method == "given" else _draw_constraints(model)
+    request = DecodingRequest(text, method, sampling, seed, width, penalty, stop, given, constraints, _read_changes())
+    return request, menu
 
 
 def get_tree_path(model: RunnableModel) -> tuple[int, ...]:
@@ -212,14 +216,11 @@ def _draw_number_input(label: str, of: NumberParameter[Any]) -> Any:
         return controls.number_input(label, of, step=step, width=120, on_change=_forget_branch)
 
 
-def _draw_constraints(model: RunnableModel, method: DecodeMethod) -> Constraints:
+def _draw_constraints(model: RunnableModel) -> Constraints:
     """The words that a visitor typed, and what a click on a candidate has put into the address."""
-    if method == "given":
-        return Constraints()
-    with st.popover(say("What if"), type="tertiary", key="what-if"):
-        begin = controls.text_input(say("Begin with"), DECODE_BEGIN_WITH, placeholder="Ein", on_change=_forget_branch)
-        never = controls.text_input(say("Never write"), DECODE_NEVER_WRITE, placeholder=say("words, between commas"))
-        st.caption(say("In the player, choose a candidate to go on from it, or its × to forbid it."))
+    begin = controls.text_input(say("Begin with"), DECODE_BEGIN_WITH, placeholder="Ein", on_change=_forget_branch)
+    never = controls.text_input(say("Never write"), DECODE_NEVER_WRITE, placeholder=say("words, between commas"))
+    st.caption(say("In the player, choose a candidate to go on from it, or its × to forbid it."))
     begun = _encode_words(model, begin)
     prefix = _check_address_ids(model, DECODE_BRANCH.hold()) or ((*model.forced.prefix, *begun) if begun else ())
     forbidden = _filter_known_sequences(

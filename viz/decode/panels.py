@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.decoding.beam import BeamTree
 from attenscope.decoding.greedy import NO_CONSTRAINTS
@@ -27,7 +28,7 @@ from attenscope.viz.figures.look import Look, Palette, format_signed, readable_t
 from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.pins import get_pin, toggle_pins
-from attenscope.viz.ui.controls import describe_given_translation
+from attenscope.viz.ui.controls import describe_given_translation, draw_changes_note
 from attenscope.viz.ui.links import open_head_in_explore, open_why_for_translation
 from attenscope.viz.ui.word_card import draw_token_card
 from attenscope.viz.ui.words import attention_difference, draw_caption, draw_hints, mark_word_changes
@@ -94,8 +95,11 @@ def compute_cache_agreement(
     return measure_cache_agreement(cache.load_translator(name), source_ids, target_ids, parse_changes(changes))
 
 
-def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> SavedView:
-    """Draw the player of a finished decoding and the parts below it; return the view that can be saved."""
+def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: DeltaGenerator) -> SavedView:
+    """Draw the player of a finished decoding and the parts below it; return the view that can be saved.
+
+    The switchboard of heads stands in the `menu`.
+    """
     path = controls.get_tree_path(model) if run.progress.tree else ()
     progress = runs.apply_tree_path(model, run.progress, run.request, path)
     result = progress.result
@@ -105,6 +109,8 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> Save
         _draw_tree(progress.tree, path or result.target_ids, show)
         _draw_best_translations(model, run, progress.tree, path, show)
     _draw_player(result, look, run.request, f"{id(run)}-{path}")
+    if run.request.changes:
+        draw_changes_note(run.request.changes)
     _draw_pinned_card(model, run, result)
     if result.first_row:
         draw_caption(say(texts.PROMPT_NOTE))
@@ -115,7 +121,8 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look) -> Save
         sentences.append(describe_given_translation(result.steps))
     for sentence in sentences:
         draw_caption(sentence)
-    _draw_switchboard(result, run.request)
+    with menu:
+        _draw_switchboard(result, run.request)
     _draw_versions(model, run)
     if model.can("cache check"):
         agreement = compute_cache_agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
@@ -214,11 +221,11 @@ def _draw_switchboard(result: Translation, request: DecodingRequest) -> None:
     """Draw the switchboard: the sentence is translated again without the heads that are turned off."""
     off = controls.list_heads_off(request)
     sizes = {kind: (one.layers, one.heads) for kind, one in result.trace.maps.items()}
-    with st.expander(say("Heads off"), expanded=bool(off), key="heads-off"):
-        draw_switchboard(sizes, off, key="switches", on_switch=controls.turn_heads_off)
-        draw_caption(
-            say("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer.")
-        )
+    st.markdown(f"**{say('Heads off')}**")
+    draw_switchboard(sizes, off, key="switches", on_switch=controls.turn_heads_off)
+    draw_caption(
+        say("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer.")
+    )
 
 
 def _draw_versions(model: RunnableModel, current: runs.DecodingRun) -> None:

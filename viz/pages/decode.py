@@ -17,7 +17,7 @@ st.html(panels.DECODE_STYLE)
 model, text = ui_controls.draw_sentence_box()
 PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
-    request = decode_controls.draw_request_controls(model, text)
+    request, menu = decode_controls.draw_request_controls(model, text)
 look, _ = ui_controls.hold_look()
 run = runs.get_or_start_run(model, request)
 header = st.container(key="facts")
@@ -32,6 +32,6 @@ elif run.is_working or run.progress.result is None or run.check is None:
 else:
     with header:
         draw_badge(model, run.progress.result, run.check)
-    view = panels.draw_result(model, run, look)
+    view = panels.draw_result(model, run, look, menu)
     offer_view(view)
 draw_next_step("decode")

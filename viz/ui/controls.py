@@ -33,6 +33,7 @@ from attenscope.viz.ui.address import (
     is_in_address,
 )
 from attenscope.viz.ui.addresses.shared import (
+    CHANGES,
     COLOURS,
     GIVEN_TRANSLATION,
     HEAD,
@@ -218,6 +219,23 @@ def draw_kind_list(kinds: Sequence[Kind] = KIND_ORDER) -> Kind:
     KIND.hold((kinds[-1], *kinds))
     listed = [one for one in KIND_ORDER if one in kinds]
     return selectbox(say("Attention"), KIND, listed, width=210)
+
+
+def draw_changes_note(changes: str) -> None:
+    """Draw which changes to the model a page shows, "" where they are left out, and the button that undoes them."""
+    with st.container(key="changed", horizontal=True, vertical_alignment="center"):
+        draw_caption(describe_changes(changes))
+        st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=CHANGES.reset)
+
+
+def describe_changes(changes: str) -> str:
+    """Return which changes to the model are made, in the words of the address."""
+    if not changes:
+        return say("The changes are left out.")
+    count = changes.count(",") + 1
+    if count < 4:
+        return say("Of the changed model: {changes}.", changes=changes)
+    return say("Of the changed model: {count} changes.", count=count)
 
 
 def draw_head_choice(attention: AttentionMap) -> tuple[int, int]:

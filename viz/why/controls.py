@@ -209,9 +209,7 @@ def _draw_changes(model: RunnableModel, text: str, given: str) -> str:
         st.info(escape_markdown(str(error)))
         changes = ""
     if CHANGES.get():
-        with st.container(key="changed", horizontal=True, vertical_alignment="center"):
-            draw_caption(texts.describe_changes(changes))
-            st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=CHANGES.reset)
+        controls.draw_changes_note(changes)
     return changes
 
 

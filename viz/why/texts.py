@@ -653,16 +653,6 @@ def describe_missing_piece(position: int, count: int) -> str:
     return join_sentences(no_piece_text(position + 1, count), say("Another word of it is shown."))
 
 
-def describe_changes(text: str) -> str:
-    """Which changes to the model are made."""
-    if not text:
-        return say("The changes are left out.")
-    count = text.count(",") + 1
-    if count < 4:
-        return say("Of the changed model: {changes}.", changes=text)
-    return say("Of the changed model: {count} changes.", count=count)
-
-
 def format_value_name(target: Target) -> str:
     """What is explained: log p(X), or logit X − logit Y."""
     if target.against is None:

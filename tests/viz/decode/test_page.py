@@ -234,6 +234,15 @@ def test_the_badge_loses_its_tick_where_a_capture_changes_the_weights(
     assert re.search(r"looking changed the outputs: log-probabilities moved by \d\.\de[+-]\d\d", badge(app))
 
 
+def test_heads_that_are_off_are_said_and_switched_on_again(app: AppTest) -> None:
+    app.query_params["changes"] = "cross.1.1:off"
+    app.run()
+    assert "Of the changed model: cross.1.1:off." in captions(app)
+    app.button(key="undo").click().run()
+    assert not app.exception
+    assert "Of the changed model" not in " ".join(captions(app))
+
+
 @pytest.mark.parametrize("method", ["greedy", "sample", "beam"])
 def test_every_strategy_by_its_address(app: AppTest, method: str) -> None:
     app.query_params["method"] = method

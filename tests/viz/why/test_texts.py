@@ -272,9 +272,3 @@ def test_the_lens_says_from_which_layer_on() -> None:
     assert "“x” is the first choice from layer 2 on" in plain(texts.describe_encoder_lens(found, 0))
     never = replace(found, ranks=ranks + 1)
     assert "from no layer on is “x” the first choice" in plain(texts.describe_encoder_lens(never, 0))
-
-
-def test_changes_are_named_or_counted() -> None:
-    assert texts.describe_changes("cross.1.1:off") == "Of the changed model: cross.1.1:off."
-    assert texts.describe_changes("a,b,c,d") == "Of the changed model: 4 changes."
-    assert texts.describe_changes("") == "The changes are left out."
