@@ -180,18 +180,19 @@ def household(server: str, chromium: Browser) -> Iterator[BrowserContext]:
 @contextmanager
 def visit_household(household: BrowserContext, server: str) -> Iterator[Page]:
     """A visitor whose browser knows the app's scripts and nothing else of it; what he leaves is removed."""
-    first = household.pages[0]
-    with watch(household, server) as visitor:
-        yield visitor
-        for page in household.pages[1:]:
-            page.close()
-    household.set_offline(False)
-    household.clear_permissions()
-    household.clear_cookies()
-    stored = {"origin": server, "storageTypes": "local_storage,indexeddb,cache_storage,service_workers"}
-    session = household.new_cdp_session(first)
-    session.send("Storage.clearDataForOrigin", stored)
-    session.detach()
+    try:
+        with watch(household, server) as visitor:
+            yield visitor
+            for page in household.pages[1:]:
+                page.close()
+    finally:  # A fault of this visitor is not to be the next one's.
+        household.set_offline(False)
+        household.clear_permissions()
+        household.clear_cookies()
+        stored = {"origin": server, "storageTypes": "local_storage,indexeddb,cache_storage,service_workers"}
+        session = household.new_cdp_session(household.pages[0])
+        session.send("Storage.clearDataForOrigin", stored)
+        session.detach()
 
 
 @pytest.fixture
