@@ -9,6 +9,8 @@
 - Whether a Host header names this server (``is_host_allowed``), which Streamlit asks of the connection alone.
 - What a browser's message asks for (``BackMsg``), and the uploaded files in memory (``MemoryUploadedFileManager``).
 - The logger that warns at every use of a cache outside of a visitor's run.
+- A folder served beside the files of components, as it is of one that is installed (``BidiComponentManager``): what is
+  given as text is sent again with every message.
 - The files of the font that pages are set in.
 
 Where another version lacks a part, :class:`InternalsError` names it.
@@ -26,6 +28,7 @@ from typing import Any
 import streamlit as st
 
 STREAMLIT_VERSION = "1.67"
+MANIFEST_PARTS = ("ComponentManifest", "ComponentConfig")
 
 
 class InternalsError(RuntimeError):
@@ -196,6 +199,18 @@ def allow_caches_outside_of_runs() -> None:
         "streamlit.runtime.scriptrunner_utils.script_run_context", "_LOGGER"
     )
     logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
+
+
+def serve_folder(name: str, folder: Path) -> str:
+    """Serve the files of `folder` under a `name`; their address, seen from any page. Raises InternalsError."""
+    served, of = f"attenscope.{name}", "streamlit.components.v2"
+    manager = _find_streamlit_object(f"{of}.get_bidi_component_manager", "get_bidi_component_manager")()
+    manifest, config = (_find_streamlit_object(f"{of}.manifest_scanner", one) for one in MANIFEST_PARTS)
+    with _name_missing_part("BidiComponentManager with these methods"):
+        if manager.get_component_path(served) is None:
+            own = manifest("attenscope", "", [config(name=name, asset_dir=folder.name)])
+            manager.register_from_manifest(own, folder.parent)
+    return f"./_stcore/bidi-components/{served}"
 
 
 def read_font_file(*, italic: bool) -> Path:

@@ -26,7 +26,7 @@ FITTED = """async ([floor, breaks]) => {
 @pytest.mark.parametrize("breaks", [[], [2.9, 3.0], [2.45, 2.9], [2.1, 2.2, 2.3], [2.6], [3.5], [2.85, 2.86, 2.87]])
 def test_words_that_wrap_are_nearly_as_large_as_they_can_be(disk: Page, breaks: list[float]) -> None:
     disk.goto("about:blank")
-    import_names(disk, "web/src/presenter/fit.js", "fitScene")
+    import_names(disk, "web/src/stage/fit.js", "fitScene")
     zoom, best, over = disk.evaluate(FITTED, [2, breaks])
     assert over <= 3
     assert zoom > 0.88 * best

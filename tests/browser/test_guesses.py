@@ -232,7 +232,7 @@ def test_a_click_counts_for_the_word_of_the_sentence_that_it_hits_and_for_no_oth
     )
     line = "".join(f"{' ' * piece.startswith(' ')}<b>{escape(piece.strip())}</b>" for piece, _ in pieces)
     disk.set_content(f"<p>{line}</p><p><b>you</b> <b>bicycle</b></p><p>Did you buy <i>your bicycle?</i></p>")
-    import_names(disk, "web/src/presenter/chosen.js", "choiceAt")
+    import_names(disk, "web/src/talk/chosen.js", "choiceAt")
     scene = {"choices": ["you", "bicycle", "buy your"], "sentence": "Did you buy your bicycle?"}
     found = [piece.evaluate(HIT, scene) for piece in disk.locator("b, i").all()]
     assert found == [*(choice for _, choice in pieces), 0, 0, 2]  # The middle of the last one is its second word.

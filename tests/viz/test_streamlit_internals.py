@@ -22,6 +22,7 @@ from attenscope.viz.streamlit_internals import (
     read_message_kind,
     read_whole_address,
     remove_query_parameters,
+    serve_folder,
     start_runtime,
     write_query_parameter,
 )
@@ -31,6 +32,10 @@ VIZ = Path(streamlit_internals.__file__).parent
 
 def page_run() -> None:
     PageRun(VIZ / "pages" / "masks.py", {}).run({}, 1.0)
+
+
+def serve_scripts() -> None:
+    serve_folder("scripts", VIZ / "web" / "dist")
 
 
 USES: list[tuple[Callable[[], Any], str]] = [
@@ -47,6 +52,8 @@ USES: list[tuple[Callable[[], Any], str]] = [
     (lambda: read_message_kind(b""), "proto.BackMsg_pb2.BackMsg"),
     (count_uploaded_bytes, "runtime.Runtime"),
     (allow_caches_outside_of_runs, "runtime.scriptrunner_utils.script_run_context._LOGGER"),
+    (serve_scripts, "components.v2.get_bidi_component_manager.get_bidi_component_manager"),
+    (serve_scripts, "components.v2.manifest_scanner.ComponentManifest"),
 ]
 
 

@@ -34,11 +34,11 @@ from attenscope.viz.export.packed_models import (
     pack_model,
 )
 from attenscope.viz.export.parts import translate_fact_names
-from attenscope.viz.export.slides import build_component_code, compute_script_hash
+from attenscope.viz.export.slides import compute_script_hash
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
 from attenscope.viz.ui.sentences import list_example_sentences
-from attenscope.viz.web.bundle import read_component_sheet, read_script, read_sheet
+from attenscope.viz.web.bundle import link_scripts, read_component_sheet, read_sheet
 
 LIVE_FILE_COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
@@ -162,7 +162,7 @@ def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, con
     }
     # A token or a title is data: inside a script no text may end it.
     literal = json.dumps(header, ensure_ascii=False).replace("<", "\\u003c")
-    code = f"{build_component_code(LIVE_FILE_COMPONENTS, ['live'])}{read_script('live')}({literal}, components);"
+    code = f"{link_scripts([*LIVE_FILE_COMPONENTS, 'live'])}scripts.live.file({literal}, scripts);"
     return LIVE_PAGE_TEMPLATE.substitute(
         language=LANGUAGE_TAGS.get(current_language(), current_language()),
         title=html.escape(title),

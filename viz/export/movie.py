@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attenscope.viz.export.parts import Slide
 
 STAGE_SIZE = (960, 540)
-"""Pixels of a stage at 1x; a scene is laid out for so many (viz/web/src/presenter/fit.js)."""
+"""Pixels of a stage at 1x; a scene is laid out for so many (viz/web/src/stage/fit.js)."""
 SIZES = {"720": 720 / 540, "1080": 2.0, "2160": 4.0}
 """Heights of films, each with the pixels that one of the stage has then."""
 STILL_SECONDS, LAST_SECONDS = 3.0, 2.0

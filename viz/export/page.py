@@ -35,10 +35,10 @@ from attenscope.viz.export.parts import (
     Words,
     flatten_parts,
 )
-from attenscope.viz.export.slides import build_component_code, compute_script_hash, encode_slides
+from attenscope.viz.export.slides import compute_script_hash, encode_slides
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.figures.stage import fit_to_stage
-from attenscope.viz.web.bundle import pack_arrays, read_component_sheet, read_header_text, read_script, read_sheet
+from attenscope.viz.web.bundle import link_scripts, pack_arrays, read_component_sheet, read_header_text, read_sheet
 
 # The page: one HTML text with all code, styles and data in it, which asks the network for nothing.
 #
@@ -158,11 +158,8 @@ def _build_page(
     every = [part for slide in slides for part in flatten_parts(slide.parts)]
     names = {part.name for part in every if isinstance(part, Component)}
     names |= {name for slide in slides if slide.live for name in _list_live_components(slide.live)}
-    live = ["scene"] if models else []
-    code = (
-        f"{build_component_code(sorted(names), ['page', *live])}"
-        f"{read_script('page')}(components, {read_script('scene') if live else 'null'});"
-    )
+    live = ["live"] if models else []
+    code = f"{link_scripts([*sorted(names), 'page', *live])}scripts.page(scripts, scripts.live?.scenes);"
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [compute_script_hash(code)] + ([compute_script_hash(get_plotlyjs())] if charts else [])
     styles = {name: read_component_sheet(name) for name in sorted(names)}

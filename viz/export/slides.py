@@ -20,7 +20,6 @@ from attenscope.viz.export.parts import (
     Words,
     translate_fact_names,
 )
-from attenscope.viz.web.bundle import declare_messages, read_script
 
 if TYPE_CHECKING:
     from attenscope.viz.export.packed_models import PackedModel
@@ -91,13 +90,7 @@ def _encode_part(part: Part, packed: ComponentBytes) -> dict[str, Any]:
     return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
 
 
-# Scripts: the components of a page, and the hash of its code.
-
-
-def build_component_code(names: Sequence[str], entries: Sequence[str]) -> str:
-    """The components a file shows, as members of one constant, after the messages of these and of `entries`."""
-    members = "".join(f"components.{name} = {read_script(name)};\n" for name in names)
-    return f"{declare_messages([*names, *entries])}const components = {{}};\n{members}"
+# Scripts: the hash of a page's code.
 
 
 def compute_script_hash(code: str) -> str:

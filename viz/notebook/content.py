@@ -11,10 +11,10 @@ from typing import Any
 
 from attenscope.language import current_language, say
 from attenscope.viz.export.parts import Component, Part, Slide, View, flatten_parts
-from attenscope.viz.export.slides import build_component_code, encode_slides
+from attenscope.viz.export.slides import encode_slides
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.notebook.views import NotebookState, build_notebook_parts
-from attenscope.viz.web.bundle import pack_arrays, read_component_sheet, read_script, read_sheet
+from attenscope.viz.web.bundle import link_scripts, pack_arrays, read_component_sheet, read_sheet
 
 WIDGET_COMPONENTS = ("overview", "heatmap", "links", "text", "decode_player")
 WIDGET_THEMES = {"light": LIGHT, "dark": DARK}
@@ -30,8 +30,8 @@ def _build_script_in_language(_language: str) -> str:
     styles = json.dumps({name: read_component_sheet(name) for name in WIDGET_COMPONENTS})
     css = json.dumps(read_sheet("widget"))
     return (
-        f"{build_component_code(WIDGET_COMPONENTS, ['widget'])}const renderer = {read_script('widget')};\n"
-        f"export default {{ render: renderer(components, {styles}, {css}) }};\n"
+        f"{link_scripts([*WIDGET_COMPONENTS, 'widget'])}"
+        f"export default {{ render: scripts.widget(scripts, {styles}, {css}) }};\n"
     )
 
 

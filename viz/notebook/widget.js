@@ -1,7 +1,7 @@
 import { unpack } from "../web/src/shared/packed.js";
-import { element, shadowed } from "../export/browser/element.js";
-import { leaves, stateOf } from "../export/browser/follow.js";
-import { mountAll, NEEDS_MODEL } from "../export/browser/slide.js";
+import { element, shadowed } from "../web/src/shared/element.js";
+import { leaves, stateOf } from "../web/src/slide/follow.js";
+import { mountAll, NEEDS_MODEL } from "../web/src/slide/slide.js";
 import { say } from "../web/src/shared/say.js";
 import { themeOf, watchTheme } from "./theme.js";
 

@@ -33,6 +33,8 @@ CONTENT_SECURITY_POLICY = {
 }
 """Content-Security-Policy: nothing from any other server."""
 METRICS_PATH = "/_stcore/metrics"
+SCRIPTS_PATH = "/_stcore/bidi-components/attenscope.scripts/"
+"""Where the scripts of dist/ are served (viz/web/bundle.py)."""
 
 
 class SafeHeaders:
@@ -65,6 +67,8 @@ class SafeHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers[name] = value
+                if SCRIPTS_PATH in scope["path"] and scope["query_string"] and message["status"] == 200:
+                    headers["Cache-Control"] = "public, max-age=31536000, immutable"  # Its address has its version.
             await send(message)
 
         await self._answer(scope)(scope, receive, sending)

@@ -1,13 +1,15 @@
 /**
  * Builds what browsers get, from src/ and the scripts beside it in viz/, into dist/: `node build.mjs`.
  *
- * Each script of dist/ is one expression, the default export of its entry with all that it imports, so that it stands in
- * a module of Streamlit, in a page and in a notebook alike (bundle.py). What the sheets of all components begin with
- * is built once. messages.json has what each script says, for Python to put the reader's language before it.
+ * A script of dist/ is a module that imports nothing: a function of the scripts that it builds on, which returns the
+ * default export of its entry, or, of a library, all its exports by name. So it is fetched by Streamlit's page and stands
+ * in a file and in a notebook alike (bundle.py). A library is a folder of src/ whose modules stand in that one script,
+ * however many import them. What the sheets of all components begin with is built once. messages.json has what each
+ * script says, for Python to put the reader's language before it.
  *
  * `--watch` builds again at every change; `--compare` writes nothing and fails where dist/ is not what the sources build.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
@@ -17,53 +19,116 @@ const WEB = dirname(fileURLToPath(import.meta.url));
 const SRC = join(WEB, "src");
 const DIST = join(WEB, "dist");
 
+/** Folders of src/ that are libraries. */
+const LIBRARIES = ["shared", "stage", "slide", "pictures", "talk", "studio"];
+
 /**
- * What is built beside the components, by its name in dist/: scripts of files, of the notebook and of every page's head,
- * and their sheets. Without an ending it is a script and a sheet.
+ * What is built beside the components, by its name in dist/: scripts of files and of the notebook, and their sheets.
+ * Without an ending it is a script and a sheet.
  */
 const MORE = {
-  begin: "src/history/begin.js",
-  film: "src/moving/film.js",
-  ballot: "src/presenter/ballot.css",
-  worker: "../engine/worker.js",
+  ballot: "src/talk/ballot.css",
   page: "../export/browser/page",
   live: "../export/live/live",
-  scene: "../export/live/scene.js",
   sentence_form: "../export/live/sentence.css",
   widget: "../notebook/widget",
 };
+
+/** Folders whose changes `--watch` builds. */
+const WATCHED = ["src", "../engine", "../export", "../notebook"];
+
+/** Scripts that stand alone: that of every page's head, that of a film, and that of a worker. Each is one expression. */
+const ALONE = { begin: "src/history/begin.js", film: "src/moving/film.js", worker: "../engine/worker.js" };
 
 /** The script and, where it draws anything, the sheet of each component; and shared.css, with which all sheets begin. */
 const components = readdirSync(SRC).flatMap((name) => ["js", "css"].map((ending) => join(SRC, name, `${name}.${ending}`)));
 const stem = (path) => basename(path).replace(/\.\w+$/, "");
 const withEndings = (path) => (/\.\w+$/.test(path) ? [path] : [`${path}.js`, `${path}.css`]);
+const entriesOf = (paths) => Object.entries(paths).flatMap(([out, path]) => withEndings(path).map((one) => ({ in: join(WEB, one), out })));
+const isOfLibrary = (path) => path.endsWith(".js") && LIBRARIES.includes(basename(dirname(path)));
 const entryPoints = [
-  ...components.filter(existsSync).map((path) => ({ in: path, out: stem(path) })),
-  ...Object.entries(MORE).flatMap(([out, path]) => withEndings(path).map((one) => ({ in: join(WEB, one), out }))),
+  ...LIBRARIES.map((name) => ({ in: `library:${name}`, out: name })),
+  ...components.filter((path) => existsSync(path) && !isOfLibrary(path)).map((path) => ({ in: path, out: stem(path) })),
+  ...entriesOf(MORE),
 ];
 
-const DEFAULT_EXPORT = /export\{([\w$]+) as default\};\s*$/;
+const folders = new Map(LIBRARIES.map((name) => [join(SRC, name), name]));
 
-/** A module as an expression. One without a default export is run for what it does. */
+const modulesOf = (library) => readdirSync(join(SRC, library)).filter((name) => name.endsWith(".js"));
+/** What the script of a library exports: all that its modules do. */
+const wholly = Object.fromEntries(LIBRARIES.map((one) => [one, modulesOf(one).map((name) => `export * from "./${name}";`).join("\n")]));
+
+/**
+ * Leaves libraries out of other scripts. `taken` holds the names that a script takes of each: they stand in a single
+ * import then, however many of its modules ask for them, in a module between, whose name is that of the library. `given`
+ * is what the script of each library exports.
+ */
+const libraries = (taken, given = wholly) => ({
+  name: "libraries",
+  setup(build) {
+    build.onResolve({ filter: /^library:/ }, ({ path }) => ({ path: path.replace("library:", ""), namespace: "library" }));
+    build.onLoad({ filter: /.*/, namespace: "library" }, ({ path }) => ({ contents: given[path], resolveDir: join(SRC, path) }));
+    build.onResolve({ filter: /^\.{1,2}\/.*\.js$/ }, ({ path, resolveDir }) => {
+      const name = folders.get(dirname(resolve(resolveDir, path)));
+      if (!name || resolveDir === join(SRC, name)) return undefined;
+      return taken ? { path: name, namespace: "between" } : { path: name, external: true };
+    });
+    build.onLoad({ filter: /.*/, namespace: "between" }, ({ path }) => ({ contents: `export {${[...taken[path]]}} from "${path}";` }));
+    build.onResolve({ filter: /.*/, namespace: "between" }, ({ path }) => ({ path, external: true }));
+  },
+});
+
+const IMPORT = new RegExp(`import(?:\\{([^}]*)\\}from)?"(${LIBRARIES.join("|")})";`, "g");
+const EXPORT = /export\{([^}]*)\};?\s*$/;
+const listed = (names) => names.split(",").filter(Boolean);
+/** `a as b,c`, imported or exported, as the fields of an object. */
+const fields = (names) => listed(names).map((one) => one.split(" as ").join(":")).join();
+const exported = (names) => listed(names).map((one) => one.split(" as ").reverse().join(":")).join();
+
+/** A module as a function of the scripts it builds on. */
+function asFunction(name, code) {
+  const uses = code.includes("MESSAGES.") ? ["MESSAGES"] : [];
+  let bound = "";
+  const text = code.trimEnd().replace(IMPORT, (_, names, library) => {
+    uses.push(library);
+    if (names) bound += `let{${fields(names)}}=${library};`;
+    return "";
+  });
+  const [all, names = ""] = text.match(EXPORT) ?? [""];
+  const body = check(name, text.slice(0, text.length - all.length));
+  const given = LIBRARIES.includes(name) ? `{${exported(names)}}` : exported(names).match(/^default:(\w+|\$)+$/)?.[0].slice(8);
+  if (!given) throw new Error(`${name} has no default export, or others beside it.`);
+  return `export default({${[...new Set(uses)].join()}})=>{${bound}${body}return ${given}}\n`;
+}
+
+/** A module as an expression that is run for what it does, or has the value of its default export. */
 function asExpression(name, code) {
-  const text = code.trimEnd().replace(DEFAULT_EXPORT, "return $1");
+  const text = code.trimEnd().replace(/export\{([\w$]+) as default\};$/, "return $1");
+  return `(()=>{${check(name, text)}})()\n`;
+}
+
+function check(name, text) {
   if (/\b(import|export)\b *[{*"]/.test(text)) throw new Error(`${name} has imports, or exports beside its default.`);
   if (/<\/script/i.test(text)) throw new Error(`${name} holds </script and cannot stand in a page.`);
-  return `(()=>{${text}})()\n`;
+  return text;
 }
 
 /** What stands in dist/ after a build, by file name. */
-function files({ outputFiles, metafile }) {
+function files(results) {
   const found = {};
   const messages = {};
-  for (const { path, text } of outputFiles) {
-    const name = basename(path);
-    found[name] = name.endsWith(".js") ? asExpression(name, text) : text;
-  }
-  for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
-    const name = basename(path);
-    const said = name.endsWith(".js") ? findMessages(Object.keys(inputs).map((one) => resolve(WEB, one))) : [];
-    if (said.length) messages[stem(name)] = said;
+  for (const { outputFiles, metafile } of results) {
+    for (const { path, text } of outputFiles) {
+      const name = basename(path);
+      const form = stem(name) in ALONE ? asExpression : asFunction;
+      found[name] = name.endsWith(".js") ? form(stem(name), text) : text;
+    }
+    for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
+      const name = basename(path);
+      const own = Object.keys(inputs).filter((one) => !/^(library|between):/.test(one)).map((one) => resolve(WEB, one));
+      const said = name.endsWith(".js") ? findMessages(own) : [];
+      if (said.length) messages[stem(name)] = said;
+    }
   }
   const lines = Object.keys(messages).sort().map((name) => `${JSON.stringify(name)}: ${JSON.stringify(messages[name])}`);
   found["messages.json"] = `{\n${lines.join(",\n")}\n}\n`;
@@ -90,7 +155,6 @@ function differing(found) {
 
 const options = {
   absWorkingDir: WEB,
-  entryPoints,
   outdir: DIST,
   bundle: true,
   write: false,
@@ -102,16 +166,59 @@ const options = {
   logLevel: "warning",
 };
 
+/** What a script takes of each library, by name. */
+async function takenBy(entry) {
+  const { outputFiles } = await esbuild.build({ ...options, entryPoints: [entry], plugins: [libraries()] });
+  const taken = {};
+  for (const [, names = "", library] of outputFiles[0].text.matchAll(IMPORT)) {
+    taken[library] ??= new Set();
+    for (const one of listed(names)) taken[library].add(one.split(" as ")[0]);
+  }
+  return taken;
+}
+
+/** Which module of a library exports a name; none may stand in two of them. */
+async function exportsOf(library) {
+  const entryPoints = modulesOf(library).map((name) => join(SRC, library, name));
+  const { metafile } = await esbuild.build({ ...options, bundle: false, entryPoints });
+  const found = {};
+  for (const { entryPoint, exports } of Object.values(metafile.outputs)) {
+    for (const name of exports) {
+      if (name in found) throw new Error(`Two modules of ${library} export ${name}.`);
+      found[name] = basename(entryPoint);
+    }
+  }
+  return found;
+}
+
+/** What the script of a library exports: what is taken of it. */
+async function exportTaken(library, all) {
+  const exported = await exportsOf(library);
+  const names = [...new Set(all.flatMap((taken) => [...(taken[library] ?? [])]))];
+  return names.map((name) => {
+    if (!exported[name]) throw new Error(`${library} does not export ${name}.`);
+    return `export { ${name} } from "./${exported[name]}";`;
+  }).join("\n");
+}
+
+async function build() {
+  const all = await Promise.all(entryPoints.map((entry) => (entry.in.endsWith(".css") ? {} : takenBy(entry))));
+  const given = Object.fromEntries(await Promise.all(LIBRARIES.map(async (name) => [name, await exportTaken(name, all)])));
+  const linked = entryPoints.map((entry, at) => esbuild.build({ ...options, entryPoints: [entry], plugins: [libraries(all[at], given)] }));
+  return files(await Promise.all([...linked, esbuild.build({ ...options, entryPoints: entriesOf(ALONE) })]));
+}
+
 if (process.argv.includes("--watch")) {
-  const again = { name: "write", setup: (build) => build.onEnd((result) => result.errors.length || write(files(result))) };
-  const context = await esbuild.context({ ...options, plugins: [again] });
-  await context.watch();
+  let building = Promise.resolve();
+  const again = () => (building = building.then(async () => write(await build())).catch((error) => console.error(error.message)));
+  for (const folder of WATCHED) watch(join(WEB, folder), { recursive: true }, again);
+  await again();
 } else if (process.argv.includes("--compare")) {
-  const names = differing(files(await esbuild.build(options)));
+  const names = differing(await build());
   if (names.length) {
     console.error(`dist/ is not what the sources build: run make web. Differing: ${names.join(", ")}`);
     process.exit(1);
   }
 } else {
-  write(files(await esbuild.build(options)));
+  write(await build());
 }

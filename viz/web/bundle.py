@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import struct
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,16 +16,46 @@ import numpy as np
 from attenscope.language import SOURCE_LANGUAGE, current_language, load_catalogue
 
 # What browsers get stands in dist/: `make web` builds it from src/ and the scripts beside it in viz/ (build.mjs). A
-# script there is one expression, the default export of its entry; in front of it stand the language and the messages
-# that it says (shared/say.js, shared/number.js).
+# script there is a module whose default export is a function: of the scripts that it builds on, by name, and of
+# MESSAGES, the language and the messages that all of them say (shared/say.js, shared/number.js). A page of Streamlit
+# fetches each once; files and notebooks hold them.
 
 
 DIST_FOLDER = Path(__file__).parent / "dist"
+STANDALONE = ("begin", "film", "worker")
+"""Scripts that build on no other; each is an expression. Before that of the worker stand its messages."""
+_MODULE_PATTERN = re.compile(r"export default(\(\{([\w,]*)\}\)=>.*)", re.DOTALL)
 
 
 def read_script(name: str) -> str:
-    """Return a script of dist/ as an expression: what `name` exports, which needs its messages declared before it."""
+    """Return a script of :data:`STANDALONE`: an expression."""
     return _read_built(f"{name}.js").rstrip()
+
+
+def list_needed_scripts(names: Iterable[str]) -> list[str]:
+    """Return the names of these scripts and of all that they build on, each behind those that it builds on."""
+    found: list[str] = []
+    for name in names:
+        uses, _ = _read_linked(name)
+        found += [one for one in [*list_needed_scripts(uses), name] if one not in found]
+    return found
+
+
+def link_scripts(names: Iterable[str]) -> str:
+    """Return the statements that make the scripts `names`, and what they build on, members of the constant `scripts`.
+
+    They speak the current language.
+    """
+    needed = list_needed_scripts(names)
+    members = "".join(f"scripts.{name} = ({_read_linked(name)[1]})(scripts);\n" for name in needed)
+    return f"const scripts = {{ MESSAGES: {_encode_messages(needed)} }};\n{members}"
+
+
+def _read_linked(name: str) -> tuple[list[str], str]:
+    """The scripts that a script builds on, and the function that it is."""
+    found = _MODULE_PATTERN.match(_read_built(f"{name}.js").rstrip())
+    assert found, name
+    return [one for one in found[2].split(",") if one not in ("", "MESSAGES")], found[1]
 
 
 def read_sheet(name: str) -> str:
@@ -41,15 +73,37 @@ def _read_built(name: str) -> str:
 
 
 def declare_messages(names: Iterable[str]) -> str:
-    """Return the statement that stands before the scripts `names`: the language, and their messages in it."""
+    """Return the statement that stands before a standalone script: the language, and the messages of `names` in it."""
+    return f"const MESSAGES = {_encode_messages(names)};\n"
+
+
+def _encode_messages(names: Iterable[str]) -> str:
     spoken = {"language": current_language(), "said": translate_messages(names)}
-    text = json.dumps(spoken, ensure_ascii=False).replace("</", "<\\/")  # It may stand in the script of a page.
-    return f"const MESSAGES = {text};\n"
+    return json.dumps(spoken, ensure_ascii=False).replace("</", "<\\/")  # It may stand in the script of a page.
 
 
 def build_module(name: str) -> str:
     """Return a script of dist/ as a module that imports nothing, in the current language."""
-    return f"{declare_messages([name])}export default {read_script(name)};\n"
+    return f"{link_scripts([name])}export default scripts.{name};\n"
+
+
+_FETCHING_MODULE = """const scripts = {{ MESSAGES: {messages} }};
+const found = await Promise.all({addresses}.map((one) => import(new URL(one, document.baseURI))));
+{names}.forEach((name, at) => (scripts[name] = found[at].default(scripts)));
+export default scripts.{name};
+"""
+
+
+def build_fetching_module(name: str, folder: str) -> str:
+    """Return the module that a page of Streamlit mounts: it fetches what others have not, from a `folder` of addresses.
+
+    An address has what tells a script from that of another version.
+    """
+    needed = list_needed_scripts([name])
+    addresses = [f"{folder}/{one}.js?{zlib.crc32(_read_built(f'{one}.js').encode()):08x}" for one in needed]
+    return _FETCHING_MODULE.format(
+        messages=_encode_messages(needed), addresses=json.dumps(addresses), names=json.dumps(needed), name=name
+    )
 
 
 def translate_messages(names: Iterable[str]) -> dict[str, str]:
@@ -84,23 +138,31 @@ def create_mount(name: str) -> Callable[..., Any]:
     """
 
     def mount(**arguments: Any) -> Any:
-        return _register_component(name, current_language(), _read_build_time(name))(**arguments)
+        from attenscope.viz.streamlit_internals import serve_folder
+
+        folder = serve_folder("scripts", DIST_FOLDER)
+        return _register_component(name, current_language(), folder, _read_build_time(name))(**arguments)
 
     return mount
 
 
 def _read_build_time(name: str) -> int:
-    """When `make dev` has built it again, the new script is registered."""
-    return (DIST_FOLDER / f"{name}.js").stat().st_mtime_ns
+    """When `make dev` has built it, or what it builds on, again, the new script is registered."""
+    return max((DIST_FOLDER / f"{one}.js").stat().st_mtime_ns for one in _list_needed_files(name))
 
 
 @functools.cache
-def _register_component(name: str, language: str, _built: int) -> Any:
+def _list_needed_files(name: str) -> tuple[str, ...]:
+    return tuple(list_needed_scripts([name]))
+
+
+@functools.cache
+def _register_component(name: str, language: str, folder: str, _built: int) -> Any:
     import streamlit as st
 
     own = f"attenscope_{name}" if language == SOURCE_LANGUAGE else f"attenscope_{name}_{language}"
     style = f"/* {name} */\n{read_component_sheet(name)}"  # Streamlit takes a text of one line for a path.
-    return st.components.v2.component(own, css=style, js=build_module(name))
+    return st.components.v2.component(own, css=style, js=build_fetching_module(name, folder))
 
 
 def component_value(key: str) -> Any:

@@ -1,8 +1,8 @@
 /** What a saved file keeps: its address, the audience's guesses, what was changed in it. */
-import { addressed, asked, writeScene } from "../../../viz/export/browser/address.js";
-import { followed, hears, leaves, stateOf } from "../../../viz/export/browser/follow.js";
-import { pack } from "../../../viz/export/browser/pack.js";
-import { guessesOf } from "../../../viz/web/src/presenter/guesses.js";
+import { addressed, asked, writeScene } from "../../../viz/web/src/shared/address.js";
+import { followed, hears, leaves, stateOf } from "../../../viz/web/src/slide/follow.js";
+import { pack } from "../../../viz/web/src/shared/pack.js";
+import { guessesOf } from "../../../viz/web/src/talk/guesses.js";
 import { unpack } from "../../../viz/web/src/shared/packed.js";
 
 afterEach(() => vi.unstubAllGlobals());

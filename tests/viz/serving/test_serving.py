@@ -17,7 +17,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -173,6 +173,18 @@ def test_the_rule_of_the_history_comes_before_the_scripts_of_every_page() -> Non
 def test_figures_of_the_server_are_closed_unless_asked_for() -> None:
     assert headers_of(ServerSettings(), "/_stcore/metrics")[0] == 404
     assert headers_of(ServerSettings(metrics=True), "/_stcore/metrics")[0] == 200
+
+
+def test_a_script_is_kept_by_the_browser_where_its_address_names_its_version() -> None:
+    scripts = Mount("/_stcore/bidi-components", routes=[Route("/{path:path}", ok)])
+    served = TestClient(SafeHeaders(Starlette(routes=[scripts]), ServerSettings(), lambda _host: True))
+
+    def read_caching(path: str) -> str | None:
+        return served.get(f"/_stcore/bidi-components/{path}").headers.get("Cache-Control")
+
+    assert read_caching("attenscope.scripts/shared.js?1f") == "public, max-age=31536000, immutable"
+    assert read_caching("attenscope.scripts/shared.js") is None
+    assert read_caching("another/shared.js?1f") is None
 
 
 def test_a_page_is_not_served_under_a_name_of_another_site() -> None:

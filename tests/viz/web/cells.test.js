@@ -8,7 +8,7 @@ import { readArrays, shown } from "../../../viz/web/src/pipeline/numbers.js";
 import { inked, lookup, position } from "../../../viz/web/src/shared/colours.js";
 import { cellAt, cellUnder, coloured, stepped } from "../../../viz/web/src/shared/grid.js";
 import { FINE_FULL, FINE_MASKED, FULL, MASKED, unpack } from "../../../viz/web/src/shared/packed.js";
-import { pack } from "../../../viz/export/browser/pack.js";
+import { pack } from "../../../viz/web/src/shared/pack.js";
 
 const words = (...numbers) => new Uint8Array(Uint16Array.from(numbers).buffer);
 

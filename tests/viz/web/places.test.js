@@ -2,8 +2,8 @@
 import { scales } from "../../../viz/web/src/curves/drawing.js";
 import { layout } from "../../../viz/web/src/links/layout.js";
 import { chosenLinks } from "../../../viz/web/src/links/paths.js";
-import { fitScene } from "../../../viz/web/src/presenter/fit.js";
-import { asked } from "../../../viz/web/src/presenter/keys.js";
+import { fitScene } from "../../../viz/web/src/stage/fit.js";
+import { asked } from "../../../viz/web/src/studio/keys.js";
 import { arrowKeys } from "../../../viz/web/src/shared/mounted.js";
 import { walk } from "../../../viz/web/src/shared/walk.js";
 import { widgetOf } from "../../../viz/web/src/shared/widget.js";

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from attenscope.language import LANGUAGES, load_catalogue, use_language
+from attenscope.viz.web import bundle
 from attenscope.viz.web.bundle import (
     DIST_FOLDER,
+    STANDALONE,
+    build_fetching_module,
     build_module,
     declare_messages,
+    link_scripts,
+    list_needed_scripts,
     read_component_sheet,
     read_script,
     translate_messages,
@@ -21,6 +27,7 @@ from tests.scripts import COMPONENTS_FOLDER, list_scripts
 
 BUILT = sorted(path.stem for path in DIST_FOLDER.glob("*.js"))
 COMPONENTS = sorted(path.stem for path in COMPONENTS_FOLDER.glob("*/*.js") if path.stem == path.parent.name)
+FETCHED = re.compile(r"\./scripts/(\w+)\.js\?([0-9a-f]{8})")
 SAID: dict[str, list[list[str]]] = json.loads((DIST_FOLDER / "messages.json").read_text(encoding="utf-8"))
 
 
@@ -33,13 +40,38 @@ def test_every_component_is_built() -> None:
     assert set(SAID) <= set(BUILT)
 
 
-@pytest.mark.parametrize("name", BUILT)
-def test_a_built_script_is_one_expression_that_can_stand_in_any_page(name: str) -> None:
+@pytest.mark.parametrize("name", STANDALONE)
+def test_a_standalone_script_is_one_expression_that_can_stand_in_any_page(name: str) -> None:
     script = read_script(name)
     assert script.startswith("(()=>{")
     assert script.endswith("})()")
     assert "</script" not in script.lower()
-    assert build_module(name).endswith(f"export default {script};\n")
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT if name not in STANDALONE])
+def test_a_built_script_stands_behind_those_that_it_builds_on(name: str) -> None:
+    *before, last = list_needed_scripts([name])
+    assert last == name
+    assert all(set(list_needed_scripts([one])) <= {*before, name} for one in before)
+    code = link_scripts([name])
+    starts = [code.index(f"scripts.{one} = (") for one in [*before, name]]
+    assert starts == sorted(starts)
+    assert "</script" not in code.lower()
+    assert build_module(name) == f"{code}export default scripts.{name};\n"
+
+
+def test_a_page_names_the_version_of_each_script_that_it_fetches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("shared.js", "overview.js", "messages.json"):
+        (tmp_path / name).write_bytes((DIST_FOLDER / name).read_bytes())
+    monkeypatch.setattr(bundle, "DIST_FOLDER", tmp_path)
+    before = build_fetching_module("overview", "./scripts")
+    assert [name for name, _ in FETCHED.findall(before)] == ["shared", "overview"]
+    assert len(before) < 600  # It is sent with every message.
+    (tmp_path / "shared.js").write_text("export default({})=>{return{}}\n")
+    addresses = [FETCHED.findall(text) for text in (before, build_fetching_module("overview", "./scripts"))]
+    assert [one == other for one, other in zip(*addresses, strict=True)] == [False, True]
 
 
 def test_a_sheet_begins_with_what_all_components_share() -> None:
@@ -47,14 +79,16 @@ def test_a_sheet_begins_with_what_all_components_share() -> None:
     assert read_component_sheet("overview") != read_component_sheet("theme_watch")
 
 
-def test_messages_stand_before_a_script_in_the_language_that_is_spoken() -> None:
+def test_messages_stand_before_scripts_in_the_language_that_is_spoken() -> None:
     assert declare_messages(["overview"]) == 'const MESSAGES = {"language": "en", "said": {}};\n'
+    assert link_scripts(["overview"]).startswith('const scripts = { MESSAGES: {"language": "en", "said": {}} };\n')
     with use_language("de"):
-        declared = declare_messages(["overview"])
-    spoken = json.loads(declared.removeprefix("const MESSAGES = ").removesuffix(";\n"))
+        declared = link_scripts(["overview"]).partition(" };\n")[0]
+    spoken = json.loads(declared.removeprefix("const scripts = { MESSAGES: "))
     assert spoken["language"] == "de"
     assert spoken["said"]["Layer {layer}, head {head}"] == load_catalogue("de").gettext("Layer {layer}, head {head}")
-    assert set(spoken["said"]) == {form for forms in SAID["overview"] for form in forms}
+    said = {form for name in list_needed_scripts(["overview"]) for forms in SAID.get(name, []) for form in forms}
+    assert set(spoken["said"]) == said
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

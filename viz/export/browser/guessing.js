@@ -1,6 +1,6 @@
-import { ballot, guessesSaid } from "../../web/src/presenter/ballot.js";
-import { choiceAt } from "../../web/src/presenter/chosen.js";
-import { guessesOf } from "../../web/src/presenter/guesses.js";
+import { ballot, guessesSaid } from "../../web/src/talk/ballot.js";
+import { choiceAt } from "../../web/src/talk/chosen.js";
+import { guessesOf } from "../../web/src/talk/guesses.js";
 
 /**
  * What the audience guesses at the slides of a deck, by keys, by clicks on the choices and on the parts in the picture:

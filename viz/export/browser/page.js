@@ -1,13 +1,13 @@
-import { openNotes } from "../../web/src/presenter/notes.js";
+import { openNotes } from "../../web/src/talk/notes.js";
 import { say } from "../../web/src/shared/say.js";
-import { isFramed } from "./fit.js";
-import { asked, writeScene } from "./address.js";
-import { content, prepare, takeColours } from "./inflate.js";
+import { isFramed } from "../../web/src/slide/fit.js";
+import { asked, writeScene } from "../../web/src/shared/address.js";
+import { content, prepare, takeColours } from "../../web/src/slide/inflate.js";
 import { guessingAt } from "./guessing.js";
-import { show } from "./slide.js";
+import { show } from "../../web/src/slide/slide.js";
 import { listen } from "./keys.js";
 import { letters } from "./letters.js";
-import { element } from "./element.js";
+import { element } from "../../web/src/shared/element.js";
 import { printable } from "./print.js";
 import { rest } from "./rest.js";
 

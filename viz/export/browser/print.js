@@ -1,9 +1,9 @@
-import { partRules, roots } from "../../web/src/presenter/parts.js";
-import { ON_STAGE } from "../../web/src/presenter/stage.js";
+import { partRules, roots } from "../../web/src/stage/parts.js";
+import { ON_STAGE } from "../../web/src/stage/stage.js";
 import { say } from "../../web/src/shared/say.js";
-import { element } from "./element.js";
-import { stateOf } from "./follow.js";
-import { mountAll } from "./slide.js";
+import { element } from "../../web/src/shared/element.js";
+import { stateOf } from "../../web/src/slide/follow.js";
+import { mountAll } from "../../web/src/slide/slide.js";
 
 const PAGE = 690; // Pixels of a sheet's height, as page.css gives its width: A4 lying, with its margins.
 const LOWEST_PRINTED = 170; // Pixels of a picture.

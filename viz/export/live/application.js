@@ -1,5 +1,5 @@
 import { say } from "../../web/src/shared/say.js";
-import { addressed } from "../browser/address.js";
+import { addressed } from "../../web/src/shared/address.js";
 import { connections, explanation, translation } from "./asking.js";
 import { mapOf } from "./attention_map.js";
 import { forThisDevice } from "./connection.js";

@@ -1,5 +1,5 @@
 import { listed, say } from "../../web/src/shared/say.js";
-import { pack } from "../browser/pack.js";
+import { pack } from "../../web/src/shared/pack.js";
 import { mapOf } from "./attention_map.js";
 import { percentOf, piecesOf, readable } from "./labels.js";
 import { quantised } from "./levels.js";

@@ -1,5 +1,5 @@
 import { say } from "../../web/src/shared/say.js";
-import { element } from "../browser/element.js";
+import { element } from "../../web/src/shared/element.js";
 import { sentenceForm } from "./sentence.js";
 import { tour } from "./tour.js";
 

@@ -1,6 +1,6 @@
 import { written } from "../../web/src/shared/number.js";
 import { say } from "../../web/src/shared/say.js";
-import { pack } from "../browser/pack.js";
+import { pack } from "../../web/src/shared/pack.js";
 import { pooled, specialPlaces } from "./attention_map.js";
 import { labelText, piecesOf, quoted, readable, rowInWords } from "./labels.js";
 import { fine, quantised } from "./levels.js";

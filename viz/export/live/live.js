@@ -1,6 +1,7 @@
 import { letters } from "../browser/letters.js";
 import { application } from "./application.js";
 import { lacking } from "./connection.js";
+import { liveScenes } from "./scene.js";
 
 /** What scripts may use, as docs/saving.md describes it. */
 function publish(app) {
@@ -19,7 +20,8 @@ function publish(app) {
   app.connection().ready.then(begin, () => {}); // What went wrong stands on the page.
 }
 
-export default async function live(header, components) {
+/** The page of a live file. */
+async function file(header, components) {
   const missing = lacking();
   if (missing) {
     document.getElementById("starting").textContent = missing;
@@ -31,3 +33,5 @@ export default async function live(header, components) {
   publish(app);
   await opened;
 }
+
+export default { file, scenes: liveScenes };

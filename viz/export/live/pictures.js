@@ -1,5 +1,5 @@
 import { say } from "../../web/src/shared/say.js";
-import { element } from "../browser/element.js";
+import { element } from "../../web/src/shared/element.js";
 import { mapOf } from "./attention_map.js";
 import { playerData, tokensData } from "./decoding_views.js";
 import { heatmapData, linksData, overviewData, textData } from "./head_views.js";

@@ -1,4 +1,4 @@
-import { element, shadowed } from "../browser/element.js";
+import { element, shadowed } from "../../web/src/shared/element.js";
 
 /** Which part of a scene (viz/talk/scenes.py) each component is. */
 const ROLES = {

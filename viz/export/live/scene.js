@@ -1,5 +1,5 @@
 import { say } from "../../web/src/shared/say.js";
-import { element } from "../browser/element.js";
+import { element } from "../../web/src/shared/element.js";
 import { connections, translation } from "./asking.js";
 import { lacking } from "./connection.js";
 import { hearing } from "./hearing.js";
@@ -12,7 +12,7 @@ import { FREELY, begun } from "./state.js";
  * `open(slide, says)` -> { form, host, hear, prepare }: the box for a sentence, the place of the pictures of what the
  * model wrote, which calls its `drawn(anew)` once they are there, and what is told by a picture that was saved.
  */
-export default function liveScenes({ models, styles }, components) {
+export function liveScenes({ models, styles }, components) {
   const of = connections(models);
   const open = ({ live, omit }, says) => {
     const { model, sentence, palette, ...settings } = live;

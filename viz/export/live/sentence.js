@@ -1,5 +1,5 @@
 import { say } from "../../web/src/shared/say.js";
-import { element } from "../browser/element.js";
+import { element } from "../../web/src/shared/element.js";
 
 /** The box for a sentence: Enter, or its button, hands what is in it to `hear`. */
 export function sentenceForm(hear) {

@@ -1,5 +1,5 @@
 import { say } from "../../web/src/shared/say.js";
-import { element } from "../browser/element.js";
+import { element } from "../../web/src/shared/element.js";
 import { FREELY } from "./state.js";
 
 /** What an address of the page Explore says, as fields of the state. */

@@ -4,7 +4,8 @@ import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/colours.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { say } from "../shared/say.js";
-import { byLayer, element, mark, paint, smooth, tileOf } from "../shared/tiles.js";
+import { element } from "../shared/element.js";
+import { byLayer, mark, paint, smooth, tileOf } from "../shared/tiles.js";
 
 /** The tiles in a given order, each above its place and value. */
 function inOrder(grid, order) {

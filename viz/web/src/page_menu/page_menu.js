@@ -1,4 +1,4 @@
-import { element } from "../shared/tiles.js";
+import { element } from "../shared/element.js";
 import { mounted, unmount } from "../shared/mounted.js";
 
 /** Put a text into the clipboard, also where the page is not served securely and the browser offers no clipboard. */

@@ -1,4 +1,4 @@
-import { element } from "../shared/tiles.js";
+import { element } from "../shared/element.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { mainMenuPart } from "../shared/streamlit.js";
 

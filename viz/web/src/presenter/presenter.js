@@ -1,8 +1,8 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { listed, say, sentences } from "../shared/say.js";
-import { guessesOf } from "./guesses.js";
-import { inField } from "./keys.js";
-import { isRehearsing, keptKeys, keyOf, tellRehearsing } from "./kept.js";
+import { guessesOf } from "../talk/guesses.js";
+import { inField } from "../studio/keys.js";
+import { isRehearsing, keptKeys, keyOf, tellRehearsing } from "../studio/kept.js";
 import { rehearse } from "./rehearse.js";
 import { openShow } from "./show.js";
 

@@ -1,9 +1,9 @@
-import { blobOf, imageOf, lettersOf, THUMBNAIL } from "../scene_pictures/studio.js";
-import { openFrame } from "./frame.js";
-import { keepScene, keptKeys } from "./kept.js";
-import { misfitsOf } from "./misfits.js";
+import { blobOf, imageOf, lettersOf, THUMBNAIL } from "../studio/studio.js";
+import { openFrame } from "../studio/frame.js";
+import { keepScene, keptKeys } from "../studio/kept.js";
+import { misfitsOf } from "../studio/misfits.js";
 import { buildScreen } from "./screen.js";
-import { snapshotOf } from "./snapshot.js";
+import { snapshotOf } from "../studio/snapshot.js";
 
 // The screen of a projector, as large as this window has it: a scene is kept as that one shows it.
 const LEAST = [1280, 720];

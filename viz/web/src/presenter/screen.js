@@ -1,5 +1,5 @@
 import { say } from "../shared/say.js";
-import { add } from "./add.js";
+import { add } from "../talk/add.js";
 
 /** The dialog of a show, empty: its title, the box of its frames, and the line under them. */
 export function buildScreen(root, numbered) {

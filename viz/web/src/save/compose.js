@@ -1,5 +1,5 @@
-import { asPicture, standing } from "../shared/as_picture.js";
-import { chartPicture } from "../shared/chart_picture.js";
+import { asPicture, standing } from "../pictures/as_picture.js";
+import { chartPicture } from "../pictures/chart_picture.js";
 import { drawn } from "../shared/picture.js";
 
 const MARGIN = 12;

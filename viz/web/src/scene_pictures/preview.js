@@ -1,6 +1,6 @@
-import { isMisfit, misfitsSaid } from "../presenter/misfits.js";
+import { isMisfit, misfitsSaid } from "../studio/misfits.js";
 import { say } from "../shared/say.js";
-import { HEIGHT, WIDTH } from "./studio.js";
+import { HEIGHT, WIDTH } from "../studio/studio.js";
 
 const STATES = ["shown", "hide", "omit"]; // What a click goes through.
 const MARKS = { shown: "", hide: "?", omit: "×" };

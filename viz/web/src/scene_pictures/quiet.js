@@ -1,4 +1,4 @@
-import { isRehearsing } from "../presenter/kept.js";
+import { isRehearsing } from "../studio/kept.js";
 import { AT_REST } from "../shared/streamlit.js";
 
 const PAUSE = 200; // Milliseconds without a key, a click or a movement of the mouse.

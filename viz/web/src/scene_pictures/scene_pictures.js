@@ -1,11 +1,11 @@
-import { hearKept, keptKeys, keptScene, keyOf } from "../presenter/kept.js";
-import { isMisfit } from "../presenter/misfits.js";
+import { hearKept, keptKeys, keptScene, keyOf } from "../studio/kept.js";
+import { isMisfit } from "../studio/misfits.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { stored } from "../shared/stored.js";
 import { RADIO_OPTION } from "../shared/streamlit.js";
 import { preview } from "./preview.js";
 import { hearInput, quiet } from "./quiet.js";
-import { taken } from "./studio.js";
+import { taken } from "../studio/studio.js";
 
 const kept = stored("attenscope-pictures", 50);
 

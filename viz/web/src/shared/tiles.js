@@ -1,12 +1,6 @@
+import { element } from "./element.js";
 import { coloured, paintPixels } from "./grid.js";
 import { say } from "./say.js";
-
-export function element(tag, className, text = "") {
-  const made = document.createElement(tag);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
 
 export function tileOf(layer, head) {
   const tile = element("button", "tile");

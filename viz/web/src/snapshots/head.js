@@ -3,7 +3,7 @@ import { FULL, MASKED } from "../shared/packed.js";
 import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
 import { leastType } from "../shared/stage_sizes.js";
-import { element } from "../shared/tiles.js";
+import { element } from "../shared/element.js";
 
 const TALLEST = 26; // Pixels of a cell.
 const WIDEST = 46;

@@ -1,5 +1,5 @@
 import { say } from "../shared/say.js";
-import { element } from "../shared/tiles.js";
+import { element } from "../shared/element.js";
 
 const A_STOP = 700; // Milliseconds while playing.
 const RESTS = 400; // Milliseconds without a key before a stop counts as chosen.

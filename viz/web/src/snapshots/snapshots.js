@@ -4,7 +4,8 @@ import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { written } from "../shared/number.js";
 import { say } from "../shared/say.js";
-import { byLayer, element, mark, paint, smooth } from "../shared/tiles.js";
+import { element } from "../shared/element.js";
+import { byLayer, mark, paint, smooth } from "../shared/tiles.js";
 import { buildHead, layHead, readCell, showHead } from "./head.js";
 import { buildSlider } from "./slider.js";
 

@@ -1,4 +1,4 @@
-import { drawn, plain } from "./picture.js";
+import { drawn, plain } from "../shared/picture.js";
 
 /** Each side of a box: from where to where it runs, in shares of the box, and which way is inside. */
 const EDGES = {

@@ -1,5 +1,5 @@
 import { stored } from "../shared/stored.js";
-import { cover, roots } from "./parts.js";
+import { cover, roots } from "../stage/parts.js";
 import { paintCanvases } from "./snapshot.js";
 
 const scenes = stored("attenscope-scenes", 150);

@@ -1,8 +1,8 @@
-import { cover } from "../../web/src/presenter/parts.js";
-import { ON_STAGE } from "../../web/src/presenter/stage.js";
-import { say } from "../../web/src/shared/say.js";
+import { cover } from "../stage/parts.js";
+import { ON_STAGE } from "../stage/stage.js";
+import { say } from "../shared/say.js";
 import { chart } from "./chart.js";
-import { element, shadowed } from "./element.js";
+import { element, shadowed } from "../shared/element.js";
 import { fit } from "./fit.js";
 import { formula } from "./formula.js";
 import { followed, hears, stateOf } from "./follow.js";

@@ -1,5 +1,5 @@
 import { say, sayMany } from "../shared/say.js";
-import { roots } from "./parts.js";
+import { roots } from "../stage/parts.js";
 import { MAIN } from "../shared/streamlit.js";
 
 // Pixels of a scene, which is laid out for a screen 540 of them high: 160 of a screen of 720.

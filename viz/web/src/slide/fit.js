@@ -1,6 +1,6 @@
-import { cutLists } from "../../web/src/presenter/cut.js";
-import { roots } from "../../web/src/presenter/parts.js";
-import { fitScene } from "../../web/src/presenter/fit.js";
+import { cutLists } from "../stage/cut.js";
+import { roots } from "../stage/parts.js";
+import { fitScene } from "../stage/fit.js";
 
 const NARROW = "(max-width: 1000px)"; // There it is a page to scroll, as its style sheet says too, but not in a frame.
 

@@ -1,5 +1,5 @@
 import { chartPicture } from "./chart_picture.js";
-import { drawn, plain } from "./picture.js";
+import { drawn, plain } from "../shared/picture.js";
 import { edges } from "./edges.js";
 import { writtenText } from "./written.js";
 

@@ -1,4 +1,4 @@
-import { roots } from "./parts.js";
+import { roots } from "../stage/parts.js";
 
 const NEAR = 8; // Pixels that a click may be beside a letter.
 const LEFT_RIGHT = ["left", "right"];

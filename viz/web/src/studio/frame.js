@@ -1,9 +1,9 @@
 import { say } from "../shared/say.js";
 import { AT_REST, CONTENT } from "../shared/streamlit.js";
-import { cutLists, leaveOutCovered } from "./cut.js";
-import { fitScene, readable } from "./fit.js";
+import { cutLists, leaveOutCovered } from "../stage/cut.js";
+import { fitScene, readable } from "../stage/fit.js";
 import { inField } from "./keys.js";
-import { cover } from "./parts.js";
+import { cover } from "../stage/parts.js";
 
 const LOOK_EVERY = 60; // Milliseconds.
 const STILL_FOR = 5; // Looks in a row that find nothing changed.

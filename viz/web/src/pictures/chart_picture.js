@@ -1,4 +1,4 @@
-import { drawn } from "./picture.js";
+import { drawn } from "../shared/picture.js";
 
 /** Plotly's own ink on light cells; the style sheets of pages and files have the same rule. */
 const DARK_NUMBERS = '.heatmap-label text[style*="rgb(68, 68, 68)"]';

@@ -1,4 +1,4 @@
-import { drawn, plain } from "./picture.js";
+import { drawn, plain } from "../shared/picture.js";
 import { lineLook } from "./edges.js";
 
 /** A text of the page line by line, each with what runs under or through it; `box` is that of its element. */

@@ -1,7 +1,7 @@
-import { relabelled } from "../../web/src/shared/heads.js";
-import { unpack } from "../../web/src/shared/packed.js";
-import { say } from "../../web/src/shared/say.js";
-import { pack } from "./pack.js";
+import { relabelled } from "../shared/heads.js";
+import { unpack } from "../shared/packed.js";
+import { say } from "../shared/say.js";
+import { pack } from "../shared/pack.js";
 
 const SIDES = ["query", "key"];
 

@@ -1,4 +1,4 @@
-import { element } from "./element.js";
+import { element } from "../shared/element.js";
 
 function rowOf(cells, tags) {
   const row = element("tr");

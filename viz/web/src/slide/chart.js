@@ -1,6 +1,6 @@
-import { leaveOutCovered } from "../../web/src/presenter/cut.js";
-import { pictureHeight } from "../../web/src/shared/stage_sizes.js";
-import { element } from "./element.js";
+import { leaveOutCovered } from "../stage/cut.js";
+import { pictureHeight } from "../shared/stage_sizes.js";
+import { element } from "../shared/element.js";
 import { library } from "./inflate.js";
 
 /** The room that a chart takes; it is drawn into it once the slide is fitted. */

@@ -1,6 +1,6 @@
-import { openFrame } from "../presenter/frame.js";
-import { placesOf } from "../presenter/parts.js";
-import { asPicture } from "../shared/as_picture.js";
+import { openFrame } from "./frame.js";
+import { placesOf } from "../stage/parts.js";
+import { asPicture } from "../pictures/as_picture.js";
 import { drawn } from "../shared/picture.js";
 import { APP, ICON, MAIN } from "../shared/streamlit.js";
 
