@@ -1,4 +1,4 @@
-"""Put a script before Streamlit's into every page: the rules of the browser's history (viz/web/src/history)."""
+"""Put a script before Streamlit's into every page: the rules of the browser's history (viz/web/src/shell/history.js)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class HeadScript:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._script = HEAD_TAG + f'<script type="module">{read_script("begin")}</script>'.encode()
+        self._script = HEAD_TAG + f'<script type="module">{read_script("begin")}()</script>'.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (

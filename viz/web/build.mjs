@@ -38,7 +38,7 @@ const MORE = {
 const WATCHED = ["src", "../engine", "../export", "../notebook"];
 
 /** Scripts that stand alone: that of every page's head, that of a film, and that of a worker. Each is one expression. */
-const ALONE = { begin: "src/history/begin.js", film: "src/moving/film.js", worker: "../engine/worker.js" };
+const ALONE = { begin: "src/shell/history.js", film: "src/moving/film.js", worker: "../engine/worker.js" };
 
 /** The script and, where it draws anything, the sheet of each component; and shared.css, with which all sheets begin. */
 const components = readdirSync(SRC).flatMap((name) => ["js", "css"].map((ending) => join(SRC, name, `${name}.${ending}`)));

@@ -12,10 +12,13 @@ import streamlit as st
 from attenscope.language import LANGUAGE_TAGS, current_language, say
 from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays, read_script
 
-# Arrival: a page appears once its parts have settled, so that nothing jumps while it loads; draws nothing.
+# The shell, which draws nothing: one component (src/shell), mounted for each of its parts.
 
 
-_mount_arrival = create_mount("arrival")
+_mount_shell = create_mount("shell")
+
+
+# Arrival: a page appears once its parts have settled, so that nothing jumps while it loads.
 
 
 def hide_until_ready(page: str) -> None:
@@ -24,59 +27,48 @@ def hide_until_ready(page: str) -> None:
     The document is said to be in the current language.
     """
     language = current_language()
-    _mount_arrival(key="arrival", data={"page": page, "language": LANGUAGE_TAGS.get(language, language)})
+    _mount_shell(
+        key="arrival", data={"part": "arrival", "page": page, "language": LANGUAGE_TAGS.get(language, language)}
+    )
 
 
-# History: one action of a visitor is one step of the browser's history; draws nothing.
-
-
-_mount_history = create_mount("history")
+# History: one action of a visitor is one step of the browser's history.
 
 
 def track_history(scrubbed: Iterable[str]) -> None:
     """Keep the steps of Back and Forward; a change of the parameters `scrubbed` alone is none."""
-    _mount_history(key="browser-history", data={"scrubbed": sorted(scrubbed)})
+    _mount_shell(key="browser-history", data={"part": "history", "scrubbed": sorted(scrubbed)})
 
 
-# Theme: the page runs again when its visitor switches between light and dark; draws nothing.
-
-
-_mount_theme_watch = create_mount("theme_watch")
+# Theme: the page runs again when its visitor switches between light and dark.
 
 
 def watch_colour_scheme(drawn: str) -> None:
     """Watch for a colour scheme other than `drawn` (light or dark)."""
-    _mount_theme_watch(key="theme-watch", data={"drawn": drawn}, on_shown_change=lambda: None)
+    _mount_shell(key="theme-watch", data={"part": "theme", "drawn": drawn}, on_shown_change=lambda: None)
 
 
-# Enter key: it submits a sentence, also in a box of several lines; draws nothing.
-
-
-_mount_enter_key = create_mount("enter_key")
+# Enter key: it submits a sentence, also in a box of several lines.
 
 
 def submit_on_enter(box: str) -> None:
     """Let Enter submit the text area with the key `box`, as Control+Enter does; Shift+Enter is left alone."""
-    _mount_enter_key(key=f"enter-key-{box}", data={"box": box})
+    _mount_shell(key=f"enter-key-{box}", data={"part": "enter", "box": box})
 
 
 # Drafts: texts kept in the visitor's browser, so that a reload, a crash or a restart of the server loses nothing.
-
-
-_mount_draft = create_mount("draft")
 
 
 def store_draft(name: str, text: str, *, on_found: Callable[[str], None]) -> None:
     """Keep `text` under `name`; `on_found(text)` hears, once, of what is kept while `text` is empty."""
     key = f"draft-{name}"
     found = lambda: on_found(str(st.session_state[key].found["text"]))  # noqa: E731
-    _mount_draft(key=key, data={"name": name, "text": text}, on_found_change=found)
+    _mount_shell(key=key, data={"part": "draft", "name": name, "text": text}, on_found_change=found)
 
 
 # Kept files: the browser keeps the files beside a talk, and gives them back when the server has lost them.
 
 
-_mount_kept_files = create_mount("kept_files")
 _FILES_KEY, _WANTED_FILE_KEY = "kept-files", "kept-files wanted"
 
 
@@ -86,7 +78,7 @@ def keep_files_in_browser(
     data: Callable[[str], bytes],
     on_found: Callable[[str, bytes], None],
 ) -> None:
-    """Have the browser keep the files `known` by name and key, whose bytes are `data(name)`; draws nothing.
+    """Have the browser keep the files `known` by name and key, whose bytes are `data(name)`.
 
     Of those that are `lost`, each that the browser has under the same key is told once to `on_found(name, bytes)`.
     """
@@ -103,9 +95,9 @@ def keep_files_in_browser(
 
     name = st.session_state.pop(_WANTED_FILE_KEY, None)
     sent = name if name in known else None
-    header = {"known": dict(known), "lost": dict(lost), "sent": sent}
+    header = {"part": "files", "known": dict(known), "lost": dict(lost), "sent": sent}
     body = data(sent) if sent else b""
-    _mount_kept_files(
+    _mount_shell(
         key=_FILES_KEY, data=pack_arrays(header, body), on_wanted_change=handle_request, on_found_change=handle_files
     )
 

@@ -27,7 +27,7 @@ function layOutAnew() {
 }
 
 /** Show the page once it is complete and nothing in it moves any more; another page is hidden again before. */
-export default function arrival({ data: { page, language } }) {
+export function arrive({ page, language }) {
   document.documentElement.lang = language; // For voices that read a page aloud, and for the shapes of Chinese letters.
   const { dataset } = document.documentElement;
   if (dataset.arriving === page) return;

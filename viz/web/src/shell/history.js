@@ -57,6 +57,6 @@ function install() {
 }
 
 /** The one rule of this document, installed once. */
-export function historySteps() {
+export default function historySteps() {
   return (history[STEPS] ??= install());
 }

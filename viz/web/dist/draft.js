@@ -1,1 +1,0 @@
-export default({shared})=>{let{mounted:u,unmount:c}=shared;function a(t){try{return localStorage.getItem(t)??""}catch{return""}}function d(t,o){try{localStorage.setItem(t,o)}catch{}}function l({data:{name:t,text:o},parentElement:n,setTriggerValue:f}){let e=`attenscope-${t}`,r=u(n,t,()=>({}));return o?d(e,o):!r.told&&a(e)&&f("found",{text:a(e)}),r.told=!o,()=>c(n)}return l}

@@ -1,3 +1,0 @@
-import { historySteps } from "./steps.js";
-
-historySteps();

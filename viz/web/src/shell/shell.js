@@ -1,0 +1,113 @@
+import { mounted, unmount } from "../shared/mounted.js";
+import { unpack } from "../shared/packed.js";
+import { stored } from "../shared/stored.js";
+import { APP } from "../shared/streamlit.js";
+import { arrive } from "./arrival.js";
+import historySteps from "./history.js";
+
+/** One action of a visitor is one step of the browser's history; a change of the parameters `scrubbed` alone is none. */
+function keepSteps({ scrubbed }) {
+  Object.assign(historySteps(), { begun: true, scrubbed });
+}
+
+/** Tells Python when the page's colour scheme is not the one it drew for: Streamlit does not run again on its own. */
+function watchTheme({ drawn }, parent, tell) {
+  const app = document.querySelector(APP);
+  const view = mounted(parent, "theme", (root, made) => {
+    const observer = new MutationObserver(() => made.compare());
+    observer.observe(app, { attributes: true, attributeFilter: ["class"] });
+    return { told: drawn, dispose: () => observer.disconnect() };
+  });
+  view.compare = () => {
+    const shown = getComputedStyle(app).colorScheme;
+    if (shown === view.told) return;
+    view.told = shown; // Once for each change, whatever the answer.
+    tell("shown", shown);
+  };
+  view.compare();
+}
+
+/** Enter submits the sentence in a box of several lines, as Control+Enter does. */
+function submitOnEnter({ box }, parent) {
+  mounted(parent, box, () => {
+    const submit = (event) => {
+      const plain = event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.metaKey;
+      if (!plain || event.isComposing || !event.target.closest?.(`.st-key-${box} textarea`)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      event.target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+    };
+    document.addEventListener("keydown", submit, true);
+    return { dispose: () => document.removeEventListener("keydown", submit, true) };
+  });
+}
+
+/** What the browser keeps; "" where it keeps nothing for pages, as in some private windows. */
+function keptText(place) {
+  try {
+    return localStorage.getItem(place) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function keepText(place, text) {
+  try {
+    localStorage.setItem(place, text);
+  } catch {
+    // Full or forbidden: the session has the text all the same.
+  }
+}
+
+/** A text is kept while there is one, and given back, once, where there is none. */
+function keepDraft({ name, text }, parent, tell) {
+  const place = `attenscope-${name}`;
+  const view = mounted(parent, name, () => ({}));
+  if (text) keepText(place, text);
+  else if (!view.told && keptText(place)) tell("found", { text: keptText(place) });
+  view.told = !text; // A server that was started again has no text, on a page that is still open.
+}
+
+const { entryOf, keep: keepFile } = stored("attenscope", 40);
+
+const asBase64 = (bytes) =>
+  new Promise((done) => {
+    const reader = new FileReader();
+    reader.onload = () => done(/** @type {string} */ (reader.result).split(",")[1]);
+    reader.readAsDataURL(new Blob([bytes]));
+  });
+
+/** Ask for the first file that is not kept here yet, then give back the first that is lost there: one at a time. */
+async function exchange(view, { known, lost, sent }, body, tell) {
+  if (sent) await keepFile(sent, known[sent], body);
+  for (const key of Object.values(known)) view.given.delete(key); // It may be lost again.
+  for (const [name, key] of Object.entries(known)) {
+    if (view.asked.has(key) || (await entryOf(name, key))) continue;
+    view.asked.add(key);
+    return tell("wanted", { name });
+  }
+  for (const [name, key] of Object.entries(lost)) {
+    const bytes = view.given.has(key) ? null : await entryOf(name, key);
+    if (!bytes) continue;
+    view.given.add(key);
+    return tell("found", { name, data: await asBase64(bytes) });
+  }
+  return null;
+}
+
+/** The files beside a talk are kept, and given back when the server has lost them. */
+function keepFiles(header, parent, tell, body) {
+  const view = mounted(parent, "files", () => ({ asked: new Set(), given: new Set(), doing: Promise.resolve() }));
+  const bytes = body.slice();
+  // A browser that keeps nothing for pages, as in some private windows, has the files while the server has them.
+  view.doing = view.doing.then(() => exchange(view, header, bytes, tell)).catch(() => {});
+}
+
+const PARTS = { arrival: arrive, draft: keepDraft, enter: submitOnEnter, files: keepFiles, history: keepSteps, theme: watchTheme };
+
+/** What a page needs around Streamlit: mounted for one part at a time, each of which draws nothing. */
+export default function shell({ data, parentElement, setTriggerValue }) {
+  const { header, body } = data instanceof Uint8Array ? unpack(data) : { header: data, body: null };
+  PARTS[header.part](header, parentElement, setTriggerValue, body);
+  return () => unmount(parentElement);
+}
