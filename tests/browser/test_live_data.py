@@ -38,14 +38,11 @@ from tests.viz.web.test_packing import unpack
 
 TEXT = "the small dog sees a cat. <b> 中文字幕很长很长的词 \u202e"
 NAMES = {
-    "alignment": ("bestAligning",),
-    "attention_map": ("mapOf",),
-    "decoding_views": ("playerData", "tokensData"),
+    "attention_map": ("bestAligning", "mapOf"),
+    "decoding_views": ("playerData", "tokensData", "treeData"),
     "head_views": ("headInWords", "heatmapData", "linksData", "overviewData", "textData"),
     "telling": ("tellingWord",),
-    "tree_view": ("treeData",),
-    "word_view": ("wordData",),
-    "words": ("mergedWords",),
+    "word_view": ("mergedWords", "wordData"),
 }
 """What is tried of each module of viz/export/live."""
 CALL = """([text, options, name, kind, rest]) => {

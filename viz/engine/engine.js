@@ -1,11 +1,8 @@
-import { grouped } from "../web/src/shared/number.js";
-import { say, sentences } from "../web/src/shared/say.js";
-import { changesOf } from "./changes.js";
-import { explained } from "./explain.js";
+import { grouped, say, sentences } from "../web/src/shared/say.js";
+import { changesOf, explained, lookedAt } from "./explain.js";
 import { beamSearch, forced, greedy } from "./search.js";
 import { END, tokenizer } from "./tokenizer.js";
 import { transformer } from "./transformer.js";
-import { lookedAt } from "./value_norms.js";
 import { readWeights } from "./weights.js";
 
 const CHARACTERS_A_TOKEN = 30; // As in model/translate.py, whose sentences these are.

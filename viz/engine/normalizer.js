@@ -1,5 +1,4 @@
-import { SPACE_MARK } from "./sentencepiece_model.js";
-import { lengthOfCharacter, toBytes, toText } from "./utf8.js";
+import { SPACE_MARK, lengthOfCharacter, toBytes, toText } from "./sentencepiece_model.js";
 
 const SPACE = 32;
 

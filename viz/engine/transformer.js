@@ -1,6 +1,4 @@
-import { attend } from "./attention.js";
-import { embedding } from "./embedding.js";
-import { finalNorm, generator, layerParts } from "./layers.js";
+import { attend, embedding, finalNorm, generator, layerParts } from "./layers.js";
 
 function logSoftmax(scores) {
   let [most, sum] = [-Infinity, 0];

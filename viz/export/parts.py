@@ -124,7 +124,7 @@ class LiveSlide:
     model: str
     """Its name."""
     settings: Mapping[str, Any]
-    """The state that viz/export/live/scene.js starts from."""
+    """The state that viz/export/live/live.js starts from."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class ComponentBytes:
 
 
 def encode_slides(slides: Sequence[Slide], models: Sequence[PackedModel] = ()) -> tuple[list[dict[str, Any]], bytes]:
-    """What browser/slide.js shows as these slides, and the bytes of their components behind each other.
+    """What slide.js shows as these slides, and the bytes of their components behind each other.
 
     `models` are those that the file holds for slides that take sentences.
     """

@@ -1,7 +1,7 @@
 """Figures fitted for projection: type that the back row can read.
 
 A scene is laid out for a height of 540 pixels (viz/web/src/stage/fit.js), so type of 12 pixels is 1/45 of the
-screen. Names without room at that size are left out by the browser, which knows the room (presenter/cut.js); a weight
+screen. Names without room at that size are left out by the browser, which knows the room (stage/fit.js); a weight
 is not written into a cell that is too narrow for it.
 """
 

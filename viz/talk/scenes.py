@@ -188,7 +188,7 @@ def list_guess_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
 
 
 def build_click_data(scene: Scene, network: SceneNetwork) -> dict[str, Any]:
-    """Return what presenter/chosen.js needs to tell which choice a click in the picture hits."""
+    """Return what talk/chosen.js needs to tell which choice a click in the picture hits."""
     return {
         "choices": scene.guess,
         "sentence": _get_scene_sentence(scene, network) if scene.page in SENTENCE_PAGES else "",

@@ -10,7 +10,7 @@
  * `--watch` builds again at every change; `--compare` writes nothing and fails where dist/ is not what the sources build.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 import { findMessages } from "./messages.mjs";
@@ -50,7 +50,7 @@ const entryPoints = [
   ...LIBRARIES.map((name) => ({ in: `library:${name}`, out: name })),
   ...components.filter((path) => existsSync(path) && !isOfLibrary(path)).map((path) => ({ in: path, out: stem(path) })),
   ...entriesOf(MORE),
-];
+].map(({ in: path, out }) => ({ in: isAbsolute(path) && path.endsWith(".js") ? `entry:${path}` : path, out }));
 
 const folders = new Map(LIBRARIES.map((name) => [join(SRC, name), name]));
 
@@ -66,6 +66,8 @@ const wholly = Object.fromEntries(LIBRARIES.map((one) => [one, modulesOf(one).ma
 const libraries = (taken, given = wholly) => ({
   name: "libraries",
   setup(build) {
+    build.onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.replace("entry:", ""), namespace: "entry" }));
+    build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => ({ contents: `export { default } from ${JSON.stringify(path)};`, resolveDir: dirname(path) }));
     build.onResolve({ filter: /^library:/ }, ({ path }) => ({ path: path.replace("library:", ""), namespace: "library" }));
     build.onLoad({ filter: /.*/, namespace: "library" }, ({ path }) => ({ contents: given[path], resolveDir: join(SRC, path) }));
     build.onResolve({ filter: /^\.{1,2}\/.*\.js$/ }, ({ path, resolveDir }) => {
@@ -96,8 +98,7 @@ function asFunction(name, code) {
   });
   const [all, names = ""] = text.match(EXPORT) ?? [""];
   const body = check(name, text.slice(0, text.length - all.length));
-  const given = LIBRARIES.includes(name) ? `{${exported(names)}}` : exported(names).match(/^default:(\w+|\$)+$/)?.[0].slice(8);
-  if (!given) throw new Error(`${name} has no default export, or others beside it.`);
+  const given = LIBRARIES.includes(name) ? `{${exported(names)}}` : exported(names).replace("default:", "");
   return `export default({${[...new Set(uses)].join()}})=>{${bound}${body}return ${given}}\n`;
 }
 
@@ -125,7 +126,7 @@ function files(results) {
     }
     for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
       const name = basename(path);
-      const own = Object.keys(inputs).filter((one) => !/^(library|between):/.test(one)).map((one) => resolve(WEB, one));
+      const own = Object.keys(inputs).filter((one) => !/^(entry|library|between):/.test(one)).map((one) => resolve(WEB, one));
       const said = name.endsWith(".js") ? findMessages(own) : [];
       if (said.length) messages[stem(name)] = said;
     }

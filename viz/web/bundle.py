@@ -17,7 +17,7 @@ from attenscope.language import SOURCE_LANGUAGE, current_language, load_catalogu
 
 # What browsers get stands in dist/: `make web` builds it from src/ and the scripts beside it in viz/ (build.mjs). A
 # script there is a module whose default export is a function: of the scripts that it builds on, by name, and of
-# MESSAGES, the language and the messages that all of them say (shared/say.js, shared/number.js). A page of Streamlit
+# MESSAGES, the language and the messages that all of them say (shared/say.js). A page of Streamlit
 # fetches each once; files and notebooks hold them.
 
 

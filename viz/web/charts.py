@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _mount_chart = create_mount("chart")
 MIN_GROWING_HEIGHT = 200
-"""Pixels from which on a figure takes the height that a scene has for it, as in shared/stage_sizes.js."""
+"""Pixels from which on a figure takes the height that a scene has for it, as in shared/picture.js."""
 
 ChartNode = tuple[int, int, str]
 """Row, column and name of a point that can be chosen."""

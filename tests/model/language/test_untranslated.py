@@ -15,8 +15,8 @@ from tests.messages import KEYWORDS, LITERAL, ROOT, SAY_CALL
 from tests.scripts import list_scripts
 
 SOURCES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rglob("*.py"))
-SCRIPTS = [path for path in list_scripts() if path.name != "changes.js"]
-"""The scripts that speak: what changes.js refuses is a mistake of whoever calls it."""
+SCRIPTS = [path for path in list_scripts() if path.name != "explain.js"]
+"""The scripts that speak: a change that explain.js refuses is a mistake of whoever calls it."""
 COMMENT = re.compile(r"^ *(?:/\*\*|\*|//).*$| // .*$", re.MULTILINE)
 SENTENCE = re.compile(r"[A-Z][a-z]*[,:]?(?: [^ ]+){2,}")
 """Three words or more, the first with a capital letter."""

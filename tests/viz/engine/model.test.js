@@ -1,12 +1,10 @@
 /** The model: kernel, attention, search and what is done with them. */
-import { attend } from "../../../viz/engine/attention.js";
-import { changesOf } from "../../../viz/engine/changes.js";
-import { embedding } from "../../../viz/engine/embedding.js";
+import { attend, embedding } from "../../../viz/engine/layers.js";
+import { changesOf } from "../../../viz/engine/explain.js";
 import { engine, InputError } from "../../../viz/engine/engine.js";
-import { kernel } from "../../../viz/engine/kernel.js";
+import { kernel, readWeights } from "../../../viz/engine/weights.js";
 import { rankOf, top } from "../../../viz/engine/search.js";
 import { END, PAD } from "../../../viz/engine/tokenizer.js";
-import { readWeights } from "../../../viz/engine/weights.js";
 import serve from "../../../viz/engine/worker.js";
 import { KERNEL, sentencePiece, toyModel } from "./toy_model.js";
 

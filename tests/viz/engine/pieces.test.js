@@ -1,10 +1,7 @@
 /** Bytes, protocol buffers, merges and the tokenizer. */
-import { merged } from "../../../viz/engine/bpe.js";
+import { END, START, UNKNOWN, merged, tokenizer } from "../../../viz/engine/tokenizer.js";
 import { normalizer } from "../../../viz/engine/normalizer.js";
-import { fields } from "../../../viz/engine/protobuf.js";
-import { KIND, readModel } from "../../../viz/engine/sentencepiece_model.js";
-import { END, START, tokenizer, UNKNOWN } from "../../../viz/engine/tokenizer.js";
-import { lengthOfCharacter, toBytes, toStrictText, toText, toTextByByte } from "../../../viz/engine/utf8.js";
+import { KIND, fields, lengthOfCharacter, readModel, toBytes, toStrictText, toText, toTextByByte } from "../../../viz/engine/sentencepiece_model.js";
 import { message, sentencePiece, varint } from "./toy_model.js";
 
 describe("UTF-8", () => {

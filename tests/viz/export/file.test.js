@@ -1,9 +1,8 @@
 /** What a saved file keeps: its address, the audience's guesses, what was changed in it. */
-import { addressed, asked, writeScene } from "../../../viz/web/src/shared/address.js";
+import { addressed, asked, writeScene } from "../../../viz/web/src/shared/element.js";
 import { followed, hears, leaves, stateOf } from "../../../viz/web/src/slide/follow.js";
-import { pack } from "../../../viz/web/src/shared/pack.js";
-import { guessesOf } from "../../../viz/web/src/talk/guesses.js";
-import { unpack } from "../../../viz/web/src/shared/packed.js";
+import { pack, unpack } from "../../../viz/web/src/shared/packed.js";
+import { guessesOf } from "../../../viz/web/src/talk/ballot.js";
 
 afterEach(() => vi.unstubAllGlobals());
 

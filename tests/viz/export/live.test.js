@@ -1,11 +1,8 @@
 /** What a live file works out of a run: words, telling, alignment, labels, levels, state. */
-import { bestAligning } from "../../../viz/export/live/alignment.js";
-import { mapOf } from "../../../viz/export/live/attention_map.js";
-import { isSpecial, labelText, percentOf, quoted, readable, rowInWords, signed } from "../../../viz/export/live/labels.js";
-import { fine, quantised } from "../../../viz/export/live/levels.js";
+import { bestAligning, fine, isSpecial, labelText, mapOf, percentOf, quantised, quoted, readable, rowInWords, signed } from "../../../viz/export/live/attention_map.js";
 import { arrive, begun, changesText, pinName } from "../../../viz/export/live/state.js";
 import { tellingWord } from "../../../viz/export/live/telling.js";
-import { mergedWords } from "../../../viz/export/live/words.js";
+import { mergedWords } from "../../../viz/export/live/word_view.js";
 import { FINE_FULL, FINE_MASKED, FULL, MASKED } from "../../../viz/web/src/shared/packed.js";
 
 describe("the words of tokens", () => {

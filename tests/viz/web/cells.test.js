@@ -1,14 +1,12 @@
 /** Cells as bytes, colours and numbers. */
-import { coarse, exact, told } from "../../../viz/web/src/heatmap/cells.js";
-import { placed } from "../../../viz/web/src/heatmap/frame.js";
-import { withoutSpecial, withSpecial } from "../../../viz/web/src/heatmap/special.js";
-import { readCells } from "../../../viz/web/src/matrix/values.js";
-import { named, told as toldOfMask } from "../../../viz/web/src/mask_editor/words.js";
+import { coarse, exact, placed, told } from "../../../viz/web/src/heatmap/frame.js";
+import { withSpecial, withoutSpecial } from "../../../viz/web/src/heatmap/heatmap.js";
+import { readCells } from "../../../viz/web/src/matrix/matrix.js";
+import { named, told as toldOfMask } from "../../../viz/web/src/mask_editor/mask_editor.js";
 import { readArrays, shown } from "../../../viz/web/src/pipeline/numbers.js";
-import { inked, lookup, position } from "../../../viz/web/src/shared/colours.js";
+import { inked, lookup, position } from "../../../viz/web/src/shared/picture.js";
 import { cellAt, cellUnder, coloured, stepped } from "../../../viz/web/src/shared/grid.js";
-import { FINE_FULL, FINE_MASKED, FULL, MASKED, unpack } from "../../../viz/web/src/shared/packed.js";
-import { pack } from "../../../viz/web/src/shared/pack.js";
+import { FINE_FULL, FINE_MASKED, FULL, MASKED, pack, unpack } from "../../../viz/web/src/shared/packed.js";
 
 const words = (...numbers) => new Uint8Array(Uint16Array.from(numbers).buffer);
 

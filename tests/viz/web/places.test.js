@@ -1,12 +1,10 @@
 /** Where things stand, and what a key asks for. */
 import { scales } from "../../../viz/web/src/curves/drawing.js";
-import { layout } from "../../../viz/web/src/links/layout.js";
-import { chosenLinks } from "../../../viz/web/src/links/paths.js";
+import { chosenLinks, layout } from "../../../viz/web/src/links/layout.js";
 import { fitScene } from "../../../viz/web/src/stage/fit.js";
-import { asked } from "../../../viz/web/src/studio/keys.js";
-import { arrowKeys } from "../../../viz/web/src/shared/mounted.js";
-import { walk } from "../../../viz/web/src/shared/walk.js";
-import { widgetOf } from "../../../viz/web/src/shared/widget.js";
+import { asked } from "../../../viz/web/src/studio/frame.js";
+import { arrowKeys, walk } from "../../../viz/web/src/shared/mounted.js";
+import { widgetOf } from "../../../viz/web/src/shared/events.js";
 
 describe("the scales of curves", () => {
   const axis = (low, high) => ({ low, high, ticks: [], title: "" });

@@ -68,7 +68,7 @@ def matrix(values: np.ndarray, low: float, high: float, *, exponent: bool = Fals
 
 
 def decoded(shown: MatrixData) -> tuple[np.ndarray, int]:
-    """The values as values.js reads them, and with how many decimals it prints them."""
+    """The values as matrix.js reads them, and with how many decimals it prints them."""
     header, body = unpack(packed_matrix(shown))
     sent = np.frombuffer(body, np.uint8 if header["full"] == FULL_BYTE else "<u2").reshape(shown.values.shape)
     return header["low"] + (header["high"] - header["low"]) * sent / header["full"], header["decimals"]
@@ -95,7 +95,7 @@ def exponential(value: float) -> str:
 
 
 def sizes(shown: MatrixData) -> Iterable[str]:
-    """As values.js reads them."""
+    """As matrix.js reads them."""
     for (code,) in struct.iter_unpack("<H", unpack(packed_matrix(shown))[1]):
         digits, power = 10 + (code - 1) % 90, LEAST_POWER + (code - 1) // 90
         yield f"{digits / 10}e{power + 1:+d}" if code else "0"

@@ -46,7 +46,7 @@ def test_the_label_of_another_head_is_made_of_a_pattern_in_the_readers_language(
             unpack(links(one, LinkOptions(1, 2), Look(), "fed", (None, None), ""))[0],
             unpack(text(one, 1, 2, Look(), "fed", (None, None), ""))[0],
         ]
-    for header in headers:  # as shared/heads.js fills it
+    for header in headers:  # as shared/events.js fills it
         assert header["pattern"].replace("{layer}", "2").replace("{head}", "3") == header["label"]
 
 

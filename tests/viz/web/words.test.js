@@ -1,8 +1,8 @@
 /** Messages and numbers as they are written, and names as they are shown. */
-import { typedNumber } from "../../../viz/web/src/presenter/typed.js";
-import { backward } from "../../../viz/web/src/shared/direction.js";
-import { relabelled } from "../../../viz/web/src/shared/heads.js";
-import { inWords, nearMeans, shades } from "../../../viz/web/src/text/shade.js";
+import { typedNumber } from "../../../viz/web/src/presenter/show.js";
+import { backward } from "../../../viz/web/src/shared/paragraph.js";
+import { relabelled } from "../../../viz/web/src/shared/events.js";
+import { inWords, nearMeans, shades } from "../../../viz/web/src/text/text.js";
 
 const speaking = async (language, said, path) => {
   vi.resetModules();
@@ -49,11 +49,11 @@ describe("a number", () => {
     ["de", "12.5%", "12,5\u202f%"],
     ["zh", "1e-3", "1e−3"],
   ])("in %s %j is written %j", async (language, text, read) => {
-    expect((await speaking(language, {}, "number")).written(text)).toBe(read);
+    expect((await speaking(language, {}, "say")).written(text)).toBe(read);
   });
 
   test.each([["en", "12,345"], ["de", "12.345"], ["zh", "12,345"]])("of many digits has its thousands apart in %s", async (language, read) => {
-    expect((await speaking(language, {}, "number")).grouped(12345)).toBe(read);
+    expect((await speaking(language, {}, "say")).grouped(12345)).toBe(read);
   });
 });
 

@@ -1,9 +1,6 @@
-import { written } from "../../web/src/shared/number.js";
-import { say } from "../../web/src/shared/say.js";
-import { pack } from "../../web/src/shared/pack.js";
-import { pooled, specialPlaces } from "./attention_map.js";
-import { labelText, piecesOf, quoted, readable, rowInWords } from "./labels.js";
-import { fine, quantised } from "./levels.js";
+import { say, written } from "../../web/src/shared/say.js";
+import { pack } from "../../web/src/shared/packed.js";
+import { fine, labelText, piecesOf, pooled, quantised, quoted, readable, rowInWords, specialPlaces } from "./attention_map.js";
 
 // What the `encode_...` functions of viz/web make of a map, in the browser.
 export const KIND_NAMES = { encoder: say("Encoder self-attention"), decoder: say("Decoder self-attention"), cross: say("Cross-attention") };

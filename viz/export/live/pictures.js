@@ -1,12 +1,23 @@
+import { element, shadowed } from "../../web/src/shared/element.js";
 import { say } from "../../web/src/shared/say.js";
-import { element } from "../../web/src/shared/element.js";
-import { mapOf } from "./attention_map.js";
-import { playerData, tokensData } from "./decoding_views.js";
+import { mapOf, signed } from "./attention_map.js";
+import { playerData, tokensData, treeData } from "./decoding_views.js";
 import { heatmapData, linksData, overviewData, textData } from "./head_views.js";
-import { signed } from "./labels.js";
-import { placed } from "./placed.js";
-import { treeData } from "./tree_view.js";
 import { wordData } from "./word_view.js";
+
+/** Which part of a scene (viz/talk/scenes.py) each component is. */
+const ROLES = {
+  ...{ overview: "heads", heatmap: "picture", links: "picture", text: "picture", tokens: "translation" },
+  ...{ decode_player: "decoding", beam_tree: "tree", versions: "best" },
+};
+
+/** A component of the app in `host`: `draw(data, hear)` mounts it, or gives the one that is mounted other data. */
+export function placed(host, name, { components, styles }) {
+  const own = host.appendChild(element("div", `part ${name}`));
+  if (ROLES[name]) own.dataset.role = ROLES[name];
+  const parent = shadowed(own, styles[name]);
+  return (data, hear) => components[name]({ data, parentElement: parent, setTriggerValue: hear });
+}
 
 const LINES = {
   heatmap: say("One head: each row is a query, each column a key, each cell the weight between them. Grey and hatched is masked."),

@@ -1,5 +1,4 @@
-import { bestAligning } from "./alignment.js";
-import { mapOf } from "./attention_map.js";
+import { bestAligning, mapOf } from "./attention_map.js";
 import { tellingWord } from "./telling.js";
 
 /** What a decoding is held to beyond the model's own choice: nothing. */
@@ -35,4 +34,57 @@ export function arrive(state, run, keep) {
   const telling = tellingWord(cross, state.off);
   const pins = telling?.row == null ? { "cross key": telling?.key ?? null } : { target: telling.row };
   Object.assign(state, { place: telling?.place ?? aligning, kind: "cross", pins, step: 0, beside: [] });
+}
+
+const toggled = (pins, name, at) => ({ ...pins, [name]: pins[name] === at ? null : at });
+
+/** What the components tell, by the place where they stand: each `(name, value)` changes the state or asks the model. */
+export function hearing(state, { change, translate }) {
+  const again = (fields) => translate(fields, { keep: true });
+  const pin = (side, at) => change({ pins: toggled(state.pins, pinName(state.kind, side), at) });
+  const pinCell = ({ row, column }) => {
+    const [query, key] = ["query", "key"].map((side) => pinName(state.kind, side));
+    const same = state.pins[query] === row && state.pins[key] === column;
+    change({ pins: { ...state.pins, [query]: same ? null : row, [key]: same ? null : column } });
+  };
+  const written = (step) => state.run.ids.slice(0, step);
+  /** The player at a step, and with it the card, if one is open. */
+  const atStep = (step) => ({ step, ...(state.pins.target != null && { pins: { ...state.pins, target: step } }) });
+  return {
+    overview: (name, place) => name === "pick" && change({ place, beside: state.beside.filter((one) => one !== place.head) }),
+    head(name, value) {
+      if (name === "beside") change({ beside: value.heads });
+      if (name === "pin") pin(value.side, value.index);
+      if (name === "cell") pinCell(value);
+    },
+    tokens: (name, { position }) => change({ pins: toggled(state.pins, "target", position) }),
+    card(name, value) {
+      const at = state.pins.target;
+      if (name === "close") change({ pins: { ...state.pins, target: null } });
+      if (name === "head") {
+        const [kind, layer, head] = value;
+        change({ kind, place: { layer, head }, view: state.view === "decode" ? "heatmap" : state.view });
+      }
+      if (name === "open") change({ view: "decode", step: at });
+      if (name === "candidate") again({ ...FREELY, view: "decode", beam: 1, step: at, constraints: { prefix: [...written(at), value] } });
+    },
+    switches: (name, off) => again({ off, target: null, current: 0 }),
+    best: (name, { number }) => again({ target: state.run.tree.best[number].ids, current: number }),
+    tree(name, { row, column }) {
+      const { best, nodes } = state.run.tree;
+      const { ids } = nodes.find(({ place, position }) => place === row && position === column);
+      again({ target: ids, current: best.findIndex((one) => String(one.ids) === String(ids)), ...atStep(ids.length - 1) });
+    },
+    player(name, value) {
+      const { prefix, forbidden = [] } = state.constraints;
+      if (name === "step") {
+        state.step = value;
+        if (state.pins.target != null) change(atStep(value));
+      }
+      if (name === "word") change({ pins: toggled(state.pins, "target", value), step: value });
+      // A candidate is gone on from greedily: a search would weigh other beginnings.
+      if (name === "pick") again({ ...FREELY, beam: 1, ...atStep(value.step), constraints: { prefix: [...written(value.step), value.id], forbidden } });
+      if (name === "forbid") again({ ...FREELY, ...atStep(value.step), constraints: { prefix, forbidden: [...forbidden, [value.id]] } });
+    },
+  };
 }

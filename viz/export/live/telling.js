@@ -1,5 +1,5 @@
-import { isSpecial } from "./labels.js";
-import { mergedWords } from "./words.js";
+import { isSpecial } from "./attention_map.js";
+import { mergedWords } from "./word_view.js";
 
 // As model/analysis/telling.py; tests/browser/test_live_data.py holds them together.
 const TELLING_KINDS = ["copied", "back", "twice", "two", "ahead", "unread", "clear", "weak", "rest"];

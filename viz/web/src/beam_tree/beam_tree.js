@@ -1,7 +1,5 @@
-import { leastType } from "../shared/stage_sizes.js";
-import { mounted, unmount } from "../shared/mounted.js";
-import { drawn } from "../shared/picture.js";
-import { walk } from "../shared/walk.js";
+import { drawn, leastType } from "../shared/picture.js";
+import { mounted, unmount, walk } from "../shared/mounted.js";
 
 const ROW = 44; // Pixels from one candidate to the next below it.
 const LOWEST = 27; // The same where the style sheet says how high the tree is.

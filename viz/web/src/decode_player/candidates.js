@@ -1,6 +1,5 @@
-import { grouped } from "../shared/number.js";
-import { say } from "../shared/say.js";
-import { percent, piece } from "./elements.js";
+import { grouped, say } from "../shared/say.js";
+import { percent, piece } from "./player.js";
 
 const ROWS = 8;
 

@@ -1,16 +1,60 @@
-import { lookup } from "../shared/colours.js";
+import { lookup } from "../shared/picture.js";
+import { listenToKeys, tellStep } from "../shared/events.js";
 import { cellAt } from "../shared/grid.js";
-import { listenToKeys } from "../shared/keys.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { say } from "../shared/say.js";
-import { tellStep } from "../shared/step.js";
 import { buildCandidates, showCandidates } from "./candidates.js";
-import { appendSentence, piece } from "./elements.js";
-import { chosenWeights, headName, headSelect, sizeOf } from "./heads.js";
-import { SURPRISING, buildText, measure, showText } from "./lines.js";
-import { buildMatrix, cellInWords, layMatrix, showMatrix, strongestKey } from "./matrix.js";
-import { buildPlayer } from "./player.js";
+import { SURPRISING, buildMatrix, buildText, cellInWords, layMatrix, measure, showMatrix, showText, strongestKey } from "./pictures.js";
+import { appendSentence, buildPlayer, piece } from "./player.js";
+
+/** "3.1", "3.mean" or "aligning" (as in the address, counted from 1) -> layer and head from 0, head null for the mean. */
+function resolve(choice, aligning) {
+  if (choice === "aligning") return { layer: aligning[0], head: aligning[1] };
+  const [layer, head] = choice.split(".");
+  return { layer: layer - 1, head: head === "mean" ? null : head - 1 };
+}
+
+/** The bytes of a map: those of a layer's heads, then those of their mean. */
+const sizeOf = ([layers, heads, queries, keys]) => layers * (heads + 1) * queries * keys;
+
+/** The weights (queries x keys, bytes) of one head, or the mean over a layer's heads. */
+function chosenWeights(bytes, [, heads, queries, keys], choice, aligning) {
+  const { layer, head } = resolve(choice, aligning);
+  const size = queries * keys;
+  const at = layer * (heads + 1) + (head ?? heads);
+  return bytes.subarray(at * size, (at + 1) * size);
+}
+
+function headName(choice, aligning) {
+  const { layer, head } = resolve(choice, aligning);
+  if (head === null) return say("layer {layer}, mean of heads", { layer: layer + 1 });
+  return say("layer {layer}, head {head}", { layer: layer + 1, head: head + 1 });
+}
+
+/** A select of every head and every layer's mean; `aligning` adds the best aligning head on top. */
+function headSelect(label, [layers, heads], chosen, aligning, onChange) {
+  const select = piece("select", "");
+  select.setAttribute("aria-label", label);
+  const option = (value, text) => {
+    const made = piece("option", "", text);
+    made.value = value;
+    return made;
+  };
+  if (aligning) select.append(option("aligning", say("best aligning: {head}", { head: headName("aligning", aligning) })));
+  for (let layer = 1; layer <= layers; layer += 1) {
+    const group = document.createElement("optgroup");
+    group.label = say("Layer {layer}", { layer });
+    for (const head of ["mean", ...Array(heads).keys()]) {
+      const value = `${layer}.${typeof head === "number" ? head + 1 : head}`;
+      group.append(option(value, headName(value)));
+    }
+    select.append(group);
+  }
+  select.value = chosen;
+  select.onchange = () => onChange(select.value);
+  return select;
+}
 
 const LABEL_ROOM = 130; // Pixels left of the matrix for the name of its row.
 

@@ -1,11 +1,10 @@
-import { announceHead } from "../shared/heads.js";
-import { hearChoices } from "../shared/choices.js";
+import { announceHead, hearChoices } from "../shared/events.js";
 import { unpack } from "../shared/packed.js";
-import { lookup } from "../shared/colours.js";
+import { lookup } from "../shared/picture.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { say } from "../shared/say.js";
 import { element } from "../shared/element.js";
-import { byLayer, mark, paint, smooth, tileOf } from "../shared/tiles.js";
+import { byLayer, mark, paint, smooth, tileOf } from "../shared/grid.js";
 
 /** The tiles in a given order, each above its place and value. */
 function inOrder(grid, order) {

@@ -1,7 +1,23 @@
-import { chartPicture } from "./chart_picture.js";
 import { drawn, plain } from "../shared/picture.js";
-import { edges } from "./edges.js";
-import { writtenText } from "./written.js";
+import { edges, writtenText } from "./written.js";
+
+/** Plotly's own ink on light cells; the style sheets of pages and files have the same rule. */
+const DARK_NUMBERS = '.heatmap-label text[style*="rgb(68, 68, 68)"]';
+
+/** The layers of a plotly chart in one SVG, without what only answers the mouse; `clear`: and without its paper. */
+export function chartPicture(plot, clear = false) {
+  const { width, height } = plot.getBoundingClientRect();
+  const joined = drawn("svg", { width, height });
+  for (const layer of plot.querySelectorAll(".main-svg")) {
+    const copy = layer.cloneNode(true);
+    copy.querySelectorAll(".hoverlayer, .draglayer, .zoomlayer").forEach((part) => part.remove());
+    if (clear) copy.querySelectorAll(".bglayer").forEach((part) => part.remove());
+    copy.style.background = "none";
+    copy.querySelectorAll(DARK_NUMBERS).forEach((number) => (number.style.fill = "#000"));
+    joined.append(copy);
+  }
+  return joined;
+}
 
 /**
  * Elements as an SVG in the coordinates of the page: backgrounds, edges and texts, canvases as images, drawings as they

@@ -1,5 +1,4 @@
-import { written } from "../shared/number.js";
-import { say } from "../shared/say.js";
+import { say, written } from "../shared/say.js";
 
 /**
  * The arrays after the header, in order, with their sizes: K keys of D numbers.

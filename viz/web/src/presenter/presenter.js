@@ -1,7 +1,7 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { listed, say, sentences } from "../shared/say.js";
-import { guessesOf } from "../talk/guesses.js";
-import { inField } from "../studio/keys.js";
+import { guessesOf } from "../talk/ballot.js";
+import { inField } from "../studio/frame.js";
 import { isRehearsing, keptKeys, keyOf, tellRehearsing } from "../studio/kept.js";
 import { rehearse } from "./rehearse.js";
 import { openShow } from "./show.js";

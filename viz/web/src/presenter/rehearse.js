@@ -1,9 +1,25 @@
-import { blobOf, imageOf, lettersOf, THUMBNAIL } from "../studio/studio.js";
+import { say } from "../shared/say.js";
 import { openFrame } from "../studio/frame.js";
-import { keepScene, keptKeys } from "../studio/kept.js";
-import { misfitsOf } from "../studio/misfits.js";
-import { buildScreen } from "./screen.js";
-import { snapshotOf } from "../studio/snapshot.js";
+import { keepScene, keptKeys, snapshotOf } from "../studio/kept.js";
+import { THUMBNAIL, blobOf, imageOf, lettersOf, misfitsOf } from "../studio/studio.js";
+import { add } from "../talk/ballot.js";
+
+/** The dialog of a show, empty: its title, the box of its frames, and the line under them. */
+export function buildScreen(root, numbered) {
+  const dialog = add(root, "dialog", "show");
+  dialog.setAttribute("aria-label", numbered ? say("The talk") : say("This page, presented"));
+  const title = add(dialog, "h1", "title");
+  const box = add(dialog, "div", "frames");
+  const foot = add(dialog, "div", "foot");
+  const [point, place] = [add(foot, "div", "point"), add(foot, "div", "place")];
+  title.setAttribute("aria-live", "polite");
+  title.hidden = foot.hidden = !numbered;
+  title.textContent = place.textContent = "\u00a0"; // Lines of their own from the start: scenes are fitted into what they leave.
+  return { dialog, title, box, point, place };
+}
+
+/** Whether what is shown is light ink on dark paper. */
+export const isDark = (shown) => getComputedStyle(shown).backgroundColor.match(/\d+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) < 384;
 
 // The screen of a projector, as large as this window has it: a scene is kept as that one shows it.
 const LEAST = [1280, 720];
@@ -66,4 +82,3 @@ export async function rehearse(root, scenes, keyOf, { told, isStopped }) {
     stage.dialog.remove();
   }
 }
-

@@ -1,14 +1,30 @@
-import { add } from "../talk/add.js";
-import { ballot, guessesSaid } from "../talk/ballot.js";
-import { choiceAt } from "../talk/chosen.js";
-import { openFrame } from "../studio/frame.js";
-import { guessesOf } from "../talk/guesses.js";
-import { keptScene, openKept } from "../studio/kept.js";
-import { asked, inField } from "../studio/keys.js";
-import { openNotes } from "../talk/notes.js";
 import { say } from "../shared/say.js";
-import { buildScreen, isDark } from "./screen.js";
-import { typedNumber } from "./typed.js";
+import { asked, inField, openFrame } from "../studio/frame.js";
+import { keptScene, openKept } from "../studio/kept.js";
+import { add, ballot, guessesOf, guessesSaid } from "../talk/ballot.js";
+import { choiceAt } from "../talk/chosen.js";
+import { openNotes } from "../talk/notes.js";
+import { buildScreen, isDark } from "./rehearse.js";
+
+const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
+
+/** A number of two digits at most as it is typed: `shown(text)` hears of each digit, `arrived(number)` of its end. */
+export function typedNumber({ shown, arrived }) {
+  let [typed, timer] = ["", 0];
+  const finish = () => {
+    const number = Number(typed);
+    clearTimeout(timer);
+    typed = "";
+    arrived(number);
+  };
+  const digit = (one) => {
+    typed = (typed + one).slice(-2);
+    shown(typed);
+    clearTimeout(timer);
+    timer = setTimeout(finish, TYPING);
+  };
+  return { digit, finish, begun: () => Boolean(typed), stop: () => clearTimeout(timer) };
+}
 
 const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
 const SETTLES = 250; // Milliseconds a new scene has for itself.

@@ -1,5 +1,4 @@
-import { asPicture, standing } from "../pictures/as_picture.js";
-import { chartPicture } from "../pictures/chart_picture.js";
+import { asPicture, chartPicture, standing } from "../pictures/as_picture.js";
 import { drawn } from "../shared/picture.js";
 
 const MARGIN = 12;

@@ -1,6 +1,5 @@
-import { isMisfit, misfitsSaid } from "../studio/misfits.js";
+import { HEIGHT, WIDTH, isMisfit, misfitsSaid } from "../studio/studio.js";
 import { say } from "../shared/say.js";
-import { HEIGHT, WIDTH } from "../studio/studio.js";
 
 const STATES = ["shown", "hide", "omit"]; // What a click goes through.
 const MARKS = { shown: "", hide: "?", omit: "×" };

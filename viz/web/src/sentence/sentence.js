@@ -1,6 +1,6 @@
 import { unpack, FULL } from "../shared/packed.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
-import { backward } from "../shared/direction.js";
+import { backward } from "../shared/paragraph.js";
 
 const SIDES = ["source", "target"];
 const OTHER = { source: "target", target: "source" };

@@ -12,3 +12,28 @@ export function shadowed(host, style) {
   root.append(element("style", "", style));
   return root.appendChild(element("div"));
 }
+
+/** Resolves once the file's own letters can be drawn, or cannot: text that is measured before is measured in others. */
+export const letters = () => Promise.allSettled([...document.fonts].map((face) => face.load()));
+
+/** Hand a file to the visitor, as if they had clicked on a link to it. */
+export function handOut(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** What the address says behind its #: `scene=3`, `theme=dark`. */
+export const addressed = () => new URLSearchParams(location.hash.slice(1));
+
+/** The scene that the address asks for, from 0: `#scene=3` is the third. */
+export const asked = () => Math.max(Number(addressed().get("scene")) || 1, 1) - 1;
+
+/** Say in the address which scene is shown, from 0: a reload comes back to it. */
+export function writeScene(scene) {
+  const now = addressed();
+  now.set("scene", scene + 1);
+  history.replaceState(null, "", `#${now}`);
+}

@@ -1,5 +1,5 @@
 import { FULL, unpack } from "../shared/packed.js";
-import { inked, lookup } from "../shared/colours.js";
+import { inked, lookup } from "../shared/picture.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { paragraph } from "../shared/paragraph.js";
 

@@ -1,7 +1,6 @@
-import { relabelled } from "../shared/heads.js";
-import { unpack } from "../shared/packed.js";
+import { relabelled } from "../shared/events.js";
+import { pack, unpack } from "../shared/packed.js";
 import { say } from "../shared/say.js";
-import { pack } from "../shared/pack.js";
 
 const SIDES = ["query", "key"];
 

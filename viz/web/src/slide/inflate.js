@@ -1,5 +1,5 @@
 import { unpack } from "../shared/packed.js";
-import { addressed } from "../shared/address.js";
+import { addressed } from "../shared/element.js";
 
 /** What stands compressed and in base64 in a script element. */
 async function inflated(element) {

@@ -1,8 +1,7 @@
 import { cellAt, coloured, fitCanvas, paintCells, strokeLines } from "../shared/grid.js";
 import { FULL, MASKED } from "../shared/packed.js";
-import { written } from "../shared/number.js";
-import { say } from "../shared/say.js";
-import { leastType } from "../shared/stage_sizes.js";
+import { say, written } from "../shared/say.js";
+import { leastType } from "../shared/picture.js";
 import { element } from "../shared/element.js";
 
 const TALLEST = 26; // Pixels of a cell.

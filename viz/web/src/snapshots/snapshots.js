@@ -1,11 +1,10 @@
-import { lookup } from "../shared/colours.js";
-import { listenToKeys } from "../shared/keys.js";
+import { lookup } from "../shared/picture.js";
+import { listenToKeys } from "../shared/events.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { written } from "../shared/number.js";
-import { say } from "../shared/say.js";
+import { say, written } from "../shared/say.js";
 import { element } from "../shared/element.js";
-import { byLayer, mark, paint, smooth } from "../shared/tiles.js";
+import { byLayer, mark, paint, smooth } from "../shared/grid.js";
 import { buildHead, layHead, readCell, showHead } from "./head.js";
 import { buildSlider } from "./slider.js";
 

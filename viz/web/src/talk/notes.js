@@ -1,5 +1,5 @@
 import { say } from "../shared/say.js";
-import { add } from "./add.js";
+import { add } from "./ballot.js";
 
 const STYLE = `
   body { font: 22px/1.5 system-ui, sans-serif; margin: 2rem 2.5rem; color-scheme: light dark; color: CanvasText; background: Canvas; }

@@ -1,11 +1,26 @@
-import { unpack } from "../shared/packed.js";
-import { inked, lookup } from "../shared/colours.js";
-import { hearHeads, relabelled } from "../shared/heads.js";
-import { hearChoices } from "../shared/choices.js";
+import { inked, lookup } from "../shared/picture.js";
+import { hearChoices, hearHeads, relabelled } from "../shared/events.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
+import { FULL, MASKED, unpack } from "../shared/packed.js";
 import { paragraph } from "../shared/paragraph.js";
 import { say } from "../shared/say.js";
-import { inWords, nearMeans, shades } from "./shade.js";
+
+/** What shades the tokens of `side`, a byte each: its row or column at the spot on the other side. */
+export function shades(side, spot, bytes, queries, keys) {
+  if (side === "key") return bytes.subarray(spot * keys, (spot + 1) * keys);
+  return Array.from({ length: queries }, (_, query) => bytes[query * keys + spot]);
+}
+
+/** The mean byte of each key over the queries that may attend to it: near the mean weight, but not to be read. */
+export function nearMeans(bytes, queries, keys) {
+  return Array.from({ length: keys }, (_, key) => {
+    const allowed = shades("query", key, bytes, queries, keys).filter((byte) => byte !== MASKED);
+    return allowed.length ? Math.round(allowed.reduce((sum, byte) => sum + byte) / allowed.length) : MASKED;
+  });
+}
+
+/** A byte in words, for the tooltip and for screen readers. */
+export const inWords = (byte) => (byte === MASKED ? say("masked") : `${Math.round((byte / FULL) * 100)}%`);
 
 const SIDES = ["query", "key"];
 const OTHER = { query: "key", key: "query" };

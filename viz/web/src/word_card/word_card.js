@@ -1,6 +1,6 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { say } from "../shared/say.js";
-import { hearStep } from "../shared/step.js";
+import { hearStep } from "../shared/events.js";
 
 function made(tag, className, text = "") {
   const one = document.createElement(tag);

@@ -1,6 +1,6 @@
-import { leaveOutCovered } from "../stage/cut.js";
-import { pictureHeight } from "../shared/stage_sizes.js";
 import { element } from "../shared/element.js";
+import { pictureHeight } from "../shared/picture.js";
+import { leaveOutCovered } from "../stage/fit.js";
 import { library } from "./inflate.js";
 
 /** The room that a chart takes; it is drawn into it once the slide is fitted. */
@@ -33,4 +33,39 @@ async function drawn(host, figure, projected) {
   const sized = new ResizeObserver(() => isResized(box.layout, host) && plotly.relayout(box, place()));
   sized.observe(host);
   return () => (sized.disconnect(), plotly.purge(box));
+}
+
+const MATHML = "http://www.w3.org/1998/Math/MathML";
+
+function made([tag, inside]) {
+  const one = document.createElementNS(MATHML, tag);
+  one.append(...(typeof inside === "string" ? [inside] : inside.map(made)));
+  return one;
+}
+
+/** Steps of a calculation below each other, set by the browser itself. */
+export function formula(host, { math }) {
+  host.classList.add("formula");
+  host.append(made(math));
+  return () => {};
+}
+
+function rowOf(cells, tags) {
+  const row = element("tr");
+  row.append(...cells.map(([text, look], at) => element(tags[Math.min(at, tags.length - 1)], look, text)));
+  return row;
+}
+
+/** A table whose first column names its row; a cell is a text and the class that says how it looks. */
+export function table(host, { headings, rows, name }) {
+  const [made, head, body] = ["table", "thead", "tbody"].map((tag) => element(tag));
+  made.setAttribute("aria-label", name);
+  head.append(rowOf(headings.map((text) => [text, ""]), ["th"]));
+  body.append(...rows.map((cells) => rowOf(cells, ["th", "td"])));
+  head.querySelectorAll("th").forEach((one) => (one.scope = "col"));
+  body.querySelectorAll("th").forEach((one) => (one.scope = "row"));
+  made.append(head, body);
+  host.classList.add("table");
+  host.append(made);
+  return () => {};
 }
