@@ -1,12 +1,10 @@
-import { fitCanvas } from "../shared/grid.js";
+import { pixelOf } from "../shared/picture.js";
+import { coloured, fitCanvas, paintCells } from "../shared/grid.js";
 
 const STATES = { blocked: 0, allowed: 1, leak: 2, over: 3, nan: 4, dim: 5 };
 const MARKS = { infinite: 1, finite: 2, uniform: 3, added: 4 };
 
-const FILLS = {
-  [STATES.blocked]: "blocked", [STATES.allowed]: "allowed", [STATES.leak]: "leak",
-  [STATES.over]: "over", [STATES.nan]: "nan", [STATES.dim]: "dim",
-};
+const FILLS = ["blocked", "allowed", "leak", "over", "nan", "dim"]; // Of each state.
 
 /** Strokes of a sign in a cell, as shares of its side: each a line from one point to another. */
 const SIGNS = {
@@ -43,28 +41,36 @@ function shape(pen, mark, x, y, size) {
   }
 }
 
-export function paintCell(pen, colours, state, mark, x, y, size) {
-  pen.fillStyle = colours[FILLS[state]];
-  const gap = size > 7 ? 1 : 0;
-  pen.fillRect(x, y, size - gap, size - gap);
-  if (size < 5) return;
-  pen.lineWidth = Math.max(1, size / 14);
-  const inside = size - gap;
+/** What a cell is, beyond its colour, where there is room for it. */
+function sign(pen, colours, state, mark, x, y, inside) {
+  pen.lineWidth = Math.max(1.2, inside.size / 9);
   if (state === STATES.leak || state === STATES.over || state === STATES.nan) {
     pen.strokeStyle = state === STATES.nan ? colours.ink : colours.sign;
-    pen.lineWidth = Math.max(1.2, size / 9);
-    strokes(pen, { [STATES.leak]: "plus", [STATES.over]: "minus", [STATES.nan]: "cross" }[state], x, y, inside);
+    strokes(pen, { [STATES.leak]: "plus", [STATES.over]: "minus", [STATES.nan]: "cross" }[state], x, y, inside.side);
     return;
   }
-  if (state === STATES.blocked || state === STATES.dim) {
+  if ((state === STATES.blocked || state === STATES.dim) && !mark) {
     pen.strokeStyle = colours.hatch;
     pen.lineWidth = 1;
-    if (!mark) strokes(pen, "hatch", x, y, inside);
+    strokes(pen, "hatch", x, y, inside.side);
   }
-  if (!mark || size < 9) return;
+  if (!mark || inside.size < 9) return;
+  pen.lineWidth = state === STATES.blocked || state === STATES.dim ? 1 : Math.max(1, inside.size / 14);
   pen.strokeStyle = pen.fillStyle = colours.soft;
-  if (mark === MARKS.uniform) strokes(pen, "equals", x, y, inside);
-  else shape(pen, mark, x, y, inside);
+  if (mark === MARKS.uniform) strokes(pen, "equals", x, y, inside.side);
+  else shape(pen, mark, x, y, inside.side);
+}
+
+/** The cells of a panel with lines between them, from the corner of the pen. */
+function paintStates(pen, { states, marks }, { rows, columns, colours }, size) {
+  const fills = Uint32Array.from(FILLS, (name) => pixelOf(colours[name]));
+  paintCells(pen, coloured(states, fills), columns, columns * size, rows * size);
+  const gap = size > 7 ? 1 : 0;
+  for (let row = 1; row <= rows; row += 1) pen.clearRect(0, row * size - gap, columns * size, gap);
+  for (let column = 1; column <= columns; column += 1) pen.clearRect(column * size - gap, 0, gap, rows * size);
+  if (size < 5) return;
+  const inside = { size, side: size - gap };
+  states.forEach((state, at) => sign(pen, colours, state, marks[at], (at % columns) * size, Math.floor(at / columns) * size, inside));
 }
 
 const TICK = 18; // A label needs about so many pixels.
@@ -77,12 +83,10 @@ export function paintPanel(canvas, panel, header, place) {
   const pen = canvas.getContext("2d");
   pen.scale(devicePixelRatio, devicePixelRatio);
   pen.clearRect(0, 0, width, height);
-  for (let row = 0; row < rows; row += 1) {
-    for (let column = 0; column < columns; column += 1) {
-      const at = row * columns + column;
-      paintCell(pen, colours, panel.states[at], panel.marks[at], left + column * size, top + row * size, size);
-    }
-  }
+  pen.save();
+  pen.translate(left, top);
+  paintStates(pen, panel, header, size);
+  pen.restore();
   pen.font = `12px ${getComputedStyle(canvas).fontFamily}`;
   pen.textBaseline = "middle";
   const step = Math.max(1, Math.ceil(TICK / size));

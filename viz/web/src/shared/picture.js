@@ -2,6 +2,8 @@ import { FULL, MASKED } from "./packed.js";
 
 const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const pixel = (/** @type {number[]} */ [r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+/** A colour as `#rrggbb`, as ImageData holds it. */
+export const pixelOf = (hex) => pixel(channels(hex));
 
 const DECADES = 3; // As in figures/palette.py.
 
