@@ -83,9 +83,12 @@ const libraries = (taken, given = wholly) => ({
 const IMPORT = new RegExp(`import(?:\\{([^}]*)\\}from)?"(${LIBRARIES.join("|")})";`, "g");
 const EXPORT = /export\{([^}]*)\};?\s*$/;
 const listed = (names) => names.split(",").filter(Boolean);
-/** `a as b,c`, imported or exported, as the fields of an object. */
-const fields = (names) => listed(names).map((one) => one.split(" as ").join(":")).join();
-const exported = (names) => listed(names).map((one) => one.split(" as ").reverse().join(":")).join();
+/** The short names under which what is taken of each library stands in its script, by the long ones. */
+const short = Object.fromEntries(LIBRARIES.map((name) => [name, new Map()]));
+const nameShortly = (library, names) => names.sort().forEach((name, at) => short[library].set(name, `_${at.toString(36)}`));
+/** `a as b,c`, imported from a library or exported by it, as the fields of an object. */
+const fields = (library, names) => listed(names).map((one) => [one.split(" as ")[0], one.split(" as ").at(-1)]).map(([name, own]) => `${short[library].get(name)}:${own}`).join();
+const exported = (library, names) => listed(names).map((one) => one.split(" as ")).map(([own, name]) => `${short[library].get(name ?? own)}:${own}`).join();
 
 /** A module as a function of the scripts it builds on. */
 function asFunction(name, code) {
@@ -93,12 +96,12 @@ function asFunction(name, code) {
   let bound = "";
   const text = code.trimEnd().replace(IMPORT, (_, names, library) => {
     uses.push(library);
-    if (names) bound += `let{${fields(names)}}=${library};`;
+    if (names) bound += `let{${fields(library, names)}}=${library};`;
     return "";
   });
   const [all, names = ""] = text.match(EXPORT) ?? [""];
   const body = check(name, text.slice(0, text.length - all.length));
-  const given = LIBRARIES.includes(name) ? `{${exported(names)}}` : exported(names).replace("default:", "");
+  const given = LIBRARIES.includes(name) ? `{${exported(name, names)}}` : names.replace(" as default", "");
   return `export default({${[...new Set(uses)].join()}})=>{${bound}${body}return ${given}}\n`;
 }
 
@@ -167,6 +170,18 @@ const options = {
   logLevel: "warning",
 };
 
+/** Leaves the sheet of another script where a sheet imports it: bundle.py puts it there. */
+const sheets = {
+  name: "sheets",
+  setup(build) {
+    const built = new Map(entryPoints.filter(({ in: path }) => path.endsWith(".css")).map(({ in: path, out }) => [path, out]));
+    build.onResolve({ filter: /\.css$/ }, ({ path, kind, resolveDir }) => {
+      const name = kind === "import-rule" && built.get(resolve(resolveDir, path));
+      return name ? { path: name, external: true } : undefined;
+    });
+  },
+};
+
 /** What a script takes of each library, by name. */
 async function takenBy(entry) {
   const { outputFiles } = await esbuild.build({ ...options, entryPoints: [entry], plugins: [libraries()] });
@@ -196,6 +211,7 @@ async function exportsOf(library) {
 async function exportTaken(library, all) {
   const exported = await exportsOf(library);
   const names = [...new Set(all.flatMap((taken) => [...(taken[library] ?? [])]))];
+  nameShortly(library, names);
   return names.map((name) => {
     if (!exported[name]) throw new Error(`${library} does not export ${name}.`);
     return `export { ${name} } from "./${exported[name]}";`;
@@ -205,7 +221,7 @@ async function exportTaken(library, all) {
 async function build() {
   const all = await Promise.all(entryPoints.map((entry) => (entry.in.endsWith(".css") ? {} : takenBy(entry))));
   const given = Object.fromEntries(await Promise.all(LIBRARIES.map(async (name) => [name, await exportTaken(name, all)])));
-  const linked = entryPoints.map((entry, at) => esbuild.build({ ...options, entryPoints: [entry], plugins: [libraries(all[at], given)] }));
+  const linked = entryPoints.map((entry, at) => esbuild.build({ ...options, entryPoints: [entry], plugins: [sheets, libraries(all[at], given)] }));
   return files(await Promise.all([...linked, esbuild.build({ ...options, entryPoints: entriesOf(ALONE) })]));
 }
 

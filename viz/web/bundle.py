@@ -24,6 +24,7 @@ from attenscope.language import SOURCE_LANGUAGE, current_language, load_catalogu
 DIST_FOLDER = Path(__file__).parent / "dist"
 STANDALONE = ("begin", "film", "worker")
 """Scripts that build on no other; each is an expression. Before that of the worker stand its messages."""
+_SHEET_IMPORT = re.compile(r'@import"(\w+)";\n?')
 _MODULE_PATTERN = re.compile(r"export default(\(\{([\w,]*)\}\)=>.*)", re.DOTALL)
 
 
@@ -59,8 +60,8 @@ def _read_linked(name: str) -> tuple[list[str], str]:
 
 
 def read_sheet(name: str) -> str:
-    """Return a sheet of dist/."""
-    return _read_built(f"{name}.css")
+    """Return a sheet of dist/, with those that it imports."""
+    return _SHEET_IMPORT.sub(lambda found: read_sheet(found[1]), _read_built(f"{name}.css"))
 
 
 def read_component_sheet(name: str) -> str:

@@ -1,4 +1,4 @@
-import { GIFEncoder, applyPalette, quantize } from "gifenc";
+import { GIFEncoder, applyPalette, quantize } from "gifenc/dist/gifenc.esm.js";
 
 // WebM: elements of EBML (RFC 8794, RFC 9559), each its number, its length and what it holds.
 const RATE = 10; // Frames a second: who jumps in a film lands near.
