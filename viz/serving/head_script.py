@@ -1,4 +1,4 @@
-"""Put a script before Streamlit's into every page: the rules of the browser's history (viz/web/src/shell/history.js)."""
+"""Put a script before Streamlit's into every page: the rules of the browser's history (src/shell/history.js)."""
 
 from __future__ import annotations
 
