@@ -1,9 +1,10 @@
 """How many controls of each page a visitor sees at first: ``python -m bench.controls [ADDRESS]`` of a running app.
 
 A control is a link, button, field or menu in sight at 1440x900, each option of a row of options included. Words of the
-sentences, tokens to go on from, tiles of heads, of habits, of exhibits and of scenes, and the links to the pages are
-the picture and the way, and are not counted; nor are the cells of a picture, the parts of a scene in its picture and
-the terms of the glossary, which have no button of their own, and what shows only under the mouse.
+sentences, tokens to go on from, tiles of heads, of habits, of exhibits and of scenes, blocks of the drawn Transformer,
+and the links to the pages are the picture and the way, and are not counted; nor are the cells of a picture, the parts
+of a scene in its picture and the terms of the glossary, which have no button of their own, and what shows only under
+the mouse.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LIMITS: Mapping[str, int] = MappingProxyType(
 FIND_CONTROLS = """() => {
   const control = 'a[href], button, input, select, textarea, summary, [role="button"], [role="slider"]';
   const picture = '.tile, .words, .tokens, .piece, [data-testid="stTopNavLink"], .st-key-translation, '
-    + '.candidate .name, .st-key-left-out, [class*="st-key-habit-"], [class*="st-key-broken-"], '
+    + '.transformer, .candidate .name, .st-key-left-out, [class*="st-key-habit-"], [class*="st-key-broken-"], '
     + '.st-key-scene-choice, .picture > .part';
   const above = (one) => one.parentElement ?? one.getRootNode().host;
   const within = (one, selector) => one && (one.matches(selector) || within(above(one), selector));

@@ -21,6 +21,8 @@ Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Head = tuple[Kind, int, int]
 """The attention, the layer and the head, both from 0."""
+Sizes = Mapping[Kind, tuple[int, int]]
+"""How many layers and heads each kind of attention has."""
 TENSOR_NAMES = ("q", "k", "v", "scores", "masked_scores")
 TRACE_FORMAT = "attenscope-trace-1"
 
@@ -176,6 +178,11 @@ class AttentionTrace:
         """The maps that are there, by kind, in the order encoder, decoder, cross."""
         found = {kind: getattr(self, kind) for kind in KINDS}
         return {kind: one for kind, one in found.items() if one is not None}
+
+    @property
+    def sizes(self) -> dict[Kind, tuple[int, int]]:
+        """How many layers and heads each map has, by kind."""
+        return {kind: (one.layers, one.heads) for kind, one in self.maps.items()}
 
     def _repr_html_(self) -> str | None:
         """Return the overview of every map as a picture, for notebooks; None where the views are not installed."""

@@ -531,9 +531,10 @@ class Atlas:
         return tuple((kind, int(layer), int(head)) for kind, layer, head in places)
 
     @property
-    def maps(self) -> tuple[Kind, ...]:
-        """The maps that the model has."""
-        return tuple(kind for kind in KINDS if (self.heads["map"] == kind).any())
+    def sizes(self) -> dict[Kind, tuple[int, int]]:
+        """How many layers and heads each map of the model has, by kind."""
+        own = {kind: self.heads[self.heads["map"] == kind] for kind in KINDS}
+        return {kind: (int(of["layer"].max()), int(of["head"].max())) for kind, of in own.items() if len(of)}
 
     @cached_property
     def _rows(self) -> dict[Head, int]:

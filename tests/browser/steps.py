@@ -63,6 +63,23 @@ def click(target: Locator) -> None:
     target.click()
 
 
+def block(page: Page, kind: str, layer: int, within: str = "transformer") -> Locator:
+    """The block of a layer of attention, by its full name, in the drawn Transformer."""
+    return page.locator(f".st-key-{within}").get_by_role("button", name=f"{kind}, layer {layer}", exact=True)
+
+
+def choose_kind(page: Page, kind: str) -> None:
+    """Click on the name of a kind of attention in the drawn Transformer."""
+    label = kind_label(page, kind)
+    expect(label).to_have_count(1)  # While a page is drawn anew, what stood on it may be there twice.
+    click(label)
+    expect(label).to_have_attribute("aria-pressed", "true")
+
+
+def kind_label(page: Page, kind: str) -> Locator:
+    return page.locator(".st-key-transformer").get_by_role("button", name=kind, exact=True)
+
+
 def open_page(page: Page, path: str = f"/?layer=1&sentence={LONG}") -> None:
     page.goto(path)
     settle(page)

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.steps import (
     boxes_at_rest,
+    choose_kind,
     click,
     expect_head,
     expect_title,
@@ -68,7 +69,7 @@ def test_each_kind_and_its_masked_cells(page: Page) -> None:
     open_page(page)
     expect_title(page, "Cross-attention")
     for kind, named in (("encoder", "Encoder self-attention"), ("decoder", "Decoder self-attention")):
-        click(page.get_by_role("radio", name=kind))
+        choose_kind(page, kind)
         expect_title(page, named)
         assert f"kind={kind}" in page.url
     expect(page.get_by_text("masked: not yet written")).to_be_visible()

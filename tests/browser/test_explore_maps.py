@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.steps import (
     caption,
     choose,
+    choose_kind,
     choose_view,
     click,
     click_at,
@@ -50,9 +51,7 @@ def each_kind(page: Page, *kinds: str) -> Iterator[str]:
     """Choose the maps, or some of them, one after the other, by clicking."""
     for kind in kinds or KINDS:
         name = KINDS[kind]
-        radio = page.locator(".st-key-kind").get_by_role("radio", name=kind)
-        expect(radio).to_have_count(1)  # While a page is drawn anew, what stood on it may be there twice.
-        click(radio)
+        choose_kind(page, kind)
         expect(page.locator(".st-key-overview").get_by_role("group", name=f"{name}: all layers")).to_be_visible()
         settle(page)
         yield kind

@@ -13,7 +13,7 @@ from attenscope.network.config import PRESETS
 from tests.browser.conftest import visit
 from tests.browser.steps import (
     LOADING,
-    choose,
+    choose_kind,
     choose_page_view,
     click,
     click_at,
@@ -199,7 +199,7 @@ def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     )
     point(page, canvas, 0.99, 0.01)
     expect(view(page).locator(".reading")).to_contain_text("masked, it may not look there")
-    choose(page, "Attention", "encoder")
+    choose_kind(page, "encoder")
     expect(title).to_have_text("Encoder self-attention · layer 2, head 3")
     expect(view(page)).to_have_attribute("data-stop", "released")
 

@@ -14,6 +14,7 @@ from attenscope.experiments.patching import read_minimal_pairs
 from attenscope.viz.why.layers import format_pair
 from tests.browser.steps import (
     LOADING,
+    block,
     choose,
     choose_page_view,
     click,
@@ -98,7 +99,9 @@ def test_a_pinned_cell_leads_to_the_parts_of_its_score(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/why\?.*cell=encoder\.2\.3\.4\.2"))
     settle(page)
     expect(page.get_by_text("the cells sum to")).to_be_visible()
-    expect(page.get_by_role("combobox", name="Attention")).to_have_value("Encoder self-attention")
+    expect(block(page, "Encoder self-attention", 2)).to_have_attribute("aria-pressed", "true")
+    click(page.locator(".st-key-transformer").get_by_role("button", name="Head 1", exact=True))
+    expect(page).to_have_url(re.compile(r"cell=encoder\.2\.1\.4\.2"))
 
 
 @pytest.mark.walk

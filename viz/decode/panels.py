@@ -220,9 +220,8 @@ def _draw_best_translations(
 def _draw_switchboard(result: Translation, request: DecodingRequest) -> None:
     """Draw the switchboard: the sentence is translated again without the heads that are turned off."""
     off = controls.list_heads_off(request)
-    sizes = {kind: (one.layers, one.heads) for kind, one in result.trace.maps.items()}
     st.markdown(f"**{say('Heads off')}**")
-    draw_switchboard(sizes, off, key="switches", on_switch=controls.turn_heads_off)
+    draw_switchboard(result.trace.sizes, off, key="switches", on_switch=controls.turn_heads_off)
     draw_caption(
         say("Turn heads off and the sentence is translated again without them; L1, L2 … switch a whole layer.")
     )

@@ -46,9 +46,9 @@ def draw_screen(source: TraceSource) -> None:
     withdraw_view()
     maps = source.trace.maps
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
-        kind = ui_controls.draw_kind_row(tuple(maps))
+        # Head 1.1 stands in the address too: without a head the page would pick one.
+        kind, layer, head = ui_controls.draw_place_choice(source.trace.sizes, heads=False, shows_default=True)
         view, comparing = explore_controls.draw_view_choice(source.impossible_views)
-        layer, head = explore_controls.hold_head(maps[kind])
         _draw_trials_menu(source, maps[kind], view, comparing=comparing)
     display = _choose_known_rows(explore_controls.hold_display(), source.trace)
     scene = Scene(source, source.display_tokens(kind, display), layer, head, display)

@@ -35,7 +35,6 @@ from attenscope.user_model import read_option
 from attenscope.viz.heads import texts
 from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache, controls
-from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.word_alignment.measure import ALIGNMENT_FILE, AlignmentRates, read_alignment_rates
 
@@ -226,10 +225,4 @@ def load_atlas_or_explain(model: RunnableModel) -> Atlas | None:
 def draw_head_selector(atlas: Atlas, bar: DeltaGenerator) -> Head:
     """Draw the choice of a head and return it; the first of its map where the model has none as the address says."""
     with bar:
-        kind = controls.segmented_control(say("Attention"), KIND, atlas.maps)
-        own = [head for head in atlas.names if head[0] == kind]
-        with st.container(key="place", horizontal=True):
-            layers, heads = sorted({one[1] + 1 for one in own}), sorted({one[2] + 1 for one in own})
-            layer = controls.draw_choice(st.selectbox, say("Layer"), layers, width=130, **LAYER.binding)
-            head = controls.draw_choice(st.selectbox, say("Head"), heads, width=130, **HEAD.binding)
-    return kind, layer - 1, head - 1
+        return controls.draw_place_choice(atlas.sizes)

@@ -20,7 +20,6 @@ from attenscope.viz.figures.look import KIND_NAMES
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.masks import cache
 from attenscope.viz.ui import controls, style
-from attenscope.viz.ui.addresses.masks import MASKS_BACKEND_LAYER
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 
 BACKENDS_STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parent / "trial.css")
@@ -48,27 +47,10 @@ def _draw_comparison(found: BackendComparison, facts: dict[str, str]) -> None:
         offer_view(_build_saved_view(found, facts))
     st.html(render_results_table(found))
     draw_caption(say(COMPARISON_EXPLANATION))
-    with st.container(key="backends-bar", horizontal=True, vertical_alignment="center"):
-        kind = controls.draw_kind_list(tuple(found.masks)) if len(found.masks) > 1 else next(iter(found.masks), None)
-        layers = 0 if kind is None else len(found.masks[kind])
-        layer = _choose_layer(found, layers) if layers else 0
-    if kind is not None:
+    if found.masks:
+        kind, layer = controls.draw_layer_choice({kind: (len(masks), 1) for kind, masks in found.masks.items()})
         st.html(render_mask_pictures(found, kind, layer))
         draw_caption(say(MASK_PICTURES_HINT))
-
-
-def _choose_layer(found: BackendComparison, layers: int) -> int:
-    """The layer whose masks are shown, from 0: the first until one is chosen."""
-    if layers == 1:
-        return 0
-    if st.session_state.get(MASKS_BACKEND_LAYER.key) not in range(1, layers + 1):
-        st.session_state.pop(MASKS_BACKEND_LAYER.key, None)
-    return (
-        controls.draw_choice(
-            st.selectbox, say("Masks of layer"), range(1, layers + 1), width=190, **MASKS_BACKEND_LAYER.binding
-        )
-        - 1
-    )
 
 
 def render_mask_pictures(found: BackendComparison, kind: Kind, layer: int) -> str:

@@ -15,7 +15,7 @@ from attenscope.experiments.mask_trial import MaskTrial, TrialResult, list_masks
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
 from attenscope.masks.rule import RuleError
 from attenscope.runnable_model import InputError, RunnableModel
-from attenscope.trace import Kind
+from attenscope.trace import Kind, Sizes
 from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
 from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette, format_signed, readable_token
@@ -56,13 +56,13 @@ def draw_trial_view() -> None:
     result, check = controls.require_translation(model, text)
     draw_badge(model, result, check)
     draw_hints(model, result, result)
-    _draw_trial(model, text, tuple(result.trace.maps))
+    _draw_trial(model, text, result.trace.sizes)
 
 
 @st.fragment
-def _draw_trial(model: RunnableModel, text: str, kinds: tuple[Kind, ...]) -> None:
+def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
     with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
-        kind = controls.draw_kind_list() if len(kinds) > 1 else kinds[0]
+        kind = controls.draw_kind_choice(sizes)
         trial, pads = _choose_trial(model, text, kind)
     try:
         tried = cache.compute_mask_trial(model.name, text, trial, pads)
@@ -149,7 +149,9 @@ def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, 
     """Draw one head with the model's own mask and with the tried one."""
     own, other = tried.own.maps[kind], tried.trial.maps[kind]
     with beside:
-        layer, head = controls.draw_head_choice(own)
+        layer, head = controls.hold_layer_and_head(own)
+        sizes = {kind: (own.layers, own.heads)}
+        controls.draw_place((kind, layer, head), sizes, controls.choose_place, key="of-effect")
     sides = (("own mask", own), ("this mask", other))
     panels = [MaskPanel(say(side), one.weights[layer, head], own.mask) for side, one in sides]
     title = say("{kind} · layer {layer}, head {head}", kind=say(KIND_NAMES[kind]), layer=layer + 1, head=head + 1)

@@ -21,7 +21,7 @@ from attenscope.positions.experiments import (
 )
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.text.words import compare_words, split_words
-from attenscope.trace import AttentionMap, Kind
+from attenscope.trace import AttentionMap
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
 from attenscope.viz.figures.look import Palette, readable_token
@@ -78,13 +78,12 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
     says = join_sentences(does, describe_remaining_belief(result, model.writes))
     draw_caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        kind: Kind = controls.draw_kind_list() if model.can("translate") else "decoder"
+        kind, layer, head = controls.draw_place_choice(before.trace.sizes, heads=False)
     look, rows = controls.hold_look()
     old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
         left, right = st.columns([0.27, 0.73], gap="large")
         with left:
-            layer, head = controls.hold_layer_and_head(old)
             change = _compute_attention_change(old, new)
             draw_overview(change, layer, head, look, key="changes", on_pick=controls.set_layer_and_head)
             draw_caption(say("How much each head's attention changed. Click one to open it."))

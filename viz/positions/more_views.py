@@ -180,8 +180,7 @@ MOST_RANKED_HEADS = 14
 def draw_positional_heads_view(model: Translator, result: Translation) -> SavedView | None:
     found = cache.compute_positional_heads(model.name, result.source)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        kind = ui_controls.draw_kind_list()
-        layer, head = ui_controls.draw_head_choice(result.trace.maps[kind])
+        kind, layer, head = ui_controls.draw_place_choice(result.trace.sizes)
     look, rows = ui_controls.hold_look()
     top = found.scores[:MOST_RANKED_HEADS]
     pair = [(say("the sentence"), result.trace.maps[kind]), (say("its words shuffled"), found.shuffled.maps[kind])]

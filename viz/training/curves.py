@@ -98,9 +98,9 @@ def tabulate_history(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
 
 
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
-    with bar:
-        kind = controls.draw_kind_list()
     result, check = controls.require_translation(model, text)
+    with bar:
+        kind, layer, head = controls.draw_place_choice(result.trace.sizes, heads=False)
     draw_badge(model, result, check)
     draw_hints(model, result, result)
     try:
@@ -116,11 +116,10 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     maps = [moment.trace.maps[kind] for moment in moments]
     steps = [moment.step for moment in moments]
     look, rows = controls.hold_look()
-    place = controls.hold_layer_and_head(maps[0])
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
     stop = texts.read_chosen_stop(steps)
     plays = not TRAINING_STOP.get() and not is_presenting()
-    scrubbed = SnapshotSequence(shown, maps, stop, place, look, rows, run, plays)
+    scrubbed = SnapshotSequence(shown, maps, stop, (layer, head), look, rows, run, plays)
     with st.container(key="picture"):
         stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
         draw_snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
@@ -232,7 +231,7 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     """The snapshots and their controls. A fragment: nothing else on the page depends on them."""
     last = run.traces[-1].drawable
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
-        kind = controls.draw_kind_list(tuple(last.maps))
+        kind, layer, head = controls.draw_place_choice(last.sizes, heads=False)
     look, rows = controls.hold_look()
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)
@@ -241,8 +240,7 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
         SnapshotText(format_number(step, ","), name, None, None, "") for step, name in zip(steps, names, strict=True)
     ]
     identity = f"{run.traces[-1].identity} {kind}"
-    place = controls.hold_layer_and_head(maps[0])
-    scrubbed = SnapshotSequence(shown, maps, texts.read_chosen_stop(steps), place, look, rows, identity)
+    scrubbed = SnapshotSequence(shown, maps, texts.read_chosen_stop(steps), (layer, head), look, rows, identity)
     with st.container(key="picture"):
         stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
         draw_snapshots(scrubbed, key="watched", on_stop=stopped, on_pick=controls.set_layer_and_head)

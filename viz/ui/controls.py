@@ -17,7 +17,7 @@ from attenscope.decoding.observer_check import ObserverCheck
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
 from attenscope.runnable_model import Ability, InputError, LocalError, LocalModel, RunnableModel, Translation
 from attenscope.text.language_guess import LANGUAGE_NAMES
-from attenscope.trace import AttentionMap, Kind
+from attenscope.trace import AttentionMap, Head, Kind, Sizes
 from attenscope.translate import Translator
 from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel
 from attenscope.viz.figures.look import SCALE_NAMES, Look, format_signed, quote_token
@@ -47,6 +47,7 @@ from attenscope.viz.ui.addresses.shared import (
 )
 from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
+from attenscope.viz.web.maps import EVERY_LAYER, draw_transformer
 from attenscope.viz.web.shell import submit_on_enter
 from attenscope.viz.web.stage import can_type_sentence, is_presenting
 
@@ -208,17 +209,74 @@ def require_translation(model: RunnableModel, text: str) -> tuple[Translation, O
     return found
 
 
-def draw_kind_row(kinds: Sequence[Kind]) -> Kind:
-    """Which of the maps of a trace is looked at, side by side; the last until one is chosen."""
-    KIND.hold((kinds[-1], *kinds))
-    return segmented_control(say("Attention"), KIND, [one for one in KIND_ORDER if one in kinds])
+PlaceListener = Callable[[Kind | None, int | None, int | None], None]
+"""Hears which kind of attention, layer or head was chosen, from 0; None for what stays as it is."""
 
 
-def draw_kind_list(kinds: Sequence[Kind] = KIND_ORDER) -> Kind:
-    """As :func:`draw_kind_row`, in a list: where the kind of attention is not what a page is about."""
-    KIND.hold((kinds[-1], *kinds))
-    listed = [one for one in KIND_ORDER if one in kinds]
-    return selectbox(say("Attention"), KIND, listed, width=210)
+def draw_place_choice(sizes: Sizes, *, heads: bool = True, shows_default: bool = False) -> Head:
+    """Draw the Transformer, in which it is chosen which attention is looked at.
+
+    Args:
+        sizes: How many layers and heads each kind of attention has.
+        heads: Whether heads are offered; False where tiles or a picture offer them.
+        shows_default: Whether layer 1 and head 1 stand in the address as well.
+
+    Returns:
+        The kind of attention, the last of `sizes` until one is chosen, and the layer and the head, from 0.
+    """
+    kind = _hold_kind(sizes)
+    layers, count = sizes[kind]
+    layer = LAYER.hold(range(1, layers + 1), shows_default=shows_default) - 1
+    head = HEAD.hold(range(1, count + 1), shows_default=shows_default) - 1
+    draw_place((kind, layer, head), sizes, choose_place, heads=heads)
+    return kind, layer, head
+
+
+def draw_layer_choice(sizes: Sizes) -> tuple[Kind, int]:
+    """As :func:`draw_place_choice`, where what is looked at is the same for all heads of a layer."""
+    kind = _hold_kind(sizes)
+    layer = LAYER.hold(range(1, sizes[kind][0] + 1)) - 1
+    draw_place((kind, layer, 0), sizes, choose_place, heads=False)
+    return kind, layer
+
+
+def draw_kind_choice(sizes: Sizes) -> Kind:
+    """As :func:`draw_layer_choice`, where all layers of a kind of attention are looked at together."""
+    kind = _hold_kind(sizes)
+    if len(sizes) > 1:
+        draw_place((kind, EVERY_LAYER, 0), sizes, choose_place, heads=False)
+    return kind
+
+
+def draw_place(
+    place: Head,
+    sizes: Sizes,
+    on_pick: PlaceListener,
+    *,
+    heads: bool = True,
+    key: str = "transformer",
+) -> None:
+    """Draw the Transformer with a place marked; nothing where there is only one to choose."""
+    kind = place[0]
+    layers = {kind: sizes[kind][0] for kind in KIND_ORDER if kind in sizes}
+    if len(layers) == layers[kind] == 1 and not heads:
+        return
+    names = {kind: KIND.label(kind) for kind in layers}
+    draw_transformer(layers, place, names, heads=sizes[kind][1] if heads else 0, key=key, on_pick=on_pick)
+
+
+def _hold_kind(kinds: Collection[Kind]) -> Kind:
+    return KIND.hold((tuple(kinds)[-1], *kinds))
+
+
+def choose_place(kind: Kind | None, layer: int | None, head: int | None) -> None:
+    """Look at another kind of attention, layer or head; for callbacks."""
+    if kind is not None:
+        KIND.set(kind)
+    if layer is not None:
+        LAYER.set(layer + 1)
+    if head is not None:
+        HEAD.set(head + 1)
 
 
 def draw_changes_note(changes: str) -> None:
@@ -236,14 +294,6 @@ def describe_changes(changes: str) -> str:
     if count < 4:
         return say("Of the changed model: {changes}.", changes=changes)
     return say("Of the changed model: {count} changes.", count=count)
-
-
-def draw_head_choice(attention: AttentionMap) -> tuple[int, int]:
-    """The chosen layer and head, counted from 0; people and the URL count from 1."""
-    with st.container(key="place", horizontal=True):
-        layer = draw_choice(st.selectbox, say("Layer"), range(1, attention.layers + 1), width=120, **LAYER.binding)
-        head = draw_choice(st.selectbox, say("Head"), range(1, attention.heads + 1), width=120, **HEAD.binding)
-    return layer - 1, head - 1
 
 
 def hold_layer_and_head(attention: AttentionMap) -> tuple[int, int]:

@@ -409,3 +409,56 @@ def draw_switchboard(
         for kind, (layers, heads) in sizes.items()
     ]
     _mount_switchboard(key=key, data={"boards": boards, "off": sorted(off)}, on_off_change=handle_switch)
+
+
+# The drawing of the Transformer, in which it is chosen which attention is looked at.
+
+
+_mount_transformer = create_mount("transformer")
+EVERY_LAYER = -1
+"""In place of a layer: all of its kind are looked at together, and a block chooses its kind alone."""
+
+
+def draw_transformer(
+    layers: Mapping[Kind, int],
+    chosen: Head,
+    names: Mapping[Kind, str],
+    *,
+    heads: int = 0,
+    key: str,
+    on_pick: Callable[[Kind | None, int | None, int | None], None],
+) -> None:
+    """Draw the stacks of a Transformer with a block for each layer of attention, the `chosen` one marked.
+
+    Args:
+        layers: How many layers of each kind of attention there are.
+        chosen: The kind, layer and head that are looked at, from 0.
+        names: The short name of each kind.
+        heads: How many heads are offered below the stacks; 0 where heads are chosen elsewhere.
+        on_pick: Hears of a click which kind, layer or head was chosen, from 0; None for what stays as it is.
+    """
+
+    def handle_pick() -> None:
+        place = component_value(key).pick
+        on_pick(place.get("kind"), place.get("layer"), place.get("head"))
+
+    data = transformer_data(layers, chosen, names, heads)
+    _mount_transformer(key=key, data=data, width="content", on_pick_change=handle_pick)
+
+
+def transformer_data(layers: Mapping[Kind, int], chosen: Head, names: Mapping[Kind, str], heads: int) -> dict[str, Any]:
+    """What transformer.js reads."""
+    kind, layer, head = chosen
+    translates = {"encoder", "cross", "decoder"} <= set(layers)
+    return {
+        "stacks": [
+            {"kind": kind, "name": names[kind], "title": say(KIND_NAMES[kind]), "layers": count}
+            for kind, count in layers.items()
+        ],
+        "chosen": {"kind": kind, "layer": layer, "head": head},
+        "heads": heads,
+        "label": say("Which attention of the Transformer is looked at"),
+        "enters": say("the sentence") if translates else "",
+        "written": say("written so far") if translates else "",
+        "leaves": say("next word") if translates else "",
+    }

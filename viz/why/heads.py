@@ -15,10 +15,10 @@ from attenscope.atlas.names import head_name
 from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.language import join_sentences, say, to_say
-from attenscope.trace import KINDS, AttentionMap, Head, Kind
+from attenscope.trace import AttentionMap, Head, Kind
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
-from attenscope.viz.figures.look import KIND_NAMES, Palette, readable_token
+from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.figures.why import (
     list_head_rows,
     plot_head_falls,
@@ -212,9 +212,9 @@ def tabulate_head_falls(found: HeadEffects) -> pd.DataFrame:
 # The attention score as a sum over pairs of a query part and a key part.
 
 
-CELL_FIELDS = ("kind", "layer", "head", "query", "key")
-CELL_LABELS = (to_say("Attention"), to_say("Layer"), to_say("Head"), to_say("Row"), to_say("Column"))
-CELL_WIDTHS: tuple[Any, ...] = (250, 120, 120, 230, 200)
+CELL_FIELDS = ("query", "key")
+CELL_LABELS = (to_say("Row"), to_say("Column"))
+CELL_WIDTHS: tuple[Any, ...] = (230, 200)
 
 
 def draw_score_view(question: Question, palette: Palette) -> SavedView:
@@ -266,23 +266,26 @@ def draw_cell_selector(question: Question, cell: AttentionCell) -> AttentionCell
     """Draw the controls of the cell, which stand at `cell`; a change goes into the address."""
     maps, text = question.result.trace.maps, question.result.source
     attention = maps[cell.kind]
-    layers, heads, rows, columns = map(range, attention.weights.shape)
-    options = (KINDS, layers, heads, rows, columns)
+    options = map(range, attention.weights.shape[2:])
     names = (
-        lambda kind: say(KIND_NAMES[kind]),
-        lambda at: str(at + 1),
-        lambda at: str(at + 1),
         lambda at: texts.format_row_name(attention, at),
         lambda at: f"{at + 1} · {readable_token(attention.key_tokens[at])}",
     )
-    for field, at in zip(CELL_FIELDS, cell, strict=True):
+    for field, at in zip(CELL_FIELDS, cell[3:], strict=True):
         st.session_state[f"cell-{field}"] = at
 
-    def handle_choice() -> None:
-        made = AttentionCell(*(st.session_state[f"cell-{field}"] for field in CELL_FIELDS))
+    def choose(**chosen: Any) -> None:
+        made = cell._replace(**{field: value for field, value in chosen.items() if value is not None})
         WHY_SCORE_CELL.set(_clamp_cell(made, maps[made.kind]), of=text)
 
+    def handle_choice() -> None:
+        choose(**{field: st.session_state[f"cell-{field}"] for field in CELL_FIELDS})
+
+    def handle_place(kind: Kind | None, layer: int | None, head: int | None) -> None:
+        choose(kind=kind, layer=layer, head=head)
+
     with st.container(key="cell", horizontal=True, vertical_alignment="center"):
+        controls.draw_place(cell[:3], question.result.trace.sizes, handle_place)
         for field, label, listed, name, width in zip(
             CELL_FIELDS, CELL_LABELS, options, names, CELL_WIDTHS, strict=True
         ):

@@ -255,10 +255,10 @@ def test_a_cell_is_written_as_it_is_read() -> None:
 
 def test_a_cell_is_chosen_by_its_controls(open_page: Open) -> None:
     app = open_page(why="score", cell="cross.1.1.2.3")
-    app.selectbox(key="cell-head").set_value(1).run()
-    assert app.query_params["cell"] in ("cross.1.2.2.3", ["cross.1.2.2.3"])
-    app.selectbox(key="cell-kind").set_value("encoder").run()
-    assert app.query_params["cell"] in ("encoder.1.2.2.3", ["encoder.1.2.2.3"])
+    app.selectbox(key="cell-query").set_value(3).run()
+    assert app.query_params["cell"] in ("cross.1.1.4.3", ["cross.1.1.4.3"])
+    app.selectbox(key="cell-key").set_value(0).run()
+    assert app.query_params["cell"] in ("cross.1.1.4.1", ["cross.1.1.4.1"])
 
 
 def test_two_sentences_open_on_a_pair_of_the_project(open_page: Open, reading: ReadingKey) -> None:
@@ -321,7 +321,7 @@ def test_a_score_is_that_of_the_word_explained(open_page: Open) -> None:
     assert explained(app)[0] == 1
     app.selectbox(key="cell-query").set_value(3).run()
     assert explained(app)[0] == 3
-    app.selectbox(key="cell-kind").set_value("encoder").run()
+    app = open_page(why="score", cell="encoder.1.1.4.3", pin="target.5")
     assert explained(app)[0] == 4
 
 

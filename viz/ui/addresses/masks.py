@@ -100,7 +100,6 @@ MASKS_HIDDEN_WORD = number_parameter("tried_word", None, 1, 9999, views=TRIAL_VI
 MASKS_TRIAL_RULE = text_parameter("tried_rule", views=TRIAL_VIEWS)
 MASKS_TRIAL_PADDING = number_parameter("pads", 3, 0, 16, views=TRIAL_VIEWS)
 MASKS_TRIAL_EFFECT = choice_parameter("tried", get_args(TrialEffect), views=TRIAL_VIEWS)
-MASKS_BACKEND_LAYER = number_parameter("backend_layer", None, 1, 9999, views=BACKENDS_VIEWS)
 MASKS_EXCHANGED_TOKEN = number_parameter("poked", None, 1, 9999, views=TRIAL_VIEWS, slot="exchanged token")
 """The token that is exchanged for another, from 1: those of the source, then those of the target."""
 
