@@ -9,6 +9,7 @@ import torch
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import (
+    block,
     boxes_at_rest,
     choose_kind,
     click,
@@ -76,6 +77,23 @@ def test_each_kind_and_its_masked_cells(page: Page) -> None:
     # Upper right corner of the decoder's square: the first step may not see the last.
     point(page, page.locator(".st-key-heatmap .plot"), 0.97, 0.03)
     expect(page.locator(".st-key-heatmap .tip")).to_contain_text("may not attend")
+
+
+def test_a_block_of_the_transformer_opens_its_layer(page: Page) -> None:
+    open_page(page)
+    cross, decoder = block(page, "Cross-attention", 1), block(page, "Decoder self-attention", 3)
+    expect(cross).to_have_attribute("aria-pressed", "true")
+    click(decoder)
+    expect_title(page, "Decoder self-attention · layer 3, head 1")
+    assert "kind=decoder" in page.url
+    assert "layer=3" in page.url
+    expect(decoder).to_have_attribute("aria-pressed", "true")
+    expect(cross).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect_title(page, "Decoder self-attention · layer 2, head 1")
+    click(tile(page, 4, 5))
+    expect(block(page, "Decoder self-attention", 4)).to_have_attribute("aria-pressed", "true")
 
 
 def test_pinning_a_piece_of_the_translation(page: Page) -> None:
