@@ -534,7 +534,7 @@ class Atlas:
     def sizes(self) -> dict[Kind, tuple[int, int]]:
         """How many layers and heads each map of the model has, by kind."""
         own = {kind: self.heads[self.heads["map"] == kind] for kind in KINDS}
-        return {kind: (int(of["layer"].max()), int(of["head"].max())) for kind, of in own.items() if len(of)}
+        return {kind: (int(of["layer"].max()) + 1, int(of["head"].max()) + 1) for kind, of in own.items() if len(of)}
 
     @cached_property
     def _rows(self) -> dict[Head, int]:

@@ -108,8 +108,7 @@ def test_every_view_is_shown(checkpoints: Path, view: str) -> None:
 
 
 def test_the_slider_goes_from_random_to_released(checkpoints: Path) -> None:
-    app = opened("snapshots", at="10")
-    app.selectbox(key="kind").set_value("decoder").run()
+    app = opened("snapshots", at="10", kind="decoder")
     header, body = sent(app)
     assert [one["tick"] for one in header["moments"]] == ["random", "10", "50", "released"]
     assert [one["quality"] for one in header["moments"]] == [
