@@ -18,7 +18,7 @@ START = Path("attenscope", "viz", "start")
 """A folder of the app's script alone: Streamlit lets a script import whatever lies beside it, before all else."""
 START_FILES = {"app.py": "attenscope_app.py", ".streamlit/config.toml": ".streamlit/config.toml"}
 """What stands there: file here -> file in START."""
-DATA = ["*.css", "*.json", "icon.png", "*.toml", "*.wasm", "*.mo", "py.typed"]
+DATA = ["*.css", "*.json", "icon.png", "*.toml", "*.webp", "*.wasm", "*.mo", "py.typed"]
 LEFT_OUT = ("__pycache__", "web.src", "web.node_modules", "web.dist", "export.browser", "export.live")
 """Folders that are no packages of the wheel."""
 CHECKPOINTS = ["everyday-en-de/**", "everyday-zh-en/**", "sentences.*", "phenomena.*"]

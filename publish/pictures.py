@@ -1,22 +1,27 @@
-"""The pictures of the pages in `docs/pictures`, taken of the running app: ``python -m publish.pictures [NAME ...]``.
+"""The pictures of the pages in `docs/pictures`, and of the scenes in the list of Talk, taken of the running app.
+
+``python -m publish.pictures [NAME ...]``
 
 A page that changes looks gets its picture again by this command; nothing in them is drawn by hand.
 """
 
 from __future__ import annotations
 
+import base64
 import io
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
+from attenscope.viz.talk.session import load_shipped_talk
+from attenscope.viz.talk.thumbnails import SIZE, get_thumbnails_file
 from tests.browser.conftest import open_chromium, serving
-from tests.browser.steps import LOADING, TRAFFIC, open_page, settle
+from tests.browser.steps import LOADING, TRAFFIC, click, open_page, settle
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 SCREEN: ViewportSize = {"width": 1280, "height": 860}
@@ -39,6 +44,21 @@ STEP_TIME, LAST_TIME = 900, 2500
 PAINTING = 2000
 """Milliseconds after which what a page draws by itself is there."""
 QUALITY = 70
+THUMBNAILS = "thumbnails"
+"""The scenes of the talk that ships, in its editor's list: light and dark, of a rehearsal."""
+REHEARSED = """async () => {
+    const opening = indexedDB.open("attenscope-scenes", 1);
+    await new Promise((done) => (opening.onsuccess = done));
+    const found = opening.result.transaction("files").objectStore("files").getAll();
+    await new Promise((done) => (found.onsuccess = done));
+    const inOrder = found.result.sort((one, other) => one.at - other.at);
+    const asText = ({ bytes: { small } }) => new Promise((done) => {
+        const reader = Object.assign(new FileReader(), { onload: () => done(reader.result.split(",")[1]) });
+        reader.readAsDataURL(small);
+    });
+    return Promise.all(inOrder.map(asText));
+}"""
+"""The small pictures of a rehearsal, in the order in which they were drawn."""
 
 
 def take(page: Page) -> Image.Image:
@@ -76,18 +96,39 @@ def save_moving_picture(page: Page) -> None:
     (FOLDER / f"{MOVING}.webp").write_bytes(picture.getvalue())
 
 
-def open_visitor(browser: Browser, url: str, size: ViewportSize) -> Page:
+def save_thumbnails(page: Page, scheme: str) -> None:
+    """Write the small pictures of all scenes, below each other."""
+    count = len(load_shipped_talk()[0].scenes)
+    open_page(page, "/talk")
+    click(page.get_by_role("button", name="Rehearse"))
+    expect(page.locator(".ready")).to_contain_text(f"{count} of {count} ready", timeout=count * LOADING)
+    width, height = SIZE
+    column = Image.new("RGB", (width, count * height))
+    for at, picture in enumerate(page.evaluate(REHEARSED)):
+        small = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
+        column.paste(small.resize(SIZE, Image.Resampling.LANCZOS), (0, at * height))
+    column.save(get_thumbnails_file(scheme), quality=QUALITY, method=6)
+
+
+def open_visitor(browser: Browser, url: str, size: ViewportSize, scheme: Literal["light", "dark"] = "light") -> Page:
     """Return a visitor of the app at `url`."""
-    context = browser.new_context(base_url=url, viewport=size, reduced_motion="reduce", locale="en")
+    look: dict[str, Any] = {"reduced_motion": "reduce", "color_scheme": scheme, "locale": "en"}
+    context = browser.new_context(base_url=url, viewport=size, **look)
     context.add_init_script(TRAFFIC)
     return context.new_page()
 
 
 def main(names: Sequence[str]) -> None:
     """Take the pictures that are named, or all."""
-    chosen = names or (*ADDRESSES, MOVING)
+    chosen = names or (*ADDRESSES, MOVING, THUMBNAILS)
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as url, open_chromium() as browser:
-        for name in chosen:
+        schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark") if THUMBNAILS in chosen else ()
+        for scheme in schemes:
+            page = open_visitor(browser, url, SCREEN, scheme)
+            save_thumbnails(page, scheme)
+            page.context.close()
+            print(f"talk.{scheme}.webp: {get_thumbnails_file(scheme).stat().st_size / 1000:.0f} kB")
+        for name in (one for one in chosen if one != THUMBNAILS):
             page = open_visitor(browser, url, MOVING_SIZE if name == MOVING else SCREEN)
             save_moving_picture(page) if name == MOVING else save_page_picture(page, name)
             page.context.close()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -33,6 +34,7 @@ from attenscope.viz.figures.explore import (
     flow_in_words,
     joint_in_words,
     plot_flow,
+    plot_flow_by_layer,
     plot_joint,
     select_flow_weights,
 )
@@ -44,6 +46,9 @@ from attenscope.viz.ui.addresses.pins import PinPlace
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_plot
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 # All attentions of a layer as one matrix.
 
@@ -151,17 +156,25 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
         return None
     tokens = scene.display_tokens(flows)
     attention = tokens.attention
-    draw = partial(
-        plot_flow,
-        attention,
-        which,
-        layer,
-        scene.head,
-        weighted=weighted,
-        model=scene.source.model,
-        rows=scene.rows,
-        pinned=(scene.query, scene.key),
-    )
+    options = {
+        "weighted": weighted,
+        "model": scene.source.model,
+        "rows": scene.rows,
+        "pinned": (scene.query, scene.key),
+    }
+    draw = partial(plot_flow, attention, which, layer, scene.head, **options)
+
+    def draw_moments(look: Look) -> Sequence[go.Figure]:
+        """The film: through one layer more at each picture, as far as the page goes."""
+        if which in controls.LAYER_MEANS or layer == 0:
+            return ()
+        through = [attention] * (layer + 1)
+        if which == "attention flow":
+            source = scene.source
+            before = [source.attention_flow(trace, scene.kind, one, weighted=weighted) for one in range(layer)]
+            through[:-1] = [scene.display_tokens(one).attention for one in before]
+        return plot_flow_by_layer(through, which, scene.head, look=look, **options)
+
     text = flow_in_words(tokens.whole, layer, scene.head, scene.rows)
     if weighted:
         text = join_sentences(
@@ -173,7 +186,11 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
     weights = select_flow_weights(attention, layer, scene.head)
     names = attention.rows(scene.rows), attention.key_tokens
     return build_chart_view(
-        draw, text, lambda: weights_table(weights, attention.mask, *names), {EXPLORE_FLOW.label(which): tokens}
+        draw,
+        text,
+        lambda: weights_table(weights, attention.mask, *names),
+        {EXPLORE_FLOW.label(which): tokens},
+        draw_moments,
     )
 
 

@@ -50,9 +50,14 @@ def build_chart_view(
     text: str,
     numbers: Callable[[], pd.DataFrame],
     displays: Mapping[str, TokenDisplay],
+    moments: Callable[..., Sequence[go.Figure]] = lambda look: (),
 ) -> DrawnView:
-    """A view that is one figure, drawn by `draw(look=...)`, with `text` under it."""
-    return DrawnView(lambda look: [Chart(draw(look=look), text), Words(text)], numbers, displays=displays)
+    """A view that is one figure, drawn by `draw(look=...)`, with `text` under it.
+
+    Where it moves, `moments(look=...)` are the figures of its film.
+    """
+    chart = lambda look: Chart(draw(look=look), text, moments=moments(look=look))  # noqa: E731
+    return DrawnView(lambda look: [chart(look), Words(text)], numbers, displays=displays)
 
 
 def offer_drawn_view(view: DrawnView, scene: Scene, name: str) -> None:

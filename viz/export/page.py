@@ -134,7 +134,7 @@ def _scale_parts_for_stage(parts: Sequence[Part]) -> Iterator[Part]:
     """The parts as they are projected: figures that are read from the back row."""
     for part in parts:
         if isinstance(part, Chart):
-            yield replace(part, figure=fit_to_stage(part.figure))
+            yield replace(part, figure=fit_to_stage(part.figure), moments=tuple(map(fit_to_stage, part.moments)))
         elif isinstance(part, Columns):
             beside_tiles = any(one.role == "heads" for one in flatten_parts(part.columns[0]))
             shares = TILES_PICTURE_SHARES if beside_tiles else part.shares

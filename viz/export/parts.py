@@ -67,6 +67,8 @@ class Chart(Part):
     figure: go.Figure
     alt: str
     role: str = "picture"
+    moments: Sequence[go.Figure] = ()
+    """Where it moves: what its film shows, one after the other."""
 
 
 @dataclass(frozen=True)

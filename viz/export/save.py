@@ -163,7 +163,8 @@ def has_picture(parts: Sequence[Part]) -> bool:
 
 def has_film(parts: Sequence[Part]) -> bool:
     """Whether one of `parts` moves, so that a film can be made of it."""
-    return any(isinstance(part, Component) and part.name in FILMED_COMPONENTS for part in flatten_parts(parts))
+    moves = lambda part: isinstance(part, Component) and part.name in FILMED_COMPONENTS  # noqa: E731
+    return any(moves(part) or (isinstance(part, Chart) and bool(part.moments)) for part in flatten_parts(parts))
 
 
 def _draw_picture_buttons(what: SavedView, palette: Palette) -> None:

@@ -22,6 +22,8 @@ from attenscope.viz.export.parts import (
 )
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from attenscope.viz.export.packed_models import PackedModel
 
 
@@ -81,13 +83,18 @@ def _encode_part(part: Part, packed: ComponentBytes) -> dict[str, Any]:
         rows = [[(cell, "") if isinstance(cell, str) else cell for cell in row] for row in part.rows]
         return {"is": "table", "headings": part.headings, "rows": rows, "name": part.name, "role": part.role}
     if isinstance(part, Chart):
-        figure = json.loads(part.figure.to_json())
-        # A template that Streamlit has set as everybody's default draws in black; the figures say all they need.
-        figure["layout"].pop("template", None)
-        return {"is": "chart", "figure": figure, "alt": part.alt, "role": part.role}
+        figure, *moments = map(_encode_figure, (part.figure, *part.moments))
+        return {"is": "chart", "figure": figure, "alt": part.alt, "role": part.role, "moments": moments}
     assert isinstance(part, Component)
     data = {"at": packed.add(part.data)} if isinstance(part.data, bytes) else {"data": dict(part.data)}
     return {"is": "component", "name": part.name, "role": part.role, "follows": part.follows} | data
+
+
+def _encode_figure(figure: go.Figure) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(figure.to_json())
+    # A template that Streamlit has set as everybody's default draws in black; the figures say all they need.
+    found["layout"].pop("template", None)
+    return found
 
 
 # Scripts: the hash of a page's code.

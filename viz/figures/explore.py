@@ -390,10 +390,12 @@ def plot_flow(
     look: Look | None = None,
     rows: RowLabel = "predicted",
     pinned: tuple[int | None, int | None] = (None, None),
+    top: float | None = None,
 ) -> go.Figure:
     """A map whose averaged axes have length 1; layer and head (from 0) are of the map it was made from.
 
     `weighted` says in the title that weights were multiplied by the norms of the values; `pinned` is (query, key).
+    The scale of the colours ends at `top`, or where the weights do.
     """
     weights = select_flow_weights(flow, layer, head)
     grid = WeightGrid(
@@ -402,9 +404,22 @@ def plot_flow(
         flow.rows(rows),
         flow.key_tokens,
         say(FLOW_TITLES[which][weighted], kind=say(KIND_NAMES[flow.kind]), layer=layer + 1, head=head + 1),
-        top=float(np.ceil(weights.max(initial=0.1) * 10) / 10),  # many heads as one: no weight comes near 1
+        top=top or _find_scale_end(weights),  # many heads as one: no weight comes near 1
     )
     return plot_weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
+
+
+def plot_flow_by_layer(
+    flows: Sequence[AttentionMap], which: FlowKind, head: int, **options: Any
+) -> tuple[go.Figure, ...]:
+    """The pictures of :func:`plot_flow` through layer 1, layer 2 and on, one of each of `flows`, on one scale."""
+    top = max(_find_scale_end(select_flow_weights(flow, layer, head)) for layer, flow in enumerate(flows))
+    return tuple(plot_flow(flow, which, layer, head, top=top, **options) for layer, flow in enumerate(flows))
+
+
+def _find_scale_end(weights: np.ndarray) -> float:
+    """The tenth at or above the largest weight."""
+    return float(np.ceil(weights.max(initial=0.1) * 10) / 10)
 
 
 def select_flow_weights(flow: AttentionMap, layer: int, head: int) -> np.ndarray:

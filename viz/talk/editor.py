@@ -31,6 +31,7 @@ from attenscope.viz.talk.scenes import (
     find_live_obstacle,
     list_guess_parts,
 )
+from attenscope.viz.talk.thumbnails import build_thumbnail_style
 from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run, get_open_trace
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls, style
@@ -102,8 +103,11 @@ def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, A
             session.edit_scene(at, **kept)
             session.refresh_fields()
 
+    scheme = style.get_colour_scheme()
+    if pictures := build_thumbnail_style("scene-choice", talk, session.load_shipped_talk()[0], scheme):
+        st.html(f"<style>{pictures}</style>")
     draw_scene_pictures(
-        "scene-choice", pictured, at, style.get_colour_scheme(), {part: say(part) for part in there}, keep
+        "scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep
     )
 
 

@@ -75,6 +75,12 @@ def page(app: AppTest, name: str) -> AppTest:
     return app
 
 
+def choose_why_view(app: AppTest, view: str) -> None:
+    """Choose it beside the chosen one, or in the menu of the others."""
+    folded = [one for one in app.button if one.key == f"view {view}"]
+    (folded[0].click() if folded else app.segmented_control(key="why").set_value(view)).run()
+
+
 def said(app: AppTest) -> list[str]:
     return [one.value.replace("\\", "") for one in app.info]
 
@@ -188,8 +194,7 @@ def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
     assert not app.info
     assert "attention-x-gradient" in app.selectbox(key="attribution").options
     for view in VIEWS_OF_WHY:
-        app.session_state["why"] = view
-        app.run()
+        choose_why_view(app, view)
         assert not app.exception, view
         if view == "score":
             (sentence,) = said(app)
@@ -214,8 +219,7 @@ def test_why_of_a_decoder_alone(model: str, start: Start) -> None:
     app = page(start(model, pin="target.15", second="the old dog sees a tree ?"), "why")  # a row behind the prompt
     assert not app.info
     for view in VIEWS_OF_WHY:
-        app.session_state["why"] = view
-        app.run()
+        choose_why_view(app, view)
         assert not app.exception, view
         if view in ("score", "source or prefix"):
             (sentence,) = said(app)

@@ -6,9 +6,9 @@ import { composed } from "./compose.js";
 const LAST = 2; // Seconds for which the last picture stands, besides.
 const LARGEST = 2; // Times its size in the page: beyond that a film is large and plays badly.
 
-/** The view of a page that moves, as components say it: how many pictures, the seconds of each, and `show(at)`. */
+/** The view of a page that moves, as components and charts say it: how many pictures, the seconds of each, and `show(at)`. */
 function filmOf(page) {
-  const roots = [...page.querySelectorAll(".part")].flatMap((host) => [...(host.shadowRoot?.querySelectorAll("*") ?? [])]);
+  const roots = [...page.querySelectorAll(".part")].flatMap((host) => [host, ...(host.shadowRoot?.querySelectorAll("*") ?? [])]);
   return roots.find((root) => root.film)?.film;
 }
 
@@ -20,7 +20,7 @@ async function pictures(page, scale) {
   const grown = Math.min(scale, LARGEST);
   const found = [];
   for (let at = 0; at < film.count; at += 1) {
-    film.show(at);
+    await film.show(at);
     await painted(page);
     const { text, width, height } = composed(page, { clear: false });
     const seconds = film.seconds + (at === film.count - 1 ? LAST : 0);

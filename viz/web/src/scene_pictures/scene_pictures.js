@@ -41,12 +41,12 @@ const keptPicture = (key) => kept.entryOf(key, key).catch(() => undefined);
 const whole = (scene) => scene && { ...scene, guess: [], omit: scene.omit.filter((part) => part === "tree") };
 const editedKey = (data) => data.scenes[data.at] && keyOf(whole(data.scenes[data.at]), data);
 
-/** Show in the list what was rehearsed, and of the scene that is edited what there is. */
+/** Show in the list what was rehearsed, over what came with the talk, and of the scene that is edited what there is. */
 function dress({ data, pictures, rehearsed, sheet, edited }) {
   const rule = (scene, at) => {
     const { address, misfits } = (scene && rehearsed.get(keyOf(scene, data))) ?? {};
     const row = `.st-key-${data.list} ${RADIO_OPTION}:has([value="${at}"]) > div`;
-    const picture = address ? `${row}::before { content: ""; background-image: url(${address}); }` : "";
+    const picture = address ? `${row}::before { content: ""; background: center / contain no-repeat url(${address}); }` : "";
     return misfits && isMisfit(misfits) ? `${picture} ${row}::after { content: "!"; }` : picture;
   };
   sheet.replaceSync(data.scenes.map(rule).join("\n"));

@@ -9,14 +9,17 @@ export function chart(host, part, view) {
   host.setAttribute("aria-label", part.alt);
   const { height = 450 } = part.figure.layout;
   host.style.height = pictureHeight(height);
-  view.charts.push(() => drawn(host, part.figure, view.file.header.talk));
+  view.charts.push(() => drawn(host, part, view.file.header.talk));
   return () => {};
 }
+
+/** How a chart moves, as components say it of themselves (save/film.js). */
+const filmOf = (moments, draw) => ({ count: moments.length, seconds: 1.5, show: async (at) => void (await draw(moments[at])) });
 
 const isResized = ({ width, height }, { clientWidth, clientHeight }) => width !== clientWidth || height !== clientHeight;
 
 /** Plotly finds the mouse under a transform but not under a zoom: inside a slide that is zoomed, its own box is not. */
-async function drawn(host, figure, projected) {
+async function drawn(host, { figure, moments }, projected) {
   const plotly = await library();
   if (!host.isConnected) return () => {}; // Another slide was asked for meanwhile.
   const box = host.appendChild(element("div", "chart"));
@@ -30,6 +33,7 @@ async function drawn(host, figure, projected) {
     leaveOutCovered(host);
     box.on("plotly_afterplot", () => leaveOutCovered(host));
   }
+  if (moments.length) host.film = filmOf(moments, ({ data, layout }) => plotly.react(box, data, { ...layout, ...place() }));
   const sized = new ResizeObserver(() => isResized(box.layout, host) && plotly.relayout(box, place()));
   sized.observe(host);
   return () => (sized.disconnect(), plotly.purge(box));

@@ -70,7 +70,10 @@ export function* roots(node) {
 export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
   const { CSSStyleSheet } = document.defaultView;
   const sheet = (document.covering ??= new CSSStyleSheet());
-  sheet.replaceSync(partRules(hide, omit, always));
+  const rules = partRules(hide, omit, always);
+  // The same rules anew would have the browser lay all of the scene out again, in the moment in which it is to be seen.
+  if (document.covered !== rules) sheet.replaceSync(rules);
+  document.covered = rules;
   for (const root of roots(document))
     if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
 }
