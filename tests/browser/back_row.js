@@ -1,4 +1,5 @@
-// The smallest type on the screen in pixels, with where it stands, and the share of the screen that the picture takes.
+// The smallest type on the screen in pixels, with where it stands; the share of the screen that the picture takes; the
+// heights of its charts; and the names that are left out of them although there is room.
 (least) => {
   const within = function* (node) {
     yield node;
@@ -45,7 +46,38 @@
       smallest = Math.min(smallest, size);
       if (size < least) small.set(node.textContent.trim().slice(0, 30), size.toFixed(1));
     }
+  const every = [...new Set(places.flatMap(([root, zoom]) => [...within(root)].map((node) => [node, zoom])))];
+  const find = (selector) => every.filter(([node]) => node.matches?.(selector) && node.checkVisibility());
+  const heights = [
+    ...find(".js-plotly-plot").flatMap(([{ _fullLayout: { _plots: plots } }, zoom]) =>
+      Object.values(plots ?? {}).map(({ yaxis }) => zoom * yaxis._length)),
+    ...find(".heatmap > canvas, .curves svg").map(([node, zoom]) => zoom * node.getBoundingClientRect().height),
+  ];
+  /** A text's box along its own line. */
+  const boxOf = (text) => {
+    const { x, y, width, height } = text.getBBox();
+    const { a, b, c, d, e, f } = text.getCTM();
+    const long = Math.hypot(a, b);
+    const [cos, sin] = [a / long, b / long];
+    const [left, top] = [a * x + c * y + e, b * x + d * y + f];
+    return { from: cos * left + sin * top, over: cos * top - sin * left, long: long * width, high: long * height };
+  };
+  const apart = (one, other) =>
+    one.from >= other.from + other.long || other.from >= one.from + one.long || one.over >= other.over + other.high || other.over >= one.over + one.high;
+  const unnamed = [];
+  for (const [plot] of find(".js-plotly-plot"))
+    for (const of of ["x", "y"].map((letter) => `[class^="${letter}axislayer"] [class$="tick"] text`)) {
+      const texts = [...plot.querySelectorAll(of)].filter((text) => text.textContent.trim());
+      const isHidden = (text) => getComputedStyle(text).visibility === "hidden";
+      const [hidden, kept] = [texts.filter(isHidden), texts.filter((text) => !isHidden(text)).map(boxOf)];
+      unnamed.push(...hidden.filter((text) => kept.every((other) => apart(boxOf(text), other))).map((text) => text.textContent));
+    }
+  for (const [svg] of find(".heatmap svg[data-unnamed]:not([data-unnamed='0'])")) {
+    const rows = [...svg.querySelectorAll(".row")].map((text) => text.getBBox());
+    const steps = rows.slice(1).map(({ y }, at) => y - rows[at].y);
+    if (Math.min(...steps) > 2 * rows[0].height) unnamed.push(`${svg.dataset.unnamed} of a heatmap`);
+  }
   const across = Math.min(box.right, innerWidth) - Math.max(box.left, 0);
   const down = Math.min(box.bottom, innerHeight) - Math.max(box.top, 0);
-  return { smallest, small: [...small].slice(0, 8), share: (across * down) / (innerWidth * innerHeight) };
+  return { smallest, small: [...small].slice(0, 8), share: (across * down) / (innerWidth * innerHeight), heights, unnamed };
 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,21 @@ from playwright.sync_api import Page, expect
 
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
+from attenscope.viz.talk.session import load_shipped_talk
 from tests.browser.steps import LOADING, click, open_file, open_page, open_talk
 from tests.browser.views import SENTENCE, VIEWS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 MEASURE = (Path(__file__).parent / "back_row.js").read_text(encoding="utf-8")
+SHOTS = os.environ.get("SHOTS")
+"""A folder for a picture of each scene of the talk that ships, to be looked at."""
 SIZES = [(1920, 1080), (1280, 720)]
 LEAST = 1 / 45
 """Of the screen's height."""
 PICTURE = 0.6
 """Of the screen, that the picture takes at least: the box around all of it, without title, sentence and translation."""
+LOWEST = 160 / 720
+"""Of the screen's height, that a chart takes at least."""
 EMPTY = ("from=paste", "from=upload", "/talk")
 """What shows nothing before something is brought."""
 NO_PICTURE = ("training=architecture", "training=parameters", "training=card", "training=comparison", "=text")
@@ -52,7 +58,8 @@ def every_view(page: Page, tmp_path: Path) -> tuple[Page, Path]:
 
 
 def read(seen: Page, height: int) -> dict[str, Any]:
-    return dict(seen.evaluate(MEASURE, height * LEAST - 0.5))
+    found = dict(seen.evaluate(MEASURE, height * LEAST - 0.5))
+    return found | {"heights": [one / height for one in found["heights"]]}
 
 
 def problems(found: dict[str, dict[str, Any]]) -> list[str]:
@@ -61,7 +68,33 @@ def problems(found: dict[str, dict[str, Any]]) -> list[str]:
     pictures = {
         address: one for address, one in found.items() if not any(word in address for word in (*NO_PICTURE, *SMALLER))
     }
-    return small + [f"{address}: {one['share']:.0%}" for address, one in pictures.items() if one["share"] < PICTURE]
+    low = [
+        f"{address}: charts of {', '.join(f'{height:.0%}' for height in one['heights'])}"
+        for address, one in found.items()
+        if min(one["heights"], default=1) < LOWEST
+    ]
+    unnamed = [f"{address}: no {one['unnamed']}, with room" for address, one in found.items() if one["unnamed"]]
+    shares = [f"{address}: {one['share']:.0%}" for address, one in pictures.items() if one["share"] < PICTURE]
+    return small + low + unnamed + shares
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["1080p", "720p"])
+def test_the_back_row_reads_every_scene_of_the_talk_that_ships(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_page(page, "/talk")
+    click(page.get_by_role("button", name="Start the talk"))
+    stage, found = page.locator("dialog.show"), {}
+    for number, scene in enumerate(load_shipped_talk()[0].scenes, 1):
+        expect(stage).to_have_attribute("data-ready", str(number), timeout=2 * LOADING)
+        if scene.hide or scene.guess:
+            page.keyboard.press("PageDown")
+            expect(stage).to_have_attribute("data-revealed", "true")
+        page.wait_for_timeout(300)
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"{size[1]}-{number:02}.png")
+        found[f"{number} {scene.title}"] = read(page, size[1]) | {"share": 1}  # Some are words.
+        page.keyboard.press("PageDown")
+    assert not (wrong := problems(found)), "\n".join(wrong)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["1080p", "720p"])

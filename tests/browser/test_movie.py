@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from PIL import Image, ImageSequence
 from playwright.sync_api import Page
@@ -16,7 +17,7 @@ from attenscope.analysis.steps import compute_pipeline
 from attenscope.trace import AttentionMap
 from attenscope.viz.export.movie import film_page
 from attenscope.viz.export.page import build_talk_page
-from attenscope.viz.export.parts import Component, Slide, View
+from attenscope.viz.export.parts import Chart, Component, Slide, View
 from attenscope.viz.figures.look import LIGHT, Look
 from attenscope.viz.web.charts import PIPELINE_STEPS, encode_pipeline
 from tests.browser.steps import download, open_menu, open_page
@@ -84,6 +85,21 @@ def test_a_film_begins_and_ends_with_the_pixels_of_the_stage(steps_page: str, di
         assert noise(seen, pixels(frames[3].png)) < noise(seen, pixels(frame.png)) - 3
 
 
+def test_a_chart_that_moves_is_filmed_and_stands_still_at_its_own_picture() -> None:
+    figures = [
+        go.Figure(go.Heatmap(z=[[at, 3 - at], [at / 2, 1]], zmin=0, zmax=3), {"height": 400}) for at in range(4)
+    ]
+    view = View("Layer by layer", [Chart(figures[-1], "A map", moments=figures)])
+    page = build_talk_page("Layer by layer", [Slide("Layer by layer", view)], LIGHT, date(2026, 11, 26))
+    frames, film = film_page(page, "gif", 4 / 3)
+    assert len({frame.png for frame in frames}) == len(frames) == len(figures)
+    still = View("Layer by layer", [Chart(figures[-1], "A map")])
+    alone = build_talk_page("Layer by layer", [Slide("Layer by layer", still)], LIGHT, date(2026, 11, 26))
+    (stage,), _ = film_page(alone, "gif", 4 / 3)
+    np.testing.assert_array_equal(pixels(frames[-1].png), pixels(stage.png))
+    assert sum(1 for _ in ImageSequence.Iterator(Image.open(io.BytesIO(film)))) == len(figures)
+
+
 def test_a_gif_has_every_picture_for_its_time(steps_page: str) -> None:
     frames, film = film_page(steps_page, "gif", 4 / 3)
     pictures = ImageSequence.Iterator(Image.open(io.BytesIO(film)))
@@ -100,5 +116,11 @@ def test_a_view_that_moves_is_saved_as_a_film(page: Page, tmp_path: Path) -> Non
     gif = download(menu.get_by_role("button", name="Save as GIF"), tmp_path)
     pictures = ImageSequence.Iterator(Image.open(io.BytesIO(gif.read_bytes())))
     assert sum(1 for _ in pictures) > 4  # A picture a token, and </s>.
+    open_page(page, "/?sentence=He+reads+a+book.&view=flow")
+    flow = download(open_menu(page, "share").get_by_role("button", name="Save as GIF"), tmp_path)
+    layers = sum(1 for _ in ImageSequence.Iterator(Image.open(io.BytesIO(flow.read_bytes()))))
+    assert layers == 4  # As many as the model has.
+    open_page(page, "/?sentence=He+reads+a+book.&view=flow&through=1")
+    assert open_menu(page, "share").get_by_role("button", name="Save as GIF").is_hidden()
     open_page(page, "/positions?sentence=He+reads+a+book.")
     assert open_menu(page, "share").get_by_role("button", name="Save as GIF").is_hidden()

@@ -21,7 +21,7 @@ from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
 from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head
-from attenscope.viz.web.stage import is_presenting
+from attenscope.viz.web.stage import is_on_stage
 
 # Links to other pages: a callback stores the page to open, and the rerun that follows opens it.
 
@@ -112,7 +112,7 @@ NEXT_STEPS = {
 
 def draw_next_step(page: str) -> None:
     """Draw the foot of a page: one line that leads on. The sentence and the model come along."""
-    if is_presenting():
+    if is_on_stage():
         return
     following, line = NEXT_STEPS[page]
     known = PAGES[following].carried_address() if following in PAGES else None

@@ -193,6 +193,7 @@ def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_p
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, "a scene was left out"
     assert done.stderr.splitlines()[-1].endswith("scenes are not in it.")
+    assert "StreamlitPageNotFoundError" not in done.stderr, "the line that leads on to the next page"
     header, _ = content(out.read_text(encoding="utf-8"))
     assert [slide["title"] for slide in header["slides"]] == ["Shown"]
     told = [line.removeprefix(f"{talk}: ") for line in done.stderr.splitlines() if line.startswith(str(talk))]

@@ -14,7 +14,7 @@ from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import TENSOR_NAMES, Kind
 from attenscope.translate import Translator
 from attenscope.viz.explore.many_heads import compute_flow_map
-from attenscope.viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_joint
+from attenscope.viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_flow_by_layer, plot_joint
 from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
 from attenscope.viz.figures.look import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
 from attenscope.viz.figures.words import lens_in_words
@@ -86,6 +86,28 @@ def test_every_flow_of_every_kind(which: FlowKind, kind: Kind) -> None:
     assert np.nanmax(drawn.z) <= drawn.zmax
     if which.startswith("mean"):
         np.testing.assert_allclose(np.nansum(drawn.z, axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("which", ["rollout", "attention flow", "mean of heads"])
+def test_the_film_of_a_flow_goes_through_one_layer_more_at_each_picture(which: FlowKind) -> None:
+    trace = FakeTranslator().translate("one two three").trace
+    layers = trace.maps["encoder"].layers
+    assert layers > 1
+    through = [
+        compute_attention_flow(trace, "encoder", at) if which == "attention flow" else compute_flow_map(trace, "encoder", which)
+        for at in range(layers)
+    ]
+    film = plot_flow_by_layer(through, which, 0)
+    drawn = [next(one for one in figure.data if one.name == "weights") for figure in film]
+    alone = [
+        next(one for one in plot_flow(flow, which, at, 0).data if one.name == "weights")
+        for at, flow in enumerate(through)
+    ]
+    for one, other in zip(drawn, alone, strict=True):
+        np.testing.assert_array_equal(one.z, other.z)
+    assert {one.zmax for one in drawn} == {max(one.zmax for one in alone)}
+    titles = [figure.layout.title.text or str(figure.layout.annotations) for figure in film]
+    assert all(f"layer {at}" in title for at, title in enumerate(titles, 1)), titles
 
 
 def test_the_pipeline_ends_in_the_models_own_context(translator: Translator) -> None:

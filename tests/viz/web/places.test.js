@@ -3,6 +3,7 @@ import { scales } from "../../../viz/web/src/curves/drawing.js";
 import { chosenLinks, layout } from "../../../viz/web/src/links/layout.js";
 import { fitScene } from "../../../viz/web/src/stage/fit.js";
 import { asked } from "../../../viz/web/src/studio/frame.js";
+import { cover } from "../../../viz/web/src/stage/parts.js";
 import { arrowKeys, walk } from "../../../viz/web/src/shared/mounted.js";
 import { widgetOf } from "../../../viz/web/src/shared/events.js";
 
@@ -164,5 +165,39 @@ describe("a scene that is fitted", () => {
     await fitScene(one);
     expect(one.now.zoom).toBeLessThan(1);
     expect(one.now.zoom).toBeGreaterThanOrEqual(0.4);
+  });
+});
+
+describe("what covers a scene", () => {
+  const sceneOf = () => {
+    const written = [];
+    class CSSStyleSheet {
+      replaceSync(rules) {
+        written.push(rules);
+      }
+    }
+    const hosts = [];
+    return { written, hosts, page: { defaultView: { CSSStyleSheet }, adoptedStyleSheets: [], querySelectorAll: () => hosts } };
+  };
+  const view = () => ({ shadowRoot: { adoptedStyleSheets: [], querySelectorAll: () => [] } });
+
+  test("is written once while it stays the same, and anew for other parts", () => {
+    const { written, page } = sceneOf();
+    cover(page, ["picture"], []);
+    cover(page, ["picture"], []);
+    expect(written.length).toBe(1);
+    cover(page, [], []);
+    expect(written.length).toBe(2);
+    expect(written[1]).not.toBe(written[0]);
+  });
+
+  test("covers views that come later, and says that there were some", () => {
+    const { hosts, page } = sceneOf();
+    expect(cover(page, [], ["matrix"])).toBe(true);
+    expect(cover(page, [], ["matrix"])).toBe(false);
+    hosts.push(view());
+    expect(cover(page, [], ["matrix"])).toBe(true);
+    expect(hosts[0].shadowRoot.adoptedStyleSheets).toEqual(page.adoptedStyleSheets);
+    expect(cover(page, [], ["matrix"])).toBe(false);
   });
 });

@@ -225,7 +225,7 @@ def test_why_of_a_decoder_alone(model: str, start: Start) -> None:
             (sentence,) = said(app)
             assert ("model from a folder" if view == "score" else "one stream") in sentence
         elif view == "two sentences":
-            assert app.segmented_control(key="patched").options == ["decoder stream", "decoder heads"]
+            assert app.selectbox(key="patched").options == ["decoder stream", "decoder heads"]
             assert any("The translations part" in one for one in captions(app))
         else:
             assert not app.info, view

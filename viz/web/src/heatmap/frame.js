@@ -77,6 +77,7 @@ function ticks(count, space, smallest) {
 }
 const isNamed = (at, pinned, step) => at === pinned || (at % step === 0 && Math.abs(at - (pinned ?? -step)) >= step);
 
+/** The names of rows and columns, and how many have no room (`unnamed`). */
 function tokens(header, place, { ink }) {
   const [pinnedRow, pinnedColumn] = header.pinned;
   const weight = (one, pinned) => ({ "font-weight": one === pinned ? 700 : 400 });
@@ -94,7 +95,7 @@ function tokens(header, place, { ink }) {
     const transform = `translate(${place.left + (at + 0.5) * place.w},${place.top - 8}) rotate(${slanted ? -45 : -90})`;
     return { class: "column", transform };
   });
-  return found;
+  return { names: found, unnamed: header.rowLabels.length + header.columnLabels.length - found.length };
 }
 
 /** The ramp, evenly, with the weights that stand at its places: beside the cells, or under them where it is slim. */
@@ -150,11 +151,13 @@ export function drawFrame(svg, header, map, place, height) {
   svg.setAttribute("viewBox", `0 0 ${place.whole} ${height}`);
   const named = drawn("text", { class: "title", x: 0, y: 16, "font-size": isSlim(place.whole) ? 14 : 16, "font-weight": 700, fill: palette.ink }, header.title);
   if (!isSlim(place.whole)) named.append(drawn("tspan", { dx: 8, "font-weight": 400, fill: palette.soft }, header.model));
+  const { names, unnamed } = tokens(header, place, palette);
+  svg.dataset.unnamed = unnamed;
   const axes = { x: place.left - 8, y: place.top - 8, "text-anchor": "end", "font-size": 13, fill: palette.soft };
   svg.replaceChildren(
     named,
     drawn("text", axes, say("query ↓  key →")),
-    ...tokens(header, place, palette),
+    ...names,
     ...bar(header, place, height, palette),
     ...numbers(header, map, place, palette),
     ...outlines(header, place, palette),

@@ -59,6 +59,7 @@ function build(root, view, header) {
     textAt(place.token(side, i), { class: i % place.named ? "token unnamed" : "token", role: "button", "data-side": side, "data-index": i }, text);
   const tokens = { query: header.queries.map(token("query")), key: header.keys.map(token("key")) };
   svg.append(lines, ...headings, ...tokens.query, ...tokens.key, numbers);
+  svg.dataset.unnamed = svg.querySelectorAll(".unnamed").length;
   scroll.append(svg);
   root.className = "links";
   root.append(legend, scroll);

@@ -35,6 +35,7 @@ export function buildHead(root, header) {
   return view;
 }
 
+/** Name the cells, as many as have room; how many have none. */
 function names(parent, texts, cell, side, label) {
   const step = Math.ceil(label / cell);
   const made = texts.map((text, i) => {
@@ -44,7 +45,9 @@ function names(parent, texts, cell, side, label) {
     name.style[side] = `${(i + 0.5) * cell}px`;
     return name;
   });
-  parent.replaceChildren(...made.filter(Boolean));
+  const named = made.filter(Boolean);
+  parent.replaceChildren(...named);
+  return texts.length - named.length;
 }
 
 /** Fit the cells into the room there is. */
@@ -54,8 +57,8 @@ export function layHead(view, { queries, keys, rows, columns }) {
   view.width = staged ? room / keys : Math.min(WIDEST, room / keys);
   view.height = staged ? view.rows.clientHeight / queries : Math.min(TALLEST, ROOM / queries);
   fitCanvas(view.canvas, view.width * keys, view.height * queries);
-  names(view.rows, rows, view.height, "top", LABEL);
-  names(view.columns, columns, view.width, "left", LABEL * Math.SQRT2); // Slanted.
+  const unnamed = names(view.rows, rows, view.height, "top", LABEL) + names(view.columns, columns, view.width, "left", LABEL * Math.SQRT2); // Slanted.
+  view.frame.dataset.unnamed = unnamed;
 }
 
 /** Paint the weights (queries x keys, bytes). */

@@ -64,8 +64,8 @@ export function* roots(node) {
 }
 
 /**
- * Cover the parts `hide` of a scene's document and leave out `omit`; again for views that have come since. `always`:
- * rules for what is on the whole screen.
+ * Cover the parts `hide` of a scene's document and leave out `omit`; again for views that have come since, of which it
+ * returns whether there are any. `always`: rules for what is on the whole screen.
  */
 export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
   const { CSSStyleSheet } = document.defaultView;
@@ -74,8 +74,9 @@ export function cover(document, hide, omit, always = ON_STAGE + NOT_OPERATED) {
   // The same rules anew would have the browser lay all of the scene out again, in the moment in which it is to be seen.
   if (document.covered !== rules) sheet.replaceSync(rules);
   document.covered = rules;
-  for (const root of roots(document))
-    if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  const uncovered = [...roots(document)].filter((root) => !root.adoptedStyleSheets.includes(sheet));
+  for (const root of uncovered) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  return uncovered.length > 0;
 }
 
 const within = (inner, outer) => inner.every((at, i) => (i < 2 ? at >= outer[i] : at <= outer[i]));

@@ -39,10 +39,10 @@ export const ON_STAGE = `
   @media (min-aspect-ratio: 1) { .masks .panels { grid-template-columns: repeat(4, ${GRID}) !important; } }
   .snapshots .pictures { grid-template-columns: minmax(0, 0.7fr) ${GRID} !important; }
   .snapshots .tick .name { font-size: 12px; }
-  .snapshots .written { height: auto; font-size: 1.4rem; margin: 0; }
+  .snapshots .written { height: auto; font-size: 1.25rem; margin: 0; }
   .snapshots .track { padding-top: 1.4rem; padding-bottom: 1.2rem; }
   .snapshots .play { margin-top: 0.8rem; }
-  .snapshots .frame { grid-template-rows: 5.2rem max(5rem, calc(var(--picture, 350px) - 7rem)); }
+  .snapshots .frame { grid-template-rows: 4.8rem max(5rem, calc(var(--picture, 350px) - 6.6rem)); }
   .snapshots .grid { max-width: max(9rem, calc(var(--picture, 350px) - 2rem)); }
   .snapshots .reading { display: none; }
   .pipeline { display: flex; flex-wrap: wrap; gap: 0.8rem 2rem; align-items: center; }

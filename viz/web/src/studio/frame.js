@@ -35,6 +35,7 @@ const LOOK_EVERY = 60; // Milliseconds.
 const STILL_FOR = 5; // Looks in a row that find nothing changed.
 const STARTS = 400; // Milliseconds until the page has begun with what was typed.
 const GIVE_UP = 90_000;
+const ROUNDS = 3;
 
 const rest = (time) => new Promise((done) => setTimeout(done, time));
 
@@ -132,13 +133,15 @@ async function answer(frame, event) {
 
 /** Whether it is there; a page does not come where the stage was left meanwhile, or its server does not answer. */
 async function arrange(frame) {
-  if (!(await still(frame))) return false;
-  frame.cover();
-  if (!(await still(frame))) return false;
-  await fit(frame);
-  if (!frame.element.isConnected) return false;
+  // A view that comes late, on a busy machine, is measured only once what the scene leaves out of it is gone.
+  for (let round = 0; round < ROUNDS; round += 1) {
+    do if (!(await still(frame))) return false;
+    while (frame.cover());
+    await fit(frame);
+    if (!frame.element.isConnected) return false;
+    if (!frame.cover()) break;
+  }
   frame.unnamed = leaveOutCovered(frame.element.contentDocument);
-  frame.cover();
   return true;
 }
 
