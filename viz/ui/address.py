@@ -256,6 +256,13 @@ class Parameter(Generic[T]):
         if st.query_params.get(self.name) != text:
             write_query_parameter(self.name, text)
 
+    def carry(self) -> None:
+        """Give the bound widget, on arrival, the value that it had on the page before; call it before the widget."""
+        written = get_address_record().written
+        if self.key in st.session_state and self.key not in written:
+            written.add(self.key)
+            self.put(st.session_state[self.key])
+
     def reset(self) -> None:
         """Go back to the default; for callbacks."""
         self.set(self.default)

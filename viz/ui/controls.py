@@ -580,6 +580,7 @@ def draw_given_input(sentence: str, own: str) -> str:
     if state.get(GIVEN_SENTENCE_KEY) != sentence or not GIVEN_TRANSLATION.get().strip():
         state[GIVEN_SENTENCE_KEY] = sentence
         GIVEN_TRANSLATION.put(own)
+    GIVEN_TRANSLATION.carry()
     return text_input(
         say("Given"), GIVEN_TRANSLATION, placeholder=say(GIVEN_HINT), label_visibility="collapsed"
     ).strip()
