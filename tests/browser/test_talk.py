@@ -66,6 +66,19 @@ WATCH = """() => {
     requestAnimationFrame(look);
 }"""
 """Look in every frame at what the stage says and shows, from the last key or click on."""
+RESTS = 1400
+"""Milliseconds that nobody has pressed a key before a page is begun out of sight, where pictures are there."""
+WATCH_PAGES = """() => {
+    const watch = window.watch = { keys: [], begun: [] };
+    addEventListener("keydown", () => watch.keys.push(performance.now()), true);
+    const append = Element.prototype.append;
+    Element.prototype.append = function (...nodes) {
+        const isPage = (one) => one.tagName === "IFRAME" && one.src.includes("embed=true");
+        if (nodes.some(isPage)) watch.begun.push(performance.now());
+        return append.apply(this, nodes);
+    };
+}"""
+"""When keys were pressed, and when pages of scenes were begun, in milliseconds."""
 SCENES = "**/*embed=true*"
 """The addresses of scenes, each in a frame of its own."""
 SHORT = "He reads a book."
@@ -416,6 +429,24 @@ def test_what_was_rehearsed_is_shown_until_its_page_is_there(own_talk: Page) -> 
         kept = pixels(page)
     expect(dialog(page)).to_have_attribute("data-from", "live", timeout=LOADING)
     assert np.abs(pixels(page) - kept).mean() < 0.5  # Of 255.
+
+
+@pytest.mark.walk
+def test_no_page_is_begun_while_somebody_goes_through_pictures(own_talk: Page) -> None:
+    page = own_talk
+    rehearse(page, 3)
+    page.evaluate(WATCH_PAGES)
+    click(page.get_by_role("button", name="Start the talk"))
+    for number in (1, 2):
+        on_scene(page, number)
+        page.wait_for_timeout(900)
+        page.keyboard.press("PageDown")
+    expect(dialog(page)).to_have_attribute("data-revealed", "true")  # The second key at scene 2 uncovers it.
+    expect(dialog(page)).to_have_attribute("data-scene", "2")
+    ready(page, 2)
+    keys, begun = page.evaluate("[watch.keys, watch.begun]")
+    assert begun
+    assert all(not RESTS > at - key > 0 for at in begun for key in keys), (keys, begun)
 
 
 @pytest.mark.walk

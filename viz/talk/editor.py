@@ -106,9 +106,7 @@ def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, A
     scheme = style.get_colour_scheme()
     if pictures := build_thumbnail_style("scene-choice", talk, session.load_shipped_talk()[0], scheme):
         st.html(f"<style>{pictures}</style>")
-    draw_scene_pictures(
-        "scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep
-    )
+    draw_scene_pictures("scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep)
 
 
 def _choose_scene() -> None:

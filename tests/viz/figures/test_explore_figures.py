@@ -94,7 +94,9 @@ def test_the_film_of_a_flow_goes_through_one_layer_more_at_each_picture(which: F
     layers = trace.maps["encoder"].layers
     assert layers > 1
     through = [
-        compute_attention_flow(trace, "encoder", at) if which == "attention flow" else compute_flow_map(trace, "encoder", which)
+        compute_attention_flow(trace, "encoder", at)
+        if which == "attention flow"
+        else compute_flow_map(trace, "encoder", which)
         for at in range(layers)
     ]
     film = plot_flow_by_layer(through, which, 0)

@@ -52,4 +52,7 @@ def test_a_picture_follows_its_scene_and_stays_while_the_scene_is_drawn_alike() 
 
 
 def test_a_talk_of_other_scenes_asks_for_no_picture() -> None:
-    assert build_thumbnail_style("list", Talk("Mine", (Scene("Waves", "positions"),)), load_shipped_talk()[0], "light") == ""
+    assert (
+        build_thumbnail_style("list", Talk("Mine", (Scene("Waves", "positions"),)), load_shipped_talk()[0], "light")
+        == ""
+    )

@@ -53,7 +53,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
   const revealed = scenes.map(isOpen);
   const guesses = guessesOf(title, scenes);
   const poll = ballot(add(screen.box, "div", ""), count);
-  const show = { at: -1, wanted: -1, seen: null, started: performance.now(), asked: performance.now(), failed: false, notes: null };
+  const show = { at: -1, wanted: -1, seen: null, started: performance.now(), asked: performance.now(), uncovered: -Infinity, failed: false, notes: null };
   const pictures = new Map();
   const pictureOf = (index) => pictures.get(index) ?? pictures.set(index, numbered && scenes[index] ? keptScene(keyOf(scenes[index])) : null).get(index);
   const number = typedNumber({
@@ -113,7 +113,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
       await frame?.ready;
       if (show.wanted !== around || !screen.dialog.isConnected) return false;
       if (frame?.done) arrived?.(index);
-      else if (frame) leave(of, index);
+      else if (frame && of.get(index) === frame) leave(of, index);
     }
     return true;
   }
@@ -123,6 +123,12 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     const arrived = (index) => index === show.at && show.seen !== frames.live.get(index) && see(index);
     if (await keep(frames.live, openLive, arrived)) screen.dialog.dataset.ready = around + 1;
   }
+  /** Unless a key has come meanwhile that uncovers a scene: who presses it may go on at once. */
+  function prepareRested() {
+    const since = performance.now() - show.uncovered;
+    if (since < RESTED && frames.kept.size) show.later = setTimeout(prepareRested, RESTED - since);
+    else prepare();
+  }
   const best = (index) => [frames.live.get(index), frames.kept.get(index)].find((frame) => frame?.done);
   async function go(to, pressedAt = performance.now()) {
     if (!scenes[to] || (to === show.wanted && !show.failed)) return describe();
@@ -130,6 +136,9 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     const isHurried = pressedAt - show.asked < HURRIES;
     Object.assign(show, { wanted: to, asked: pressedAt, failed: false });
     clearTimeout(show.later);
+    // A page that is still being built would keep the next pictures waiting with its scripts.
+    if (isHurried && frames.kept.size)
+      for (const [index, frame] of frames.live) if (!frame.done) leave(frames.live, index);
     const dropped = () => show.wanted !== to || !screen.dialog.isConnected; // Another scene was asked for, or none.
     if (!best(to)) {
       describe();
@@ -145,7 +154,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     swap(to, pressedAt);
     const later = (act, time) => !dropped() && (show.later = setTimeout(act, time));
     // Not while the scene is being painted; and while somebody goes through pictures, no page keeps the browser from it.
-    later(() => keep(frames.kept, openPicture).then(() => later(prepare, isHurried && frames.kept.size ? RESTED : 0)), SETTLES);
+    later(() => keep(frames.kept, openPicture).then(() => later(prepareRested, isHurried && frames.kept.size ? RESTED : 0)), SETTLES);
   }
   function see(index) {
     show.seen = best(index);
@@ -191,6 +200,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     next(time) {
       if (show.wanted !== show.at || revealed[show.at]) return go(Math.min(show.wanted + 1, scenes.length - 1), time);
       revealed[show.at] = true;
+      show.uncovered = performance.now();
       see(show.at);
       describe();
     },
