@@ -156,7 +156,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
         return None
     tokens = scene.display_tokens(flows)
     attention = tokens.attention
-    options = {
+    options: dict[str, Any] = {
         "weighted": weighted,
         "model": scene.source.model,
         "rows": scene.rows,
