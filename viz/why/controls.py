@@ -86,8 +86,8 @@ def draw_method_selector(names: Iterable[str]) -> str:
 def find_sentence_pair(model: RunnableModel, text: str) -> SentencePair:
     """The sentence in the box with its second and its control; until a second is given, a pair of the project.
 
-    That is the first one that differs in this model and has as many pieces on both sides, as a patch needs: the view
-    opens on something to see.
+    That is the first one that differs in this model and whose sentences have as many pieces, as a patch
+    needs: the view opens on something to see.
     """
     own = SentencePair(text, WHY_SECOND_SENTENCE.get().strip(), WHY_CONTROL_SENTENCE.get().strip())
     if WHY_VIEW.get() != "two sentences" or own.second or model.card.get("source_language") != PAIRS_LANGUAGE:
@@ -98,8 +98,8 @@ def find_sentence_pair(model: RunnableModel, text: str) -> SentencePair:
             compute_contrast(ReadingKey(model.name, one.first), ReadingKey(model.name, one.second))
         except (AttributionError, InputError):
             continue
-        pieces = {len(cache.compute_translation(model.name, side)[0].source_tokens) for side in (one.first, one.second)}
-        if len(pieces) == 1:
+        every = (one.first, one.second, one.control)
+        if len({len(cache.compute_translation(model.name, side)[0].source_tokens) for side in every}) == 1:
             return SentencePair(one.first, one.second, one.control)
     return own
 
