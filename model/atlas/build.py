@@ -32,7 +32,7 @@ from ..language import format_number, join_items, say, to_say
 from ..network.autoregressive import pad_ids
 from ..network.config import PAD_ID
 from ..runnable_model import InputError, RunnableModel
-from ..text.language_guess import detect_foreign_language
+from ..text.language_guess import detect_foreign_language, guess_language
 from ..text.tokenizer import EncodedText
 from ..trace import KINDS
 from .files import (
@@ -53,8 +53,19 @@ from .files import (
     TablesByName,
     read_manifest,
 )
-from .forward import PLACES, TOKENS_A_BATCH, Sentence, SpecialIds, make_batches, run_batch
-from .measure import COST_MEASURE, EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS, measure_heads
+from .forward import PLACES, TOKENS_A_BATCH, Sentence, SpecialIds, make_batches, run_batch, tag_pieces
+from .measure import (
+    COST_MEASURE,
+    EVEN_SUFFIX,
+    HAS_SUFFIX,
+    HELD_SUFFIX,
+    MEASURE_EXPLANATIONS,
+    REPEATED_PLACES,
+    REPEATED_SUFFIX,
+    measure_heads,
+    measure_repetition,
+)
+from .repeats import make_repeated_sequences, plan_repeats
 
 REPORT_FILE = "report.json"
 LINES_A_PART = 100
@@ -145,6 +156,11 @@ def _build_part(
     for batch in make_batches(sentences, translator.device, SpecialIds.from_model(translator.model)):
         found = run_batch(translator.model, batch)
         tables.add(found, measure_heads(translator.model, found, plan.costs))
+    repeats = plan_repeats(translator) if number == 0 and translator.model.is_decoder_alone else None
+    if repeats:  # The same whatever the corpus is, so one part of the atlas has them.
+        repeated = make_repeated_sequences(translator, repeats)
+        for batch in make_batches(repeated, translator.device, SpecialIds.from_model(translator.model)):
+            tables.add_sums("decoder", measure_repetition(run_batch(translator.model, batch)))
     made = tables.tables()
     report: dict[str, object] = {
         "sentences": made[SENTENCES_TABLE].num_rows,
@@ -152,13 +168,20 @@ def _build_part(
         "tokens": sum(len(one.target_ids) for one in sentences),
         "seconds": time.perf_counter() - started,
         "skipped": vars(skipped),
+        "repeats": repeats._asdict() if repeats else {},
     }
     return made, report
 
 
 def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list[Sentence]:
-    """Return every pair as token ids; the model translates the sources that have no target."""
+    """Return every pair as token ids; the model translates the sources that have no target.
+
+    Of a decoder alone, which has no translations, every text as it is read.
+    """
     card, tokenizer = translator.card, translator.tokenizer
+    if translator.model.is_decoder_alone:
+        language = guess_language(" ".join(pair.source for pair in pairs)) or ""
+        return [_read_whole_text(pair, language) for pair in pairs]
     start = tokenizer.token(translator.model.start_id)
     languages = str(card.get("source_language", "")), str(card.get("target_language", ""))
     written = _translate_pairs(translator, [pair for pair in pairs if pair.target_encoded is None])
@@ -171,6 +194,11 @@ def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list
         sides = (pair.source_encoded.ids, ids)
         found.append(Sentence.from_texts(pair.line, (pair.source, text), sides, tokenizer, languages, start))
     return found
+
+
+def _read_whole_text(pair: CorpusPair, language: str) -> Sentence:
+    whole = tag_pieces(pair.source_encoded.tokens, language)
+    return Sentence.from_text(pair.line, pair.source, pair.source_encoded.ids, whole)
 
 
 @torch.inference_mode()
@@ -210,9 +238,10 @@ def _write_part(folder: Path, number: int, tables: TablesByName, report: dict[st
 # The corpus, read in parts; lines that cannot be used are counted with their reason.
 
 
-EMPTY_LINE, LINE_TOO_LONG, INVALID_UNICODE, OTHER_LANGUAGE, NO_COUNTERPART = (
+EMPTY_LINE, LINE_TOO_LONG, LINE_TOO_SHORT, INVALID_UNICODE, OTHER_LANGUAGE, NO_COUNTERPART = (
     to_say("empty"),
     to_say("too long for the model"),
+    to_say("of one token"),
     to_say("not valid Unicode"),
     to_say("another language"),
     to_say("no line on the other side"),
@@ -329,6 +358,8 @@ def _read_pair(translator: RunnableModel, line: int, sides: tuple[bytes | None, 
             return found
         read.append(found)
     (text, encoded), *other = read
+    if translator.model.is_decoder_alone and len(encoded.ids) < 2:
+        return LINE_TOO_SHORT  # nothing in it is predicted
     return CorpusPair(line, text, encoded, *(other[0] if other else ()))
 
 
@@ -406,6 +437,7 @@ def finish_atlas(folder: Path, manifest: Manifest, parts: Sequence[Path]) -> Man
         **{name: sum(report[name] for report in reports) for name in ("sentences", "links", "tokens", "seconds")},
         skipped=skipped.counts,
         skipped_lines=skipped.lines,
+        repeats=reports[0]["repeats"],
         files={name: (folder / name).stat().st_size for name in names},
     )
     found.write(folder)
@@ -422,6 +454,7 @@ def build_heads_table(sums: pd.DataFrame, more: list[str]) -> pd.DataFrame:
     for place in PLACES:
         means[f"{place}{HAS_SUFFIX}"] = rows[place] / rows["top"] if place in rows else 0.0
     places = [f"{place}{end}" for end in (HELD_SUFFIX, EVEN_SUFFIX, HAS_SUFFIX) for place in PLACES]
+    places += [f"{place}{REPEATED_SUFFIX}{end}" for end in (HELD_SUFFIX, EVEN_SUFFIX) for place in REPEATED_PLACES]
     columns = [name for name in (*MEASURE_EXPLANATIONS, *places) if name in means]
     found = means[columns].reset_index()
     order = found["map"].map({kind: at for at, kind in enumerate(KINDS)})

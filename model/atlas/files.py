@@ -13,7 +13,7 @@ parts/             only while the atlas is built: the same tables, of a part of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from itertools import chain, product
 from pathlib import Path
@@ -92,6 +92,8 @@ class Manifest:
     """Of the corpus, with whom to name, in the words of whoever built the atlas."""
     start: str = START_TOKEN
     """The token that a target begins with when it is fed in."""
+    repeats: dict[str, int] = field(default_factory=dict)
+    """Of a decoder alone the random tokens that were repeated (:class:`.repeats.Repeats`)."""
     files: dict[str, int] = field(default_factory=dict)
     """The size of every table in bytes, by its path in the folder."""
 
@@ -102,8 +104,9 @@ class Manifest:
             kinds = (int, float) if isinstance(usual, float) else type(usual)
             if not isinstance(getattr(self, name), kinds):
                 raise TypeError(name)
-        if not all(isinstance(size, int) for size in self.files.values()):
-            raise TypeError("files")
+        for name in ("files", "repeats"):
+            if not all(isinstance(number, int) for number in getattr(self, name).values()):
+                raise TypeError(name)
 
     def write(self, folder: Path) -> None:
         """Write atlas.json, whole or not at all."""
@@ -213,14 +216,18 @@ class PartTables:
             mass = compute_tag_mass(found, kind)
             before = self._tags.get(kind)
             self._tags[kind] = mass if before is None else TagMass(*(a + b for a, b in zip(before, mass, strict=True)))
-            for name, sums in measured.sums[kind].items():
-                so_far = self._sums.get((kind, name))
-                self._sums[kind, name] = (
-                    sums if so_far is None else RowSums(*(a + b for a, b in zip(so_far, sums, strict=True)))
-                )
+            self.add_sums(kind, measured.sums[kind])
         lines = np.array([one.line for one in found.batch.sentences])
         self._costs += [_build_cost_columns(kind, lines, one) for kind, one in measured.costs.items()]
         self._sentences += zip(found.batch.sentences, found.log_probs.double().sum(-1).tolist(), strict=True)
+
+    def add_sums(self, kind: Kind, measured: Mapping[str, RowSums]) -> None:
+        """Add the sums of measures of a map."""
+        for name, sums in measured.items():
+            so_far = self._sums.get((kind, name))
+            self._sums[kind, name] = (
+                sums if so_far is None else RowSums(*(a + b for a, b in zip(so_far, sums, strict=True)))
+            )
 
     def tables(self) -> TablesByName:
         """Return the tables by name, their rows in the order of the lines."""
@@ -236,7 +243,7 @@ class PartTables:
 
 def build_link_table(sentences: Sequence[Sentence], links: dict[Kind, list[MapLinks]]) -> pa.Table:
     """Return a row a link; pieces, words and tags are dictionary-encoded."""
-    tables = [_build_map_links(kind, sentences, found) for kind, found in links.items() if sentences]
+    tables = [_build_map_links(kind, sentences, found) for kind, found in links.items() if found]
     if not tables:
         return LINK_SCHEMA.empty_table()
     joined = pa.concat_tables(tables).combine_chunks()

@@ -39,7 +39,8 @@ class SpecialIds(NamedTuple):
 
     @classmethod
     def from_model(cls, model: AutoregressiveModel) -> SpecialIds:
-        return cls(model.start_id, model.pad_id)
+        # What fills up a text behind its end is seen by no token before it where a decoder alone reads it.
+        return cls(model.start_id, model.start_id if model.is_decoder_alone else model.pad_id)
 
 
 DEFAULT_IDS = SpecialIds()
@@ -47,7 +48,7 @@ DEFAULT_IDS = SpecialIds()
 
 @dataclass(frozen=True, eq=False)
 class Sentence:
-    """A sentence with its translation, as ids and as tokens."""
+    """A sentence with its translation, or a text that a decoder alone reads, as ids and as tokens."""
 
     line: int
     """From 0: its number in every table of an atlas."""
@@ -60,6 +61,17 @@ class Sentence:
     """The tokens predicted."""
     start: str = START_TOKEN
     """What the target begins with when it is fed in."""
+    fed_side: TokenizedSide | None = None
+    """Of a text that a decoder alone reads, the tokens fed in: all but its last."""
+
+    @classmethod
+    def from_text(cls, line: int, text: str, ids: Sequence[int], whole: TokenizedSide) -> Sentence:
+        """A text of N ids, `whole` as tokens, for a decoder alone: its first token is the source, the rest the target.
+
+        So N - 1 tokens are fed in, each to predict the next.
+        """
+        sides = whole.select(slice(1)), whole.select(slice(1, None))
+        return cls(line, text, "", tuple(ids[:1]), tuple(ids[1:]), *sides, fed_side=whole.select(slice(-1)))
 
     @classmethod
     def from_texts(
@@ -80,6 +92,8 @@ class Sentence:
 
     def sides(self, kind: Kind) -> tuple[TokenizedSide, TokenizedSide]:
         """Queries and keys of a map: of the decoder's the tokens fed in, of the cross map's rows those predicted."""
+        if self.fed_side is not None:
+            return self.fed_side, self.fed_side
         if kind == "cross":
             return self.target_side, self.source_side
         side = self.source_side if kind == "encoder" else self.target_side.shift_for_decoder(self.start)
@@ -124,6 +138,11 @@ class BatchRun:
     """By module path."""
     log_probs: Tensor
     """(B, T) of the target tokens, 0 at padding; natural logarithm."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The maps that the model has."""
+        return tuple(kind for kind in KINDS if any(site.kind == kind for site in self.sites))
 
     def sites_of_kind(self, kind: Kind) -> list[AttentionSite]:
         """The attention modules of a map, in the order of their layers."""
@@ -198,10 +217,12 @@ def make_decoder_mask(batch: Batch) -> Tensor | None:
 def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
     """Return the share of each row's weight that stays on its tokens when the words of the source change places.
 
-    The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
+    Empty for a decoder alone, which has no source. The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
     end; the translation is given as it was. -> (B, L, H, Q), 0 to 1 for each map: sum over the keys of the lesser of
     both weights. NaN for sentences of one word.
     """
+    if model.is_decoder_alone:
+        return {}
     batch = found.batch
     orders = [shuffle_word_order(one) for one in batch.sentences]
     width = batch.source.shape[1]
@@ -212,7 +233,7 @@ def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dic
     back = places.argsort(1)
     kept = torch.tensor([bool((np.diff(order) != 1).any()) for order in orders], device=back.device)
     overlaps: dict[Kind, Tensor] = {}
-    for kind in KINDS:
+    for kind in found.kinds:
         weights, other = found.weights(kind), after.weights(kind)
         if kind != "decoder":
             other = other.gather(-1, back[:, None, None, None, :].expand_as(other))
@@ -296,10 +317,14 @@ Place = Literal[
     "rare",
     "aligned_predicted",
     "aligned_fed",
+    "induction",
+    "duplicate",
 ]
 PLACES: tuple[Place, ...] = get_args(Place)
 ALIGNED_PLACES: tuple[Place, Place] = ("aligned_predicted", "aligned_fed")
 """Known only once the weights are: see :func:`find_aligned_cells`."""
+REPETITION_PLACES: tuple[Place, Place] = ("induction", "duplicate")
+"""Where a decoder's head looks that knows what stood before; :mod:`.repeats` measures them on random tokens too."""
 SELF_ATTENTION_PLACES: frozenset[Place] = frozenset({"same", "previous", "next", "later_piece"})
 PLACE_NAMES: MappingProxyType[Place, str] = MappingProxyType(
     {
@@ -315,6 +340,8 @@ PLACE_NAMES: MappingProxyType[Place, str] = MappingProxyType(
         "rare": to_say("words in several pieces"),
         "aligned_predicted": to_say("alignment of the token predicted"),
         "aligned_fed": to_say("alignment of the token fed in"),
+        "induction": to_say("induction"),
+        "duplicate": to_say("duplicate token"),
     }
 )
 
@@ -323,6 +350,8 @@ def find_place_cells(kind: Kind, queries: TokenizedSide, keys: TokenizedSide) ->
     """Return the cells of every place but the alignments, whatever may be attended to: (Q, K, P) bool.
 
     In self-attention queries and keys are the tokens fed in; in cross-attention the queries are the tokens predicted.
+    Induction is the prefix matching of Olsson et al. (2022), the token after an earlier occurrence of the query's token;
+    duplicate token heads (Wang et al. 2022) look at that occurrence. The query itself and special tokens are neither.
     """
     count = len(queries.pieces), len(keys.pieces)
     rows, columns = np.indices(count)
@@ -343,6 +372,12 @@ def find_place_cells(kind: Kind, queries: TokenizedSide, keys: TokenizedSide) ->
         found |= {"same": same, "previous": columns == rows - 1, "next": columns == rows + 1}
         found["later_piece"] = (queries.word_numbers[:, None] == keys.word_numbers) & (columns > rows)
         same_word = same_word & ~same
+    if kind == "decoder":
+        pieces = np.array(queries.pieces, dtype=object)
+        earlier = columns < rows
+        repeats = (pieces[:, None] == pieces) & ~queries.special[:, None] & earlier
+        after = np.pad(repeats, ((0, 0), (1, 0)))[:, :-1]
+        found |= {"induction": after & earlier, "duplicate": repeats}
     found["same_word"] = same_word
     nowhere = np.zeros(count, dtype=bool)
     return np.stack([found.get(place, nowhere) for place in PLACES], -1)
@@ -382,6 +417,10 @@ class TokenizedSide:
         """(N,) the word of each token in lower case; "" where it is no word but punctuation or a special token."""
         no_word = self.special | self.punctuation
         return np.array(["" if no else one.casefold() for one, no in zip(self.words, no_word, strict=True)], dtype=str)
+
+    def select(self, tokens: slice) -> TokenizedSide:
+        """Return some of the tokens, each with the word that it is of."""
+        return TokenizedSide(self.pieces[tokens], self.words[tokens], self.tags[tokens], self.word_numbers[tokens])
 
     def shift_for_decoder(self, start: str = START_TOKEN) -> TokenizedSide:
         """Return the tokens fed in where these are predicted: the start, then all but the last."""

@@ -19,12 +19,14 @@ from ..network.config import PAD_ID
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.transformer import Transformer
 from ..text.parts_of_speech import WORD_TAGS
-from ..trace import KINDS, Kind
+from ..trace import Kind
 from .forward import (
     MEMORY_KEY,
     PLACES,
+    REPETITION_PLACES,
     Batch,
     BatchRun,
+    Place,
     compute_shuffled_overlap,
     compute_target_log_probs,
     find_allowed_place_cells,
@@ -43,6 +45,10 @@ HELD_SUFFIX, EVEN_SUFFIX = "_rows", "_even"
 """Endings: the share of rows of which a place holds more than half the weight, and would in a row spread evenly."""
 HAS_SUFFIX = "_has"
 """Ending: the share of a head's rows that have a place."""
+REPEATED_SUFFIX = "_repeated"
+"""Ending: the same measure of a place on random tokens that are repeated."""
+REPEATED_PLACES: tuple[Place, ...] = (*REPETITION_PLACES, "previous")
+"""The places that are measured on them, those that name a head first."""
 COST_MEASURE = "cost"
 MEASURE_EXPLANATIONS: MappingProxyType[str, str] = MappingProxyType(
     {
@@ -91,10 +97,28 @@ MEASURE_EXPLANATIONS: MappingProxyType[str, str] = MappingProxyType(
         "aligned_fed": to_say(
             "Alignment of the token fed in: share of the weight on alignment of the token fed in, in rows that have it."
         ),
+        "induction": to_say(
+            "Induction: share of the weight on tokens that followed an earlier occurrence of the query's token, in "
+            "rows that have it (prefix matching, Olsson et al. 2022)."
+        ),
+        "duplicate": to_say(
+            "Duplicate token: share of the weight on earlier occurrences of the query's token, in rows that have it "
+            "(Wang et al. 2022)."
+        ),
+        "induction_repeated": to_say(
+            "Induction, random tokens repeated: the same where nothing but repetition tells what comes next, the "
+            "prefix-matching score of Olsson et al. (2022)."
+        ),
+        "duplicate_repeated": to_say("Duplicate token, random tokens repeated: the same on repeated random tokens."),
+        "previous_repeated": to_say("Previous token, random tokens repeated: the same on repeated random tokens."),
     }
 )
 """Every measure that a person chooses, with what it means."""
-SHARE_MEASURES: tuple[str, ...] = (*PLACES, "stays", "norm", "top")
+SHARE_MEASURES: tuple[str, ...] = (
+    *PLACES,
+    *(f"{place}{REPEATED_SUFFIX}" for place in REPEATED_PLACES),
+    *("stays", "norm", "top"),
+)
 """The measures that lie between 0 and 1."""
 
 
@@ -133,11 +157,12 @@ def measure_heads(model: AutoregressiveModel, found: BatchRun, with_costs: bool 
     changes = compute_log_prob_changes(model, found) if with_costs else {}
     real = found.batch.real("decoder")[0][:, None, None]
     sums: dict[Kind, dict[str, RowSums]] = {}
-    cells = {kind: find_allowed_place_cells(found, kind) for kind in KINDS}
-    for kind in KINDS:
+    cells = {kind: find_allowed_place_cells(found, kind) for kind in found.kinds}
+    for kind in found.kinds:
         rows = [*_measure_rows(found, kind), *_measure_places(found, kind, cells[kind])]
         counted = _rows_with_choice(found, kind)[:, None, None]
-        rows.append(RowMeasure("stays", overlaps[kind], counted & ~overlaps[kind].isnan()))
+        if kind in overlaps:
+            rows.append(RowMeasure("stays", overlaps[kind], counted & ~overlaps[kind].isnan()))
         shares = compute_norm_shares(found, kind)
         if shares is not None:
             rows.append(RowMeasure("norm", shares, counted))
@@ -149,6 +174,19 @@ def measure_heads(model: AutoregressiveModel, found: BatchRun, with_costs: bool 
         sums[kind] = {one.name: _sum_rows(one, halves, heads) for one in rows}
     costs = {kind: torch.where(real, -one, torch.nan).cpu().numpy() for kind, one in changes.items()}
     return BatchMeasures(sums, costs, cells)
+
+
+def measure_repetition(found: BatchRun) -> dict[str, RowSums]:
+    """Measure the places of repetition in a decoder's map of random tokens that are repeated."""
+    halves = torch.tensor([one.line % HALF_COUNT for one in found.batch.sentences], device="cpu")
+    heads = found.weights("decoder").shape[1:3]
+    named = {
+        f"{place}{end}": f"{place}{REPEATED_SUFFIX}{end}"
+        for place in REPEATED_PLACES
+        for end in ("", HELD_SUFFIX, EVEN_SUFFIX)
+    }
+    rows = _measure_places(found, "decoder", find_allowed_place_cells(found, "decoder"))
+    return {named[one.name]: _sum_rows(one, halves, heads) for one in rows if one.name in named}
 
 
 def _rows_with_choice(found: BatchRun, kind: Kind) -> Tensor:
@@ -212,7 +250,7 @@ def compute_log_prob_changes(model: AutoregressiveModel, found: BatchRun) -> dic
     """
     return {
         kind: torch.stack([_compute_site_changes(model, found, site) for site in found.sites_of_kind(kind)], 1)
-        for kind in KINDS
+        for kind in found.kinds
     }
 
 
@@ -223,14 +261,17 @@ def _compute_site_changes(model: AutoregressiveModel, found: BatchRun, site: Att
     parts = []
     for rows in _slice_rows(found.batch, heads):
         batch = found.batch.select_rows(rows)
-        with hook_outputs({site.module.get_submodule("context"): _make_silencing_hook(heads)}):
-            if isinstance(model, Transformer):
-                states = _decode_from_layer(model, found, site, rows, batch, heads)
-            else:
-                states = _decode_from_start(model, found, site, rows, batch, heads)
-        real = batch.real("decoder")[0].repeat(heads, 1)
-        log_probs = compute_target_log_probs(model, states, batch.target_out.repeat(heads, 1), real)
-        parts.append(log_probs.unflatten(0, (heads, -1)).transpose(0, 1) - found.log_probs[rows][:, None])
+        falls = []
+        for off in _slice_heads(model, batch, heads):
+            with hook_outputs({site.module.get_submodule("context"): _make_silencing_hook(off)}):
+                if isinstance(model, Transformer):
+                    states = _decode_from_layer(model, found, site, rows, batch, len(off))
+                else:
+                    states = _decode_from_start(model, found, site, rows, batch, len(off))
+            real = batch.real("decoder")[0].repeat(len(off), 1)
+            log_probs = compute_target_log_probs(model, states, batch.target_out.repeat(len(off), 1), real)
+            falls.append(log_probs.unflatten(0, (len(off), -1)).transpose(0, 1) - found.log_probs[rows][:, None])
+        parts.append(torch.cat(falls, 1))
     return torch.cat(parts)
 
 
@@ -264,17 +305,16 @@ def _decode_from_start(
     if site.kind == "encoder":
         memory = model.encode(batch.source.repeat(heads, 1), mask)
     else:
-        memory = found.tensors[MEMORY_KEY][rows].repeat(heads, 1, 1)
+        memory = torch.cat([found.tensors[MEMORY_KEY][rows]] * heads)
     return model.decode(batch.target_in.repeat(heads, 1), memory, mask)
 
 
-def _make_silencing_hook(heads: int) -> OutputHook:
-    """Set the context of head h to zero in the h-th copy of the rows."""
+def _make_silencing_hook(off: range) -> OutputHook:
+    """Set the context of each of these heads to zero in its copy of the rows."""
 
     def silence_heads(context: Tensor) -> Tensor:
-        changed = context.unflatten(0, (heads, -1)).clone()
-        each = torch.arange(heads, device=context.device)
-        changed[each, :, each] = 0.0
+        changed = context.unflatten(0, (len(off), -1)).clone()
+        changed[range(len(off)), :, off] = 0.0
         return changed.flatten(0, 1)
 
     return silence_heads
@@ -285,6 +325,13 @@ def _slice_rows(batch: Batch, heads: int) -> Iterator[slice]:
     width = batch.source.shape[1] + batch.target_in.shape[1]
     rows = max(1, TOKENS_A_PASS // (heads * width))
     return (slice(at, at + rows) for at in range(0, len(batch.sentences), rows))
+
+
+def _slice_heads(model: AutoregressiveModel, batch: Batch, heads: int) -> Iterator[range]:
+    """The heads in slices for which the model can return the logits of all rows."""
+    rows, tokens = batch.target_in.shape
+    most = max(1, model.rows_at_once(heads * rows, tokens) // rows)
+    return (range(at, min(at + most, heads)) for at in range(0, heads, most))
 
 
 # Links: the heaviest keys of every row; and the weight between parts of speech.
@@ -322,7 +369,7 @@ class TagMass(NamedTuple):
 def find_links(found: BatchRun, least: float = 0.0) -> dict[Kind, MapLinks]:
     """Return the heaviest keys of each row that has a choice, by map; none below a weight of `least`."""
     lines = np.array([one.line for one in found.batch.sentences])
-    return {kind: _find_map_links(found, kind, lines, max(1, round(least * WEIGHT_STEPS))) for kind in KINDS}
+    return {kind: _find_map_links(found, kind, lines, max(1, round(least * WEIGHT_STEPS))) for kind in found.kinds}
 
 
 def _find_map_links(found: BatchRun, kind: Kind, lines: np.ndarray, least: int) -> MapLinks:

@@ -80,7 +80,7 @@ def project_tokens(
     plane, shares = project_to_principal_plane(vectors)
     named = {"source": "source_side", "target": "target_side"}
     sides = {(one.line, name): getattr(one, side).pieces for one in sentences for name, side in named.items()}
-    sides |= {(one.line, "target in"): one.target_side.shift_for_decoder().pieces for one in sentences}
+    sides |= {(one.line, "target in"): one.sides("decoder")[0].pieces for one in sentences}
     placed = tokens.assign(x=plane[:, 0], y=plane[:, 1])
     return Projection(placed, shares, vectors.shape[1], sides, int(found["lines"].iloc[0]))
 
@@ -119,10 +119,17 @@ def _rebuild_sentences(translator: RunnableModel, found: pd.DataFrame) -> list[S
     start = tokenizer.token(translator.model.start_id)
     made = []
     for row in found.to_dict("records"):
-        source, target = (
-            _rebuild_side(row[f"{side}_pieces"], row[f"{side}_words"], row[f"{side}_tags"])
-            for side in ("source", "target")
-        )
+        if translator.model.is_decoder_alone:
+            columns = (
+                np.concatenate([row[f"{side}_{name}"] for side in ("source", "target")])
+                for name in ("pieces", "words", "tags")
+            )
+            source, target = _rebuild_side(*columns), _rebuild_side((), np.array([], int), ())
+        else:
+            source, target = (
+                _rebuild_side(row[f"{side}_pieces"], row[f"{side}_words"], row[f"{side}_tags"])
+                for side in ("source", "target")
+            )
         if alike := ambiguous.intersection({*source.pieces, *target.pieces}):
             raise AtlasError(
                 say(
@@ -133,7 +140,10 @@ def _rebuild_sentences(translator: RunnableModel, found: pd.DataFrame) -> list[S
             )
         source_ids, target_ids = (tuple(ids[piece] for piece in side.pieces) for side in (source, target))
         texts = row["source"], row["target"]
-        made.append(Sentence(row["sentence"], *texts, source_ids, target_ids, source, target, start))
+        if translator.model.is_decoder_alone:
+            made.append(Sentence.from_text(row["sentence"], texts[0], source_ids, source))
+        else:
+            made.append(Sentence(row["sentence"], *texts, source_ids, target_ids, source, target, start))
     return made
 
 
@@ -182,9 +192,14 @@ def _compute_queries_and_keys(
 
 @torch.inference_mode()
 def _look_up_embeddings(translator: RunnableModel, sentences: Sequence[Sentence]) -> tuple[pd.DataFrame, np.ndarray]:
-    """A row a piece of the source, where it stands first."""
-    table = pd.concat([_build_token_table(one.line, one.source_side, "source") for one in sentences], ignore_index=True)
-    ids = np.concatenate([one.source_ids for one in sentences])
+    """A row a piece of the source, or of what a decoder alone is fed, where it stands first."""
+    if translator.model.is_decoder_alone:
+        tables = [_build_token_table(one.line, one.sides("decoder")[0], "target in") for one in sentences]
+        ids = np.concatenate([[*one.source_ids, *one.target_ids[:-1]] for one in sentences])
+    else:
+        tables = [_build_token_table(one.line, one.source_side, "source") for one in sentences]
+        ids = np.concatenate([one.source_ids for one in sentences])
+    table = pd.concat(tables, ignore_index=True)
     _, first = np.unique(ids, return_index=True)
     first = np.sort(first)
     chosen, model = torch.from_numpy(ids[first]).to(translator.device), translator.model

@@ -18,6 +18,7 @@ import pyarrow as pa
 from ..checkpoint.load import find_checkpoint_folder
 from ..language import join_items, join_sentences, say, say_many
 from ..text.parts_of_speech import WORD_TAGS
+from ..text.words import SPECIAL_TOKENS
 from ..trace import KINDS, Head, Kind
 from .database import QuestionError, check_pattern, run_query
 from .files import (
@@ -34,8 +35,8 @@ from .files import (
     check_atlas_model,
     read_manifest,
 )
-from .forward import PLACE_NAMES, PLACES, Place
-from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS
+from .forward import PLACE_NAMES, PLACES, REPETITION_PLACES, Place
+from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS, REPEATED_SUFFIX
 from .names import head_name
 
 # A question as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.
@@ -410,6 +411,14 @@ _ROWS_QUERY = """
     SELECT tenth, sentence, query, top FROM drawn WHERE tenth IN (1, 5, 10) AND place <= ?
     ORDER BY tenth DESC, place
 """
+_REPETITION_QUERY = """
+    FROM {table} JOIN (
+        FROM read_parquet(?) SELECT sentence, list_concat(source_pieces, target_pieces) AS pieces
+    ) USING (sentence)
+    SELECT sentence, query WHERE map = ? AND layer = ? AND head = ? AND weight > 0.5 AND key < query
+        AND NOT list_contains(?, query_piece) AND pieces[key + ?] = query_piece
+    ORDER BY hash(sentence::BIGINT * 1000003 + query) LIMIT ?
+"""
 _LINKS_QUERY = """
     FROM {table} SELECT sentence, query, key, weight
     WHERE map = ? AND layer = ? AND head = ? AND list_contains(?, sentence)
@@ -462,12 +471,29 @@ def load_rows(atlas: Atlas, places: list[tuple[Head, int, int]]) -> list[HeadRow
     for head, line, at in places:
         pieces: Any = texts.loc[line, ["source_pieces", "target_pieces"]]
         source, target = map(tuple, pieces)
-        queries, keys = _query_and_key_pieces(head, source, target, atlas.manifest.start)
+        queries, keys = _query_and_key_pieces(
+            head, source, target, source if atlas.is_one_text else (atlas.manifest.start,)
+        )
         own = links[head].get_group((line, at))
         weights = np.zeros(len(keys), dtype=np.float32)
         weights[own["key"].to_numpy()] = own["weight"].to_numpy()
         found.append(HeadRow(line, at, queries, keys, weights))
     return found
+
+
+def find_repetition_rows(atlas: Atlas, head: Head, place: Place, count: int) -> list[HeadRow]:
+    """Return rows of a decoder alone with most of their weight on one token that is ``induction`` or ``duplicate``.
+
+    They are drawn from all such rows, in an order that is the same every time.
+    """
+    atlas.row(head)
+    sentences = str(atlas.folder / f"{SENTENCES_TABLE}.parquet")
+    before = 1 if place == "duplicate" else 0  # a list counts from 1: the key's own piece, or the one before it
+    given = [sentences, *head, sorted(SPECIAL_TOKENS), before, count]
+    drawn = run_query(atlas.folder, LINKS_TABLE, _REPETITION_QUERY, given)
+    return load_rows(
+        atlas, [(head, int(one), int(at)) for one, at in zip(drawn["sentence"], drawn["query"], strict=True)]
+    )
 
 
 def find_costliest_sentences(atlas: Atlas, head: Head, count: int = 8) -> pd.DataFrame:
@@ -502,11 +528,12 @@ def load_tag_pairs(atlas: Atlas, head: Head) -> pd.DataFrame:
 
 
 def _query_and_key_pieces(
-    head: Head, source: tuple[str, ...], target: tuple[str, ...], start: str
+    head: Head, source: tuple[str, ...], target: tuple[str, ...], begin: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tokens of a map's rows and columns; the target is fed in behind its beginning."""
     if head[0] == "cross":
         return target, source
-    own = source if head[0] == "encoder" else (start, *target[:-1])
+    own = source if head[0] == "encoder" else (*begin, *target[:-1])
     return own, own
 
 
@@ -536,6 +563,11 @@ class Atlas:
         own = {kind: self.heads[self.heads["map"] == kind] for kind in KINDS}
         return {kind: (int(of["layer"].max()) + 1, int(of["head"].max()) + 1) for kind, of in own.items() if len(of)}
 
+    @property
+    def is_one_text(self) -> bool:
+        """Whether it is of a decoder alone: the target goes on where the source, a text's first token, ends."""
+        return self.maps == ("decoder",)
+
     @cached_property
     def _rows(self) -> dict[Head, int]:
         return {head: at for at, head in enumerate(self.names)}
@@ -544,7 +576,8 @@ class Atlas:
     def labels(self) -> tuple[HeadLabel, ...]:
         """What the whole corpus says of each head, in the order of the table."""
         rows = self.heads.to_dict("records")
-        return tuple(label_head(row, self.manifest.sentences) for row in rows)
+        sequences = self.manifest.repeats.get("sequences", 0)
+        return tuple(label_head(row, self.manifest.sentences, sequences) for row in rows)
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
@@ -610,6 +643,10 @@ def released_atlas_folder(checkpoint: str | Path) -> Path:
 # interval. The rows of a sentence are alike, so the interval is as wide as if each sentence were one row. A place that
 # few rows have, less than a quarter, names no head, since the label would not speak of most rows. Of several places
 # the one of the highest agreement is taken.
+#
+# Induction and duplicate tokens name a head by what it does on random tokens that are repeated, each sequence of which
+# counts as a sentence, and before any other place: where nothing is repeated, as in most rows of a corpus, such heads
+# rest elsewhere, often on the first token.
 
 
 LEAST_AGREEMENT = 0.5
@@ -632,6 +669,8 @@ class HeadLabel:
     """The same of rows spread evenly."""
     has: float
     """The share of the head's rows that have the place."""
+    repeated: bool = False
+    """Whether the rows are those of random tokens that are repeated."""
 
     @property
     def agreement(self) -> float:
@@ -649,6 +688,8 @@ class HeadLabel:
         if self.place is None:
             return say("mixed")
         said = {"place": say(PLACE_NAMES[self.place]), "share": self.share}
+        if self.repeated:
+            return say("{place}: {share:.0%} of rows of random tokens repeated", **said)
         if self.has < UNQUALIFIED_PLACE_SHARE:
             return say("{place}: {share:.0%} of rows that have it", **said)
         return say("{place}: {share:.0%} of rows", **said)
@@ -662,16 +703,33 @@ def _lower_bound(share: float, sentences: int) -> float:
 MIXED_LABEL = HeadLabel(None, 0.0, 0.0, 0.0)
 
 
-def label_head(measures: Mapping[Any, Any] | pd.Series[Any], sentences: int) -> HeadLabel:
-    """Return the label of a head by a row of an atlas's table, measured on so many sentences."""
+def label_head(measures: Mapping[Any, Any] | pd.Series[Any], sentences: int, sequences: int = 0) -> HeadLabel:
+    """Return the label of a head by a row of an atlas's table.
+
+    It was measured on so many sentences, and on so many sequences of repeated tokens.
+    """
+    repetition = find_best_repetition(measures)
+    if repetition.place and repetition.is_carried_by(sequences):
+        return repetition
     label = find_best_place(measures)
     return label if label.is_carried_by(sentences) else MIXED_LABEL
+
+
+def find_best_repetition(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLabel:
+    """Return which place of repetition has the higher agreement on repeated tokens; MIXED_LABEL where none is known."""
+    found = []
+    for place in REPETITION_PLACES:
+        name = f"{place}{REPEATED_SUFFIX}"
+        share, even = (float(measures.get(f"{name}{end}", float("nan"))) for end in (HELD_SUFFIX, EVEN_SUFFIX))
+        if even < 1:
+            found.append(HeadLabel(place, share, even, 1.0, repeated=True))
+    return max(found, key=lambda label: label.agreement, default=MIXED_LABEL)
 
 
 def find_best_place(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLabel:
     """Return the place of the highest agreement, however low that is; MIXED_LABEL where none is common enough."""
     found = []
-    for place in PLACES:
+    for place in (one for one in PLACES if one not in REPETITION_PLACES):
         share, even, has = (
             float(measures.get(f"{place}{end}", float("nan"))) for end in (HELD_SUFFIX, EVEN_SUFFIX, HAS_SUFFIX)
         )

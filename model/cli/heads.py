@@ -128,12 +128,14 @@ def describe_atlas(found: Manifest, folder: Path) -> str:
 
 
 def _load_model(arguments: argparse.Namespace) -> RunnableModel:
-    """Load the checkpoint, or the translating model that ``--model`` names."""
+    """Load the checkpoint, or the model that writes which ``--model`` names."""
     if not arguments.model:
         return Translator.load(arguments.checkpoint, _choose_device(arguments.device))
     found = load_user_model(arguments.model)
-    if not (isinstance(found, RunnableModel) and found.can("translate")):
-        raise ValueError(say("{model} has no encoder beside a decoder, so it has no atlas.", model=found.name))
+    if not (isinstance(found, RunnableModel) and found.can("atlas")):
+        raise ValueError(say("{model} writes no text, so it has no atlas.", model=found.name))
+    if found.model.is_decoder_alone and arguments.target is not None:
+        raise ValueError(say("{model} is a decoder alone, which reads one text: leave out --target.", model=found.name))
     return found
 
 
@@ -146,7 +148,12 @@ def _choose_device(name: str | None) -> torch.device:
 
 
 def _untagged_languages_text(translator: RunnableModel) -> str:
-    """Return which languages of the model have no tagger, in words; "" where both have one."""
+    """Return which languages of the model have no tagger, in words; "" where both have one.
+
+    That of a decoder alone is guessed from its texts.
+    """
+    if translator.model.is_decoder_alone:
+        return ""
     languages = {str(translator.card.get(f"{side}_language", "")) for side in ("source", "target")}
     missing = sorted(
         one or say("a language that the model card does not name") for one in languages - set(TAGGER_MODELS)

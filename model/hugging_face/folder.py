@@ -174,9 +174,6 @@ TRANSLATION_LACKS: Mapping[Ability, str] = {
 }
 CONTINUATION_LACKS: Mapping[Ability, str] = {
     **TRANSLATION_LACKS,
-    "atlas": to_say(
-        "Heads are not measured over a corpus for a decoder alone; a model of this project can have an atlas."
-    ),
     "translate": to_say("A decoder alone has no source to attend to."),
 }
 """Messages for :meth:`RunnableModel.cannot`. An empty one: the view leaves out that part and says nothing."""

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas import query
 from attenscope.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
+from attenscope.atlas.forward import Place
 from attenscope.atlas.projection import Projection, ProjectionSpace, project_tokens
 from attenscope.atlas.pruning import PRUNING_FILE, Pruning, check_pruning_order, read_pruning, translate_without_heads
 from attenscope.atlas.query import (
@@ -19,6 +20,7 @@ from attenscope.atlas.query import (
     SearchResult,
     find_costliest_sentences,
     find_examples,
+    find_repetition_rows,
     load_rows,
     open_atlas,
     read_question,
@@ -109,6 +111,12 @@ def answer_question(identity: str, asked: str, _atlas: Atlas) -> tuple[SearchRes
 def load_head_rows(identity: str, head: Head, _atlas: Atlas) -> dict[str, list[HeadRow]]:
     """Rows of a head from three tenths of its weights. Raises AtlasError."""
     return sample_rows(_atlas, head)
+
+
+@queue_and_cache(128)
+def load_repetition_rows(identity: str, head: Head, place: Place, count: int, _atlas: Atlas) -> list[HeadRow]:
+    """Rows of the corpus in which a head looks at a place of repetition. Raises AtlasError."""
+    return find_repetition_rows(_atlas, head, place, count)
 
 
 @queue_and_cache(128)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attenscope.atlas.forward import PLACES, Place
+from attenscope.atlas.forward import PLACES, REPETITION_PLACES, Place
 from attenscope.atlas.names import head_name
 from attenscope.atlas.query import Atlas, HeadLabel, HeadRow
 from attenscope.language import join_sentences, say, say_many, to_say
@@ -39,8 +39,15 @@ HABIT_NAMES: dict[Place, str] = {
     "rare": to_say("Looks at the rare word"),
     "aligned_predicted": to_say("The aligner: looks at the word that it is about to write"),
     "aligned_fed": to_say("The late aligner: looks at the word that it has just written"),
+    "induction": to_say("Induction head"),
+    "duplicate": to_say("Duplicate-token head"),
 }
 """What a person calls a head most of whose weight lies at a place."""
+ONE_TEXT_HABIT_NAMES: dict[Place, str] = {
+    "previous": to_say("Previous-token head"),
+    "first": to_say("Attention sink: rests on the first token"),
+}
+"""What the field calls such heads of a decoder alone."""
 
 
 ROW_SHOWS: dict[Place, Callable[[HeadRow, int], bool]] = {
@@ -62,6 +69,8 @@ class Habit:
     label: HeadLabel
     others: int
     """Other heads with the same label."""
+    is_one_text: bool = False
+    """Whether the head is of a decoder alone."""
 
 
 def find_habits(atlas: Atlas) -> list[Habit]:
@@ -71,7 +80,7 @@ def find_habits(atlas: Atlas) -> list[Habit]:
         named = [(head, one) for head, one in zip(atlas.names, atlas.labels, strict=True) if one.place == place]
         if named:
             head, label = max(named, key=lambda one: one[1].agreement)
-            found.append(Habit(head, label, len(named) - 1))
+            found.append(Habit(head, label, len(named) - 1, atlas.is_one_text))
     return sorted(found, key=lambda one: -one.label.agreement)
 
 
@@ -86,7 +95,7 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
             for column, one in zip(st.columns(2, gap="large"), habits[row : row + 2], strict=False):
                 with column:
                     _draw_habit(atlas, one)
-    draw_caption(say(texts.SHADED_ROWS_HINT))
+    draw_caption(texts.describe_shaded_rows(atlas))
     headings = ["", say("head"), say("label")]
     cells = [[name_habit(one), head_name(one.head), one.label.text] for one in habits]
 
@@ -111,7 +120,8 @@ def find_examples(found: Mapping[str, Sequence[HeadRow]], habit: Habit) -> list[
 def name_habit(habit: Habit) -> str:
     """What a person calls the head."""
     assert habit.label.place is not None
-    return say(HABIT_NAMES[habit.label.place])
+    own = ONE_TEXT_HABIT_NAMES if habit.is_one_text else {}
+    return say(own.get(habit.label.place, HABIT_NAMES[habit.label.place]))
 
 
 def describe_habits(atlas: Atlas, habits: list[Habit]) -> str:
@@ -119,6 +129,18 @@ def describe_habits(atlas: Atlas, habits: list[Habit]) -> str:
     named = sum(1 + one.others for one in habits)
     if not named:
         return say("None of the {heads} heads looks at one kind of place in most of its rows.", heads=len(atlas.names))
+    if sequences := atlas.manifest.repeats.get("sequences"):
+        return say_many(
+            "Nobody told a head what to do. Over {sentences:,} texts and {sequences} sequences of random tokens "
+            "{named} of {heads} looks at one kind of place most of the time; of the others that cannot be said.",
+            "Nobody told a head what to do. Over {sentences:,} texts and {sequences} sequences of random tokens "
+            "{named} of {heads} look at one kind of place most of the time; of the others that cannot be said.",
+            named,
+            named=named,
+            heads=len(atlas.names),
+            sentences=atlas.manifest.sentences,
+            sequences=sequences,
+        )
     return say_many(
         "Nobody told a head what to do. Over {sentences:,} sentences {named} of {heads} looks at one kind of place "
         "most of the time; of the others that cannot be said.",
@@ -138,6 +160,14 @@ def describe_habit(habit: Habit) -> str:
     return join_sentences(label, shared if habit.others else "")
 
 
+def find_habit_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
+    """Rows of the corpus that show a habit; none where it was found on random tokens and no text shows it."""
+    identity, place = cache.make_atlas_identity(atlas), habit.label.place
+    if place in REPETITION_PLACES:  # which few rows have, so that those drawn for the head may hold none
+        return cache.load_repetition_rows(identity, habit.head, place, EXAMPLES, atlas)
+    return find_examples(cache.load_head_rows(identity, habit.head, atlas), habit)
+
+
 def _draw_habit(atlas: Atlas, habit: Habit) -> None:
     name = name_habit(habit)
     key = "-".join(map(str, habit.head))
@@ -145,5 +175,8 @@ def _draw_habit(atlas: Atlas, habit: Habit) -> None:
         f"**{escape_markdown(name)}**", key=f"habit-{key}", type="tertiary", on_click=open_head, args=(habit.head,)
     )
     draw_caption(describe_habit(habit))
-    rows = find_examples(cache.load_head_rows(cache.make_atlas_identity(atlas), habit.head, atlas), habit)
+    rows = find_habit_rows(atlas, habit)
+    if not rows:
+        draw_caption(say("In none of these texts does it give more than half of a row's weight to one such token."))
+        return
     st.html(render_shaded_rows(rows, [habit.head[0]] * len(rows), name))

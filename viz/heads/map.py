@@ -234,7 +234,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     with st.container(key="questions", horizontal=True, gap="small"):
         for words, written in EXAMPLE_QUESTIONS.items():
             st.button(say(words), key=f"ask {written}", on_click=_ask, args=(written,))
-    draw_caption(say(texts.SEARCH_HINT))
+    draw_caption(say(texts.SEARCH_HINT, map=atlas.maps[-1]))
     question = read_question(asked or HEADS_QUESTION.default)
     found, rows, links = heads_cache.answer_question(heads_cache.make_atlas_identity(atlas), question.text, atlas)
     st.markdown(f"**{escape_markdown(question.words)}**")
@@ -262,7 +262,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
             "{count} links, drawn from all that are as asked whatever their weight.",
             len(rows),
         )
-        draw_caption(join_sentences(say(texts.SHADED_ROWS_HINT), drawn_from))
+        draw_caption(join_sentences(texts.describe_shaded_rows(atlas), drawn_from))
         columns = (links[name].tolist() for name in ("map", "layer", "head"))
         names = [head_name(one) for one in zip(*columns, strict=True)]
         with st.container(key="found"):

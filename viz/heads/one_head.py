@@ -109,7 +109,7 @@ def tabulate_one_head(atlas: Atlas, head: Head) -> pd.DataFrame:
 
 def _draw_example_rows(atlas: Atlas, head: Head) -> None:
     found = cache.load_head_rows(cache.make_atlas_identity(atlas), head, atlas)
-    draw_caption(say(texts.SHADED_ROWS_HINT))
+    draw_caption(texts.describe_shaded_rows(atlas))
     with st.container(key="tenths"):
         for column, (name, rows) in zip(st.columns(len(found), gap="large"), found.items(), strict=True):
             with column:
@@ -119,11 +119,16 @@ def _draw_example_rows(atlas: Atlas, head: Head) -> None:
 
 
 def _draw_tag_pairs(model: RunnableModel, atlas: Atlas, head: Head) -> None:
-    found = cache.load_tag_pairs(cache.make_atlas_identity(atlas), head, atlas)[:MAX_TAG_PAIRS]
+    every = cache.load_tag_pairs(cache.make_atlas_identity(atlas), head, atlas)
+    found = every[:MAX_TAG_PAIRS]
     title = say("From part of speech to part of speech")
     st.markdown(f"**{escape_markdown(title)}**")
     languages = str(model.card.get("source_language", "")), str(model.card.get("target_language", ""))
-    if missing := texts.describe_untagged_sides(languages):
+    if atlas.is_one_text:
+        missing = texts.describe_untagged_text({*every["query_tag"], *every["key_tag"]})
+    else:
+        missing = texts.describe_untagged_sides(languages)
+    if missing:
         draw_caption(missing)
     if found.empty:
         draw_caption(say("No pair of parts of speech is common enough in this corpus."))
@@ -149,10 +154,15 @@ def _draw_costliest_sentences(atlas: Atlas, head: Head) -> None:
     title = say("Where switching it off costs most")
     st.markdown(f"**{escape_markdown(title)}**")
     rows = [
-        [format_number(cost, ".2f"), source, target, f"{readable_token(token)} ({format_number(most, '.2f')})"]
+        [
+            format_number(cost, ".2f"),
+            *([source] if atlas.is_one_text else [source, target]),
+            f"{readable_token(token)} ({format_number(most, '.2f')})",
+        ]
         for _, source, target, cost, token, most in found.itertuples(index=False)
     ]
-    draw_table([say("nats"), say("sentence"), say("translation"), say("most at")], rows, title)
+    read = [say("text")] if atlas.is_one_text else [say("sentence"), say("translation")]
+    draw_table([say("nats"), *read, say("most at")], rows, title)
 
 
 # Example rows as shaded text: HTML in which every token is escaped.

@@ -38,6 +38,7 @@ from attenscope.viz.ui.addresses.heads import (
     HEADS_MARKED_WORD,
     HEADS_PROJECTION_COLOUR,
     HEADS_PROJECTION_SPACE,
+    PROJECTION_SPACES,
     MapBox,
     ProjectionColour,
 )
@@ -57,7 +58,8 @@ TOKEN_LABELS = {
 
 def draw_projection_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
     with bar:
-        space = controls.selectbox(say("Of"), HEADS_PROJECTION_SPACE, label_visibility="collapsed", width=190)
+        spaces = [one for one in PROJECTION_SPACES if one != "encoder outputs" or not atlas.is_one_text]
+        space = controls.selectbox(say("Of"), HEADS_PROJECTION_SPACE, spaces, label_visibility="collapsed", width=190)
     of_head = space == "queries and keys"
     head = cache.draw_head_selector(atlas, bar) if of_head else atlas.names[0]
     with st.container(key="colouring", horizontal=True, vertical_alignment="center"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from attenscope.atlas.query import Atlas
 from attenscope.atlas.timeline import Timeline
 from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
-from attenscope.text.parts_of_speech import TAGGER_MODELS
+from attenscope.text.parts_of_speech import END_TAG, START_TAG, TAGGER_MODELS
 from attenscope.trace import KINDS, Head, Kind
 from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
 from attenscope.word_alignment.gold import GOLD_FOLDER, GoldError, compare_passes, read_annotation_passes, read_gold
@@ -35,6 +35,7 @@ SHADED_ROWS_HINT = to_say(
     "The token that attends is framed; shaded are the three keys that it gives most weight to. In the decoder's "
     "self-attention it is the token fed in, in cross-attention the token predicted."
 )
+ONE_TEXT_ROWS_HINT = to_say("The token that attends is framed; shaded are the three keys that it gives most weight to.")
 TAG_PAIRS_HINT = to_say(
     "Share: of the weight of rows whose query has the first part of speech, what goes to the second. Lift: that share "
     "over what rows spread evenly would give it. Rows: all such rows of the corpus that may look at two tokens or more."
@@ -52,7 +53,7 @@ SPACE_MEANINGS: dict[ProjectionSpace, str] = {
 PROJECTION_HINT = to_say("Click a dot, or draw a box with the mouse, to read the sentences.")
 SEARCH_HINT = to_say(
     "Write what attends, an arrow, and what is attended to: word=dog, word~^un (a regular expression), pos=NOUN; "
-    "beside them distance=-1 or distance=-3..-1, weight>=0.5, map=cross, head=2.3."
+    "beside them distance=-1 or distance=-3..-1, weight>=0.5, map={map}, head=2.3."
 )
 
 
@@ -65,13 +66,26 @@ def describe_corpus(atlas: Atlas) -> str:
         # A word joiner keeps Streamlit from making a link of an address.
         "source": manifest.licence.replace("www.", "www\u2060.") or manifest.plan.source,
     }
-    measured = (
-        say("Measured on {count:,} sentences with given translations; {source}.", **of)
-        if manifest.plan.target
-        else say("Measured on {count:,} sentences with the model's own translations; {source}.", **of)
-    )
+    if atlas.is_one_text:
+        measured = say("Measured on {count:,} texts, which the model reads; {source}.", **of)
+    elif manifest.plan.target:
+        measured = say("Measured on {count:,} sentences with given translations; {source}.", **of)
+    else:
+        measured = say("Measured on {count:,} sentences with the model's own translations; {source}.", **of)
+    if manifest.repeats:
+        on_repeats = say(
+            "Induction, duplicate and previous tokens also on {sequences} sequences of {tokens} random tokens, which "
+            "stand {times} times in a row.",
+            **manifest.repeats,
+        )
+        measured = join_sentences(measured, on_repeats)
     left_out = say_many("{count:,} line was left out.", "{count:,} lines were left out.", skipped)
     return join_sentences(measured, left_out if skipped else "")
+
+
+def describe_shaded_rows(atlas: Atlas) -> str:
+    """What the example rows of an atlas show."""
+    return say(ONE_TEXT_ROWS_HINT if atlas.is_one_text else SHADED_ROWS_HINT)
 
 
 def describe_links(atlas: Atlas) -> str:
@@ -146,6 +160,13 @@ def describe_cost(atlas: Atlas, head: Head) -> str:
     if low > 0 or high < 0:
         return costs
     return join_sentences(costs, say("The interval holds 0: this corpus does not tell whether it matters."))
+
+
+def describe_untagged_text(tags: Collection[str]) -> str:
+    """Whether only what needs no tagger is tagged in the texts of a decoder alone, whose language is guessed."""
+    if {*tags} - {"PUNCT", "NUM", START_TAG, END_TAG}:
+        return ""
+    return say("Parts of speech of these texts are not known: only punctuation and numbers are tagged.")
 
 
 def describe_untagged_sides(languages: tuple[str, str]) -> str:

@@ -25,6 +25,7 @@ def draw_page_view() -> None:
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
         impossible: list[HeadsView] = [] if cache.has_timeline(model) else ["over training"]
+        impossible += [] if model.can("kept measures") else ["alignment", "pruning"]
         view, _ = controls.view_control(HEADS_VIEW, FIRST_VIEWS, impossible)
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
     if view not in page.SENTENCE_VIEWS:

@@ -13,20 +13,19 @@ from attenscope.trace import AttentionMap
 
 VOCABULARY, PLACES, HEADS, SHARP = 12, 24, 2, 40.0
 """SHARP: what a match adds to a score, in nats: weights come close to 0 and 1."""
-TOKEN, BEFORE, PLACE = slice(0, VOCABULARY), slice(VOCABULARY, 2 * VOCABULARY), slice(2 * VOCABULARY, None)
-"""Parts of the residual stream: the token, the token before it, and the position."""
 
 
-def make_induction_model() -> transformers.GPT2LMHeadModel:
+def make_induction_model(vocabulary: int = VOCABULARY, places: int = PLACES) -> transformers.GPT2LMHeadModel:
     """Two layers of two heads; head 2 of layer 1 looks one back, head 1 of layer 2 is an induction head.
+
+    Parts of the residual stream are the token, the token before it, and the position.
 
     Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits": the first writes the token before into
     the stream, the second compares the query's token with it. All other heads are zero: they look at all keys alike.
     """
-    width = 2 * VOCABULARY + PLACES
-    config = transformers.GPT2Config(
-        vocab_size=VOCABULARY, n_positions=PLACES, n_embd=HEADS * width, n_layer=2, n_head=HEADS, n_inner=4
-    )
+    width = 2 * vocabulary + places
+    sizes = {"vocab_size": vocabulary, "n_positions": places, "n_embd": HEADS * width, "n_inner": 4}
+    config = transformers.GPT2Config(n_layer=2, n_head=HEADS, bos_token_id=0, eos_token_id=1, **sizes)
     model = transformers.GPT2LMHeadModel(config).eval()
     with torch.no_grad():
         for one in model.parameters():
@@ -34,18 +33,19 @@ def make_induction_model() -> transformers.GPT2LMHeadModel:
         for name, one in model.named_parameters():
             if "ln_" in name and name.endswith("weight"):
                 one.fill_(1)
-        model.transformer.wte.weight[:, TOKEN] = torch.eye(VOCABULARY)
-        model.transformer.wpe.weight[:, 2 * VOCABULARY : width] = torch.eye(PLACES)
+        model.transformer.wte.weight[:, :vocabulary] = torch.eye(vocabulary)
+        model.transformer.wpe.weight[:, 2 * vocabulary : width] = torch.eye(places)
         first, second = (model.get_submodule(f"transformer.h.{layer}.attn") for layer in range(2))
         read, find = (one.get_parameter("c_attn.weight") for one in (first, second))
-        next_place = torch.eye(PLACES).roll(-1, 0)  # A key answers to the query after it.
-        place = torch.arange(PLACES)
-        _connect(read, 1, "query", 2 * VOCABULARY + place, torch.eye(PLACES))
-        _connect(read, 1, "key", 2 * VOCABULARY + place, next_place)
-        _connect(read, 1, "value", torch.arange(VOCABULARY), torch.eye(VOCABULARY))
-        first.get_parameter("c_proj.weight")[width : width + VOCABULARY, BEFORE] = torch.eye(VOCABULARY)
-        _connect(find, 0, "query", torch.arange(VOCABULARY), torch.eye(VOCABULARY))
-        _connect(find, 0, "key", VOCABULARY + torch.arange(VOCABULARY), torch.eye(VOCABULARY))
+        next_place = torch.eye(places).roll(-1, 0)  # A key answers to the query after it.
+        token, place = torch.arange(vocabulary), torch.arange(places)
+        _connect(read, 1, "query", 2 * vocabulary + place, torch.eye(places))
+        _connect(read, 1, "key", 2 * vocabulary + place, next_place)
+        _connect(read, 1, "value", token, torch.eye(vocabulary))
+        before = slice(vocabulary, 2 * vocabulary)
+        first.get_parameter("c_proj.weight")[width : width + vocabulary, before] = torch.eye(vocabulary)
+        _connect(find, 0, "query", token, torch.eye(vocabulary))
+        _connect(find, 0, "key", vocabulary + token, torch.eye(vocabulary))
     return model
 
 

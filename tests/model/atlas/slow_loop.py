@@ -114,6 +114,10 @@ def allowed_places(attention: AttentionMap) -> dict[str, np.ndarray]:
                 found["previous"][row, key] = key == row - 1
                 found["next"][row, key] = key == row + 1
                 found["later_piece"][row, key] = key > row and row in pieces
+            if attention.kind == "decoder" and token not in SPECIAL_TOKENS and key < row:
+                found["duplicate"][row, key] = token == queries[row]
+                if key + 1 < row:
+                    found["induction"][row, key + 1] = token == queries[row]
     if cross:
         found["aligned_predicted"] = find_alignment_cells(attention, "predicted")
         found["aligned_fed"] = find_alignment_cells(attention, "fed")

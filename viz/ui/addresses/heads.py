@@ -10,6 +10,7 @@ from attenscope.atlas.forward import PLACE_NAMES
 from attenscope.atlas.measure import MEASURE_EXPLANATIONS
 from attenscope.atlas.projection import ProjectionSpace
 from attenscope.atlas.query import MAX_QUESTION_LENGTH
+from attenscope.language import to_say
 from attenscope.viz.ui.address import (
     AddressPage,
     ChoiceParameter,
@@ -31,6 +32,9 @@ HEADS_MEASURE_NAMES: MappingProxyType[str, str] = MappingProxyType(
         **{"entropy": "entropy", "distance": "distance", "top": "largest weight", "stays": "stays when shuffled"},
         **{"norm": "share of the norm", "logit": "logit contribution", "cost": "cost"},
         **{str(place): name for place, name in PLACE_NAMES.items()},
+        "induction_repeated": to_say("induction, random tokens"),
+        "duplicate_repeated": to_say("duplicate token, random tokens"),
+        "previous_repeated": to_say("previous token, random tokens"),
     }
 )
 """What a person reads for a measure, which the address says as well."""
