@@ -217,9 +217,9 @@ def make_decoder_mask(batch: Batch) -> Tensor | None:
 def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
     """Return the share of each row's weight that stays on its tokens when the words of the source change places.
 
-    Empty for a decoder alone, which has no source. The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
+    The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
     end; the translation is given as it was. -> (B, L, H, Q), 0 to 1 for each map: sum over the keys of the lesser of
-    both weights. NaN for sentences of one word.
+    both weights. NaN for sentences of one word. No map has it in a decoder alone, which has no source.
     """
     if model.is_decoder_alone:
         return {}
@@ -350,8 +350,8 @@ def find_place_cells(kind: Kind, queries: TokenizedSide, keys: TokenizedSide) ->
     """Return the cells of every place but the alignments, whatever may be attended to: (Q, K, P) bool.
 
     In self-attention queries and keys are the tokens fed in; in cross-attention the queries are the tokens predicted.
-    Induction is the prefix matching of Olsson et al. (2022), the token after an earlier occurrence of the query's token;
-    duplicate token heads (Wang et al. 2022) look at that occurrence. The query itself and special tokens are neither.
+    Induction is the prefix matching of Olsson et al. (2022), the token after an earlier one like the query's;
+    duplicate token heads (Wang et al. 2022) look at that earlier one. The query itself and special tokens are neither.
     """
     count = len(queries.pieces), len(keys.pieces)
     rows, columns = np.indices(count)

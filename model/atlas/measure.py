@@ -106,11 +106,18 @@ MEASURE_EXPLANATIONS: MappingProxyType[str, str] = MappingProxyType(
             "(Wang et al. 2022)."
         ),
         "induction_repeated": to_say(
-            "Induction, random tokens repeated: the same where nothing but repetition tells what comes next, the "
+            "Induction, random tokens: share of the weight on tokens that followed an earlier occurrence of the query's "
+            "token, where random tokens stand several times in a row and nothing else tells what comes next: the "
             "prefix-matching score of Olsson et al. (2022)."
         ),
-        "duplicate_repeated": to_say("Duplicate token, random tokens repeated: the same on repeated random tokens."),
-        "previous_repeated": to_say("Previous token, random tokens repeated: the same on repeated random tokens."),
+        "duplicate_repeated": to_say(
+            "Duplicate token, random tokens: share of the weight on earlier occurrences of the query's token, where "
+            "random tokens stand several times in a row."
+        ),
+        "previous_repeated": to_say(
+            "Previous token, random tokens: share of the weight on previous token, where random tokens stand several "
+            "times in a row."
+        ),
     }
 )
 """Every measure that a person chooses, with what it means."""

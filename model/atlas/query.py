@@ -527,6 +527,11 @@ def load_tag_pairs(atlas: Atlas, head: Head) -> pd.DataFrame:
     return shares.sort_values(["lift", "rows"], ascending=False)[columns].reset_index(drop=True)
 
 
+def load_tags(atlas: Atlas) -> frozenset[str]:
+    """Return the parts of speech that any token of the corpus has; "" for one that is not known."""
+    return frozenset(run_query(atlas.folder, TAGS_TABLE, "FROM {table} SELECT DISTINCT query_tag")["query_tag"])
+
+
 def _query_and_key_pieces(
     head: Head, source: tuple[str, ...], target: tuple[str, ...], begin: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 Nothing but repetition tells what comes next, so that a head which looks where a token stood before, or at what followed
 it, does so by induction. As in Olsson et al. (2022), "In-context Learning and Induction Heads", 25 tokens stand four
-times in a row behind what the tokenizer begins every text with.
+times in a row behind what the tokenizer begins every text with. They are drawn from all tokens that stand for text;
+the paper leaves out the most and the least common ones.
 """
 
 from __future__ import annotations

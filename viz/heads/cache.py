@@ -125,6 +125,12 @@ def load_tag_pairs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     return query.load_tag_pairs(_atlas, head)
 
 
+@queue_and_cache(16)
+def load_tags(identity: str, _atlas: Atlas) -> frozenset[str]:
+    """The parts of speech that any token of the corpus has. Raises AtlasError."""
+    return query.load_tags(_atlas)
+
+
 @queue_and_cache(128)
 def load_costliest_sentences(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The sentences that switching a head off costs most. Raises AtlasError."""

@@ -95,7 +95,8 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
             for column, one in zip(st.columns(2, gap="large"), habits[row : row + 2], strict=False):
                 with column:
                     _draw_habit(atlas, one)
-    draw_caption(texts.describe_shaded_rows(atlas))
+    if habits:
+        draw_caption(texts.describe_shaded_rows(atlas))
     headings = ["", say("head"), say("label")]
     cells = [[name_habit(one), head_name(one.head), one.label.text] for one in habits]
 
@@ -131,9 +132,9 @@ def describe_habits(atlas: Atlas, habits: list[Habit]) -> str:
         return say("None of the {heads} heads looks at one kind of place in most of its rows.", heads=len(atlas.names))
     if sequences := atlas.manifest.repeats.get("sequences"):
         return say_many(
-            "Nobody told a head what to do. Over {sentences:,} texts and {sequences} sequences of random tokens "
+            "Nobody told a head what to do. Over {sentences:,} texts and {sequences} sequences of random tokens, "
             "{named} of {heads} looks at one kind of place most of the time; of the others that cannot be said.",
-            "Nobody told a head what to do. Over {sentences:,} texts and {sequences} sequences of random tokens "
+            "Nobody told a head what to do. Over {sentences:,} texts and {sequences} sequences of random tokens, "
             "{named} of {heads} look at one kind of place most of the time; of the others that cannot be said.",
             named,
             named=named,

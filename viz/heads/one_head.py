@@ -119,13 +119,13 @@ def _draw_example_rows(atlas: Atlas, head: Head) -> None:
 
 
 def _draw_tag_pairs(model: RunnableModel, atlas: Atlas, head: Head) -> None:
-    every = cache.load_tag_pairs(cache.make_atlas_identity(atlas), head, atlas)
-    found = every[:MAX_TAG_PAIRS]
+    identity = cache.make_atlas_identity(atlas)
+    found = cache.load_tag_pairs(identity, head, atlas)[:MAX_TAG_PAIRS]
     title = say("From part of speech to part of speech")
     st.markdown(f"**{escape_markdown(title)}**")
     languages = str(model.card.get("source_language", "")), str(model.card.get("target_language", ""))
     if atlas.is_one_text:
-        missing = texts.describe_untagged_text({*every["query_tag"], *every["key_tag"]})
+        missing = texts.describe_untagged_text(cache.load_tags(identity, atlas))
     else:
         missing = texts.describe_untagged_sides(languages)
     if missing:

@@ -16,7 +16,7 @@ from attenscope.atlas.query import Atlas
 from attenscope.atlas.timeline import Timeline
 from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
-from attenscope.text.parts_of_speech import END_TAG, START_TAG, TAGGER_MODELS
+from attenscope.text.parts_of_speech import END_TAG, START_TAG, TAGGER_MODELS, UNKNOWN_TAG
 from attenscope.trace import KINDS, Head, Kind
 from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
 from attenscope.word_alignment.gold import GOLD_FOLDER, GoldError, compare_passes, read_annotation_passes, read_gold
@@ -164,7 +164,7 @@ def describe_cost(atlas: Atlas, head: Head) -> str:
 
 def describe_untagged_text(tags: Collection[str]) -> str:
     """Whether only what needs no tagger is tagged in the texts of a decoder alone, whose language is guessed."""
-    if {*tags} - {"PUNCT", "NUM", START_TAG, END_TAG}:
+    if {*tags} - {"PUNCT", "NUM", START_TAG, END_TAG, UNKNOWN_TAG}:
         return ""
     return say("Parts of speech of these texts are not known: only punctuation and numbers are tagged.")
 

@@ -21,6 +21,7 @@ from attenscope.viz.ui.addresses.heads import HEADS_VIEWS as VIEWS_OF_HEADS
 from attenscope.viz.ui.addresses.why import WHY_VIEWS as VIEWS_OF_WHY
 from attenscope.viz.why import cache as why_cache
 from tests import folders
+from tests.model.atlas.test_decoders import LINES, make_planted_folder
 from tests.viz.page_texts import captions
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
@@ -293,7 +294,49 @@ def test_heads_of_a_folder_are_those_of_its_atlas(start: Start, directory: Path)
         app = page(start("marian", heads="projection", plane=space), "heads")
         assert not said(app), space
     (sentence,) = said(page(start("gpt2"), "heads"))
-    assert "are not measured over a corpus for a decoder alone" in sentence
+    assert "There is no atlas in" in sentence
+
+
+@pytest.fixture
+def planted(directory: Path) -> Path:
+    """A decoder with an induction head and a head that looks one back, and its atlas."""
+    folder = directory / "planted"
+    if not folder.exists():
+        make_planted_folder(folder)
+        model = load_user_model(f"hf:{folder}")
+        assert isinstance(model, RunnableModel)
+        (directory / "lines").write_text("\n".join(LINES) + "\n", encoding="utf-8")
+        build_atlas(model, Corpus.read(directory / "lines", None, 100), folder / "atlas")
+    return folder
+
+
+def test_heads_of_a_decoder_alone_are_those_of_its_atlas(planted: Path, start: Start) -> None:
+    app = page(start("planted"), "heads")
+    (lead,) = [one for one in captions(app) if "Nobody told" in one]
+    assert "Over 7 texts and 50 sequences of random tokens, 2 of 4 look" in lead
+    assert any("also on 50 sequences of 25 random tokens, which stand 4 times in a row" in one for one in captions(app))
+    names = {one.label.replace("\\", "") for one in app.button if one.key and one.key.startswith("habit-")}
+    assert names == {
+        "**Induction head**",
+        "**Previous-token head**",
+    }
+    assert not [one for one in app.button if one.key in ("view alignment", "view pruning", "view over training")]
+    app.button(key="habit-decoder-1-0").click().run()
+    assert not app.exception
+    assert not [one for one in app.segmented_control if one.key == "kind"]  # it has one attention
+    assert any("induction: 100% of rows of random tokens repeated" in one.value for one in app.markdown)
+    assert not any("cross-attention" in one for one in captions(app))
+    assert not any("are not known" in one for one in captions(app))  # English, and tagged
+    for view in ("map", "search", "projection"):
+        app.session_state["heads"] = view
+        app.run()
+        assert not app.exception, view
+        assert not said(app), view
+    assert app.selectbox(key="plane").options == ["queries and keys", "token embeddings"]
+    app.selectbox(key="plane").set_value("token embeddings").run()
+    assert not app.exception
+    (sentence,) = said(page(start("planted", heads="alignment"), "heads"))
+    assert "have an atlas alone" in sentence
 
 
 @pytest.mark.slow
