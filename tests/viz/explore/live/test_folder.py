@@ -22,7 +22,7 @@ from attenscope.viz.ui.addresses.why import WHY_VIEWS as VIEWS_OF_WHY
 from attenscope.viz.why import cache as why_cache
 from tests import folders
 from tests.model.atlas.test_decoders import LINES, make_planted_folder
-from tests.viz.page_texts import captions
+from tests.viz.page_texts import as_read, captions
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -284,9 +284,7 @@ def test_heads_of_a_folder_are_those_of_its_atlas(start: Start, directory: Path)
     app = page(start("marian", heads="map", across="entropy", up="cost"), "heads")
     assert any("Measured on 4 sentences" in one for one in captions(app))
     for view in VIEWS_OF_HEADS:
-        app.session_state["heads"] = view
-        app.run()
-        assert not app.exception, view
+        app = page(start("marian", heads=view), "heads")
         kept = view in ("alignment", "over training", "pruning")
         assert [one for one in said(app) if "have an atlas alone" in one] == (said(app) if kept else []), view
         assert bool(said(app)) == kept, view
@@ -324,7 +322,8 @@ def test_heads_of_a_decoder_alone_are_those_of_its_atlas(planted: Path, start: S
     app.button(key="habit-decoder-1-0").click().run()
     assert not app.exception
     assert not [one for one in app.segmented_control if one.key == "kind"]  # it has one attention
-    assert any("induction: 100% of rows of random tokens repeated" in one.value for one in app.markdown)
+    titles = as_read([one.value for one in app.markdown])
+    assert any("induction: 100% of rows of random tokens repeated" in one for one in titles)
     assert not any("cross-attention" in one for one in captions(app))
     assert not any("are not known" in one for one in captions(app))  # English, and tagged
     for view in ("map", "search", "projection"):
