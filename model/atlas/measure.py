@@ -107,8 +107,8 @@ MEASURE_EXPLANATIONS: MappingProxyType[str, str] = MappingProxyType(
         ),
         "induction_repeated": to_say(
             "Induction, random tokens: share of the weight on tokens that followed an earlier occurrence of the "
-            "query's token, where random tokens stand several times in a row and nothing else tells what comes next: the "
-            "prefix-matching score of Olsson et al. (2022)."
+            "query's token, where random tokens stand several times in a row and nothing else tells what comes next: "
+            "the prefix-matching score of Olsson et al. (2022)."
         ),
         "duplicate_repeated": to_say(
             "Duplicate token, random tokens: share of the weight on earlier occurrences of the query's token, where "
