@@ -327,9 +327,7 @@ def test_heads_of_a_decoder_alone_are_those_of_its_atlas(planted: Path, start: S
     assert not any("cross-attention" in one for one in captions(app))
     assert not any("are not known" in one for one in captions(app))  # English, and tagged
     for view in ("map", "search", "projection"):
-        app.session_state["heads"] = view
-        app.run()
-        assert not app.exception, view
+        app = page(start("planted", heads=view), "heads")
         assert not said(app), view
     assert app.selectbox(key="plane").options == ["queries and keys", "token embeddings"]
     app.selectbox(key="plane").set_value("token embeddings").run()
