@@ -120,11 +120,12 @@ def _rebuild_sentences(translator: RunnableModel, found: pd.DataFrame) -> list[S
     made = []
     for row in found.to_dict("records"):
         if translator.model.is_decoder_alone:
-            columns = (
+            pieces, numbers, tags = (
                 np.concatenate([row[f"{side}_{name}"] for side in ("source", "target")])
                 for name in ("pieces", "words", "tags")
             )
-            source, target = _rebuild_side(*columns), _rebuild_side((), np.array([], int), ())
+            source = _rebuild_side(pieces.tolist(), numbers, tags.tolist())
+            target = _rebuild_side((), np.array([], dtype=int), ())
         else:
             source, target = (
                 _rebuild_side(row[f"{side}_pieces"], row[f"{side}_words"], row[f"{side}_tags"])
