@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +30,14 @@ from .decoding.observer_check import ObserverCheck, check_observer
 from .language import join_sentences, say
 from .network.autoregressive import AutoregressiveModel
 from .text.tokenizer import EncodedText
-from .text.words import TokenNames, name_continuation, name_translation
+from .text.words import (
+    ROLES_SETTING,
+    SPECIAL_TOKENS,
+    TokenNames,
+    mark_special_tokens,
+    name_continuation,
+    name_translation,
+)
 from .trace import TENSOR_NAMES, AttentionMap, AttentionTrace
 
 # What a model wrote.
@@ -55,6 +63,8 @@ class Translation:
     captured: AttentionTrace | None = None
     first_row: int = 0
     """The row of the decoder's maps that predicts the first step: after a prompt, that of its last token."""
+    special_tokens: AbstractSet[str] = SPECIAL_TOKENS
+    """Tokens that stand for no text."""
 
     @property
     def trace(self) -> AttentionTrace:
@@ -124,11 +134,20 @@ class Translation:
 
 MAX_CHARACTERS_PER_TOKEN = 30
 """A text longer than this times the limit is not even tokenised."""
+NO_TEMPLATE, CHAT_TEMPLATE = "none", "chat"
+"""Names of prompt templates; others are the tasks of a folder's configuration."""
+TEMPLATE_MARK = "?template="
+"""Between the name of a model and that of a prompt template that is not its own."""
 TEACHER_FORCING = "teacher forcing"
 """What a trace's settings call the decoding of a translation that was only read."""
 
 OnStep = Callable[[Callable[[], Translation]], bool]
 """Called after every step with what gives the translation so far; when it returns False, decoding stops there."""
+
+
+def get_base_model_name(name: str) -> str:
+    """Return the name of a model without that of a prompt template, which may stand behind it."""
+    return name.partition(TEMPLATE_MARK)[0]
 
 
 class TextTokenizer(Protocol):
@@ -155,6 +174,10 @@ class TextTokenizer(Protocol):
     def piece_id(self, token: str) -> int | None:
         """Return the id of a token as people read it, the reverse of :meth:`token`; None where there is none."""
 
+    @property
+    def special_tokens(self) -> AbstractSet[str]:
+        """Tokens that stand for no text."""
+
 
 class RunnableModel:
     """A model that is run on the pages. Holds no state between calls, so one serves every visitor.
@@ -175,6 +198,10 @@ class RunnableModel:
     """What it cannot do, each with the message that says so."""
     folder: Path | None = None
     """Where its files are, of one that is not found by its name."""
+    prompt_templates: Sequence[str] = ()
+    """Names of the ways in which it can be given a typed text; the first is its own."""
+    prompt_template: str = ""
+    """The one that is applied."""
 
     def __init__(
         self,
@@ -208,6 +235,10 @@ class RunnableModel:
     def notes(self) -> Sequence[str]:
         """What else is to be known of it on every page, in sentences."""
         return ()
+
+    def with_prompt_template(self, name: str) -> RunnableModel:
+        """Return the same model, given texts in another way. Raises LocalError for one that it does not have."""
+        raise LocalError(say("{model} has no prompt template {name!r}.", model=self.name, name=name))
 
     @property
     def empty_rows(self) -> str:
@@ -344,9 +375,12 @@ class RunnableModel:
 
     def name_trace(self, trace: AttentionTrace, source: Sequence[str], target: Sequence[str]) -> AttentionTrace:
         """Return a trace of this model with its rows and columns named; `target` are the tokens predicted."""
-        if self.can("translate"):
-            return name_translation(trace, source, target, self.tokenizer.token(self.model.start_id))
-        return name_continuation(trace, source, target)
+        named = (
+            name_translation(trace, source, target, self.tokenizer.token(self.model.start_id))
+            if self.can("translate")
+            else name_continuation(trace, source, target)
+        )
+        return mark_special_tokens(named, self.tokenizer.special_tokens)
 
     def settings(self, decoding: str = "greedy") -> dict[str, Any]:
         """Return what a saved trace says of how it was made."""
@@ -364,11 +398,20 @@ class RunnableModel:
         written = self.decode_target(tuple(step.token_id for step in steps))
         seconds, first_row = time.perf_counter() - started, 0 if self.can("translate") else len(encoded.ids) - 1
         found = Translation(
-            text, written, tuple(steps), encoded.ids, encoded.tokens, encoded.unknown, seconds, None, first_row
+            text,
+            written,
+            tuple(steps),
+            encoded.ids,
+            encoded.tokens,
+            encoded.unknown,
+            seconds,
+            None,
+            first_row,
+            SPECIAL_TOKENS | self.tokenizer.special_tokens,
         )
         if recording is None:
             return found
-        trace = self._label(recording.trace, found, decoding)
+        trace = self._label(recording.trace, found, decoding, encoded.roles)
         return dataclasses.replace(found, captured=trace, seconds=time.perf_counter() - started)
 
     def _name_steps(self, steps: Iterable[DecodingStep]) -> Iterator[DecodingStep]:
@@ -378,14 +421,24 @@ class RunnableModel:
             candidates = tuple(dataclasses.replace(one, token=token(one.token_id)) for one in step.candidates)
             yield dataclasses.replace(step, token=token(step.token_id), candidates=candidates)
 
-    def _label(self, trace: AttentionTrace, translation: Translation, decoding: str) -> AttentionTrace:
+    def _label(
+        self,
+        trace: AttentionTrace,
+        translation: Translation,
+        decoding: str,
+        roles: Sequence[tuple[str, int, int]],
+    ) -> AttentionTrace:
+        chat: dict[str, Any] = {}
+        if roles:  # The reply ends with the token predicted last, which is a row's name but is not fed in.
+            read = len(translation.source_ids)
+            chat[ROLES_SETTING] = [*map(list, roles), ["assistant", read, read + len(translation.steps)]]
         return dataclasses.replace(
             self.name_trace(trace, translation.source_tokens, translation.target_tokens),
             source=translation.source,
             target=translation.text,
             model=self.name,
             model_hash=self.weights_hash,
-            settings=self.settings(decoding),
+            settings=self.settings(decoding) | chat,
         )
 
 
@@ -447,6 +500,8 @@ class LocalModel:
     name: str
     model: nn.Module
     run: Callable[[str], TokenNames]
+    special_tokens: AbstractSet[str] = SPECIAL_TOKENS
+    """Tokens that stand for no text."""
 
     @torch.no_grad()
     def trace(self, text: str) -> AttentionTrace:
@@ -454,7 +509,7 @@ class LocalModel:
         try:
             with capture_attention(self.model, TENSOR_NAMES) as capture:
                 capture.tokens = self.run(text)
-            return capture.sample(0)
+            return mark_special_tokens(capture.sample(0), self.special_tokens)
         except Exception as error:  # a stranger's code may raise anything, and the server goes on
             said = say(
                 "{model} could not read this sentence: {error}", model=self.name, error=one_line_error_text(error)

@@ -58,6 +58,8 @@ class AttentionMap:
     passed_masks: np.ndarray | None = None
     """(1 or L, 1 or H, Q, K) bool, True = may attend: the mask that each layer's call was given, whatever took effect,
     all open where none arrived. None where it is not known, or none arrived anywhere; ``layer_calls`` say which."""
+    special_tokens: frozenset[str] = frozenset()
+    """Of its tokens, those that its tokenizer says stand for no text, beside the usual ones (:mod:`.text.words`)."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -198,6 +200,7 @@ class AttentionTrace:
         for kind, one in self.maps.items():
             arrays |= {f"{kind}.{name}": np.ascontiguousarray(array) for name, array in _list_map_arrays(one)}
             described[kind] = {name: list(getattr(one, name)) for name in (*_TOKEN_FIELDS, *_LAYER_FIELDS)}
+            described[kind] |= {"special_tokens": sorted(one.special_tokens)}
         described |= {name: getattr(self, name) for name in _TEXT_FIELDS} | {"settings": dict(self.settings)}
         write_file(path, save(arrays, metadata={"format": TRACE_FORMAT, "trace": json.dumps(described)}))
 
@@ -259,7 +262,8 @@ def _read_map(kind: Kind, described: Any, arrays: dict[str, np.ndarray]) -> Atte
     layer_masks, passed = masks.get("layer_masks"), masks.get("passed_masks")
     queries, keys, predicted = (tokens[name] for name in _TOKEN_FIELDS)
     one = AttentionMap(kind, weights, queries, keys, mask, predicted, own, layer_masks)
-    return dataclasses.replace(one, layer_paths=paths, layer_calls=calls, passed_masks=passed)
+    special = frozenset(str(token) for token in described.get("special_tokens", ()))
+    return dataclasses.replace(one, layer_paths=paths, layer_calls=calls, passed_masks=passed, special_tokens=special)
 
 
 def replace_tokens(

@@ -206,7 +206,8 @@ def _make_drawable_map(one: AttentionMap) -> AttentionMap:
     if not np.isfinite(weights).all():
         weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
     paths = tuple(clean_text(path, MAX_NAME_CHARACTERS) for path in one.layer_paths)
-    drawn = dataclasses.replace(one, weights=weights, layer_paths=paths)
+    special = frozenset(clean_tokens(tuple(one.special_tokens)))
+    drawn = dataclasses.replace(one, weights=weights, layer_paths=paths, special_tokens=special)
     return replace_tokens(drawn, *map(clean_tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
 
 

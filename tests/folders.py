@@ -79,7 +79,14 @@ def marian(folder: Path, targets: tuple[str, ...] = ()) -> Path:
     return folder
 
 
-def t5(folder: Path) -> Path:
+TASKS = {
+    "summarization": {"prefix": "summarize: ", "num_beams": 4},
+    "translation_en_to_de": {"prefix": "translate English to German: "},
+    "broken": {"prefix": 3},
+}
+
+
+def t5(folder: Path, tasks: Any = None) -> Path:
     from transformers import T5Config, T5ForConditionalGeneration
 
     fast = _word_level(folder, ["<pad>", "</s>", "<unk>"], eos="</s>", pad="<pad>", unk="<unk>")
@@ -93,9 +100,12 @@ def t5(folder: Path) -> Path:
     }
     ids: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
     torch.manual_seed(SEED)
-    T5ForConditionalGeneration(T5Config(vocab_size=len(fast), initializer_factor=1.5, **sizes, **ids)).save_pretrained(
-        folder
-    )
+    config = T5Config(vocab_size=len(fast), initializer_factor=1.5, **sizes, **ids)
+    T5ForConditionalGeneration(config).save_pretrained(folder)
+    if tasks is not None:
+        path = folder / "config.json"
+        facts = json.loads(path.read_text(encoding="utf-8")) | {"task_specific_params": tasks}
+        path.write_text(json.dumps(facts), encoding="utf-8")
     return folder
 
 
@@ -155,6 +165,37 @@ def llama(folder: Path) -> Path:
     torch.manual_seed(SEED)
     config = LlamaConfig(vocab_size=len(fast), bos_token_id=0, eos_token_id=1, **sizes, **heads)
     LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+CHAT_TEMPLATE = (
+    "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nyou see a dog<|im_end|>\n' }}{% endif %}"
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] | trim + '<|im_end|>\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+"""Of ChatML, with a message of the system where nobody gives one."""
+
+
+def chat(folder: Path, template: str = CHAT_TEMPLATE) -> Path:
+    """A decoder without a token that begins a text, whose tokenizer has a chat template, as Qwen's."""
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    fast = make_byte_level(folder, marks, eos="<|im_end|>", pad="<|endoftext|>", closes=False)
+    fast.chat_template = template
+    fast.save_pretrained(folder)
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "max_position_embeddings": 96,
+    }
+    heads: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.3}
+    torch.manual_seed(SEED)
+    config = Qwen2Config(vocab_size=len(fast), bos_token_id=None, eos_token_id=2, pad_token_id=0, **sizes, **heads)
+    Qwen2ForCausalLM(config).save_pretrained(folder)
     return folder
 
 

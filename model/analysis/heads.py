@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..language import say, to_say
-from ..text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
+from ..text.words import END_TOKENS, RowLabel, find_text_tokens, get_special_tokens
 from ..trace import AttentionMap, TraceError
 from .steps import select_head
 
@@ -30,6 +30,8 @@ Habit = Literal[
 """A place that a head may look at in every row that has it."""
 HeadPlace = tuple[int, int]
 """A head: (layer, head), from 0."""
+EVEN_ROUNDING = 1e-4
+"""By how much a sink holds more than equal weights would, beyond what rounding can make."""
 
 MEASURE_EXPLANATIONS: MappingProxyType[Measure, str] = MappingProxyType(
     {
@@ -118,11 +120,39 @@ def find_repetition_cells(decoder: AttentionMap) -> dict[Habit, np.ndarray]:
     (2022), "Interpretability in the Wild".
     """
     queries, keys = decoder.query_tokens, decoder.key_tokens
-    text = np.array([token not in SPECIAL_TOKENS for token in queries])
+    special = get_special_tokens(decoder)
+    text = np.array([token not in special for token in queries])
     same = np.array([[query == key for key in keys] for query in queries]) & text[:, None]
     earlier = np.tri(len(queries), len(keys), -1, dtype=bool)
     after = np.pad(same & earlier, ((0, 0), (1, 0)))[:, :-1]
     return {"induction": after & earlier, "duplicate token": same & earlier}
+
+
+class Sink(NamedTuple):
+    """A key that holds more than half of all weight of a head."""
+
+    key: int
+    """From 0."""
+    share: float
+    """Of the weight of the rows, 0 to 1."""
+
+
+def find_sink(attention: AttentionMap, layer: int, head: int, rows: Sequence[int]) -> Sink | None:
+    """Return the key that holds more than half of the weight of some rows of a head, both from 0; None for none.
+
+    An attention sink (Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks") draws weight
+    whatever the query is; so none is what equal weights on all allowed keys would hold too, as in a short causal map.
+    """
+    weights, mask = attention.weights[layer, head, list(rows)], attention.mask_of(layer, head)[list(rows)]
+    held = weights.sum(0, dtype=np.float64)
+    total = held.sum()
+    if not total:
+        return None
+    key = int(held.argmax())
+    share = float(held[key] / total)
+    allowed = mask.sum(-1)
+    even = float((mask[:, key] / np.maximum(allowed, 1)).sum() / max(1, int((allowed > 0).sum())))
+    return Sink(key, share) if share > max(0.5, even + EVEN_ROUNDING) else None
 
 
 def rows_with_choice(mask: np.ndarray) -> np.ndarray:
@@ -421,10 +451,11 @@ def _alignment_merit(alignment: HeadAlignment) -> tuple[float, int]:
 
 def _is_special_key(cross: AttentionMap) -> np.ndarray:
     """(K,) bool: the source tokens that stand for no text."""
-    return np.array([token in SPECIAL_TOKENS for token in cross.key_tokens])
+    special = get_special_tokens(cross)
+    return np.array([token in special for token in cross.key_tokens])
 
 
 def _find_text_rows(cross: AttentionMap) -> np.ndarray:
     """The rows that predict text and may attend to something; every row if there is none."""
-    rows = [row for row, token in enumerate(cross.rows("predicted")) if token not in SPECIAL_TOKENS]
+    rows = find_text_tokens(cross.rows("predicted"), get_special_tokens(cross))
     return np.array(rows or range(len(cross.query_tokens)))

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
 
-from ..text.words import SPECIAL_TOKENS, group_words, is_cjk, join_word
+from ..text.words import get_special_tokens, group_words, is_cjk, join_word
 from ..trace import AttentionMap
 from .heads import HeadPlace
 
@@ -77,10 +78,11 @@ class WordWeights:
 @lru_cache(maxsize=8)
 def weigh_words(cross: AttentionMap) -> WordWeights | None:
     """Return the weights between words; None where either side has no word."""
-    rows, keys = (_group_text_words(tokens) for tokens in (cross.rows("predicted"), cross.key_tokens))
+    names = get_special_tokens(cross)
+    rows, keys = (_group_text_words(tokens, names) for tokens in (cross.rows("predicted"), cross.key_tokens))
     if not rows or not keys or cross.kind != "cross":
         return None
-    special = [at for at, token in enumerate(cross.key_tokens) if token in SPECIAL_TOKENS]
+    special = [at for at, token in enumerate(cross.key_tokens) if token in names]
     by_row = np.stack([cross.weights[:, :, group.start : group.stop].mean(2) for group in rows], 2)
     return WordWeights(
         rows,
@@ -93,8 +95,8 @@ def weigh_words(cross: AttentionMap) -> WordWeights | None:
     )
 
 
-def _group_text_words(tokens: tuple[str, ...]) -> tuple[range, ...]:
-    return tuple(group for group in group_words(tokens) if tokens[group.start] not in SPECIAL_TOKENS)
+def _group_text_words(tokens: tuple[str, ...], special: AbstractSet[str]) -> tuple[range, ...]:
+    return tuple(group for group in group_words(tokens, special) if tokens[group.start] not in special)
 
 
 def _join_group(tokens: tuple[str, ...], group: range) -> str:

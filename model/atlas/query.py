@@ -571,7 +571,7 @@ class Atlas:
     @property
     def is_one_text(self) -> bool:
         """Whether it is of a decoder alone: the target goes on where the source, a text's first token, ends."""
-        return self.maps == ("decoder",)
+        return tuple(self.sizes) == ("decoder",)
 
     @cached_property
     def _rows(self) -> dict[Head, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from ..network.autoregressive import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import hook_outputs
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel, Translation
-from ..text.words import SPECIAL_TOKENS, group_words, join_word
+from ..text.words import group_words, join_word
 from ..trace import KINDS, Kind
 from .logit import FixedScaleNorm, PassRecording, Sublayer, list_sublayers, record_pass
 from .target import Target
@@ -244,7 +245,7 @@ def compute_words_left_out(model: AutoregressiveModel, target: Target) -> WordsL
 
     Interventions open in this thread take part.
     """
-    source, prefix = _list_words(target.source_tokens), _list_words(target.prefix_tokens)
+    source, prefix = (_list_words(one, target.special_tokens) for one in (target.source_tokens, target.prefix_tokens))
     sources = len(target.source_ids)
     keep = torch.ones(
         1 + len(source) + len(prefix), sources + len(target.prefix_tokens), dtype=torch.bool, device="cpu"
@@ -263,8 +264,8 @@ def compute_words_left_out(model: AutoregressiveModel, target: Target) -> WordsL
     )
 
 
-def _list_words(tokens: Sequence[str]) -> list[range]:
-    return [one for one in group_words(tokens) if tokens[one.start] not in SPECIAL_TOKENS]
+def _list_words(tokens: Sequence[str], special: AbstractSet[str]) -> list[range]:
+    return [one for one in group_words(tokens, special) if tokens[one.start] not in special]
 
 
 def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:

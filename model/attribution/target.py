@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import torch
@@ -38,6 +39,8 @@ class Target:
     against: str | None = None
     continues: bool = False
     """Whether the prefix goes on where the source, a prompt, ends: of a decoder alone."""
+    special_tokens: AbstractSet[str] = SPECIAL_TOKENS
+    """Tokens that stand for no text."""
 
     @property
     def word(self) -> str:
@@ -67,8 +70,8 @@ class Target:
     def notes(self) -> tuple[str, ...]:
         """What has to be said of this sentence before any score is read."""
         notes = []
-        special = [one for one in self.source_tokens if one in SPECIAL_TOKENS]
-        if not self.continues and special and len(group_words(self.source_tokens)) == len(special) + 1:
+        special = [one for one in self.source_tokens if one in self.special_tokens]
+        if not self.continues and special and self._count_words() == len(special) + 1:
             notes.append(
                 say("The sentence has one word: without it only {end} is left to attend to.", end=" ".join(special))
             )
@@ -86,6 +89,9 @@ class Target:
                 else say("{word} has {count} pieces: its first is compared.", **facts)
             )
         return tuple(notes)
+
+    def _count_words(self) -> int:
+        return len(group_words(self.source_tokens, self.special_tokens))
 
 
 def make_piece_target(
@@ -117,6 +123,7 @@ def make_piece_target(
         against_id,
         None if against_id is None else model.tokenizer.token(against_id).strip(),
         continues,
+        translation.special_tokens,
     )
 
 
@@ -129,7 +136,7 @@ def make_word_target(
     model: RunnableModel, translation: Translation, number: int, against: str | int | None = None
 ) -> Target:
     """Return the target of word `number` (from 1) of a translation. Raises AttributionError."""
-    groups = group_words(translation.target_tokens)
+    groups = group_words(translation.target_tokens, translation.special_tokens)
     if not 1 <= number <= len(groups):
         raise AttributionError(
             say(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..language import say
 from ..network.autoregressive import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import OutputHook, hook_outputs
 from ..runnable_model import RunnableModel, Translation
-from ..text.words import WordChange, compare_words, group_words, join_word
+from ..text.words import SPECIAL_TOKENS, WordChange, compare_words, get_special_tokens, group_words, join_word
 from ..trace import Head, Kind
 from .lens import LogitLens, run_logit_lens
 
@@ -330,13 +331,14 @@ class WordFacts:
     attention: np.ndarray
     """(T, S) cross-attention by norm, of a decoder alone its own, the mean of all heads and layers; a row sums to 1."""
     lens: LogitLens
+    special_tokens: AbstractSet[str] = SPECIAL_TOKENS
 
     def source_shares(self, position: int) -> tuple[SourceShare, ...]:
         """Return the words of the source by their share of a token's attention, the largest first."""
         row = self.attention[position]
         shares = [
             SourceShare(join_word(self.source_tokens[group.start : group.stop]), float(row[group].sum()), group)
-            for group in group_words(self.source_tokens)
+            for group in group_words(self.source_tokens, self.special_tokens)
         ]
         return tuple(sorted(shares, key=lambda one: -one.share))
 
@@ -361,4 +363,4 @@ def read_word_facts(
     with apply_changes(translator.model, changes):
         lens = run_logit_lens(translator, found)
     rows = weighted.weights.mean((0, 1), dtype=np.float64)[found.first_row :]
-    return WordFacts(attention.key_tokens, rows, lens)
+    return WordFacts(attention.key_tokens, rows, lens, get_special_tokens(attention))

@@ -72,6 +72,12 @@ def find_language_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     return {code: token for code, token in sorted(named.items()) if token != tokenizer.unk_token_id}
 
 
+def list_language_tokens(tokenizer: PreTrainedTokenizerBase) -> frozenset[str]:
+    """Return the tokens that name a language, of a source or of a target."""
+    own = (str(tokenizer.convert_ids_to_tokens(token)) for token in find_language_tokens(tokenizer).values())
+    return frozenset({*own, *_find_source_tokens(tokenizer).values()})
+
+
 def _find_source_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
     """The codes of the languages that a token before the source names, each with that token."""
     found = [SOURCE_TOKEN.fullmatch(str(one)) for one in getattr(tokenizer, "supported_language_codes", None) or ()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,15 @@ from ..decoding.greedy import Constraints
 from ..devices import choose_device
 from ..language import say, to_say
 from ..network.autoregressive import Side
-from ..runnable_model import LocalError, LocalModel, RunnableModel
+from ..runnable_model import (
+    CHAT_TEMPLATE,
+    NO_TEMPLATE,
+    TEMPLATE_MARK,
+    LocalError,
+    LocalModel,
+    RunnableModel,
+    get_base_model_name,
+)
 from .attention import (
     ProbeError,
     find_absent_maps,
@@ -51,6 +60,13 @@ from .folder import (
 from .languages import choose_languages
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, get_text_config, has_residual_streams_only
 from .positions import find_added_positions
+from .prompt_templates import (
+    ChatTemplate,
+    PromptTemplate,
+    describe_template,
+    find_task_prefixes,
+    find_translation_task,
+)
 from .size import DEFAULT_DTYPE, check_memory, choose_dtype, list_weight_files
 from .tokenizer import FolderTokenizer
 
@@ -72,10 +88,26 @@ class FolderModel(RunnableModel):
     generation: GenerationConfig | None = None
     """What its folder says of writing."""
     absent: AbsentMaps = AbsentMaps()
+    tokenizer: FolderTokenizer
+    templates: Mapping[str, PromptTemplate | None]
+    """What can be applied to a typed text, by name."""
+    template_fault: str = ""
+    """Why its chat template is none of these."""
 
     @property
     def notes(self) -> Sequence[str]:
-        return (*self.absent.sentences, *describe_unapplied_settings(self.generation))
+        template = describe_template(self.templates, self.prompt_template)
+        notes = (template, self.template_fault, *self.absent.sentences, *describe_unapplied_settings(self.generation))
+        return tuple(filter(None, notes))
+
+    def with_prompt_template(self, name: str) -> FolderModel:
+        if name not in self.templates:
+            super().with_prompt_template(name)
+        found = copy.copy(self)
+        base, own = get_base_model_name(self.name), self.prompt_templates[0]
+        found.name = base if name == own else f"{base}{TEMPLATE_MARK}{name}"
+        found.prompt_template, found.tokenizer = name, self.tokenizer.with_template(self.templates[name])
+        return found
 
     @property
     def empty_rows(self) -> str:
@@ -102,7 +134,7 @@ def load_folder_model(
         tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
     if not kind.can_generate():
         return _load_encoder_only(folder, kind, tokenizer, dtype)
-    return _load_text_generator(folder, kind, tokenizer, dtype, options)
+    return _load_text_generator(folder, kind, tokenizer, dtype, options, find_task_prefixes(config))
 
 
 def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrainedConfig) -> type[PreTrainedModel]:
@@ -172,7 +204,7 @@ def _load_encoder_only(
         model(input_ids=torch.tensor([ids], device=model.device))
         return {"source": [names.token(one) for one in ids]}
 
-    return LocalModel(folder.name, model, run_text)
+    return LocalModel(folder.name, model, run_text, names.special_tokens)
 
 
 def _load_text_generator(
@@ -181,12 +213,14 @@ def _load_text_generator(
     tokenizer: PreTrainedTokenizerBase,
     dtype: torch.dtype,
     options: Mapping[str, str],
+    tasks: Mapping[str, PromptTemplate],
 ) -> RunnableModel:
     register_attention()
     model = _load_pretrained_model(folder, kind, dtype)
     generation = model.generation_config or GenerationConfig()
     two_sided = bool(model.config.is_encoder_decoder)
-    language = choose_languages(folder, tokenizer, generation, options)
+    task = find_translation_task(tasks, options)
+    language = choose_languages(folder, tokenizer, generation, {} if task else options)
     banned = _make_forbidden_constraints(generation)
     begin = () if language.begin is None else (language.begin,)
     forced = Constraints(begin, banned.forbidden, uncounted=len(begin)) if two_sided else banned
@@ -227,12 +261,32 @@ def _load_text_generator(
     if not has_residual_streams_only(network, ids, target):
         lacks |= NO_STREAMS_LACKS
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)
+    found.templates, found.template_fault = _list_templates(folder, tokenizer, tasks, two_sided=two_sided)
+    chosen = task or next(iter(found.templates))
+    found.prompt_templates = (chosen, *(name for name in found.templates if name != chosen))
     if found.absent.encoder:
         lacks["attribution"] = NO_MASK_MESSAGE
     if not has_known_projections(network):
         lacks["word facts"] = ""
     found.lacks = lacks
-    return found
+    return found.with_prompt_template(chosen)
+
+
+def _list_templates(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, tasks: Mapping[str, PromptTemplate], *, two_sided: bool
+) -> tuple[Mapping[str, PromptTemplate | None], str]:
+    """What can be applied to a typed text, the folder's own choice first, and why its chat template cannot."""
+    if two_sided or not tokenizer.chat_template:
+        return {NO_TEMPLATE: None, **(tasks if two_sided else {})}, ""
+    try:
+        chat = ChatTemplate(tokenizer)
+        if PROBE_SENTENCE not in chat.apply(PROBE_SENTENCE).text:
+            raise ValueError("The chat template leaves the text out.")
+    except ValueError:
+        return {NO_TEMPLATE: None}, say(
+            "The chat template of {folder} cannot be applied, so texts are read without it.", folder=folder.name
+        )
+    return {CHAT_TEMPLATE: chat, NO_TEMPLATE: None}, ""
 
 
 def _make_network(

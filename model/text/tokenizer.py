@@ -29,17 +29,22 @@ class TokenizerError(ValueError):
 
 @dataclass(frozen=True)
 class EncodedText:
-    """A text as pieces; all three have one entry a piece, the end-of-sentence token last."""
+    """A text as pieces; ids and tokens have one entry a piece, the end-of-sentence token last."""
 
     ids: tuple[int, ...]
     tokens: tuple[str, ...]
     """Text as people read it. A leading space says that a word begins, so joining the tokens gives the sentence."""
     unknown: tuple[str, ...]
     """The source text that the vocabulary has no pieces for: of each <unk>, and each character spelled in bytes."""
+    roles: tuple[tuple[str, int, int], ...] = ()
+    """Of a chat: whose text the pieces from one position to another are."""
 
 
 class Tokenizer:
     """One vocabulary for both languages; the special ids are those of :mod:`model.network.config`."""
+
+    special_tokens = frozenset(SPECIAL_PIECES) - {SPECIAL_PIECES[UNK_ID]}
+    """Tokens that stand for no text."""
 
     def __init__(self, model: bytes) -> None:
         self.model = model

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise
@@ -28,7 +29,7 @@ RowLabel = Literal["fed", "predicted"]
 PAD_TOKEN, UNKNOWN_TOKEN, START_TOKEN, END_TOKEN = SPECIAL_PIECES
 END_TOKENS = frozenset({END_TOKEN, "[SEP]", "<eos>", "<|endoftext|>"})
 SPECIAL_TOKENS = END_TOKENS | {PAD_TOKEN, START_TOKEN, "[CLS]", "[PAD]", "[BOS]", "[EOS]", "<bos>"}
-"""Tokens that stand for no text. ``<unk>`` stands for some, so it is not one of them."""
+"""The usual tokens that stand for no text, where no tokenizer says which do. ``<unk>`` stands for some."""
 
 _WORD_START_MARKS = (" ", "\u2581", "\u0120")
 _CONTINUATION_MARK = "##"
@@ -36,10 +37,15 @@ _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 _CJK_BLOCKS = ((0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9D), (0x20000, 0x3FFFF))  # blocks of code points
 
 
-def group_words(tokens: Sequence[str]) -> tuple[range, ...]:
+def get_special_tokens(attention: AttentionMap) -> AbstractSet[str]:
+    """Return the tokens that stand for no text: the usual ones, and those that the map's tokenizer names."""
+    return SPECIAL_TOKENS | attention.special_tokens
+
+
+def group_words(tokens: Sequence[str], special: AbstractSet[str] = SPECIAL_TOKENS) -> tuple[range, ...]:
     """Return the positions of each word's tokens, in order; together they are all positions.
 
-    A special token, a CJK token and punctuation that does not stand inside a word are words of their own.
+    A special token, a line break, a CJK token and punctuation that does not stand inside a word are words of their own.
     """
     if not tokens:
         return ()
@@ -51,7 +57,7 @@ def group_words(tokens: Sequence[str]) -> tuple[range, ...]:
             begins = not tokens[place].startswith(_CONTINUATION_MARK)
         else:
             # Tokens without a single mark are words already, or of a tokenizer that cannot be known: leave them apart.
-            begins = not marked or _begins_word(tokens, place, starts[-1])
+            begins = not marked or _begins_word(tokens, place, starts[-1], special)
         if begins:
             starts.append(place)
     return tuple(range(start, end) for start, end in pairwise([*starts, len(tokens)]))
@@ -91,7 +97,8 @@ def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap
     A row still sums to 1. `rows` says which label of a decoder row makes its words: the token fed in or predicted.
     Tensors are dropped; a word has no query vector.
     """
-    queries, keys = group_words(attention.rows(rows)), group_words(attention.key_tokens)
+    special = get_special_tokens(attention)
+    queries, keys = group_words(attention.rows(rows), special), group_words(attention.key_tokens, special)
     starts, columns = [group.start for group in queries], [group.start for group in keys]
     lengths = np.array([len(group) for group in queries], dtype=np.float32)[:, None]
     # Words lie side by side: adding their tokens up is all the work there is, and a tenth of two matrix products.
@@ -110,6 +117,7 @@ def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap
         layer_paths=attention.layer_paths,
         layer_calls=attention.layer_calls,
         predicted_tokens=_join_groups(attention.predicted_tokens, queries) if attention.predicted_tokens else (),
+        special_tokens=attention.special_tokens,
     )
 
 
@@ -119,9 +127,14 @@ def hide_special_tokens(attention: AttentionMap, rows: RowLabel = "fed") -> Atte
     No weight changes: a row sums to 1 less what lies on the columns taken out. Tensors are dropped. A map of nothing
     but special tokens is returned as it is.
     """
-    queries, keys = find_text_tokens(attention.rows(rows)), find_text_tokens(attention.key_tokens)
-    if not queries or not keys:
-        return attention
+    special = get_special_tokens(attention)
+    queries, keys = find_text_tokens(attention.rows(rows), special), find_text_tokens(attention.key_tokens, special)
+    return select_tokens(attention, queries, keys) if queries and keys else attention
+
+
+def select_tokens(attention: AttentionMap, queries: Sequence[int], keys: Sequence[int]) -> AttentionMap:
+    """Return the map of some of its rows and columns. No weight changes; tensors are dropped."""
+    queries, keys = list(queries), list(keys)
     return dataclasses.replace(
         attention,
         weights=attention.weights[:, :, queries][..., keys],
@@ -137,15 +150,15 @@ def hide_special_tokens(attention: AttentionMap, rows: RowLabel = "fed") -> Atte
     )
 
 
-def find_text_tokens(tokens: Sequence[str]) -> list[int]:
+def find_text_tokens(tokens: Sequence[str], special: AbstractSet[str] = SPECIAL_TOKENS) -> list[int]:
     """Return the positions of the tokens that stand for text."""
-    return [position for position, token in enumerate(tokens) if token not in SPECIAL_TOKENS]
+    return [position for position, token in enumerate(tokens) if token not in special]
 
 
-def _begins_word(tokens: Sequence[str], place: int, start: int) -> bool:
+def _begins_word(tokens: Sequence[str], place: int, start: int, special: AbstractSet[str]) -> bool:
     """Whether a word begins at `place`, where the word before it began at `start`."""
     token, before = tokens[place], tokens[place - 1]
-    if token.startswith(_WORD_START_MARKS) or _is_separate_token(token) or _is_separate_token(before):
+    if token.startswith(_WORD_START_MARKS) or any(_is_separate_token(one, special) for one in (token, before)):
         return True
     if before in _WORD_START_MARKS:  # a space that is a piece by itself belongs to what follows
         return False
@@ -154,26 +167,26 @@ def _begins_word(tokens: Sequence[str], place: int, start: int) -> bool:
     inside = any(not _is_punctuation(one) for one in tokens[start:place])
     if not _is_punctuation(token):
         return not inside  # after an opening bracket or quote
-    return not (inside and _continues_word(tokens, place))
+    return not (inside and _continues_word(tokens, place, special))
 
 
-def _continues_word(tokens: Sequence[str], place: int) -> bool:
+def _continues_word(tokens: Sequence[str], place: int, special: AbstractSet[str]) -> bool:
     """Whether letters follow the punctuation at `place` without a space: don't, U-Bahn, 3.5."""
     for token in tokens[place + 1 :]:
-        if token.startswith(_WORD_START_MARKS) or _is_separate_token(token) or is_cjk(token[:1]):
+        if token.startswith(_WORD_START_MARKS) or _is_separate_token(token, special) or is_cjk(token[:1]):
             return False
         if not _is_punctuation(token):
             return True
     return False
 
 
-def _is_separate_token(token: str) -> bool:
-    return token in SPECIAL_TOKENS or token == UNKNOWN_TOKEN
+def _is_separate_token(token: str, special: AbstractSet[str]) -> bool:
+    return token in special or token == UNKNOWN_TOKEN or ("\n" in token and token.isspace())
 
 
-def has_space_before(token: str) -> bool:
+def has_space_before(token: str, special: AbstractSet[str] = SPECIAL_TOKENS) -> bool:
     """Whether a token is set off from the one before it in a line of text: it begins a word, or is a special token."""
-    return token.startswith(_WORD_START_MARKS) or _is_separate_token(token)
+    return token.startswith(_WORD_START_MARKS) or _is_separate_token(token, special)
 
 
 def is_cjk(character: str) -> bool:
@@ -225,6 +238,28 @@ def _find_change_runs(first: tuple[str, ...], second: tuple[str, ...]) -> Iterat
         yield WordChange("added", added)
 
 
+# Whose text a token of a chat is.
+
+
+ROLES = ("system", "user", "assistant")
+ROLES_SETTING = "roles"
+"""The setting of a trace that says from which token to which, from 0, a chat has the text of which role."""
+
+
+def list_token_roles(trace: AttentionTrace, length: int) -> tuple[str, ...]:
+    """Return the role of each of `length` tokens fed in, and of the one predicted last; "" for a template's own tokens.
+
+    () for a trace that says nothing of roles. What a file says that is no role is left out.
+    """
+    spans = trace.settings.get(ROLES_SETTING)
+    found = [""] * (length + 1)
+    for span in spans if isinstance(spans, list) else ():
+        match span:
+            case [str(role), int(start), int(end)] if role in ROLES and 0 <= start < end <= length + 1:
+                found[start:end] = [role] * (end - start)
+    return tuple(found) if any(found) else ()
+
+
 # Naming the rows and columns of a recorded trace, which the model's user knows and the model does not.
 
 
@@ -269,6 +304,17 @@ def name_continuation(trace: AttentionTrace, prompt: Sequence[str], predicted: S
     Of a row of the prompt but its last, the token "predicted" is the next one of the prompt, which was given.
     """
     return name_tokens(trace, {"target": (*prompt, *predicted[:-1]), "predicted": (*prompt[1:], *predicted)})
+
+
+def mark_special_tokens(trace: AttentionTrace, special: AbstractSet[str]) -> AttentionTrace:
+    """Return the trace whose maps know which of their tokens are `special`, as a tokenizer says."""
+
+    def mark(one: AttentionMap) -> AttentionMap:
+        tokens = {*one.query_tokens, *one.key_tokens, *one.predicted_tokens}
+        return dataclasses.replace(one, special_tokens=frozenset(tokens & special))
+
+    maps: dict[str, Any] = {kind: mark(one) for kind, one in trace.maps.items()}
+    return dataclasses.replace(trace, **maps)
 
 
 def _split_by_side(trace: AttentionTrace, tokens: TokenNames) -> Mapping[str, Any]:

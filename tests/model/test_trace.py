@@ -41,6 +41,7 @@ def cross(**changed: Any) -> AttentionMap:
         "mask": np.tri(Q, K, dtype=bool),
         "predicted_tokens": (" der", " Hund", ".", "</s>"),
         "tensors": {name: array(*shape) for name, shape in SHAPES.items()},
+        "special_tokens": frozenset({" 狗😀"}),
     }
     return AttentionMap(**{**fields, **changed})
 
@@ -66,7 +67,7 @@ def same(one: AttentionTrace, other: AttentionTrace) -> bool:
     assert one.maps.keys() == other.maps.keys()
     for kind, mine in one.maps.items():
         theirs = other.maps[kind]
-        for name in ("query_tokens", "key_tokens", "predicted_tokens"):
+        for name in ("query_tokens", "key_tokens", "predicted_tokens", "special_tokens"):
             assert getattr(mine, name) == getattr(theirs, name)
         arrays = {"weights": mine.weights, "mask": mine.mask, **mine.tensors}
         loaded = {"weights": theirs.weights, "mask": theirs.mask, **theirs.tensors}

@@ -123,7 +123,7 @@ def compare_heads(scene: Scene, second: SecondSide) -> HeadComparison:
     Special tokens are never hidden: how much of a row lies elsewhere is known of whole rows alone.
     """
     merge = scene.display.merge or second.in_words
-    if scene.display.hide or merge != scene.display.merge:
+    if scene.display.hide or scene.display.hide_first or merge != scene.display.merge:
         words = display_tokens(scene.tokens.original, scene.rows, merge=merge, hide=False)
         scene = dataclasses.replace(scene, tokens=words)
     tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=False)
@@ -145,7 +145,7 @@ def describe_comparison(pair: HeadComparison, pinned: PinnedCell) -> list[str]:
         said.append(shared)
     if pair.tokens.merged and not pair.scene.display.merge:
         said.append(say("The two models cut words into other pieces, so both are shown in words."))
-    if pair.scene.display.hide:
+    if pair.scene.display.hide or pair.scene.display.hide_first:
         said.append(say("Special tokens are shown here, so that rows are whole."))
     return said
 
@@ -275,7 +275,7 @@ class SecondScene(Scene):
     @classmethod
     def from_scene(cls, scene: Scene, second: SecondSide) -> SecondScene:
         merge = scene.display.merge or second.in_words
-        tokens = display_tokens(second.attention, scene.rows, merge=merge, hide=scene.display.hide)
+        tokens = dataclasses.replace(scene.display, merge=merge).show(second.attention)
         place = second.source, tokens, second.layer, second.head, scene.display
         return cls(*place, side="second", first=scene)
 

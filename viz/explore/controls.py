@@ -25,6 +25,7 @@ from attenscope.viz.ui.addresses.explore import (
     EXPLORE_FLOW,
     EXPLORE_FLOW_LAYER,
     EXPLORE_HEAD_ORDER,
+    EXPLORE_HIDE_FIRST,
     EXPLORE_HIDE_SPECIAL,
     EXPLORE_LINE_THRESHOLD,
     EXPLORE_LINKS_LAYOUT,
@@ -111,7 +112,7 @@ def draw_compare_toggle(view: SingleView, *, comparing: bool) -> None:
 def hold_display() -> DisplayOptions:
     """Return how maps are shown, as chosen in :func:`draw_display_settings`; kept in the address."""
     merge, hide = (_hold_token_switch(one) for one in (EXPLORE_MERGE_WORDS, EXPLORE_HIDE_SPECIAL))
-    return DisplayOptions(*controls.hold_look(), merge, hide, EXPLORE_CELL_NUMBERS.hold())
+    return DisplayOptions(*controls.hold_look(), merge, hide, EXPLORE_HIDE_FIRST.hold(), EXPLORE_CELL_NUMBERS.hold())
 
 
 def _hold_token_switch(of: Parameter[bool | None]) -> bool:
@@ -130,6 +131,7 @@ def draw_display_settings() -> None:
     hold_display()
     _draw_token_switch(say("Merge pieces into words"), EXPLORE_MERGE_WORDS)
     _draw_token_switch(say("Hide special tokens"), EXPLORE_HIDE_SPECIAL)
+    st.toggle(say("Leave the first token out"), **EXPLORE_HIDE_FIRST.storage)
     st.toggle(say("Write the weights into the cells"), **EXPLORE_CELL_NUMBERS.storage)
     controls.draw_look_settings()
 

@@ -15,11 +15,11 @@ from attenscope.analysis.steps import weight_trace_by_value_norms
 from attenscope.analysis.telling import find_best_head, read_word, weigh_words
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say
-from attenscope.runnable_model import RunnableModel, Translation
+from attenscope.runnable_model import CHAT_TEMPLATE, RunnableModel, Translation
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import examples, interventions
 from attenscope.viz.explore.examples import example_hint_text
-from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
+from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import draw_screen, is_telling_position, pick_view, remember_picked_head
 from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
@@ -113,7 +113,7 @@ class ExploreRun:
         return compute_head_statistics(self.trace.maps[kind])
 
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
-        return display_tokens(self.trace.maps[kind], display.rows, merge=display.merge, hide=display.hide)
+        return display.show(self.trace.maps[kind])
 
     def tiles(self, attention: AttentionMap) -> AttentionMap:
         return attention
@@ -206,11 +206,12 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     with above:
         _draw_sentence(run)
     if first:
-        draw_caption(
-            say(
-                "The first {count} rows and columns are the prompt; what was written after it follows.", count=first + 1
-            )
+        places = say(
+            "The first {count} rows and columns are the prompt; what was written after it follows.", count=first + 1
         )
+        prompt = quote_token("".join(run.translation.source_tokens))
+        chat = say("The model reads {prompt}.", prompt=prompt) if model.prompt_template == CHAT_TEMPLATE else ""
+        draw_caption(join_sentences(places, chat))
     draw_hints(model, run.translation, own)
     return run
 

@@ -20,7 +20,7 @@ from attenscope.language import say
 from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
-from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay, display_tokens
+from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import draw_screen, pick_view
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict
@@ -123,11 +123,9 @@ class StaticTrace:
         return remember_result(self.opened, f"statistics-{kind}", None, lambda: compute_head_statistics(attention))
 
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
-        attention, choices = self.trace.maps[kind], {"merge": display.merge, "hide": display.hide}
-        arguments = kind, display.rows, *choices.values()
-        return remember_result(
-            self.opened, "tokens", arguments, lambda: display_tokens(attention, display.rows, **choices)
-        )
+        attention = self.trace.maps[kind]
+        arguments = kind, display.rows, display.merge, display.hide, display.hide_first
+        return remember_result(self.opened, "tokens", arguments, lambda: display.show(attention))
 
     def tiles(self, attention: AttentionMap) -> AttentionMap:
         return remember_result(self.opened, "tiles", id(attention), lambda: pool_attention(attention, MAX_TILE_CELLS))

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from attenscope.analysis.heads import HeadPlace, Measure, make_head_claim
+from attenscope.analysis.heads import HeadPlace, Measure, Sink, find_sink, make_head_claim
 from attenscope.text.words import (
-    SPECIAL_TOKENS,
     RowLabel,
     find_text_tokens,
+    get_special_tokens,
     group_words,
-    hide_special_tokens,
+    list_token_roles,
     merge_words,
+    select_tokens,
 )
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from attenscope.viz.export.parts import Part
@@ -27,7 +28,7 @@ from attenscope.viz.ui.addresses.pins import PinPlace, get_pin, toggle_pins
 if TYPE_CHECKING:
     from attenscope.experiments.lens import LogitLens
     from attenscope.viz.ui.addresses.explore import SingleView
-    from attenscope.viz.web.maps import TileSwitches
+    from attenscope.viz.web.maps import AxisRoles, TileSwitches
 
 # The scene: what a view needs to draw itself, and how it pins what was clicked.
 
@@ -89,7 +90,19 @@ class Scene:
 
     def display_tokens(self, attention: AttentionMap) -> TokenDisplay:
         """Another map with its tokens displayed as those of the chosen head are."""
-        return display_tokens(attention, self.rows, merge=self.display.merge, hide=self.display.hide)
+        return self.display.show(attention)
+
+    @cached_property
+    def roles(self) -> AxisRoles:
+        """Whose text the rows and the columns of the displayed map are, of the decoder of a chat alone."""
+        own = self.tokens.original
+        if own.kind != "decoder" or not (known := list_token_roles(self.trace, len(own.key_tokens))):
+            return (), ()
+        ahead = 1 if own.rows(self.rows) is own.predicted_tokens else 0  # A row is named by the token after it.
+        return (
+            tuple(known[group[0] + ahead] for group in self.tokens.queries),
+            tuple(known[group[0]] for group in self.tokens.keys),
+        )
 
     @property
     def whole_row(self) -> int | None:
@@ -98,7 +111,7 @@ class Scene:
 
     def as_captured(self) -> Scene:
         """The same with pieces and special tokens as they are: for a map whose cells cannot be added up."""
-        display = replace(self.display, merge=False, hide=False)
+        display = replace(self.display, merge=False, hide=False, hide_first=False)
         return replace(
             self, tokens=display_tokens(self.tokens.original, self.rows, merge=False, hide=False), display=display
         )
@@ -175,8 +188,14 @@ class DisplayOptions:
     """Pieces are merged into words."""
     hide: bool
     """Special tokens are hidden."""
+    hide_first: bool
+    """The first token of a decoder's map is left out, where it is no special token."""
     numbers: bool
     """Weights are written into the cells."""
+
+    def show(self, original: AttentionMap) -> TokenDisplay:
+        """Return a map with its tokens displayed as chosen."""
+        return display_tokens(original, self.rows, merge=self.merge, hide=self.hide, hide_first=self.hide_first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +213,8 @@ class TokenDisplay:
     """The map with its special tokens, each row of which sums to 1."""
     whole_rows: tuple[int, ...]
     """The row of `whole` that each row is."""
+    hides_first: bool
+    """Whether the first column of `whole`, a token of text, was taken out."""
 
     @property
     def joins_pieces(self) -> bool:
@@ -211,6 +232,30 @@ class TokenDisplay:
         rows = self.whole.weights[:, :, list(self.whole_rows)].sum(dtype=np.float64)
         return float(1 - self.attention.weights.sum(dtype=np.float64) / rows) if rows else 0.0
 
+    @cached_property
+    def first_share(self) -> float:
+        """Of that, the share on the first token, where it was left out."""
+        rows = self.whole.weights[:, :, list(self.whole_rows)]
+        total = rows.sum(dtype=np.float64)
+        return float(rows[..., 0].sum(dtype=np.float64) / total) if total and self.hides_first else 0.0
+
+    @property
+    def hides_special(self) -> bool:
+        """Whether special tokens were taken out of the columns."""
+        return len(self.attention.key_tokens) + self.hides_first < len(self.whole.key_tokens)
+
+    def sink_of(self, layer: int, head: int) -> tuple[Sink, bool] | None:
+        """Return the sink of a head, from 0, among the columns of `whole`, and whether it is displayed; None for none.
+
+        It is looked for in the rows displayed.
+        """
+        sink = find_sink(self.whole, layer, head, self.whole_rows)
+        if sink is None:
+            return None
+        first = sink.key == 0 and self.hides_first
+        special = self.hides_special and self.whole.key_tokens[sink.key] in get_special_tokens(self.whole)
+        return sink, not (first or special)
+
     def row(self, position: int | None) -> int | None:
         """The row of a captured query; None where it is hidden."""
         return _find_group(self.queries, position)
@@ -222,18 +267,34 @@ class TokenDisplay:
 
 # A map is frozen and known by its identity; views and heads are changed far more often than what is hidden.
 @lru_cache(maxsize=8)
-def display_tokens(original: AttentionMap, rows: RowLabel, *, merge: bool, hide: bool) -> TokenDisplay:
-    """Hide special tokens and merge pieces into words; the `rows` label tells which rows are special or one word."""
-    whole = merge_words(original, rows) if merge else original
+def display_tokens(
+    original: AttentionMap, rows: RowLabel, *, merge: bool, hide: bool, hide_first: bool = False
+) -> TokenDisplay:
+    """Hide special tokens and merge pieces into words; the `rows` label tells which rows are special or one word.
+
+    With `hide_first`, the first token of a decoder's own attention is taken out too, or the word that it begins: the
+    sink of a model that puts no special token there. A choice that would leave nothing is not followed.
+    """
+    whole, special = merge_words(original, rows) if merge else original, get_special_tokens(original)
     queries, keys = (
-        tuple(map(tuple, group_words(tokens))) if merge else tuple((position,) for position in range(len(tokens)))
+        tuple(map(tuple, group_words(tokens, special)))
+        if merge
+        else tuple((position,) for position in range(len(tokens)))
         for tokens in (original.rows(rows), original.key_tokens)
     )
-    attention = hide_special_tokens(whole, rows) if hide else whole
-    shown_rows, shown_columns = (
-        tuple(range(len(tokens))) if attention is whole else tuple(find_text_tokens(tokens))
-        for tokens in (whole.rows(rows), whole.key_tokens)
-    )
+    axes = (whole.rows(rows), whole.key_tokens)
+    shown = [list(range(len(tokens))) for tokens in axes]
+    text = [find_text_tokens(tokens, special) for tokens in axes]
+    if hide and all(text):
+        shown = text
+    first = whole.key_tokens[0] not in special and whole.kind == "decoder" and hide_first
+    # Of a row that is named by what was fed in the first token goes too: it may attend to itself alone.
+    rest = [[at for at in shown[0] if at or axes[0] is not whole.query_tokens], [at for at in shown[1] if at]]
+    hides_first = first and all(rest)
+    if hides_first:
+        shown = rest
+    shown_rows, shown_columns = shown
+    attention = whole if shown == [list(range(len(tokens))) for tokens in axes] else select_tokens(whole, *shown)
     return TokenDisplay(
         attention,
         original,
@@ -241,14 +302,16 @@ def display_tokens(original: AttentionMap, rows: RowLabel, *, merge: bool, hide:
         tuple(keys[column] for column in shown_columns),
         merge,
         whole,
-        shown_rows,
+        tuple(shown_rows),
+        hides_first,
     )
 
 
 def find_special_tokens(attention: AttentionMap, rows: RowLabel) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The rows and the columns of a map that are special tokens: what hiding these takes away."""
+    special = get_special_tokens(attention)
     queries, keys = (
-        tuple(position for position, token in enumerate(tokens) if token in SPECIAL_TOKENS)
+        tuple(position for position, token in enumerate(tokens) if token in special)
         for tokens in (attention.rows(rows), attention.key_tokens)
     )
     return queries, keys

@@ -34,6 +34,7 @@ EXPLORE_STYLE = Path(__file__).parent / "explore.css"
 
 def draw_settings() -> None:
     """Draw what the page has in the settings: how maps are shown, and opening a trace."""
+    ui_controls.draw_prompt_template_choice()
     explore_controls.draw_display_settings()
     draw_open_settings()
 

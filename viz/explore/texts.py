@@ -25,12 +25,13 @@ from attenscope.trace import Kind
 from attenscope.viz.explore.controls import HeadOrder, draw_end_of_switching
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
+from attenscope.viz.figures.look import quote_token
 from attenscope.viz.figures.words import head_in_words, overview_in_words, row_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_COMPARED_VIEW, EXPLORE_VIEW, ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
-from attenscope.viz.web.maps import TileSwitches
+from attenscope.viz.web.maps import ROLE_NAMES, AxisRoles, TileSwitches
 
 # Explanations of the views, in one line and in detail.
 
@@ -261,21 +262,61 @@ def _other_reading_text(scene: Scene, best: HeadAlignment) -> str:
 
 def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:
     """Draw what was done to the maps of a view before they were drawn."""
-    shares = [(name, tokens.hidden_share) for name, tokens in displays.items() if tokens.hides_keys]
-    if shares:
-        held = [(format_number(share, ".0%"), name) for name, share in shares]
-        of = [share if len(held) == 1 else say("{share} ({map})", share=share, map=name) for share, name in held]
+    if special := {name: one.hidden_share - one.first_share for name, one in displays.items() if one.hides_special}:
         draw_caption(
             say(
                 "Special tokens are hidden: they hold {shares} of the weight of the rows shown, over all layers and "
                 "heads.",
-                shares=join_items(of),
+                shares=_shares_text(special),
+            )
+        )
+    if first := {name: one.first_share for name, one in displays.items() if one.hides_first}:
+        names = dict.fromkeys(one.whole.key_tokens[0] for one in displays.values() if one.hides_first)
+        draw_caption(
+            say(
+                "The first token, {token}, is left out: it holds {shares} of the weight of the rows shown, over all "
+                "layers and heads.",
+                token=join_items(map(quote_token, names)),
+                shares=_shares_text(first),
             )
         )
     if any(tokens.joins_pieces for tokens in displays.values()):
         draw_caption(
             say("Pieces are merged into words: weights are summed over a word's keys and averaged over its queries.")
         )
+
+
+def _shares_text(shares: Mapping[str, float]) -> str:
+    """Shares of weight by the name of their map, which is said where there are several."""
+    held = {name: format_number(share, ".0%") for name, share in shares.items()}
+    return join_items(
+        share if len(held) == 1 else say("{share} ({map})", share=share, map=name) for name, share in held.items()
+    )
+
+
+def roles_text(roles: AxisRoles) -> str:
+    """What the bands on the axes of a chat's map mean; "" without any."""
+    shown = [say(name) for role, name in ROLE_NAMES.items() if any(role in axis for axis in roles)]
+    if not shown:
+        return ""
+    return say(
+        "The bands on the axes say whose text it is ({roles}); the chat template's own tokens have none.",
+        roles=join_items(shown),
+    )
+
+
+def sink_text(scene: Scene) -> str:
+    """Which key is a sink of the chosen head, in the rows displayed; "" for none."""
+    found = scene.tokens.sink_of(scene.layer, scene.head)
+    if found is None:
+        return ""
+    sink, shown = found
+    facts = {"token": quote_token(scene.tokens.whole.key_tokens[sink.key]), "share": format_number(sink.share, ".0%")}
+    if shown:
+        return say("The column {token} is a sink: it holds {share} of the weight of this head's rows.", **facts)
+    return say(
+        "The column {token}, which is left out, is a sink: it holds {share} of the weight of this head's rows.", **facts
+    )
 
 
 # Changes to the model, and their effect on the translation.

@@ -14,7 +14,7 @@ from attenscope.viz.explore import controls, many_heads
 from attenscope.viz.explore.controls import FIRST_VIEWS
 from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
 from attenscope.viz.explore.scene import Scene, find_special_tokens
-from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions, head_alt_text
+from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions, head_alt_text, roles_text, sink_text
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid
 from attenscope.viz.figures.look import KIND_NAMES, Look
@@ -75,6 +75,7 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
         "numbers": scene.display.numbers,
         "follows": say(KIND_NAMES[scene.kind]),
         "special": find_special_tokens(scene.attention, scene.rows),
+        "roles": scene.roles,
     }
 
     def pin(query: int | None, key: int | None) -> None:
@@ -87,7 +88,9 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
         scene.look.scale,
         in_words=scene.tokens.merged,
         hides_keys=scene.tokens.hides_keys,
+        hides_first=scene.tokens.hides_first,
     )
+    line = join_sentences(line, roles_text(scene.roles), sink_text(scene))
     draw_caption(line)
     if scene.display.numbers and not has_room_for_numbers(scene.attention.weights):
         draw_caption(say("There is no room for numbers in so many cells: hover over one to read it."))

@@ -359,9 +359,12 @@ LONGEST_WITH_LABELS = 64
 
 
 @lru_cache(maxsize=4096)
+LINE_BREAK_SIGN = "↵"
+
+
 def readable_token(token: str) -> str:
     """A token as a person can see it: no leading space, and a visible sign for what has no shape of its own."""
-    text = "".join(_visible_character(character) for character in token.strip())
+    text = "".join(_visible_character(character) for character in token.replace("\n", LINE_BREAK_SIGN).strip())
     return text or "␣"
 
 

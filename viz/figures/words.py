@@ -77,14 +77,25 @@ def _layer_numbers_text(attention: AttentionMap) -> str:
 
 
 def heatmap_in_words(
-    attention: AttentionMap, rows: RowLabel, scale: Scale, *, in_words: bool = False, hides_keys: bool = False
+    attention: AttentionMap,
+    rows: RowLabel,
+    scale: Scale,
+    *,
+    in_words: bool = False,
+    hides_keys: bool = False,
+    hides_first: bool = False,
 ) -> str:
-    """How to read a heatmap of this kind, of pieces or words; `hides_keys` where special tokens are no columns."""
+    """How to read a heatmap of this kind, of pieces or words.
+
+    `hides_keys` where special tokens are no columns, `hides_first` where the first token is none.
+    """
     longest = max(attention.mask.shape)
     explanations = WORD_ROW_EXPLANATIONS if in_words else ROW_EXPLANATIONS
     return join_sentences(
         say(explanations[attention.kind], colour=say(SCALE_WORDS[scale])),
-        say("A row sums to 1 together with its weights on special tokens, which are hidden.")
+        say("A row sums to 1 together with its weights on what is left out.")
+        if hides_first
+        else say("A row sums to 1 together with its weights on special tokens, which are hidden.")
         if hides_keys
         else say("A row sums to 1."),
         "" if attention.kind == "encoder" else say(ROW_LABEL_EXPLANATIONS[rows]),

@@ -234,7 +234,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     with st.container(key="questions", horizontal=True, gap="small"):
         for words, written in EXAMPLE_QUESTIONS.items():
             st.button(say(words), key=f"ask {written}", on_click=_ask, args=(written,))
-    draw_caption(say(texts.SEARCH_HINT, map=atlas.maps[-1]))
+    draw_caption(say(texts.SEARCH_HINT, map=tuple(atlas.sizes)[-1]))
     question = read_question(asked or HEADS_QUESTION.default)
     found, rows, links = heads_cache.answer_question(heads_cache.make_atlas_identity(atlas), question.text, atlas)
     st.markdown(f"**{escape_markdown(question.words)}**")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attenscope.interventions.changes import HeadChange, InterventionError, parse_changes
 from attenscope.language import join_items, say
+from attenscope.runnable_model import get_base_model_name
 from attenscope.untrusted_trace import OpenedTrace
 from attenscope.viz.talk.scenes import (
     FEWEST_CHOICES,
@@ -119,7 +120,7 @@ def _find_missing_requirements(
         return
     if scene.trace or scene.arrays:  # a file has heads of its own
         return
-    name = find_scene_model(scene, talk, models)
+    name = get_base_model_name(find_scene_model(scene, talk, models))
     if name not in models:
         missing = say("There is no model {name!r}, so the scene is left out; there is none here yet.", name=name)
         if models:
@@ -237,7 +238,7 @@ def _find_live_problems(
     if reason := find_live_obstacle(scene):
         yield "live", say("The scene takes no sentences and shows its own: {reason}.", reason=reason)
         return
-    name = find_scene_model(scene, talk, models)
+    name = get_base_model_name(find_scene_model(scene, talk, models))
     if models.get(name, ()) is None:
         yield (
             "live",
@@ -255,7 +256,11 @@ def find_scene_network(
 ) -> TransformerConfig | OpenedTrace | None:
     """Return the trace that a scene shows, or the configuration of its model: either says which heads there are."""
     file = beside.get(scene.trace)
-    return file if isinstance(file, OpenedTrace) else models.get(find_scene_model(scene, talk, models))
+    return (
+        file
+        if isinstance(file, OpenedTrace)
+        else models.get(get_base_model_name(find_scene_model(scene, talk, models)))
+    )
 
 
 def _check_guesses(

@@ -40,7 +40,7 @@ from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, to_say
 from attenscope.network.config import TransformerConfig
-from attenscope.runnable_model import LocalError, LocalModel, RunnableModel, Translation
+from attenscope.runnable_model import TEMPLATE_MARK, LocalError, LocalModel, RunnableModel, Translation
 from attenscope.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Head, Kind
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
@@ -131,7 +131,21 @@ def command_line_problems() -> list[str]:
 
 
 def command_line_model(name: str) -> RunnableModel | LocalModel | LocalError | None:
-    """A model of the command line, loaded at the first call, or the error that prevents it; None for other names."""
+    """A model of the command line, loaded at the first call, or the error that prevents it; None for other names.
+
+    The name may end with that of a prompt template (:meth:`RunnableModel.with_prompt_template`).
+    """
+    base, _, template = name.partition(TEMPLATE_MARK)
+    found = _find_command_line_model(base)
+    if not template or not isinstance(found, RunnableModel):
+        return None if template and isinstance(found, LocalModel) else found
+    try:
+        return found.with_prompt_template(template)
+    except LocalError as error:
+        return error
+
+
+def _find_command_line_model(name: str) -> RunnableModel | LocalModel | LocalError | None:
     own = command_line_single_model()
     if isinstance(own, RunnableModel | LocalModel) and own.name == name:
         return own

@@ -15,7 +15,17 @@ from attenscope.checkpoint.load import CheckpointError
 from attenscope.decoding.greedy import DecodingStep
 from attenscope.decoding.observer_check import ObserverCheck
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
-from attenscope.runnable_model import Ability, InputError, LocalError, LocalModel, RunnableModel, Translation
+from attenscope.runnable_model import (
+    CHAT_TEMPLATE,
+    NO_TEMPLATE,
+    Ability,
+    InputError,
+    LocalError,
+    LocalModel,
+    RunnableModel,
+    Translation,
+    get_base_model_name,
+)
 from attenscope.text.language_guess import LANGUAGE_NAMES
 from attenscope.trace import AttentionMap, Head, Kind, Sizes
 from attenscope.translate import Translator
@@ -166,7 +176,7 @@ def get_encoder_only_model() -> LocalModel | None:
 
 def _get_model_name() -> str:
     names = cache.list_models()
-    return MODEL.get() if MODEL.get() in names else next(iter(names), "")
+    return MODEL.get() if get_base_model_name(MODEL.get()) in names else next(iter(names), "")
 
 
 def draw_encoder_sentence_box() -> str:
@@ -366,7 +376,38 @@ def _list_model_names() -> list[str]:
     """Return the names of all models that can be chosen; draw why models of the command line could not be loaded."""
     for problem in cache.command_line_problems():
         st.error(escape_markdown(problem))
-    return cache.list_models()
+    chosen = MODEL.get()
+    return [chosen if name == get_base_model_name(chosen) else name for name in cache.list_models()]
+
+
+PREFIX_CHOICE, TEMPLATE_SWITCH = "prompt prefix", "chat template"
+"""Session keys of what is put before a text, and of whether the chat template is applied."""
+
+
+def draw_prompt_template_choice() -> None:
+    """Draw how the chosen model is given a text, where it can be given it in several ways."""
+    model = cache.command_line_model(_get_model_name())
+    if not isinstance(model, RunnableModel) or len(model.prompt_templates) < 2:
+        return
+
+    def choose(name: str) -> None:
+        st.session_state[MODEL.key] = model.with_prompt_template(name).name
+
+    applied = model.prompt_template
+    if CHAT_TEMPLATE in model.prompt_templates:
+        st.session_state[TEMPLATE_SWITCH] = applied == CHAT_TEMPLATE
+        switch = lambda: choose(CHAT_TEMPLATE if st.session_state[TEMPLATE_SWITCH] else NO_TEMPLATE)  # noqa: E731
+        st.toggle(say("Apply the chat template"), key=TEMPLATE_SWITCH, on_change=switch)
+        return
+    st.session_state[PREFIX_CHOICE] = applied
+    draw_choice(
+        st.selectbox,
+        say("Task prefix"),
+        model.prompt_templates,
+        format_func=lambda name: say("none") if name == NO_TEMPLATE else name,
+        key=PREFIX_CHOICE,
+        on_change=lambda: choose(st.session_state[PREFIX_CHOICE]),
+    )
 
 
 def require_ability(model: RunnableModel, ability: Ability) -> RunnableModel:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from attenscope.analysis.heads import HeadPlace
-from attenscope.language import say
+from attenscope.language import say, to_say
 from attenscope.trace import AttentionMap, Head, Kind
 from attenscope.viz.figures.heatmap import RowLabel, WeightGrid, has_room_for_numbers, pool_weights
 from attenscope.viz.figures.look import KIND_NAMES, LONGEST_LABEL, Look, head_colour, readable_token, shorten_token
@@ -33,6 +33,9 @@ PinnedCell = tuple[int | None, int | None]
 """The pinned row and column, from 0."""
 SpecialPlaces = tuple[Sequence[int], Sequence[int]]
 """The rows and the columns of special tokens, from 0."""
+AxisRoles = tuple[Sequence[str], Sequence[str]]
+"""For each row and each column of a chat, the role whose text it is, or ""; () where there is none."""
+ROLE_NAMES = {"system": to_say("system"), "user": to_say("user"), "assistant": to_say("assistant")}
 HEATMAP_COLOURS = ("background", "ink", "soft", "line", "accent", "masked", "hatch")
 
 _mount_heatmap = create_mount("heatmap")
@@ -48,6 +51,7 @@ def heatmap(
     numbers: bool = False,
     follows: str = "",
     special: SpecialPlaces = ((), ()),
+    roles: AxisRoles = ((), ()),
     key: str,
     on_cell: Callable[[int, int], None] | None = None,
 ) -> None:
@@ -55,7 +59,8 @@ def heatmap(
 
     `follows` is what a title says before layer and head. Where it is given, a click on a tile of the overview shows
     that head at once, from the overview's bytes, before Python has answered with the weights themselves. A change of
-    the scale is shown at once too, and, given the rows and columns of `special` tokens, their removal.
+    the scale is shown at once too, and, given the rows and columns of `special` tokens, their removal. The `roles` of a
+    chat are bands on the axes.
     """
 
     def handle_choice() -> None:
@@ -63,7 +68,7 @@ def heatmap(
         if on_cell:
             on_cell(int(cell["row"]), int(cell["column"]))
 
-    given: dict[str, Any] = {"model": model, "pinned": pinned, "numbers": numbers, "follows": follows}
+    given: dict[str, Any] = {"model": model, "pinned": pinned, "numbers": numbers, "follows": follows, "roles": roles}
     data = encode_heatmap(grid, look, alt, **given, special=special, pins=on_cell is not None)
     _mount_heatmap(key=key, data=data, on_cell_change=handle_choice)
 
@@ -78,6 +83,7 @@ def encode_heatmap(
     numbers: bool = False,
     follows: str = "",
     special: SpecialPlaces = ((), ()),
+    roles: AxisRoles = ((), ()),
     pins: bool = False,
 ) -> bytes:
     """What heatmap.js reads: names, colours and pins, then (R, C) little-endian uint16 (`quantise_finely`)."""
@@ -87,6 +93,8 @@ def encode_heatmap(
         "model": model,
         "follows": follows,
         "special": special,
+        "roles": roles,
+        "roleNames": {role: say(name) for role, name in ROLE_NAMES.items() if any(role in axis for axis in roles)},
         "alt": alt,
         "rows": [readable_token(token) for token in grid.rows],
         "columns": [readable_token(token) for token in grid.columns],

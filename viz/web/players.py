@@ -81,8 +81,8 @@ def encode_decode_player(result: Translation, start: PlayerStart, look: Look, ru
     header = {
         "id": run,
         "start": min(start.step, len(result.steps) - 1),
-        "source": build_token_data(result.source_tokens),
-        "target": build_token_data((own.query_tokens[0], *result.target_tokens)),
+        "source": build_token_data(result.source_tokens, result.special_tokens),
+        "target": build_token_data((own.query_tokens[0], *result.target_tokens), result.special_tokens),
         "steps": _step_data(result.steps),
         "cross": {"shape": cross.weights.shape, "chosen": start.cross, "name": _cross_name(result)},
         "own": {"shape": own.weights.shape, "chosen": start.own},

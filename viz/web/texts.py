@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +13,7 @@ import numpy as np
 from attenscope.analysis.telling import WordWeights, read_source_word, read_word
 from attenscope.atlas.names import head_name
 from attenscope.language import join_items, say, to_say
-from attenscope.text.words import SPECIAL_TOKENS, has_space_before
+from attenscope.text.words import SPECIAL_TOKENS, get_special_tokens, has_space_before
 from attenscope.trace import AttentionMap, Head
 from attenscope.viz.figures.heatmap import RowLabel, diverging_colours
 from attenscope.viz.figures.look import (
@@ -84,10 +85,11 @@ def encode_shaded_text(
     fixed: bool = False,
 ) -> bytes:
     """What text.js reads: tokens and colours, then (Q, K) bytes of the head and (K,) of its mean over the queries."""
-    palette = look.palette
+    palette, special = look.palette, get_special_tokens(attention)
+    queries = build_token_data(attention.rows(rows), special)
     header = {
-        "query": {"title": say(QUERY_TITLES[attention.kind]), "tokens": build_token_data(attention.rows(rows))},
-        "key": {"title": say(KEY_TITLES[attention.kind]), "tokens": build_token_data(attention.key_tokens)},
+        "query": {"title": say(QUERY_TITLES[attention.kind]), "tokens": queries},
+        "key": {"title": say(KEY_TITLES[attention.kind]), "tokens": build_token_data(attention.key_tokens, special)},
         "alt": alt,
         "label": say(
             "{kind}, layer {layer}, head {head}, as shaded text",
@@ -116,13 +118,13 @@ def encode_shaded_text(
     )
 
 
-def build_token_data(tokens: Sequence[str]) -> list[dict[str, Any]]:
+def build_token_data(tokens: Sequence[str], special: AbstractSet[str] = SPECIAL_TOKENS) -> list[dict[str, Any]]:
     """Tokens of a line of text: how each reads, whether a space stands before it, and whether it stands for no text."""
     return [
         {
             "text": readable_token(token),
-            "space": has_space_before(token),
-            "special": token in SPECIAL_TOKENS,
+            "space": has_space_before(token, special),
+            "special": token in special,
         }
         for token in tokens
     ]

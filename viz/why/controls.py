@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -127,7 +128,7 @@ def draw_question(
     elif pinned is None:
         group = find_telling_word(reading)
     else:
-        group = find_word_pieces(result.target_tokens, pinned)
+        group = find_word_pieces(result.target_tokens, pinned, result.special_tokens)
     with above:
         shown = pinned if pinned is not None and pinned in group else group.start
         pin_word = None if compared else lambda at: choose_word(result, at)
@@ -164,16 +165,17 @@ def _draw_fixed_target(target: Target) -> Target:
     return target
 
 
-def find_word_pieces(tokens: Sequence[str], pinned: int | None) -> range:
+def find_word_pieces(tokens: Sequence[str], pinned: int | None, special: AbstractSet[str] = SPECIAL_TOKENS) -> range:
     """The pieces of the word of the pinned piece; of the longest word where none of these pieces is pinned."""
     if pinned is not None and pinned < len(tokens):
-        return next(group for group in group_words(tokens) if pinned in group)
-    return _list_longest_words(tokens)[0]
+        return next(group for group in group_words(tokens, special) if pinned in group)
+    return _list_longest_words(tokens, special)[0]
 
 
 def find_telling_word(reading: ReadingKey) -> range:
     """The pieces of the longest word that needs another one; of the longest word where none of the first few does."""
-    words = _list_longest_words(cache.compute_run_translation(*reading).target_tokens)
+    result = cache.compute_run_translation(*reading)
+    words = _list_longest_words(result.target_tokens, result.special_tokens)
     for group in words[:MOST_WORDS_TRIED]:
         try:
             if texts.needs_a_word(compute_words_left_out(WordKey(reading, group.start, len(group)))):
@@ -183,10 +185,10 @@ def find_telling_word(reading: ReadingKey) -> range:
     return words[0]
 
 
-def _list_longest_words(tokens: Sequence[str]) -> list[range]:
+def _list_longest_words(tokens: Sequence[str], special: AbstractSet[str]) -> list[range]:
     """The pieces of each word, the longest word first; special tokens only where there is nothing else."""
-    groups = group_words(tokens)
-    named = [group for group in groups if tokens[group.start] not in SPECIAL_TOKENS]
+    groups = group_words(tokens, special)
+    named = [group for group in groups if tokens[group.start] not in special]
     return sorted(named or groups, key=lambda group: -len(join_word([tokens[at] for at in group]).strip()))
 
 

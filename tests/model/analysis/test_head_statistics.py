@@ -15,6 +15,7 @@ from attenscope.analysis.heads import (
     attention_distance,
     attention_entropy,
     compute_head_statistics,
+    find_sink,
     heads_in_range,
     rank_heads,
 )
@@ -49,6 +50,22 @@ PREVIOUS = np.eye(4, k=-1) + np.eye(4) * [1, 0, 0, 0]
 
 def causal(*heads: np.ndarray) -> AttentionMap:
     return a_map("decoder", *heads, mask=np.tri(4, dtype=bool), end=" t3")
+
+
+def test_a_sink_holds_more_than_half_of_the_rows_asked_for_and_more_than_equal_weights() -> None:
+    heads = np.array([[1, 0, 0, 0], [0.8, 0.2, 0, 0], [0.7, 0.2, 0.1, 0], [0.1, 0.2, 0.3, 0.4]])
+    equal = np.tri(4) / np.tri(4).sum(-1, keepdims=True)
+    one = causal(heads, equal)
+    found = find_sink(one, 0, 0, range(4))
+    assert found is not None
+    assert found.key == 0
+    assert found.share == pytest.approx((1 + 0.8 + 0.7 + 0.1) / 4)
+    last = find_sink(one, 0, 0, [2, 3])
+    assert last is None  # 0.8 of 2
+    assert equal[:, 0].mean() > 0.5
+    assert find_sink(one, 0, 1, range(4)) is None
+    assert find_sink(a_map("cross", np.ones((3, 1))), 0, 0, range(3)) is None  # The only key.
+    assert find_sink(a_map("encoder", np.zeros((2, 2))), 0, 0, range(2)) is None
 
 
 def test_entropy_is_0_for_one_key_and_1_for_all_the_same() -> None:

@@ -55,6 +55,13 @@ def test_words_are_all_positions_and_their_text_is_the_sentence(tokens: list[str
     assert joined(*joined(*tokens)) == joined(*tokens)
 
 
+def test_special_tokens_of_a_tokenizer_and_line_breaks_are_words_of_their_own() -> None:
+    tokens = ("<|im_start|>", "user", "\n", "the", " bi", "cycle", "<|im_end|>", "\n", "<|im_start|>", "as", "sist")
+    groups = group_words(tokens, frozenset({"<|im_start|>", "<|im_end|>"}))
+    found = [join_word(tokens[group.start : group.stop]) for group in groups]
+    assert found == [*tokens[:4], " bicycle", *tokens[6:9], "assist"]
+
+
 def test_scripts_without_spaces() -> None:
     assert all(map(is_cjk, "我喜々ひカ，"[:5]))
     assert not any(map(is_cjk, "aé학م1. "))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from attenscope.text.words import RowLabel
+from attenscope.text.words import RowLabel, select_tokens
 from attenscope.trace import AttentionMap
 from attenscope.viz.explore.scene import display_tokens, find_special_tokens
 
@@ -70,6 +72,70 @@ def test_the_hidden_share_is_of_the_rows_that_are_shown(cross: AttentionMap) -> 
     shown = display_tokens(cross, "predicted", merge=True, hide=True)
     assert shown.hidden_share == pytest.approx(np.mean(rows), rel=1e-6)
     assert shown.hidden_share != pytest.approx(masses[..., :5].mean(), rel=1e-3)
+
+
+@pytest.fixture
+def decoder() -> AttentionMap:
+    """One without a token that stands for no text, but for those of a chat, whose first token is a sink in head 2.1."""
+    fed = ("<|im_start|>", " the", " old", "est", " house", "<|im_end|>")
+    mask = np.tri(6, dtype=bool)
+    weights = np.random.default_rng(1).dirichlet(np.ones(6), (2, 3, 6)).astype(np.float32) * mask
+    weights[1, 0, :, 1] += 30
+    weights *= mask
+    predicted = (*fed[1:], " !")
+    special = frozenset({"<|im_start|>", "<|im_end|>"})
+    return AttentionMap(
+        "decoder", weights / weights.sum(-1, keepdims=True), fed, fed, mask, predicted, special_tokens=special
+    )
+
+
+def test_what_is_special_is_what_the_tokenizer_says(decoder: AttentionMap) -> None:
+    assert find_special_tokens(decoder, "fed") == ((0, 5), (0, 5))
+    shown = display_tokens(decoder, "fed", merge=True, hide=True)
+    assert shown.attention.key_tokens == (" the", " oldest", " house")
+    assert shown.keys == ((1,), (2, 3), (4,))
+    plain = dataclasses.replace(decoder, special_tokens=frozenset())
+    assert find_special_tokens(plain, "fed") == ((), ())
+
+
+def test_the_first_token_is_left_out_where_it_is_text(decoder: AttentionMap) -> None:
+    text = select_tokens(decoder, range(1, 6), range(1, 6))
+    shown = display_tokens(text, "fed", merge=False, hide=True, hide_first=True)
+    assert shown.attention.key_tokens == (" old", "est", " house")
+    assert shown.whole_rows == (1, 2, 3)  # The first row may attend to the first token alone.
+    rows = text.weights[:, :, 1:4].astype(np.float64)
+    assert shown.first_share == pytest.approx(rows[..., 0].sum() / rows.sum(), rel=1e-6)
+    assert shown.hidden_share - shown.first_share == pytest.approx(rows[..., 4].sum() / rows.sum(), abs=1e-6)
+    assert (shown.hides_first, shown.hides_special) == (True, True)
+    named = display_tokens(text, "predicted", merge=False, hide=False, hide_first=True)
+    assert named.whole_rows == (0, 1, 2, 3, 4)  # The first row is named by the second token.
+    assert (named.hides_first, named.hides_special) == (True, False)
+
+
+def test_a_first_token_that_is_special_is_hidden_as_such(decoder: AttentionMap) -> None:
+    for hide in (True, False):
+        shown = display_tokens(decoder, "fed", merge=False, hide=hide, hide_first=True)
+        assert not shown.hides_first
+        assert shown.attention.key_tokens == display_tokens(decoder, "fed", merge=False, hide=hide).attention.key_tokens
+    encoder = AttentionMap("encoder", *vars_of(select_tokens(decoder, range(1, 5), range(1, 5))))
+    assert not display_tokens(encoder, "fed", merge=False, hide=True, hide_first=True).hides_first
+
+
+def vars_of(one: AttentionMap) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...], np.ndarray]:
+    return one.weights, one.query_tokens, one.key_tokens, one.mask
+
+
+def test_a_sink_is_found_whether_it_is_shown_or_left_out(decoder: AttentionMap) -> None:
+    rows = decoder.weights[1, 0, 1:5].astype(np.float64)
+    found = display_tokens(decoder, "fed", merge=False, hide=True).sink_of(1, 0)
+    assert found is not None
+    sink, shown = found
+    assert (sink.key, shown) == (1, True)
+    assert sink.share == pytest.approx(rows[:, 1].sum() / rows.sum(), rel=1e-6)
+    text = select_tokens(decoder, range(1, 5), range(1, 5))
+    left_out = display_tokens(text, "fed", merge=False, hide=True, hide_first=True).sink_of(1, 0)
+    assert left_out is not None
+    assert (left_out[0].key, left_out[1]) == (0, False)
 
 
 def test_no_position_is_in_no_row(cross: AttentionMap) -> None:

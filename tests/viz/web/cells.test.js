@@ -78,7 +78,7 @@ describe("the cells of a heatmap", () => {
     [900, 600, 3, 3, 0],
     [900, 600, 3, 3, 24],
   ])("in %d x %d pixels, %d rows and %d columns, least type %d, fill their room", (width, height, rows, columns, least) => {
-    const place = placed({ rows: tokens(rows), columns: tokens(columns) }, width, height, least);
+    const place = placed({ rows: tokens(rows), columns: tokens(columns), roles: [[], []] }, width, height, least);
     expect(place.width).toBeCloseTo(place.w * columns, 9);
     expect(place.height).toBeCloseTo(place.h * rows, 9);
     expect(place.left + place.width).toBeLessThanOrEqual(width);
@@ -87,16 +87,22 @@ describe("the cells of a heatmap", () => {
   });
 
   test("are not blown up where there are few, but where the back row reads them", () => {
-    const few = { rows: tokens(3), columns: tokens(3) };
+    const few = { rows: tokens(3), columns: tokens(3), roles: [[], []] };
     expect(placed(few, 900, 600, 24).w).toBeCloseTo(4 * placed(few, 900, 600).w, 9);
   });
+});
+
+test("a chat's heatmap has room for what its bands mean", () => {
+  const rows = ["a", "b"];
+  const [plain, chat] = [[[], []], [["user", ""], ["user", ""]]].map((roles) => placed({ rows, columns: rows, roles }, 900, 600, 24));
+  expect(chat.height).toBeCloseTo(plain.height - 18, 9);
 });
 
 describe("a map without its special tokens", () => {
   const whole = {
     header: {
       ...{ title: "t", model: "m", rows: ["a", "</s>"], columns: ["x", "y", "</s>"], rowLabels: ["a", "E"], columnLabels: ["x", "y", "E"] },
-      ...{ special: [[1], [2]], pinned: [0, 1], scale: "sqrt", pins: true },
+      ...{ roles: [["user", ""], ["", "user", ""]], special: [[1], [2]], pinned: [0, 1], scale: "sqrt", pins: true },
     },
     body: words(100, 300, 600, 1, 2, 3),
   };
@@ -104,6 +110,7 @@ describe("a map without its special tokens", () => {
   test("has its rows and columns left, each weight as it was", () => {
     const { header, body } = withoutSpecial(whole);
     expect([header.rows, header.columns, header.pinned]).toEqual([["a"], ["x", "y"], [0, 1]]);
+    expect(header.roles).toEqual([["user"], ["", "user"]]);
     expect([...new Uint16Array(body.buffer)]).toEqual([100, 300]);
   });
 

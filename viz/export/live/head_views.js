@@ -53,6 +53,8 @@ export function heatmapData(map, place, palette, pinned, model) {
     columns: columns.map(readable),
     rowLabels: rows.map((token) => labelText(token, LONGEST)),
     columnLabels: columns.map((token) => labelText(token, LONGEST)),
+    roles: [[], []],
+    roleNames: {},
     breaks: [],
     top: 1,
     scale: palette.scale,

@@ -48,6 +48,8 @@ EXPLORE_HEAD_ORDER = choice_parameter("order", (ORDER_BY_LAYER, *get_args(Measur
 EXPLORE_MERGE_WORDS = switch_parameter("words", None, slot="words chosen")
 EXPLORE_HIDE_SPECIAL = switch_parameter("hide", None, slot="hide chosen")
 """Whether pieces are merged into words, and special tokens hidden; until one is chosen, by what is looked at."""
+EXPLORE_HIDE_FIRST = switch_parameter("first")
+"""Whether the first token is left out of a decoder's map, where it is no special token."""
 EXPLORE_CELL_NUMBERS = switch_parameter("numbers")
 EXPLORE_TOUR_STEP = number_parameter("tour", 0, 0, shared.MAX_PLACE)
 """The step of the tour, from 1; 0 outside it."""

@@ -120,7 +120,7 @@ class Scene:
     """What of a scene a comparison asks for."""
 
     query, key, rows = 2, 0, "fed"
-    display = dataclasses.make_dataclass("Display", ["merge", "hide"])(False, False)
+    display = dataclasses.make_dataclass("Display", ["merge", "hide", "hide_first"])(False, False, False)
 
     def __init__(self) -> None:
         self.heard: list[Any] = []
@@ -256,7 +256,7 @@ def test_pins_are_marked_on_the_tokens_that_both_sides_have() -> None:
     ]
     trace: Any = dataclasses.make_dataclass("Trace", ["maps"])({"encoder": maps[1]})
     source: Any = dataclasses.make_dataclass("Source", ["trace"])(trace)
-    display = DisplayOptions(Look(), "fed", False, False, False)
+    display = DisplayOptions(Look(), "fed", merge=False, hide=False, hide_first=False, numbers=False)
     first = PinnedScene(source, display_tokens(maps[0], "fed", merge=False, hide=False), 0, 0, display)
     side = SecondScene.from_scene(first, SecondSide(source, "encoder", 1, 0, "one", "two"))
     assert (side.query, side.key) == (2, None)  # "sees" stands third there, "old" not at all.

@@ -52,16 +52,34 @@ const BAR = { width: 8, share: 0.5, lying: 0.8 };
 const LINE = 1.1; // The height of a line, in sizes of its letters.
 const SIZES = { smallest: 9, slanted: 12, largest: 15 }; // Pixels of letters.
 const SLANT = Math.SQRT1_2;
+const BAND = { width: 3, gap: 2, legend: 18, key: 14 }; // Between the names and the cells, and its legend under these.
+const BAND_COLOURS = { system: "soft", user: "ink", assistant: "accent" };
 
 const isSlim = (width) => width < SLIM_BELOW;
-const marginOf = (width) => (isSlim(width) ? SLIM : MARGIN);
+const hasRoles = ({ roles }) => roles.flat().some(Boolean);
+function marginOf(width, header) {
+  const margin = isSlim(width) ? SLIM : MARGIN;
+  return hasRoles(header) ? { ...margin, bottom: margin.bottom + BAND.legend } : margin;
+}
+
+/** The runs of one value in a list: the value, where it begins, and where it ends. */
+function runs(values) {
+  const found = [];
+  values.forEach((value, at) => {
+    const last = found.at(-1);
+    if (last?.value === value) last.end = at + 1;
+    else found.push({ value, start: at, end: at + 1 });
+  });
+  return found;
+}
 
 /**
  * Where the cells stand in a frame of `width` x `height`, and the smallest type there (`least`). Where it is to be read
  * from the back row (`least` is not 0) a short sentence has all the room too.
  */
-export function placed({ rows, columns }, width, height, least = 0) {
-  const margin = marginOf(width);
+export function placed(header, width, height, least = 0) {
+  const { rows, columns } = header;
+  const margin = marginOf(width, header);
   const fewest = least ? 1 : FEWEST;
   const w = Math.max(0, width - margin.left - margin.right) / Math.max(columns.length, fewest);
   const h = (height - margin.top - margin.bottom) / Math.max(rows.length, fewest);
@@ -89,21 +107,23 @@ function tokens(header, place, { ink }) {
       if (isNamed(at, pinned, step)) found.push(drawn("text", { ...look, ...draw(at), ...weight(at, pinned) }, text));
     });
   };
+  const above = hasRoles(header) ? 8 + BAND.width : 8;
   const slanted = place.w * SLANT >= SIZES.slanted * LINE;
   each(header.rowLabels, pinnedRow, place.h, (at) => ({ class: "row", x: place.left - 8, y: place.top + (at + 0.5) * place.h, "text-anchor": "end" }));
   each(header.columnLabels, pinnedColumn, slanted ? place.w * SLANT : place.w, (at) => {
-    const transform = `translate(${place.left + (at + 0.5) * place.w},${place.top - 8}) rotate(${slanted ? -45 : -90})`;
+    const transform = `translate(${place.left + (at + 0.5) * place.w},${place.top - above}) rotate(${slanted ? -45 : -90})`;
     return { class: "column", transform };
   });
   return { names: found, unnamed: header.rowLabels.length + header.columnLabels.length - found.length };
 }
 
 /** The ramp, evenly, with the weights that stand at its places: beside the cells, or under them where it is slim. */
-function bar({ stops, scale, top }, place, height, { soft }) {
+function bar(header, place, height, { soft }) {
+  const { stops, scale, top } = header;
   const lying = isSlim(place.whole);
-  const margin = marginOf(place.whole);
+  const margin = marginOf(place.whole, header);
   const length = lying ? (place.whole - margin.left - margin.right) * BAR.lying : (height - margin.top - margin.bottom) * BAR.share;
-  const [x, y] = lying ? [margin.left, height - margin.bottom + 8] : [place.left + place.width + 8, margin.top];
+  const [x, y] = lying ? [margin.left, height - SLIM.bottom + 8] : [place.left + place.width + 8, margin.top];
   const gradient = drawn("linearGradient", { id: "ramp", x1: 0, y1: lying ? 0 : 1, x2: lying ? 1 : 0, y2: 0 });
   stops.forEach((colour, at) => gradient.append(drawn("stop", { offset: at / (stops.length - 1), "stop-color": colour })));
   const marks = TICKS[scale].map((share) => {
@@ -113,6 +133,28 @@ function bar({ stops, scale, top }, place, height, { soft }) {
   });
   const [width, tall] = lying ? [length, BAR.width] : [BAR.width, length];
   return [gradient, drawn("rect", { x, y, width, height: tall, fill: "url(#ramp)" }), ...marks];
+}
+
+/** Whose text a token of a chat is: a band along both axes, and under the cells what the bands mean. */
+function bands(header, place, palette) {
+  if (!hasRoles(header)) return [];
+  const { left, top, w, h, height } = place;
+  const across = BAND.width + BAND.gap;
+  const strip = (role, box) => drawn("rect", { class: "band", ...box, fill: palette[BAND_COLOURS[role]] });
+  const [rows, columns] = header.roles.map((roles) => runs(roles).filter(({ value }) => value));
+  const y = top + height + BAND.legend / 2 + 2;
+  let x = left;
+  const legend = Object.entries(header.roleNames).flatMap(([role, name]) => {
+    const at = x;
+    x += BAND.key + 6 + 7.5 * name.length + 14;
+    const text = { class: "role", x: at + BAND.key + 6, y, "dominant-baseline": "central", "font-size": 12, fill: palette.soft };
+    return [strip(role, { x: at, y: y - BAND.width / 2, width: BAND.key, height: BAND.width }), drawn("text", text, name)];
+  });
+  return [
+    ...rows.map(({ value, start, end }) => strip(value, { x: left - across, y: top + start * h + 1, width: BAND.width, height: (end - start) * h - 2 })),
+    ...columns.map(({ value, start, end }) => strip(value, { x: left + start * w + 1, y: top - across, width: (end - start) * w - 2, height: BAND.width })),
+    ...legend,
+  ];
 }
 
 function outlines({ pinned: [row, column], breaks }, place, { accent, ink }) {
@@ -160,6 +202,7 @@ export function drawFrame(svg, header, map, place, height) {
     ...names,
     ...bar(header, place, height, palette),
     ...numbers(header, map, place, palette),
+    ...bands(header, place, palette),
     ...outlines(header, place, palette),
   );
 }

@@ -31,6 +31,7 @@ export function withoutSpecial({ header, body }) {
     columns: only(columns, header.columns),
     rowLabels: only(rows, header.rowLabels),
     columnLabels: only(columns, header.columnLabels),
+    roles: [rows, columns].map((places, side) => (header.roles[side].length ? only(places, header.roles[side]) : [])),
     pinned: [row < 0 ? null : row, column < 0 ? null : column],
     special: [[], []],
     pins: false,
