@@ -15,6 +15,7 @@ from torch import nn
 from transformers import (
     CONFIG_MAPPING,
     MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_MASKED_LM_MAPPING,
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING,
     MODEL_MAPPING,
     AutoConfig,
@@ -58,6 +59,7 @@ from .folder import (
     explain_failure,
 )
 from .languages import choose_languages
+from .masked_words import MaskedWordModel
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, get_text_config, has_residual_streams_only
 from .positions import find_added_positions
 from .prompt_templates import (
@@ -195,16 +197,26 @@ def _load_encoder_only(
     names = FolderTokenizer(tokenizer, model.config.vocab_size, continues=False)
     most = _count_positions(model.config)
 
-    def run_text(text: str) -> dict[str, list[str]]:
+    def encode(text: str) -> tuple[int, ...]:
         ids = names.encode(text).ids
         if len(ids) > most:
             raise LocalError(
                 say("this text has {count:,} tokens, and the model reads {most} at most", count=len(ids), most=most)
             )
+        return ids
+
+    def run_text(text: str) -> dict[str, list[str]]:
+        ids = encode(text)
         model(input_ids=torch.tensor([ids], device=model.device))
         return {"source": [names.token(one) for one in ids]}
 
-    return LocalModel(folder.name, model, run_text, names.special_tokens)
+    given = folder.name, model, run_text, names.special_tokens
+    if type(model.config) not in MODEL_FOR_MASKED_LM_MAPPING or tokenizer.mask_token_id is None:
+        return LocalModel(*given)
+    head = MODEL_FOR_MASKED_LM_MAPPING[type(model.config)]
+    if not isinstance(model, head if isinstance(head, tuple) else (head,)):
+        return LocalModel(*given)
+    return MaskedWordModel(*given, encode=encode, token=names.token, mask_id=int(tokenizer.mask_token_id))
 
 
 def _load_text_generator(

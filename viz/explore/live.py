@@ -91,6 +91,10 @@ class ExploreRun:
         return self.translation.trace
 
     @property
+    def changes(self) -> str:
+        return self.run.changes
+
+    @property
     def first_row(self) -> int:
         return self.translation.first_row
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -16,10 +17,13 @@ from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistic
 from attenscope.analysis.steps import weight_trace_by_value_norms
 from attenscope.capture.any_model.modules import read_saved_remarks
 from attenscope.experiments.lens import LogitLens
+from attenscope.hugging_face.masked_words import MaskedWordModel
+from attenscope.interventions.changes import InterventionError, format_changes
 from attenscope.language import say
 from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
+from attenscope.viz.explore import interventions
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import draw_screen, pick_view
 from attenscope.viz.export.parts import Part, Words
@@ -27,8 +31,12 @@ from attenscope.viz.traces import verdict
 from attenscope.viz.traces.session import close_trace, remember_result
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
+from attenscope.viz.ui.addresses.pins import PIN, get_pin, toggle_pins
 from attenscope.viz.ui.addresses.shared import LAYER
+from attenscope.viz.ui.links import set_explore_head
 from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.maps import TileSwitches
+from attenscope.viz.web.texts import CardActions, draw_word_card, masked_word_data
 
 # The page of a trace that a visitor has opened.
 
@@ -51,8 +59,8 @@ def draw_opened_page(opened: OpenedTrace) -> None:
     draw_trace(opened)
 
 
-def draw_trace(opened: OpenedTrace) -> None:
-    """Draw the texts of a trace, the verdict on its masks, and its pictures."""
+def draw_trace(opened: OpenedTrace, draw_pictures: Callable[[], None] | None = None) -> None:
+    """Draw the texts of a trace, the verdict on its masks, and its pictures, if not others."""
     st.html(TRACE_STYLE)
     _draw_texts(opened)
     for note in (*opened.notes, *_observer_effect_notes(opened)):
@@ -61,7 +69,7 @@ def draw_trace(opened: OpenedTrace) -> None:
         place = st.empty()
     if LAYER.key not in st.session_state:
         pick_view(opened.model, opened.identity, opened.drawable)
-    st.fragment(draw_screen)(StaticTrace(opened))
+    st.fragment(draw_pictures or partial(draw_screen, StaticTrace(opened)))()
     with place.container():  # Drawn last: a verdict on large masks takes a moment.
         verdict.draw_verdicts(opened)
 
@@ -96,6 +104,7 @@ class StaticTrace:
 
     opened: OpenedTrace
     run: ClassVar[None] = None
+    changes: str = ""
     first_row: ClassVar[int] = 0
     view_errors: ClassVar[tuple[type[Exception], ...]] = (ValueError, IndexError, KeyError)
 
@@ -211,4 +220,60 @@ def draw_encoder_only_page(local: LocalModel) -> None:
     except LocalError as error:
         st.info(escape_markdown(str(error)))
         return
-    draw_trace(trace)
+    reads_masks = isinstance(local, MaskedWordModel)
+    draw_trace(trace, partial(_draw_masked_word_pictures, local.name, text) if reads_masks else None)
+
+
+def _draw_masked_word_pictures(name: str, text: str) -> None:
+    """Draw the pictures of an encoder that reads masked words, with the heads switched off that the visitor chose."""
+    PIN.hold(of=text)
+    # No term is explained in it: the mask of a word is not that of attention.
+    st.caption(say("Click a row of the heatmap to mask its word: a card says what the model reads there."))
+    changes = format_changes(interventions.read_changes())
+    if changes:
+        controls.draw_changes_note(changes)
+    try:
+        opened = cache.compute_encoder_only_trace(name, text, changes)
+    except InterventionError as error:
+        st.info(escape_markdown(str(error)))
+        changes, opened = "", cache.compute_encoder_only_trace(name, text)
+    draw_screen(MaskedWordRun(opened, changes, name, text))
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedWordRun(StaticTrace):
+    """The trace of an encoder that reads masked words and whose heads can be switched off."""
+
+    name: str = ""
+    text: str = ""
+
+    @property
+    def identity(self) -> str:
+        return self.text
+
+    def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
+        return interventions.list_changed_heads(kind)
+
+    def tile_switches(self, kind: Kind) -> TileSwitches:
+        return interventions.build_tile_switches(kind)
+
+    def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
+        interventions.draw_switching_toggle()
+        interventions.draw_head_switch(attention, layer, head)
+
+    def word_card(self) -> None:
+        """Draw the card of the pinned word, else of the first mask that the text itself has."""
+        masks = cache.load_masked_word_model(self.name).find_masks(self.text)
+        position = get_pin(self.text, "source")
+        position = next(iter(masks), None) if position is None else position
+        if position is None:
+            return
+        try:
+            found = cache.compute_masked_word(self.name, self.text, position, self.changes)
+            heads = cache.compute_masked_head_effects(self.name, self.text, position, self.changes)
+        except LocalError:  # A special token, of which there is nothing to say.
+            return
+        close = partial(toggle_pins, self.text, {"source": position})
+        with st.container(key="wordcard"):
+            actions = CardActions(close, None, set_explore_head, None)
+            draw_word_card(masked_word_data(found, heads), actions, key="word-card")

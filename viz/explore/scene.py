@@ -368,6 +368,10 @@ class TraceSource(Protocol):
         """The run, which can be made again with something changed; None where there is no model to run."""
 
     @property
+    def changes(self) -> str:
+        """The changes made to the model, in the form of :mod:`attenscope.interventions.changes`."""
+
+    @property
     def first_row(self) -> int:
         """The row of the decoder's maps that predicts the first token written: 0 but after a prompt."""
 

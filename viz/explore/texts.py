@@ -224,8 +224,7 @@ def draw_order_captions(scene: Scene, order: HeadOrder, switches: TileSwitches |
     else:
         how = say(SWITCHES_TEXT) if switches else ""
         draw_caption(join_sentences(order.text or overview_in_words(scene.attention), how))
-    run = scene.source.run
-    if run and (remark := head_remark_text(run, scene.kind, scene.layer, scene.head)):
+    if remark := head_remark_text(scene.source.changes, scene.kind, scene.layer, scene.head):
         draw_caption(remark)
     if order.measure == "alignment":
         _draw_alignment(scene)
@@ -351,9 +350,9 @@ def build_effect_parts(run: RunKey) -> list[Part]:
     return [*translation, Words(describe_effect(comparison), "translation")]
 
 
-def head_remark_text(run: RunKey, kind: Kind, layer: int, head: int) -> str:
-    """A remark on the picture of a head, counted from 0, that the run has changed; "" for an unchanged one."""
-    for one in parse_changes(run.changes):
+def head_remark_text(changes: str, kind: Kind, layer: int, head: int) -> str:
+    """A remark on the picture of a head, counted from 0, that the changes change; "" for an unchanged one."""
+    for one in parse_changes(changes):
         if isinstance(one, HeadChange) and (one.kind, one.layer, one.head) == (kind, layer, head):
             return say(CHANGE_REMARKS[one.change])
     return ""

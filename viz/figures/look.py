@@ -358,10 +358,10 @@ LONGEST_WITH_LABELS = 64
 """Tokens along an axis beyond which only some are named."""
 
 
-@lru_cache(maxsize=4096)
 LINE_BREAK_SIGN = "↵"
 
 
+@lru_cache(maxsize=4096)
 def readable_token(token: str) -> str:
     """A token as a person can see it: no leading space, and a visible sign for what has no shape of its own."""
     text = "".join(_visible_character(character) for character in token.replace("\n", LINE_BREAK_SIGN).strip())

@@ -36,6 +36,7 @@ from attenscope.experiments.lens import (
     LogitLens,
     run_logit_lens,
 )
+from attenscope.hugging_face.masked_words import MaskedWord, MaskedWordModel
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, to_say
@@ -167,14 +168,40 @@ def list_models() -> list[str]:
 
 
 @queue_and_cache(64)
-def compute_encoder_only_trace(name: str, sentence: str) -> OpenedTrace:
-    """The trace of a sentence through a model of the command line that only reads; frozen. Raises LocalError."""
+def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> OpenedTrace:
+    """The trace of a sentence through a model of the command line that only reads; frozen.
+
+    Raises LocalError, and InterventionError for changes that the model cannot have.
+    """
     own = encoder_only_model(name)
     assert own is not None
     try:
-        return open_trace(name, own.trace(sentence))
+        changed = isinstance(own, MaskedWordModel) and changes
+        return open_trace(name, own.trace_changed(sentence, parse_changes(changes)) if changed else own.trace(sentence))
     except OpenError as error:
         raise LocalError(str(error)) from error
+
+
+def load_masked_word_model(name: str) -> MaskedWordModel:
+    """A model of the command line that reads masked words."""
+    own = encoder_only_model(name)
+    assert isinstance(own, MaskedWordModel)
+    return own
+
+
+@queue_and_cache(128)
+def compute_masked_word(name: str, sentence: str, position: int, changes: str = "") -> MaskedWord:
+    """What an encoder reads in the place of a masked word, with changes made; frozen.
+
+    Raises LocalError and InterventionError.
+    """
+    return load_masked_word_model(name).read_masked_word(sentence, position, parse_changes(changes))
+
+
+@queue_and_cache(64, to_say("Switching heads off …"), is_long=True)
+def compute_masked_head_effects(name: str, sentence: str, position: int, changes: str = "") -> list[tuple[Head, float]]:
+    """How far each head's being off moves the log-probability of that word, the largest change first."""
+    return load_masked_word_model(name).measure_head_effects(sentence, position, parse_changes(changes))
 
 
 def load_runnable_model(name: str) -> RunnableModel:

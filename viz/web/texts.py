@@ -32,6 +32,7 @@ from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, 
 if TYPE_CHECKING:
     from attenscope.decoding.greedy import DecodingStep
     from attenscope.experiments.ablation import WordFacts
+    from attenscope.hugging_face.masked_words import MaskedWord
 
 # Shaded text: both texts of a map, shaded by the weights to or from the hovered or pinned token.
 
@@ -343,11 +344,11 @@ class CardActions:
     """What a card does when it is pressed."""
 
     close: Callable[[], None]
-    candidate: Callable[[int], None]
-    """Called with the token id that is to be written instead."""
+    candidate: Callable[[int], None] | None
+    """Called with the token id that is to be written instead; None where none can be."""
     head: Callable[[Head], None]
-    why: Callable[[], None]
-    """The button "Why this word?"."""
+    why: Callable[[], None] | None
+    """The button "Why this word?"; None for none."""
     open: Callable[[], None] | None = None
     """The button "Open in Decode"; None where the card stands there."""
 
@@ -362,13 +363,48 @@ def draw_word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> N
 
     _mount_word_card(
         key=key,
-        data=data | {"why": True, "open": say("Open in Decode") if actions.open else ""},
+        data=data
+        | {
+            "why": actions.why is not None,
+            "chooses": actions.candidate is not None,
+            "open": say("Open in Decode") if actions.open else "",
+        },
         on_close_change=actions.close,
-        on_candidate_change=lambda: actions.candidate(int(state().candidate)),
+        on_candidate_change=lambda: actions.candidate(int(state().candidate)) if actions.candidate else None,
         on_head_change=head,
         on_open_change=actions.open or (lambda: None),
-        on_why_change=actions.why,
+        on_why_change=actions.why or (lambda: None),
     )
+
+
+def masked_word_data(found: MaskedWord, heads: Sequence[tuple[Head, float]]) -> dict[str, Any]:
+    """What word_card.js reads of a masked word; `heads` as in :func:`word_card_data`."""
+    name = readable_token(found.token)
+    others = [one for one in found.candidates if one.token != found.token][:MAX_CARD_ROWS]
+    largest = max(1.0, *(abs(change) for _, change in heads), *(abs(fall) for _, fall in found.by_fall))
+    mask = (
+        say("{token} is masked for this, and read from the other words.", token=quote_token(found.token))
+        if found.is_given
+        else say("The text has a mask here: {token} is the most probable token.", token=quote_token(found.token))
+    )
+    return {
+        "step": found.position,
+        "masked": True,
+        "label": say("The word {word}", word=name),
+        "word": name,
+        "fact": f"{format_percent(math.exp(found.log_prob))} · {_rank_text(found.rank)}",
+        "others": [
+            {"id": one.token_id, "text": readable_token(one.token), "value": format_percent(share), "share": share}
+            for one, share in ((one, math.exp(one.log_prob)) for one in others)
+        ],
+        "sources": [
+            {"text": readable_token(word), "value": format_signed(-fall, plus=True), "share": abs(fall) / largest}
+            for word, fall in found.by_fall[:MAX_CARD_ROWS]
+        ],
+        "heads": [_head_data(head, change, largest) for head, change in heads[:MAX_CARD_ROWS]],
+        "headsNote": say("change of log-prob. when off"),
+        "decided": mask,
+    }
 
 
 def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[Head, float]]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ const visible = (character) =>
   HIDDEN.test(character) ? `\\u${character.codePointAt(0).toString(16).padStart(4, "0")}` : character;
 
 /** A token as a person can see it: no leading space, and a visible sign for what has no shape of its own. */
-export const readable = (token) => [...token.trim()].map(visible).join("") || "␣";
+export const readable = (token) => [...token.replaceAll("\n", "↵").trim()].map(visible).join("") || "␣";
 
 /** Tokens of a line of text: how each reads, whether a space stands before it, and whether it stands for no text. */
 export const piecesOf = (tokens) =>
