@@ -219,7 +219,16 @@ def bert(folder: Path) -> Path:
     return folder
 
 
-FOLDERS = {"marian": marian, "t5": t5, "bart": bart, "m2m_100": m2m_100, "gpt2": gpt2, "llama": llama, "bert": bert}
+FOLDERS = {
+    "marian": marian,
+    "t5": t5,
+    "bart": bart,
+    "m2m_100": m2m_100,
+    "gpt2": gpt2,
+    "llama": llama,
+    "chat": chat,
+    "bert": bert,
+}
 
 
 def _word_level(folder: Path, special: list[str], **names: str) -> Any:

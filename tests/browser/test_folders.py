@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import folders
 from tests.browser.conftest import SCREEN, serving, visit
-from tests.browser.steps import LOADING, choose_view, open_page, try_something
+from tests.browser.steps import LOADING, choose_view, click, close_menu, open_menu, open_page, try_something
 
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
 def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of an app that was started with a directory of folders."""
     base = tmp_path_factory.mktemp("models")
-    for name in ("marian", "gpt2", "bert"):
+    for name in ("marian", "gpt2", "chat", "bert"):
         folders.FOLDERS[name](base / name)
     with serving(tmp_path_factory.mktemp("server"), "--models", str(base)) as url:
         yield url
@@ -72,6 +72,35 @@ def test_a_decoder_alone_goes_on_from_a_prompt(page: Page) -> None:
     open_page(page, address("/decode", "gpt2"))
     shows(page, "attention to the prompt:")
     shows(page, "The first line is the prompt")
+
+
+def test_a_chat_has_bands_and_its_template_is_taken_away_and_back(page: Page) -> None:
+    open_page(page, address("/", "chat"))
+    shows(page, "The text stands in the chat template of this folder")
+    bands, names = page.locator(".heatmap .band"), page.locator(".heatmap .role")
+    expect(names).to_have_text(["system", "user", "assistant"])
+    expect(bands).to_have_count(9)  # three on each axis, and three that say what they mean
+    for said, name, left in (("is not applied", "chat?template=none", 0), ("stands in", "chat", 9)):
+        click(open_menu(page, "settings").get_by_text("Apply the chat template"))
+        shows(page, said)
+        expect(page.locator(".st-key-model")).to_contain_text(name)
+        expect(bands).to_have_count(left)
+        close_menu(page)
+    open_page(page, address("/decode", "chat?template=none"))
+    shows(page, "is not applied")
+
+
+def test_a_masked_word_has_a_card(page: Page) -> None:
+    open_page(page, address("/", "bert", pin="source.4"))
+    card = page.locator(".st-key-wordcard article")
+    expect(card).to_contain_text("Words that matter", timeout=LOADING)
+    expect(card.locator(".word")).to_have_text("dog")
+    before = card.locator(".fact").text_content()
+    click(card.locator("button.row").first)
+    expect(card.locator(".fact")).to_have_text(before or "")
+    open_page(page, address("/", "bert", pin="source.4", changes="encoder.2.3:off"))
+    shows(page, "Of the changed model")
+    expect(card.locator(".fact")).not_to_have_text(before or "", timeout=LOADING)
 
 
 def test_an_encoder_reads_and_is_chosen_from_the_list(page: Page) -> None:

@@ -18,7 +18,6 @@ from attenscope.text.words import get_special_tokens
 from attenscope.user_model import load_user_model
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.addresses.shared import MODEL
 from attenscope.viz.web import texts
 from tests import folders
 from tests.viz.page_texts import captions
@@ -72,14 +71,12 @@ def test_a_chat_is_shown_as_the_model_reads_it_and_its_template_can_be_taken_awa
     assert "The text stands in the chat template of this folder" in said
     assert "whose text it is (system, user, assistant)" in said
     assert "Special tokens are hidden" in said
-    model = ui_cache.command_line_model("chat")
-    assert isinstance(model, ui_cache.RunnableModel)
-    for name in ("chat?template=none", "chat"):
-        app.session_state[MODEL.key] = name
-        app.run()
-        assert not app.exception
-        assert app.selectbox(key="model").value == name
-        assert any("chat template of this folder is not applied" in one for one in captions(app)) == ("none" in name)
+    app = start("chat?template=none")
+    assert app.selectbox(key="model").value == "chat?template=none"
+    said = " ".join(captions(app))
+    assert "The chat template of this folder is not applied" in said
+    assert "The model reads" not in said
+    assert "whose text it is" not in said
     app = start("chat?template=poem")
     assert "no prompt template 'poem'" in app.error[0].value
 
@@ -139,11 +136,11 @@ def test_a_masked_word_has_a_card_which_changes_with_the_heads(
     monkeypatch.setattr(texts, "_mount_word_card", lambda **given: drawn.append(given["data"]))
     start("bert")
     assert not drawn
-    start("bert", pin="source.3")
-    app = start("bert", pin="source.3", changes="encoder.2.3:off")
+    start("bert", pin="source.4")
+    app = start("bert", pin="source.4", changes="encoder.2.3:off")
     assert any("Of the changed model: encoder.2.3:off." in one for one in captions(app))
     start("bert", sentence="the old [MASK] sees a tree .")
-    start("bert", pin="source.0")  # [CLS] is no word
+    start("bert", pin="source.1")  # [CLS] is no word
     own, changed, mask = drawn
     model = load_user_model(f"hf:{directory / 'bert'}")
     assert isinstance(model, MaskedWordModel)

@@ -47,7 +47,7 @@ function build(root, view, data) {
   const parts = made("div", "parts");
   if (data.others.length)
     parts.append(section(say("Instead of it"), "", data.others.map((one) => row(one, data.chooses && (() => view.send("candidate", one.id))))));
-  const [title, note] = data.masked ? [say("It rests on"), say("change of log-prob. when masked too")] : [say("It looked at"), say("all heads, by how much each passes on")];
+  const [title, note] = data.masked ? [say("Words that matter"), say("change of log-prob. when masked too")] : [say("It looked at"), say("all heads, by how much each passes on")];
   parts.append(section(title, note, data.sources.map((one) => row(one))));
   if (data.heads.length)
     parts.append(section(say("Heads that matter"), data.headsNote, data.heads.map((one) => row(one, () => view.send("head", one.place)))));
