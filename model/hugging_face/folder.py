@@ -44,11 +44,12 @@ def find_model_folders(directory: Path) -> list[Path]:
 def open_model_folder(name: str) -> RunnableModel | LocalModel:
     """Return what runs ``FOLDER`` or ``FOLDER?source=en&target=de&dtype=own``: one that writes, or one that reads.
 
-    The languages are those of a model that writes many. Raises LocalError.
+    The languages are those of a model that writes many; ``template=none`` takes a chat template away, and the name of a
+    task puts its prefix before texts. Raises LocalError.
     """
     path, _, query = name.partition("?")
     options = dict(parse_qsl(query))
-    if unknown := set(options) - {"source", "target", "dtype"}:
+    if unknown := set(options) - {"source", "target", "dtype", "template"}:
         raise LocalError(
             say(
                 "{prefix}{name}: {unknown} is unknown; write {example}.",

@@ -121,7 +121,7 @@ def load_folder_model(
 ) -> RunnableModel | LocalModel:
     """Return what runs the folder's model; `config` is what its configuration file says. Raises LocalError.
 
-    `options` are those of its name: source, target, dtype. On the GPU when there is one.
+    `options` are those of its name: source, target, dtype, template. On the GPU when there is one.
     """
     if "auto_map" in config and config["model_type"] not in CONFIG_MAPPING:
         raise LocalError(
@@ -274,7 +274,7 @@ def _load_text_generator(
         lacks |= NO_STREAMS_LACKS
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)
     found.templates, found.template_fault = _list_templates(folder, tokenizer, tasks, two_sided=two_sided)
-    chosen = task or next(iter(found.templates))
+    chosen = options.get("template") or task or next(iter(found.templates))
     found.prompt_templates = (chosen, *(name for name in found.templates if name != chosen))
     if found.absent.encoder:
         lacks["attribution"] = NO_MASK_MESSAGE

@@ -102,6 +102,11 @@ def test_the_template_can_be_taken_away(chat: RunnableModel, chat_folder: Path) 
     assert any("not applied" in one for one in plain.notes)
     with pytest.raises(LocalError, match="no prompt template 'poem'"):
         chat.with_prompt_template("poem")
+    named = load(chat_folder, "?template=none")
+    assert (named.name, named.prompt_template) == ("chat", "none")
+    assert named.encode(folders.SENTENCE).ids == plain.encode(folders.SENTENCE).ids
+    with pytest.raises(LocalError, match="no prompt template 'poem'"):
+        load(chat_folder, "?template=poem")
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
 
 from attenscope.text.words import RowLabel, select_tokens
-from attenscope.trace import AttentionMap
-from attenscope.viz.explore.scene import display_tokens, find_special_tokens
+from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.viz.explore.scene import DisplayOptions, Scene, TokenDisplay, display_tokens, find_special_tokens
+from attenscope.viz.explore.texts import roles_text, sink_text
+from attenscope.viz.figures.look import Look
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")
 PREDICTED = (" das", " älte", "ste", " Haus", ".", "</s>")
@@ -136,6 +139,38 @@ def test_a_sink_is_found_whether_it_is_shown_or_left_out(decoder: AttentionMap) 
     left_out = display_tokens(text, "fed", merge=False, hide=True, hide_first=True).sink_of(1, 0)
     assert left_out is not None
     assert (left_out[0].key, left_out[1]) == (0, False)
+
+
+def make_scene(tokens: TokenDisplay, rows: RowLabel, trace: AttentionTrace) -> Scene:
+    source: Any = dataclasses.make_dataclass("Source", ["trace"])(trace)
+    display = DisplayOptions(Look(), rows, merge=False, hide=False, hide_first=False, numbers=False)
+    return Scene(source, tokens, 1, 0, display)
+
+
+@pytest.mark.parametrize("hide_first", [True, False])
+def test_a_sink_is_named_with_what_it_holds(decoder: AttentionMap, hide_first: bool) -> None:
+    text = select_tokens(decoder, range(1, 5), range(1, 5))
+    tokens = display_tokens(text, "fed", merge=False, hide=True, hide_first=hide_first)
+    rows = text.weights[1, 0, int(hide_first) :].astype(np.float64)
+    said = sink_text(make_scene(tokens, "fed", AttentionTrace(decoder=text)))
+    assert said.startswith(
+        "The column “\u2068the\u2069”" + (", which is left out, is a sink" if hide_first else " is a sink")
+    )
+    assert f"{rows[:, 0].sum() / rows.sum():.0%} of the weight of this head's rows" in said
+    other = dataclasses.replace(make_scene(tokens, "fed", AttentionTrace(decoder=text)), layer=0)
+    assert sink_text(other) == ""
+
+
+@pytest.mark.parametrize("rows", ["fed", "predicted"])
+def test_a_row_has_the_role_of_the_token_that_names_it(decoder: AttentionMap, rows: RowLabel) -> None:
+    settings = {"roles": [["user", 1, 3], ["assistant", 5, 7], ["<b>", 0, 1], ["user", 6, 99], "x"]}
+    trace = AttentionTrace(decoder=decoder, settings=settings)
+    scene = make_scene(display_tokens(decoder, rows, merge=False, hide=False), rows, trace)
+    fed = ("", "user", "user", "", "", "assistant")
+    assert scene.roles == (fed if rows == "fed" else (*fed[1:], "assistant"), fed)
+    assert "(user, assistant)" in roles_text(scene.roles)
+    plain = make_scene(scene.tokens, rows, AttentionTrace(decoder=decoder))
+    assert (plain.roles, roles_text(plain.roles)) == (((), ()), "")
 
 
 def test_no_position_is_in_no_row(cross: AttentionMap) -> None:
