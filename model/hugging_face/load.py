@@ -65,6 +65,7 @@ from .positions import find_added_positions
 from .prompt_templates import (
     ChatTemplate,
     PromptTemplate,
+    TaskPrefix,
     describe_template,
     find_task_prefixes,
     find_translation_task,
@@ -225,7 +226,7 @@ def _load_text_generator(
     tokenizer: PreTrainedTokenizerBase,
     dtype: torch.dtype,
     options: Mapping[str, str],
-    tasks: Mapping[str, PromptTemplate],
+    tasks: Mapping[str, TaskPrefix],
 ) -> RunnableModel:
     register_attention()
     model = _load_pretrained_model(folder, kind, dtype)
@@ -285,7 +286,7 @@ def _load_text_generator(
 
 
 def _list_templates(
-    folder: Path, tokenizer: PreTrainedTokenizerBase, tasks: Mapping[str, PromptTemplate], *, two_sided: bool
+    folder: Path, tokenizer: PreTrainedTokenizerBase, tasks: Mapping[str, TaskPrefix], *, two_sided: bool
 ) -> tuple[Mapping[str, PromptTemplate | None], str]:
     """What can be applied to a typed text, the folder's own choice first, and why its chat template cannot."""
     if two_sided or not tokenizer.chat_template:

@@ -165,7 +165,7 @@ class StaticTrace:
     def what_to_see(self, kind: Kind, layer: int, head: int) -> str:
         return ""
 
-    def tile_switches(self, kind: Kind) -> None:
+    def tile_switches(self, kind: Kind) -> TileSwitches | None:
         return None
 
     def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:

@@ -176,8 +176,9 @@ def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> O
     own = encoder_only_model(name)
     assert own is not None
     try:
-        changed = isinstance(own, MaskedWordModel) and changes
-        return open_trace(name, own.trace_changed(sentence, parse_changes(changes)) if changed else own.trace(sentence))
+        if changes and isinstance(own, MaskedWordModel):
+            return open_trace(name, own.trace_changed(sentence, parse_changes(changes)))
+        return open_trace(name, own.trace(sentence))
     except OpenError as error:
         raise LocalError(str(error)) from error
 
