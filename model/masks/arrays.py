@@ -58,6 +58,8 @@ class Arrays:
     """Whether the weights came as (K, Q), by the shapes of the other arrays, and were transposed."""
     extra_keys: int = 0
     """How many of the last keys are known to be no tokens, such as a sink."""
+    has_even_rows: bool = False
+    """Whether the weights follow from a mask alone, which leaves each row one value besides zero."""
     over_batch: bool = False
     """Whether the weights are (T, H, B, B), by the shapes of the other arrays, which are left out then."""
 

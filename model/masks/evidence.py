@@ -114,12 +114,12 @@ class Evidence:
         """Return the facts about the queries ``at``."""
         cells = self.maybe_underflow
         return Evidence(
-            np.take(self.nonzero, at, 3),
-            np.take(self.all_zero, at, 3),
-            np.take(self.nan, at, 3),
-            np.take(self.uniform, at, 3),
-            np.take(self.uniform_nonzero, at, 3),
-            np.take(cells, at, 3) if cells.shape[3] > 1 else cells,
+            self.nonzero[..., at, :],
+            self.all_zero[..., at],
+            self.nan[..., at],
+            self.uniform[..., at],
+            self.uniform_nonzero[..., at],
+            cells[..., at, :] if cells.shape[3] > 1 else cells,
             self.precision,
             self.from_scores,
         )
@@ -130,11 +130,14 @@ class Evidence:
         return ~(self.all_zero | self.nan | self.uniform_nonzero)
 
 
-def gather_evidence(weights: np.ndarray, real_queries: np.ndarray) -> Evidence:
+def gather_evidence(weights: np.ndarray, real_queries: np.ndarray, has_even_rows: bool = False) -> Evidence:
     """Return the facts that (B, L, H, Q, K) weights show.
 
     How sharp a head is, ``real_queries`` (B, Q) tell: rows of padding, of nothing but fills, are as even as it gets.
+    Rows that are even since a mask alone implies them (``has_even_rows``) are not measured: nothing is rounded.
     """
+    if has_even_rows:
+        return _gather_even_rows(weights)
     nan = np.isnan(weights).any(-1)
     clean = np.where(nan[..., None], 0, weights) if nan.any() else weights
     clean = clean if clean.dtype.kind == "f" else clean.astype(np.float64)  # A file may hold whole numbers.
@@ -149,6 +152,15 @@ def gather_evidence(weights: np.ndarray, real_queries: np.ndarray) -> Evidence:
     real = np.broadcast_to(real_queries[:, None, None], largest.shape)
     maybe_underflow = _find_sharp_rows(nonzero, largest, smallest_nonzero, stored, real)[..., None]
     return Evidence(nonzero, ~nan & ~nonzero.any(-1), nan, uniform, uniform_nonzero, maybe_underflow, stored)
+
+
+def _gather_even_rows(weights: np.ndarray) -> Evidence:
+    """Return the facts that (B, L, H, Q, K) weights show whose rows hold one value besides zero, or NaN alone."""
+    nan = np.isnan(weights[..., 0])
+    nonzero = weights > 0
+    none = np.zeros_like(nan)
+    uniform = nonzero.all(-1) & (weights.shape[-1] > 1)
+    return Evidence(nonzero, ~nan & ~nonzero.any(-1), nan, uniform, none, none[..., None], _FLOAT32)
 
 
 def _find_sharp_rows(

@@ -17,6 +17,7 @@ from .evidence import Evidence
 from .findings import DiagnosisCase
 from .in_force import compare_in_words, describe_rows_alone
 from .intent import IntendedMask, find_segment_padding, stack_structures
+from .places import find_differing_rows
 from .rows import find_empty_rows, find_fill_rows, find_keyless_samples
 from .scores import find_unmasked_heads
 from .softmax import is_blocked
@@ -91,8 +92,9 @@ def find_explanations(case: DiagnosisCase, intent: IntendedMask) -> list[Explana
     unexplained = ~_compare_intent(case, intent).units
     if not unexplained.any() and (case.evidence.from_scores or not case.evidence.maybe_underflow.any()):
         return []
+    wrong = find_differing_rows(case.evidence.nonzero, intent.allowed)
     found = (
-        _explain_by_hypothesis(case, intent, hypothesis, unexplained, rarity)
+        _explain_by_hypothesis(case, intent, hypothesis, unexplained, wrong, rarity)
         for rarity, hypothesis in _select_hypotheses(case, intent)
     )
     return sorted((one for one in found if one is not None), key=lambda one: one.rank)
@@ -106,14 +108,22 @@ def _select_hypotheses(case: DiagnosisCase, intent: IntendedMask) -> Iterator[tu
         ):
             continue
         rows = case.rows(intent, code == "wrong-axis" or not intent.binding)
-        if ((allowed ^ intent.allowed) & rows[..., None]).any():
+        if (find_differing_rows(allowed, intent.allowed) & rows).any():
             yield rarity, (code, allowed)
 
 
 def _explain_by_hypothesis(
-    case: DiagnosisCase, intent: IntendedMask, hypothesis: Hypothesis, unexplained: np.ndarray, rarity: int
+    case: DiagnosisCase,
+    intent: IntendedMask,
+    hypothesis: Hypothesis,
+    unexplained: np.ndarray,
+    wrong: np.ndarray,
+    rarity: int,
 ) -> Explanation | None:
-    """Return the hypothesis with its rank, or None when it does not explain what it must."""
+    """Return the hypothesis with its rank, or None when it does not explain what it must.
+
+    ``unexplained`` (B, L, H) are the units, and ``wrong`` (B, L, H, Q) the rows, that the intent does not explain.
+    """
     code, allowed = hypothesis
     hidden = not unexplained.any()
     if hidden and not _is_only_stricter(intent.allowed, allowed, case.rows(intent)):
@@ -125,7 +135,7 @@ def _explain_by_hypothesis(
     layers = np.asarray(unexplained.any((0, 2)))[None, :, None, None] | hidden
     judged = case.rows(intent, code == "wrong-axis") & layers
     if not hidden and not _are_some_rows_explained(
-        case.evidence, intent, allowed, judged, padding, fill_rows, unexplained
+        case.evidence, allowed, wrong & judged, padding, fill_rows, unexplained
     ):
         return None
     real, padded = (
@@ -148,28 +158,26 @@ def _explain_by_hypothesis(
 
 def _are_some_rows_explained(
     evidence: Evidence,
-    intent: IntendedMask,
     allowed: np.ndarray,
     rows: np.ndarray,
     padding: np.ndarray,
     fill_rows: np.ndarray,
     units: np.ndarray,
 ) -> bool:
-    """Whether ``allowed`` explains the ``units`` (B, L, H) in a few rows that the intent does not: most masks do not.
+    """Whether ``allowed`` explains the ``units`` (B, L, H) in a few of the ``rows`` that the intent does not explain.
 
-    Of small maps all rows are judged later, and nothing is looked at here.
+    Most masks do not. Of small maps all rows are judged later, and nothing is looked at here.
     """
     queries = evidence.nonzero.shape[-2]
     if queries <= _MANY_ROWS:
         return True
-    wrong = ((evidence.nonzero ^ intent.allowed).any(-1) & rows).any((0, 1, 2))
-    at = np.flatnonzero(wrong)[:_SOME_ROWS]
+    at = np.flatnonzero(rows.any((0, 1, 2)))[:_SOME_ROWS]
     some = evidence.take_rows(at)
     return bool(
         (
             match_mask(
                 some,
-                np.take(allowed, at, -2) if allowed.shape[-2] > 1 else allowed,
+                allowed[..., at, :] if allowed.shape[-2] > 1 else allowed,
                 rows[..., at],
                 padding[:, at],
                 fill_rows[..., at],
@@ -453,13 +461,15 @@ def report_residual(case: DiagnosisCase, intent: IntendedMask) -> None:
     evidence = case.evidence
     rows = case.rows(intent) & intent.allowed.any(-1) & ~find_keyless_samples(case)[:, None, None, None]
     nan = evidence.nan & rows
-    stray = (evidence.nonzero > intent.allowed) & rows[..., None]
-    gaps = (intent.allowed > evidence.nonzero) & (rows & ~nan)[..., None]
+    stray = evidence.nonzero > intent.allowed
+    stray &= rows[..., None]
+    gaps = intent.allowed > evidence.nonzero
+    gaps &= (rows & ~nan)[..., None]
     gaps &= ~evidence.maybe_underflow | evidence.all_zero[..., None]
     if not intent.binding:
         stray &= ~intent.columns
         gaps = np.zeros_like(gaps)
-    elif _is_mask_inverted(evidence, intent, rows):
+    elif (gaps.any() or evidence.maybe_underflow.any()) and _is_mask_inverted(evidence, intent, rows):
         case.add("inverted", stray | gaps, intent=intent)
         return
     stray = _report_missing_parts(case, intent, stray, rows)
@@ -552,16 +562,17 @@ def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.n
     elif not (intent.base & (ahead := ~CAUSAL.build_mask(*intent.base.shape[-2:]))).any():
         future = np.broadcast_to(ahead, intent.base.shape)
     padding = np.broadcast_to(~intent.columns, intent.allowed.shape)
-    for code in ("padding-visible", "future-visible"):
+    for code in ("padding-visible", "future-visible") if intent.has_padding else ("future-visible",):
         cells = intent.base & padding if code == "padding-visible" else future > padding
         cells = cells & rows[..., None]
-        if not (stray & cells).any():
+        leaks_all = cells.any(-1) & ~(cells > stray).any(-1)
+        if not leaks_all.any():
             continue
-        whole = (stray | ~cells).all((-1, -2)) & cells.any((-1, -2))
+        whole = (leaks_all | ~cells.any(-1)).all(-1) & cells.any((-1, -2))
         leaking = stray & cells & whole[..., None, None]
         case.add(code, leaking, intent=intent)
         stray = stray > leaking
-        some = stray & cells & (stray | ~cells).all(-1, keepdims=True)
+        some = stray & cells & leaks_all[..., None]
         if some.any() and not (stray & cells & ~some).any() and _are_rows_apart(some, cells):
             alone = describe_rows_alone(some.any((0, 1, 2, 4)), cells.any((0, 1, 2, 4)))
             case.add(code, some, detail=alone, intent=intent)
@@ -621,7 +632,8 @@ def _change_structures(
 ) -> np.ndarray:
     """Return the mask of the intent with the structure of every sample changed."""
     _, _, _, queries, keys = arrays.sizes
-    return stack_structures([change(one) for one in intent.structures], queries, keys, shift) & intent.columns
+    changed = stack_structures([change(one) for one in intent.structures], queries, keys, shift)
+    return changed & intent.columns if intent.has_padding else changed
 
 
 def _omit_mask_parts(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -737,6 +749,8 @@ def _misplace_padding(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
             swapped = np.full((b, keys), rest)
             swapped[:, : min(queries, keys)] = arrays.query_keep[:, :keys]
             yield "padding-swapped", intent.base & expand_to_columns(swapped)
+    if not intent.has_padding:
+        return
     if b == queries and b > 1:
         yield "wrong-axis", intent.base & keep[None, None, None]
     if queries == keys:

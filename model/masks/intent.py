@@ -73,6 +73,8 @@ def stack_structures(structures: Sequence[Structure], queries: int, keys: int, s
     # Many samples of a batch are alike; those whose chunks count from elsewhere are not, though they compare equal.
     kinds = {(one, one.origin): one for one in structures}
     masks = {kind: one.build_mask(queries, keys, shift) for kind, one in kinds.items()}
+    if len(structures) == 1:
+        return masks.popitem()[1][None, None, None]
     return np.stack([masks[one, one.origin] for one in structures])[:, None, None]
 
 
@@ -231,12 +233,12 @@ def _find_allowed_keys(allowed: np.ndarray, samples: int, keys: int) -> np.ndarr
 
 def _recognise_samples(allowed: np.ndarray, keep: np.ndarray) -> tuple[Structure, ...]:
     """Return the structures of the samples where all heads and layers share them, else ()."""
-    if not (allowed == allowed[:, :1, :1]).all():
+    if allowed.shape[1:3] != (1, 1) and not (allowed == allowed[:, :1, :1]).all():
         return ()
     grids = allowed[:, 0, 0]
     columns = np.broadcast_to(keep[:, None, :], grids.shape)
     used = np.asarray(grids.any(-1))
-    for where in (columns, columns & used[:, :, None]):
+    for where in (columns, *([] if used.all() else [columns & used[:, :, None]])):
         if structures := recognise_structures(grids, where):
             return structures
     return ()
@@ -247,11 +249,16 @@ def recognise_structures(grids: np.ndarray, where: np.ndarray) -> tuple[Structur
 
     () where a sample follows none. A sample without an allowed cell follows any.
     """
-    # Many samples of a batch are alike, and each kind is looked at once.
-    bits = np.packbits(np.concatenate([grids & where, where], 1).reshape(len(grids), -1), axis=1)
-    _, first, kinds = np.unique(bits, axis=0, return_index=True, return_inverse=True)
-    of_kinds = [recognise_structure(grids[at], where[at]) for at in first]
-    found = [of_kinds[kind] for kind in kinds.reshape(-1)]
+    # Many samples of a batch are alike, and each kind is looked at once. No np.unique: it gives each byte a field.
+    of_kinds: dict[tuple[bytes, bytes], Structure | None] = {}
+    found = []
+    for grid, judged in zip(grids, where, strict=True):
+        kind = (np.packbits(grid & judged).tobytes(), np.packbits(judged).tobytes()) if len(grids) > 1 else (b"", b"")
+        if kind not in of_kinds:
+            of_kinds[kind] = recognise_structure(grid, judged)
+        found.append(of_kinds[kind])
+    if len(of_kinds) == 1:
+        return () if found[0] is None and (grids[0] & where[0]).any() else (found[0] or FULL,)
     for structure in dict.fromkeys(one for one in found if one is not None):
         same = structure.build_mask(*grids.shape[1:])
         if ((same & where) == (grids & where)).all():

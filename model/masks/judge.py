@@ -85,7 +85,8 @@ def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
         findings.append(make_finding("extra-mass", _select_last_columns(arrays, extra), arrays.map, looks=looks))
         arrays = drop_last_keys(arrays, extra)
     stated = find_stated_intent(arrays, meant_name)
-    case = DiagnosisCase(arrays, gather_evidence(arrays.weights, arrays.real_queries), findings, stated=said)
+    evidence = gather_evidence(arrays.weights, arrays.real_queries, arrays.has_even_rows)
+    case = DiagnosisCase(arrays, evidence, findings, stated=said)
     intent = stated if stop else _judge_masks(case, stated, meant_name)
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = find_undecided_faults(arrays.given | ({"meant"} if stated is not None else set()), ranked)
@@ -152,6 +153,8 @@ def _find_intent_name(intent: IntendedMask) -> str:
 
 def _judge_sums(arrays: Arrays, extra: int, meant_name: str | None) -> tuple[Arrays, list[Finding], bool]:
     """Return the arrays, transposed back where they were, the faults of the sums, and whether to stop at that."""
+    if arrays.has_even_rows:
+        return arrays, [], False  # each sums to 1 or to 0
     stated = find_stated_intent(drop_last_keys(arrays, extra) if extra else arrays, meant_name)
     known = stated.allowed if stated is not None else arrays.mask
     if stated is not None and extra:

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..language import join_items, say_many
 
+_CELLS_AT_ONCE = 2**19
+"""Cells of two grids that are compared at once."""
 _MOST_RANGES = 4
 """Ranges that a sentence lists; of more, the last ones are left out."""
 
@@ -16,6 +18,21 @@ def find_runs(cells: np.ndarray) -> list[tuple[int, int]]:
     """Return the first and one past the last of each run of True in (K,)."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], cells, [False]])))
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
+
+
+def find_differing_rows(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return (..., Q) bool: rows of two grids (..., Q, K) that differ somewhere; axes may be 1.
+
+    A part of the rows after the other, in the same memory.
+    """
+    queries = max(one.shape[-2], other.shape[-2])
+    size = max(1, _CELLS_AT_ONCE * queries // max(one.size, other.size))
+    parts = []
+    for first in range(0, queries, size):
+        at = slice(first, first + size)
+        some, others = (grid[..., at, :] if grid.shape[-2] > 1 else grid for grid in (one, other))
+        parts.append((some ^ others).any(-1))
+    return np.concatenate(parts, -1)
 
 
 def list_ranges(indices: Sequence[int] | np.ndarray, most: int | None = None) -> str:

@@ -120,8 +120,9 @@ def _remove_fills(arrays: Arrays) -> np.ndarray | None:
 
 def find_positive_fill_cells(arrays: Arrays) -> np.ndarray | None:
     """Return (B, L, H, Q, K), axes possibly 1: cells of an additive mask that hold +inf; None where there are none."""
-    positive = None if arrays.bias is None else np.isposinf(arrays.bias)
-    return positive if positive is not None and positive.any() else None
+    if arrays.bias is None or arrays.bias.max() < np.inf:
+        return None
+    return np.isposinf(arrays.bias)
 
 
 def find_overflow_cells(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
@@ -143,7 +144,8 @@ def _is_softmax_in_float16(arrays: Arrays, evidence: Evidence) -> bool:
     if arrays.scores is not None:
         return arrays.scores.dtype == np.float16
     wide = arrays.masked_scores is not None and arrays.masked_scores.dtype != np.float16
-    return arrays.weights.dtype == np.float16 and not (wide and arrays.bias is None and not evidence.nan.any())
+    given = "weights" in arrays.given
+    return given and arrays.weights.dtype == np.float16 and not (wide and arrays.bias is None and not evidence.nan.any())
 
 
 # Position biases that did not take effect as they were given: missing, of the wrong sign, of another head.
@@ -249,6 +251,8 @@ def find_weak_fill_cells(arrays: Arrays, evidence: Evidence, allowed: np.ndarray
     """Return (B, L, H, Q, K): blocked cells that a finite fill left with some weight, or None."""
     if arrays.bias is None and not arrays.given & {"weights", "masked_scores"}:
         return None  # a mask of booleans fills nothing
+    if arrays.has_even_rows:
+        return None  # its fills leave nothing
     live = allowed.any(-1, keepdims=True)
     leaking = evidence.nonzero & ~allowed & live & ~evidence.uniform[..., None]
     if not leaking.any():

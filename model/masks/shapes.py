@@ -36,7 +36,11 @@ def normalise_arrays(
     named = {name: _check_numbers(name, np.asarray(raw[name])) for name in ARRAY_NAMES if raw.get(name) is not None}
     over_batch = is_over_batch(named)
     named = {"weights": named["weights"]} if over_batch else reorder_axes(named, extra_keys)
-    weights = expand_to_five_axes(named["weights"]) if "weights" in named else _compute_implied_weights(named)
+    has_even_rows = False
+    if "weights" in named:
+        weights = expand_to_five_axes(named["weights"])
+    else:
+        weights, has_even_rows = _compute_implied_weights(named)
     transposed = _is_transposed(weights, named)
     if transposed:
         weights = np.swapaxes(weights, -1, -2)
@@ -61,6 +65,7 @@ def normalise_arrays(
         writing=_find_writing(bias, blocks),
         transposed=transposed,
         extra_keys=extra_keys,
+        has_even_rows=has_even_rows,
         over_batch=over_batch,
     )
 
@@ -100,7 +105,7 @@ def find_own_axes(shape: Sequence[int], samples: int = 0, heads: int = 0) -> lis
 
 def is_zeros_and_ones(mask: np.ndarray) -> bool:
     """Whether a float mask holds zeros and ones; zeros alone are added, and block nothing."""
-    return bool(np.isin(mask, (0, 1)).all() and mask.any())
+    return not mask.min() < 0 and bool(((mask == 0) | (mask == 1)).all() and mask.any())
 
 
 def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
@@ -122,17 +127,25 @@ def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the softmax of scores or mask, for files without weights; rows that boolean masks leave empty are zero."""
+def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> tuple[np.ndarray, bool]:
+    """Return the softmax of scores or mask, for files without weights, and whether all values of a row are one or zero.
+
+    Rows that boolean masks leave empty are zero.
+    """
     if "masked_scores" in named:
         scores = expand_to_five_axes(named["masked_scores"]).astype(np.float32)
     elif "mask" in named:
         mask = expand_to_five_axes(np.atleast_2d(named["mask"]))
         compared = mask.dtype.kind != "f" or (is_zeros_and_ones(mask) and "scores" not in named)
-        if "scores" not in named and (compared or ((mask == 0) | np.isneginf(mask)).all()):
-            return _share_rows(
-                mask.astype(bool, copy=False) if compared else mask == 0, np.nan if mask.dtype.kind == "f" else 0
-            )
+        if "scores" not in named and (compared or ((mask == 0) | is_blocked(mask)).all()):
+            allowed = mask.astype(bool, copy=False) if compared else mask == 0
+            weights = _share_rows(allowed)
+            if mask.dtype.kind != "f":
+                return weights, True
+            empty = ~allowed.any(-1)
+            fills = softmax(mask[empty].astype(np.float32), nan_rows=True)
+            weights[empty] = fills
+            return weights, bool(((fills == 0) | ~(fills != fills.max(-1, keepdims=True))).all())
         added = np.where(mask.astype(bool), 0.0, -np.inf) if compared else mask
         base = expand_to_five_axes(named["scores"]) if "scores" in named else np.zeros((1, 1))
         try:
@@ -151,14 +164,14 @@ def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> np.ndarray:
                 most=MAX_CELLS,
             )
         )
-    return softmax(scores, nan_rows="mask" not in named or named["mask"].dtype.kind == "f")
+    return softmax(scores, nan_rows="mask" not in named or named["mask"].dtype.kind == "f"), False
 
 
-def _share_rows(allowed: np.ndarray, empty: float) -> np.ndarray:
-    """Return the softmax of equal scores over the ``allowed`` cells (..., K); rows without any hold ``empty``."""
-    count = allowed.sum(-1, keepdims=True, dtype=np.float32)
+def _share_rows(allowed: np.ndarray) -> np.ndarray:
+    """Return the softmax of equal scores over the ``allowed`` cells (..., K); rows without any are zero."""
+    share = 1 / np.maximum(allowed.sum(-1, keepdims=True, dtype=np.float32), 1)
     kind = np.float32 if allowed.size < _LARGE_MAP else np.float16
-    return np.divide(allowed, count, out=np.full(allowed.shape, empty, kind), where=count > 0, casting="same_kind")
+    return np.where(allowed, share.astype(kind), kind(0))
 
 
 def _is_transposed(weights: np.ndarray, named: Mapping[str, np.ndarray]) -> bool:
@@ -256,9 +269,9 @@ def _normalise_mask(array: np.ndarray | None, shape: tuple[int, ...]) -> tuple[n
         raise DiagnosisError(say("The mask holds NaN."))
     if is_zeros_and_ones(fitted):
         return fitted, fitted > 0
-    levels = np.unique(fitted)
-    if levels.size == 2 and levels.min() < WEAKEST_FILL:
-        return fitted, fitted > levels.min()
+    low, high = fitted.min(), fitted.max()
+    if low < high and low < WEAKEST_FILL and ((fitted == low) | (fitted == high)).all():
+        return fitted, fitted > low
     return fitted, ~is_blocked(fitted)
 
 

@@ -49,32 +49,38 @@ class Structure:
     origin: int = field(default=0, compare=False)
     """The key from which chunks and blocks count: the first real one, as in transformers. A name leaves it open."""
 
-    def build_mask(self, queries: int, keys: int, shift: int | None = None) -> np.ndarray:
-        """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given."""
+    def build_mask(
+        self, queries: int, keys: int, shift: int | None = None, rows: tuple[int, int] | None = None
+    ) -> np.ndarray:
+        """Return (Q, K) bool, True = may attend; ``shift`` is K - Q unless given.
+
+        Of all rows, or of those from the first to one before the second of ``rows``.
+        """
         past = keys - queries if shift is None else shift
-        places, key = np.arange(queries)[:, None] + past, np.arange(keys)
-        grid = self._build_band(queries, keys, past)
+        query, key = np.arange(*(rows or (0, queries))), np.arange(keys)
+        places = query[:, None] + past
+        grid = self._build_band(places, keys)
         for first, end in self.spans:
-            rows = slice(max(first - past, 0), max(end - past, 0))
-            grid[rows, first:end] |= True if self.lo is None else key[first:end] >= places[rows] + self.lo
+            inside = slice(*np.searchsorted(places[:, 0], (first, end)))
+            grid[inside, first:end] |= True if self.lo is None else key[first:end] >= places[inside] + self.lo
         if self.starts:
             edges = np.asarray(self.starts)
-            document = np.searchsorted(edges, np.arange(max(queries, keys)), side="right")
-            grid &= document[:queries, None] == document[None, :keys]
+            document, other = (np.searchsorted(edges, at, side="right") for at in (query, key))
+            grid &= document[:, None] == other
         if self.chunk:
-            grid &= self._number(queries, self.chunk, past)[:, None] == self._number(keys, self.chunk)
+            grid &= self._number(places, self.chunk) == self._number(key, self.chunk)
         for first, end in self.shared:
             grid[:, first:end] |= True if self.hi is None else key[first:end] <= places + self.hi
-        return grid & _see_draft_tree(self.tree, np.arange(queries) + past, keys) if self.tree else grid
+        return grid & _see_draft_tree(self.tree, places[:, 0], keys) if self.tree else grid
 
-    def _build_band(self, queries: int, keys: int, past: int) -> np.ndarray:
-        """Return (Q, K) bool: the band, or its blocks, with its sinks and its prefix."""
-        places, key = np.arange(queries)[:, None] + past, np.arange(keys)
-        grid = np.ones((queries, keys), bool)
+    def _build_band(self, places: np.ndarray, keys: int) -> np.ndarray:
+        """Return (Q, K) bool: the band of queries at ``places`` (Q, 1), or its blocks, with its sinks and its prefix."""
+        key = np.arange(keys)
+        grid = np.ones((len(places), keys), bool)
         if self.lo is not None:
             grid &= key >= places + self.lo
         if self.block:
-            grid &= self._number(keys, self.block) <= self._number(queries, self.block, past)[:, None]
+            grid &= self._number(key, self.block) <= self._number(places, self.block)
         elif self.hi is not None:
             grid &= key <= places + self.hi
         if self.sinks:
@@ -83,9 +89,9 @@ class Structure:
             grid[:, : self.prefix] = True
         return grid
 
-    def _number(self, count: int, size: int, past: int = 0) -> np.ndarray:
-        """Return (count,): the number of the chunk or block of each position, from ``past`` on."""
-        return (np.arange(count) + past - self.origin) // size
+    def _number(self, positions: np.ndarray, size: int) -> np.ndarray:
+        """Return the number of the chunk or block of each position."""
+        return (positions - self.origin) // size
 
     def count_from(self, first: int) -> Structure:
         """Return the same mask whose chunks and blocks begin with the key ``first``."""
@@ -180,8 +186,8 @@ class Structure:
 
 MAX_SINKS = 4
 """First keys beside a window that are recognised as sinks; more can be said."""
-_HEAD_ROWS = 64
-"""First rows that rule most structures out before whole maps are built."""
+_FEW_ROWS, _CELLS_AT_ONCE = 64, 2**19
+"""Rows, and cells of them, that are compared with a structure at once."""
 _SMALLEST_TREE = 3
 """Tokens of a draft tree that is recognised; of two, one cell is more likely closed by accident."""
 _SHORTEST_DOCUMENT = 2
@@ -219,15 +225,22 @@ def recognise_structure(allowed: np.ndarray, where: np.ndarray) -> Structure | N
     seen = allowed & where
     if not seen.any():
         return None
-    queries, keys = allowed.shape
-    head = slice(min(queries, _HEAD_ROWS))
-    for structure in _propose_structures(seen):
-        first = structure.build_mask(head.stop, keys, keys - queries)
-        if np.array_equal(first & where[head], seen[head]) and np.array_equal(
-            structure.build_mask(queries, keys) & where, seen
-        ):
-            return structure
-    return None
+    return next((one for one in _propose_structures(seen) if _agrees(one, seen, where)), None)
+
+
+def _agrees(structure: Structure, seen: np.ndarray, where: np.ndarray) -> bool:
+    """Whether a structure allows the cells that are ``seen`` (Q, K) and no other ``where`` (Q, K) is True.
+
+    A part of the rows after the other: most structures are ruled out by a few.
+    """
+    queries, keys = seen.shape
+    size = max(_FEW_ROWS, _CELLS_AT_ONCE // keys)
+    for first in range(0, queries, size):
+        rows = slice(first, min(first + size, queries))
+        built = structure.build_mask(queries, keys, rows=(rows.start, rows.stop))
+        if not np.array_equal(built & where[rows], seen[rows]):
+            return False
+    return True
 
 
 def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:

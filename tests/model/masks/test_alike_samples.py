@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,9 +19,9 @@ def test_a_structure_of_many_samples_is_built_as_often_as_that_of_few(
     built = []
     build = Structure.build_mask
 
-    def count(structure: Structure, *sizes: int) -> np.ndarray:
+    def count(structure: Structure, *sizes: int, **rows: Any) -> np.ndarray:
         built.append(structure)
-        return build(structure, *sizes)
+        return build(structure, *sizes, **rows)
 
     monkeypatch.setattr(Structure, "build_mask", count)
     causal = np.broadcast_to(np.tril(np.ones((3, 3), bool)), (samples, 3, 3))
