@@ -37,6 +37,7 @@ from .intent import (
 from .rows import check_sums, find_fill_rows, report_empty_rows, report_keyless_samples, report_uniform_samples
 from .rule import parse_meaning
 from .scores import (
+    HARMLESS_WEIGHT,
     find_bias_effects,
     find_overflow_cells,
     find_positive_fill_cells,
@@ -64,6 +65,9 @@ _ZERO_ONE_TEXT = to_say(
     "this mask of zeros and ones is right if it is compared with 0; added to the scores it blocks nothing"
 )
 _SCORES_DIFFER_TEXT = to_say("the weights are not the softmax of the scores given with them, and need not be")
+_DEEP_FILL_TEXT = to_say(
+    "blocked cells keep a weight of {weight:.2g} at most, which changes no sum: the fill is finite, and deep enough"
+)
 _POSITIVE_FILL_FIX = 'mask = mask.masked_fill(mask == float("inf"), float("-inf"))'
 
 
@@ -161,7 +165,7 @@ def _judge_sums(arrays: Arrays, extra: int, meant_name: str | None) -> tuple[Arr
         known = np.pad(stated.allowed, [(0, 0)] * 4 + [(0, extra)], constant_values=True)
     if known is None and arrays.key_keep is not None:
         known = expand_to_columns(arrays.key_keep)
-    fault = check_sums(arrays, known)
+    fault = check_sums(arrays, known, is_said=meant_name is not None or arrays.meant is not None)
     if fault is None:
         return arrays, [], False
     where = np.broadcast_to(fault.rows[..., None], arrays.weights.shape)
@@ -294,7 +298,11 @@ def _report_weak_fill(case: DiagnosisCase, intents: list[IntendedMask]) -> None:
         cells = find_weak_fill_cells(case.arrays, case.evidence, intent.allowed)
         if cells is not None and (intent.binding or _is_unlikely_by_chance(case, intent, cells)):
             most = float(np.nanmax(case.arrays.weights[cells]))
-            case.add("weak-fill", cells, detail=say("up to {weight:.2g}", weight=most))
+            if most < HARMLESS_WEIGHT:
+                looks = say(_DEEP_FILL_TEXT, weight=most)
+                case.add("weak-fill", cells, "info", fix=NOTHING_TO_FIX, looks=looks)
+            else:
+                case.add("weak-fill", cells, detail=say("up to {weight:.2g}", weight=most))
             case.evidence = case.hide_cells(cells).evidence
             return
 

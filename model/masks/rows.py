@@ -191,8 +191,11 @@ class SumFault:
     level: Level = "certain"
 
 
-def check_sums(arrays: Arrays, allowed: np.ndarray | None) -> SumFault | None:
-    """Return the fault of the sums, or None. ``allowed`` (B, L, H, Q, K) is what was meant, where that is known."""
+def check_sums(arrays: Arrays, allowed: np.ndarray | None, is_said: bool = False) -> SumFault | None:
+    """Return the fault of the sums, or None. ``allowed`` (B, L, H, Q, K) is what was meant, where that is known.
+
+    ``is_said`` tells whether somebody said it; else the mask may be narrower, as windows are.
+    """
     tolerance = detect_precision(arrays.weights).row_tolerance(max(arrays.sizes[3:]))
     rows = ~_find_acceptable_sums(arrays.weights, -1, tolerance) | _find_nan_columns(arrays.weights)[..., None]
     if arrays.transposed and _find_unit_sums(arrays.weights, -1, tolerance).all():
@@ -205,7 +208,7 @@ def check_sums(arrays: Arrays, allowed: np.ndarray | None) -> SumFault | None:
     for axis, over in _OTHER_AXES:
         if arrays.weights.shape[axis] > 1 and _find_unit_sums(arrays.weights, axis, tolerance).all():
             return SumFault(("softmax-axis",), rows, say(over))
-    return _find_later_fault(arrays, allowed, rows, tolerance)
+    return _find_later_fault(arrays, allowed, rows, tolerance, is_said)
 
 
 def _find_nan_columns(weights: np.ndarray) -> np.ndarray:
@@ -271,7 +274,7 @@ def _are_weights_close(weights: np.ndarray, expected: np.ndarray, units: np.ndar
 
 
 def _find_later_fault(
-    arrays: Arrays, allowed: np.ndarray | None, rows: np.ndarray, tolerance: float
+    arrays: Arrays, allowed: np.ndarray | None, rows: np.ndarray, tolerance: float, is_said: bool
 ) -> SumFault | None:
     """Return what happened to the weights after the softmax, where no axis sums to 1.
 
@@ -284,17 +287,19 @@ def _find_later_fault(
         return SumFault(("applied-late",), rows, say("the weights are the softmax of the scores, times the mask"))
     if (total > 1 + tolerance).any():
         return SumFault(("dropout-on",), rows, _sum_range_text(total.min(), total.max()))
-    expected = np.broadcast_to((weights > 0).any((0, 1, 2)) if allowed is None else allowed, weights.shape)
+    seen = (weights > 0).any((0, 1, 2))
+    expected = np.broadcast_to(seen if allowed is None else allowed, weights.shape)
+    possible = expected if is_said else expected & seen
     whole = (weights > 0).all(-1)
     live = total > 0
     blocked = ~whole & live
     if whole.any() and not rows[whole].any() and rows[blocked].any() and rows[blocked].mean() > _MOST_ROWS:
         detail = say("rows with blocked keys sum to less than 1, the others to 1")
         return SumFault(("applied-late",), rows, detail, "certain" if whole.sum() >= _SEVERAL_ROWS else "likely")
-    if int(rows.sum()) < _FEW_ROWS and (expected & (weights == 0)).any(-1)[rows].any():
+    if int(rows.sum()) < _FEW_ROWS and (possible & (weights == 0)).any(-1)[rows].any():
         return SumFault(("dropout-on",), rows, _sum_range_text(total.min(), total.max()))
     sums = _sum_range_text(total[live].min(initial=1.0), total.max())
-    late = not whole.any() and (~whole & live).any() and not _is_causal_window(expected)
+    late = not whole.any() and (~whole & live).any() and not _is_causal_window(possible)
     codes = ("extra-mass", "applied-late") if late else ("extra-mass",)
     return SumFault(codes, rows, sums)
 

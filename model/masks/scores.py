@@ -145,7 +145,9 @@ def _is_softmax_in_float16(arrays: Arrays, evidence: Evidence) -> bool:
         return arrays.scores.dtype == np.float16
     wide = arrays.masked_scores is not None and arrays.masked_scores.dtype != np.float16
     given = "weights" in arrays.given
-    return given and arrays.weights.dtype == np.float16 and not (wide and arrays.bias is None and not evidence.nan.any())
+    return (
+        given and arrays.weights.dtype == np.float16 and not (wide and arrays.bias is None and not evidence.nan.any())
+    )
 
 
 # Position biases that did not take effect as they were given: missing, of the wrong sign, of another head.
@@ -239,6 +241,9 @@ def measure_spread(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 _MAX_WEAK_WEIGHT = 1e-2
 """Blocked cells below this weight are a weak fill rather than an open mask."""
+HARMLESS_WEIGHT = 1e-30
+"""Blocked cells below this weight are worth nothing: scores 50 larger would leave them below what float32 can add to 1.
+So lie the cells that Swin (Liu et al. 2021) fills with -100."""
 _MAX_FILL_RATIO = 1e9
 """Of two cells that one fill lowered, one is hardly ever so many times larger than the other."""
 _LOWER_ROWS_PART = 0.9

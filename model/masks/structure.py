@@ -74,7 +74,7 @@ class Structure:
         return grid & _see_draft_tree(self.tree, places[:, 0], keys) if self.tree else grid
 
     def _build_band(self, places: np.ndarray, keys: int) -> np.ndarray:
-        """Return (Q, K) bool: the band of queries at ``places`` (Q, 1), or its blocks, with its sinks and its prefix."""
+        """Return (Q, K) bool: the band of queries at ``places`` (Q, 1), or its blocks, its sinks and its prefix."""
         key = np.arange(keys)
         grid = np.ones((len(places), keys), bool)
         if self.lo is not None:

@@ -19,7 +19,7 @@ def test_a_structure_of_many_samples_is_built_as_often_as_that_of_few(
     built = []
     build = Structure.build_mask
 
-    def count(structure: Structure, *sizes: int, **rows: Any) -> np.ndarray:
+    def count(structure: Structure, *sizes: Any, **rows: Any) -> np.ndarray:
         built.append(structure)
         return build(structure, *sizes, **rows)
 

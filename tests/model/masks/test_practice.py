@@ -92,6 +92,49 @@ def test_a_learned_sink_on_one_layer(seed: int, layers: int, meant: str) -> None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("said", [{}, {"map": "decoder"}], ids=str)
+def test_learned_sinks_beside_padding_of_which_nothing_is_said(seed: int, side: str, said: dict[str, str]) -> None:
+    random = np.random.default_rng(seed)
+    size, layers = int(random.integers(8, 20)), int(random.integers(1, 4))
+    keep = np.ones((2, size), bool)
+    keep[1, : size // 3] = False
+    keep = keep if side == "left" else keep[:, ::-1]
+    window = parse_structure("causal+window:3").build_mask(size, size)
+    mask = window & keep[:, None, None, None, :]
+    scores = np.where(mask, random.normal(size=(2, layers, 2, size, size)), -np.inf)
+    sink = np.broadcast_to(random.normal(size=(1, layers, 2, 1, 1)), (*scores.shape[:-1], 1))
+    found = diagnose(softmax(np.concatenate([scores, sink], -1))[..., :-1].astype(np.float32), key_keep=keep, **said)
+    assert named(found) == []
+    assert "extra-mass" in [one.code for one in found.findings]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("given", ["meant", "mask", "scores", "masked_scores"])
+def test_the_finite_fill_of_swin(seed: int, given: str) -> None:
+    """A fill of -100, on the regions of a shifted window; one of -15 leaves weight that counts."""
+    random = np.random.default_rng(seed)
+    region = random.integers(0, 3, (4, 1, 16))
+    allowed = region[..., :, None] == region[..., None, :]
+    scores = random.normal(scale=random.choice([1, 3]), size=(4, 2, 16, 16)).astype(np.float32)
+
+    def judge(fill: float) -> Diagnosis:
+        filled = np.where(allowed, scores, scores + np.float32(fill))
+        more = {
+            "meant": {"meant": allowed},
+            "mask": {"mask": np.where(allowed, 0, fill).astype(np.float32)},
+            "scores": {"scores": scores, "meant": allowed},
+            "masked_scores": {"masked_scores": filled, "meant": allowed},
+        }
+        return diagnose(softmax(filled), **more[given])
+
+    found = judge(-100)
+    assert (found.verdict, named(found)) == ("open" if given == "mask" else "sound", [])
+    assert "weak-fill" in [one.code for one in found.findings]
+    assert named(judge(-15)) == ["weak-fill"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("meant", [None, "padding"])
 def test_padding_between_two_segments(seed: int, meant: str | None) -> None:
     random = np.random.default_rng(seed)
