@@ -27,6 +27,7 @@ from attenscope.atlas.query import (
 )
 from attenscope.atlas.repeats import Repeats, make_repeated_sequences, plan_repeats
 from attenscope.runnable_model import RunnableModel
+from attenscope.trace import Head
 from attenscope.user_model import load_user_model
 from tests import folders
 
@@ -34,7 +35,8 @@ pytest.importorskip("transformers")
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
 LINES = ["the dog sees the dog and the dog .", *folders.TEXT[:4], "", "the the the red red book", "dog"]
 PLACES = 128
-INDUCTION_HEAD, PREVIOUS_HEAD = ("decoder", 1, 0), ("decoder", 0, 1)
+INDUCTION_HEAD: Head = ("decoder", 1, 0)
+PREVIOUS_HEAD: Head = ("decoder", 0, 1)
 MEASURES = ("entropy", "distance", "top", "same", "previous", "first", "induction", "duplicate")
 
 
@@ -161,7 +163,7 @@ def measure_texts(alone: Any, texts: list[Any]) -> dict[str, np.ndarray]:
             of_row = weights[:, :, row]
             logs = np.log(of_row, out=np.zeros_like(of_row), where=of_row > 0)
             values["entropy"].append(-(of_row * logs).sum(-1))
-            values["distance"].append(sum(of_row[..., key] * (row - key) for key in range(row)))
+            values["distance"].append(of_row[..., :row] @ np.arange(row, 0, -1))
             values["top"].append(of_row.max(-1))
             before = [key for key in range(row) if ids[key] == ids[row]]
             keys = {"same": [row], "previous": [row - 1], "first": [0], "duplicate": before}
