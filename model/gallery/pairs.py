@@ -218,7 +218,7 @@ def soft_mask_fixed(x: Batch) -> Tensor:
 
 # weak-fill: a finite fill that extreme scores reach
 def weak_fill_broken(x: Batch) -> Tensor:
-    return x.scores.masked_fill(~x.allowed, -100.0).softmax(-1)
+    return x.scores.masked_fill(~x.allowed, -50.0).softmax(-1)
 
 
 def weak_fill_fixed(x: Batch) -> Tensor:

@@ -37,7 +37,6 @@ from .intent import (
 from .rows import check_sums, find_fill_rows, report_empty_rows, report_keyless_samples, report_uniform_samples
 from .rule import parse_meaning
 from .scores import (
-    HARMLESS_WEIGHT,
     find_bias_effects,
     find_overflow_cells,
     find_positive_fill_cells,
@@ -45,6 +44,7 @@ from .scores import (
     find_soft_mask_cells,
     find_underflow_cells,
     find_weak_fill_cells,
+    is_fill_harmless,
 )
 from .shapes import is_zeros_and_ones
 from .softmax import find_restarts
@@ -298,7 +298,7 @@ def _report_weak_fill(case: DiagnosisCase, intents: list[IntendedMask]) -> None:
         cells = find_weak_fill_cells(case.arrays, case.evidence, intent.allowed)
         if cells is not None and (intent.binding or _is_unlikely_by_chance(case, intent, cells)):
             most = float(np.nanmax(case.arrays.weights[cells]))
-            if most < HARMLESS_WEIGHT:
+            if is_fill_harmless(case.arrays.weights, intent.allowed, cells):
                 looks = say(_DEEP_FILL_TEXT, weight=most)
                 case.add("weak-fill", cells, "info", fix=NOTHING_TO_FIX, looks=looks)
             else:

@@ -241,9 +241,9 @@ def measure_spread(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 _MAX_WEAK_WEIGHT = 1e-2
 """Blocked cells below this weight are a weak fill rather than an open mask."""
-HARMLESS_WEIGHT = 1e-30
-"""Blocked cells below this weight are worth nothing: scores 50 larger would leave them below what float32 can add to 1.
-So lie the cells that Swin (Liu et al. 2021) fills with -100."""
+_HARMLESS_WEIGHT, _HARMLESS_RATIO = 1e-30, 1e-20
+"""Blocked cells below this weight, and this part of every allowed one of their row, are worth nothing: scores 40 larger
+would change no sum. So lie the cells that Swin (Liu et al. 2021) fills with -100, unless the scores are extreme."""
 _MAX_FILL_RATIO = 1e9
 """Of two cells that one fill lowered, one is hardly ever so many times larger than the other."""
 _LOWER_ROWS_PART = 0.9
@@ -265,6 +265,15 @@ def find_weak_fill_cells(arrays: Arrays, evidence: Evidence, allowed: np.ndarray
     if _is_fill_in_scores(arrays, evidence, allowed, leaking) or _is_equal_in_rows(arrays, allowed, leaking):
         return leaking
     return leaking if arrays.scores is None and _are_leaks_weak(arrays, evidence, allowed, leaking) else None
+
+
+def is_fill_harmless(weights: np.ndarray, allowed: np.ndarray, cells: np.ndarray) -> bool:
+    """Whether the blocked ``cells`` (B, L, H, Q, K) lie far below 1, and below every allowed cell of their rows."""
+    rows = cells.any(-1)
+    least = np.where(allowed, weights, np.inf).min(-1)
+    largest = np.where(cells, weights, 0).max(-1)
+    deep = (largest < _HARMLESS_WEIGHT) & (largest < _HARMLESS_RATIO * least)
+    return bool(deep[rows].all())
 
 
 def _is_fill_in_scores(arrays: Arrays, evidence: Evidence, allowed: np.ndarray, leaking: np.ndarray) -> bool:

@@ -131,7 +131,7 @@ CATALOGUE_TEXTS: dict[str, EntryText] = {
         to_say("The fill is too weak"),
         (to_say("a leak smaller than can be seen"), BATCH_DEPENDENCE, SILENT_QUALITY_LOSS),
         to_say(
-            "Blocked scores became -100 in place of minus infinity. With large scores that is not low enough, and a "
+            "Blocked scores became -50 in place of minus infinity. With large scores that is not low enough, and a "
             "little weight leaks through."
         ),
         to_say("Finite fills such as -100 or -1e4, chosen to be safe in half precision."),
