@@ -161,6 +161,17 @@ def test_odd_text_gets_a_picture_and_a_hint(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
+@pytest.mark.walk
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_word_of_two_hundred_letters_stays_within_the_page(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 720})
+    open_page(page)
+    type_sentence(page, "a" * 200)
+    expect_title(page, "Cross-attention")
+    settle(page)
+    assert page.get_by_test_id("stMain").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+
+
 def test_markup_is_only_text(page: Page) -> None:
     text = '<b id="planted">Hi</b> *now* $x$ <script>alert(1)</script>'
     open_page(page, KEEPS_UNKNOWN)

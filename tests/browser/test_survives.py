@@ -1,4 +1,4 @@
-"""A talk made from scratch, with a trace and a mask of one's own, through what happens to one before it is given."""
+"""What the running app survives: a talk made from scratch before it is given, and requests that are none of its own."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.browser.conftest import ROOT, SCREEN, free_port, wait_until_healthy
 from tests.browser.steps import (
@@ -193,3 +198,23 @@ def test_a_talk_of_six_scenes_survives(speaker: BrowserContext, served: Served, 
     open_talk(other, again)
     in_editor(other)
     stranger.close()
+
+
+def test_the_running_app_serves_no_page_under_the_name_of_another_site(server: str) -> None:
+    request = urllib.request.Request(server, headers={"Host": "evil.example"})
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request)
+    with refused.value as answer:
+        assert answer.code == 403
+    with urllib.request.urlopen(server) as served:
+        assert served.status == 200
+
+
+def test_the_running_app_ends_a_connection_of_text_and_serves_the_next(server: str) -> None:
+    """What it writes to its log is held to have no traceback by the fixture."""
+    address = f"{server.replace('http', 'ws', 1)}/_stcore/stream"
+    for _ in range(2):
+        with connect(address, origin=Origin(server)) as socket:
+            socket.send("hello")
+            with pytest.raises(ConnectionClosed):
+                socket.recv(timeout=10)

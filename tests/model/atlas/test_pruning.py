@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,35 @@ def test_a_released_measurement_is_of_the_released_model(name: str) -> None:
     check_pruning_order(found, open_atlas(released_atlas_folder(name), name, weights))
     said = " ".join((CHECKPOINTS_FOLDER.parent / "docs" / "head-measures.md").read_text(encoding="utf-8").split())
     assert f"each measured on {found.sentences} sentences" in said
+
+
+DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))
+DEV_FILES = {
+    "everyday-en-de": ("tatoeba/dev.en", "tatoeba/dev.de"),
+    "multi30k-en-de": ("multi30k/val.en", "multi30k/val.de"),
+    "everyday-zh-en": ("zh-en/dev.zh", "zh-en/dev.en"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="set ATTENSCOPE_DATA to the folder of the parallel texts")
+@pytest.mark.parametrize("name", DEV_FILES)
+def test_a_released_measurement_comes_out_again(name: str) -> None:
+    """Its sentences are those of the data, and one of its points, of half of the heads, is what they give."""
+    weights = read_facts(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
+    found = read_pruning(find_checkpoint_folder(name), name, weights)
+    sides = [(DATA / path).read_text(encoding="utf-8").splitlines() for path in DEV_FILES[name]]
+    first = found.first_line - 1
+    pairs = [(source.strip(), target.strip()) for source, target in zip(*sides, strict=True)]
+    pairs = pairs[first : first + found.sentences]
+    lines = "".join(f"{source}\t{target}\n" for source, target in pairs)
+    assert found.pairs_sha256 == hashlib.sha256(lines.encode()).hexdigest()
+    at = len(found.left) // 2
+    removed = frozenset(found.order[: len(found.order) - found.left[at]])
+    translator = Translator.load(find_checkpoint_folder(name))
+    (texts,) = translate_without_heads(translator, [source for source, _ in pairs], [removed])
+    again = sacrebleu.corpus_bleu(texts, [[target for _, target in pairs]]).score
+    assert again == pytest.approx(found.by_cost.bleu[at], abs=0.3)
 
 
 def test_a_measurement_names_its_sentences_and_is_refused_beside_other_costs(pruning: Pruning, atlas: Atlas) -> None:

@@ -215,6 +215,7 @@ def test_a_search_says_its_question_and_its_answer_in_words(atlas: Atlas) -> Non
     app = opened(heads="search", ask=typed)
     assert found.question.words in said(app)
     assert found.sentence in said(app)
+    assert texts.describe_links(atlas) in said(app)
     bars = map.build_lift_bars(found)
     assert [one.lift for one in bars] == sorted((one.lift for one in bars), reverse=True)
     assert "one arrow" in said(opened(heads="search", ask="dog"))

@@ -32,7 +32,7 @@ def pt(value: object) -> bytes:
 
 
 LARGE: dict[str, Callable[[], bytes]] = {
-    "expanded.pt": lambda: pt({"mask": torch.ones(1, dtype=torch.bool).expand(8, 8, 2000, 2000)}),
+    "expanded.pt": lambda: pt({"mask": torch.ones(1, dtype=torch.bool).expand(8, 8, 1000, 1000)}),
     "layers.pt": lambda: pt([torch.zeros(1).expand(8, 8, 300, 300)] * 8),
     "long.csv": lambda: ("1," * 999 + "1\n").encode() * 9000,
     "rows.csv": lambda: b"1\n" * 9_000_000,
