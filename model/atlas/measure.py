@@ -321,7 +321,8 @@ def _make_silencing_hook(off: range) -> OutputHook:
 
     def silence_heads(context: Tensor) -> Tensor:
         changed = context.unflatten(0, (len(off), -1)).clone()
-        changed[range(len(off)), :, off] = 0.0
+        for copy, head in enumerate(off):
+            changed[copy, :, head] = 0.0
         return changed.flatten(0, 1)
 
     return silence_heads

@@ -294,7 +294,7 @@ def _list_templates(
     try:
         chat = ChatTemplate(tokenizer)
         if PROBE_SENTENCE not in chat.apply(PROBE_SENTENCE).text:
-            raise ValueError("The chat template leaves the text out.")
+            raise ValueError("the chat template leaves the text out")
     except ValueError:
         return {NO_TEMPLATE: None}, say(
             "The chat template of {folder} cannot be applied, so texts are read without it.", folder=folder.name

@@ -112,7 +112,7 @@ class ChatTemplate:
         """ValueError where the tokenizer has no template that is meant for a chat alone, or too long a one."""
         self._template = tokenizer.get_chat_template()
         if not isinstance(self._template, str) or len(self._template) > LONGEST_TEMPLATE:
-            raise ValueError("The chat template is too long, or no text.")
+            raise ValueError(f"no chat template, or one of more than {LONGEST_TEMPLATE} characters")
         self._names = {name: _to_plain_names(value) for name, value in tokenizer.special_tokens_map.items()}
         self._process = _TemplateProcess()
 
@@ -212,7 +212,7 @@ class _TemplateProcess:
             return json.loads(process.stdout.readline())
         except (OSError, ValueError) as error:
             _end_process(process)
-            raise TimeoutError("The template took too long.") from error
+            raise TimeoutError("the template took too long") from error
         finally:
             watch.cancel()
 

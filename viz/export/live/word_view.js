@@ -107,6 +107,7 @@ export function wordData(run, position, open) {
     others: others.map((one) => ({ id: one.id, ...rowOf(one.token, Math.exp(one.logProb)) })),
     sources: sourceShares(run, position).slice(0, ROWS).map(({ text, share }) => rowOf(text, share)),
     heads: explained ? strongest(explained, position) : [],
+    chooses: true,
     headsNote: say("change of log-prob. when off"),
     decided: explained ? decided(explained, token, position) : waiting(run),
     why: false,

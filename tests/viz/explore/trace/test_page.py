@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope.trace import AttentionTrace
 from attenscope.untrusted_trace import open_trace
 from attenscope.viz.ui.addresses.explore import EXPLORE_VIEWS
+from attenscope.viz.ui.addresses.shared import KIND
 from tests.viz.fakes import attention, foreign_trace
 from tests.viz.page_texts import ISOLATES, as_read
 
@@ -57,6 +58,7 @@ def test_maps_that_do_not_fit_each_other_leave_the_page_alive(app: AppTest) -> N
         app.session_state["view chosen"] = view
         app.run()
         assert not app.exception, view
-    app.segmented_control(key="kind").set_value("encoder").run()
+    app.session_state[KIND.key] = "encoder"
+    app.run()
     assert not app.exception
     assert any("Tokens are followed from layer to layer" in one.value for one in app.info)

@@ -26,6 +26,7 @@ from attenscope.viz.figures.look import LIGHT
 from attenscope.viz.figures.words import head_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
+from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.web.stage import COLLECTED_VIEWS
 from tests.viz.fakes import FakeTranslator, attention
 from tests.viz.page_texts import captions as captions_of
@@ -139,10 +140,11 @@ def test_the_kind_falls_back_to_one_that_the_trace_has(app: AppTest) -> None:
     app.query_params["kind"] = "cross"
     app.run()
     assert not app.exception
-    assert app.segmented_control(key="kind").value == "encoder"
+    assert app.session_state[KIND.key] == "encoder"
     app.button(key="close").click().run()
     assert not app.exception
-    app.segmented_control(key="kind").set_value("cross").run()
+    app.session_state[KIND.key] = "cross"
+    app.run()
     assert unpack(components(app)["heatmap"])[0]["title"].startswith("Cross-attention")
 
 
