@@ -12,6 +12,8 @@ from attenscope.checkpoint.load import CheckpointError
 from attenscope.checkpoint.measurements import HistoryError, HistoryRow, ScoresError
 from attenscope.experiments.lens import SnapshotRun
 from attenscope.language import format_number, join_sentences, say, say_many
+from attenscope.network.config import TransformerConfig
+from attenscope.trace import Sizes
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedRun
 from attenscope.viz.export.parts import Chart, Component, Words
@@ -97,10 +99,16 @@ def tabulate_history(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
 # Snapshots: one sentence at every snapshot of the training.
 
 
+def list_sizes(config: TransformerConfig) -> Sizes:
+    """How many layers and heads each attention has, known before a sentence is read: then nothing moves for it."""
+    encoder, decoder = (config.encoder_layers, config.heads), (config.decoder_layers, config.heads)
+    return {"encoder": encoder, "decoder": decoder, "cross": decoder}
+
+
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
-    result, check = controls.require_translation(model, text)
     with bar:
-        kind, layer, head = controls.draw_place_choice(result.trace.sizes, heads=False)
+        kind, layer, head = controls.draw_place_choice(list_sizes(model.config), heads=False)
+    result, check = controls.require_translation(model, text)
     draw_badge(model, result, check)
     draw_hints(model, result, result)
     try:

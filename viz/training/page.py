@@ -68,7 +68,7 @@ def draw_architecture_view(model: Translator) -> None:
     drawn = describe_architecture(model.config)
     with st.container(key="drawing"):
         draw_caption(drawn)
-        draw_plot(plot_architecture(model.config, style.get_palette()), drawn, key="transformer")
+        draw_plot(plot_architecture(model.config, style.get_palette()), drawn, key="drawing-of-sizes")
     st.subheader(say("Beside the published architectures"), anchor=False)
     draw_table(heads, cells, title)
     for line in said:

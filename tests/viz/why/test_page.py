@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope.attribution.methods import ATTRIBUTION_METHODS
 from attenscope.attribution.target import AttributionError
 from attenscope.experiments.ablation import read_word_without_heads
-from attenscope.experiments.patching import read_minimal_pairs
+from attenscope.experiments.patching import MinimalPair, read_minimal_pairs
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Component, flatten_parts
 from attenscope.viz.figures.look import DARK, LIGHT, quote_token
@@ -261,13 +261,13 @@ def test_a_cell_is_chosen_by_its_controls(open_page: Open) -> None:
     assert app.query_params["cell"] in ("cross.1.1.4.1", ["cross.1.1.4.1"])
 
 
-def test_two_sentences_open_on_a_pair_of_the_project(open_page: Open, reading: ReadingKey) -> None:
-    pair = next(
-        one
-        for one in read_minimal_pairs()
-        if differs(ReadingKey(reading.model, one.first), ReadingKey(reading.model, one.second))
-        and len({count_source_tokens(reading.model, side) for side in (one.first, one.second, one.control)}) == 1
-    )
+def test_two_sentences_open_on_a_pair_that_can_be_patched(
+    open_page: Open, reading: ReadingKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = MinimalPair("number", SENTENCE, f"{OTHER} {OTHER}", SENTENCE)
+    pair = MinimalPair("number", SENTENCE, OTHER, SENTENCE)
+    assert count_source_tokens(reading.model, SENTENCE) == count_source_tokens(reading.model, OTHER)
+    monkeypatch.setattr(controls, "read_minimal_pairs", lambda: (longer, pair))
     app = open_page(why="two sentences")
     found = why_cache.compute_contrast(ReadingKey(reading.model, pair.first), ReadingKey(reading.model, pair.second))
     assert texts.describe_contrast(found) in captions(app)
@@ -276,14 +276,6 @@ def test_two_sentences_open_on_a_pair_of_the_project(open_page: Open, reading: R
 
 def count_source_tokens(model: str, sentence: str) -> int:
     return len(ui_cache.compute_translation(model, sentence)[0].source_tokens)
-
-
-def differs(first: ReadingKey, second: ReadingKey) -> bool:
-    try:
-        why_cache.compute_contrast(first, second)
-    except AttributionError:
-        return False
-    return True
 
 
 def test_without_a_pair_two_sentences_ask_for_one(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,20 @@ function build(root, view, { stacks, heads, label, enters, written, leaves }) {
   root.onkeydown = (event) => {
     arrowKeys(event, places.includes(event.target) ? places : ofHeads.blocks, 1);
   };
-  return { labels: stacks.map(({ kind }, i) => [kind, kinds[i].label]), places, heads: ofHeads.blocks };
+  const fit = () => stackIfTooWide(root);
+  addEventListener("resize", fit);
+  return {
+    labels: stacks.map(({ kind }, i) => [kind, kinds[i].label]),
+    places,
+    heads: ofHeads.blocks,
+    dispose: () => removeEventListener("resize", fit),
+  };
+}
+
+/** Where the stacks have no room side by side, as in a language of long names, they stand below each other. */
+function stackIfTooWide(root) {
+  root.classList.remove("stacked");
+  root.classList.toggle("stacked", root.scrollWidth > root.clientWidth);
 }
 
 /** Mark the kind, the layer and the head that are looked at; each row of blocks is one stop of the keyboard. */
@@ -88,5 +101,6 @@ export default function transformer({ data, parentElement, setTriggerValue }) {
   view.chosen = chosen;
   view.send = (place) => setTriggerValue("pick", place);
   mark(view);
+  stackIfTooWide(view.root);
   return () => unmount(parentElement);
 }
