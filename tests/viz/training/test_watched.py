@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope.trace import AttentionTrace
 from attenscope.untrusted_trace import OpenError, read_training_run
 from tests.viz.fakes import LAYERS, attention
-from tests.viz.page_texts import as_read
+from tests.viz.page_texts import as_read, offered_kinds
 
 APP = Path(__file__).resolve().parents[3] / "app.py"
 TOKENS = ("a", "b", "c")
@@ -70,7 +70,7 @@ def test_every_step_is_a_stop_and_nothing_else_is_claimed(folder: Path, monkeypa
     assert "3 traces, step 0 to step 1,000." in said
     assert not any(one.proto.allow_html for one in app.markdown if "Mine" in one.value)
     assert not app.segmented_control
-    assert [one.key for one in app.selectbox if one.key == "kind"] == ["kind"]
+    assert offered_kinds(app) == ["encoder"]
 
 
 @pytest.mark.walk

@@ -22,7 +22,7 @@ from attenscope.viz.ui.addresses.why import WHY_VIEWS as VIEWS_OF_WHY
 from attenscope.viz.why import cache as why_cache
 from tests import folders
 from tests.model.atlas.test_decoders import LINES, make_planted_folder
-from tests.viz.page_texts import as_read, captions
+from tests.viz.page_texts import as_read, captions, offered_kinds
 
 APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
@@ -102,7 +102,7 @@ def test_two_sides_are_read_changed_and_decoded(start: Start) -> None:
     app = start("marian", pin="target.2", view="layers")
     assert not app.info
     assert not app.error
-    assert set(app.segmented_control(key="kind").options) == {"encoder", "cross", "decoder"}
+    assert offered_kinds(app) == ["encoder", "cross", "decoder"]
     app = start("marian", changes="cross.1.2:off,encoder.1.1:uniform")
     assert any("without the changes and" in one for one in captions(app))
     app = start("marian", forced="true", given="der alte Hund .")
