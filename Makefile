@@ -20,9 +20,8 @@ SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 test: .venv/dev browser check
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# The browser waits for the app and the app for the browser: with half as many again of them no core is idle.
 walks: .venv/dev browser
-	$(BIN)/python -m pytest --numprocesses $$(( $$(nproc) * 3 / 2 )) --maxprocesses 6 --dist worksteal -m "walk and not slow"
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "walk and not slow"
 
 # Other people's models, of the libraries in bench/libraries.txt; no dependency of theirs may take the place of ours.
 libraries: .venv/dev
