@@ -151,19 +151,24 @@ def gpt2(folder: Path) -> Path:
     return folder
 
 
+GROUPED_QUERIES: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "max_position_embeddings": 96,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "initializer_range": 0.3,
+}
+"""Sizes of a decoder in which two heads share keys and values."""
+
+
 def llama(folder: Path) -> Path:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     fast = make_byte_level(folder, ["<s>", "</s>", "<unk>"], bos="<s>", eos="</s>", unk="<unk>")
-    sizes: dict[str, Any] = {
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 2,
-        "max_position_embeddings": 96,
-    }
-    heads: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.3}
     torch.manual_seed(SEED)
-    config = LlamaConfig(vocab_size=len(fast), bos_token_id=0, eos_token_id=1, **sizes, **heads)
+    config = LlamaConfig(vocab_size=len(fast), bos_token_id=0, eos_token_id=1, **GROUPED_QUERIES)
     LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 
@@ -186,15 +191,8 @@ def chat(folder: Path, template: str = CHAT_TEMPLATE) -> Path:
     fast = make_byte_level(folder, marks, eos="<|im_end|>", pad="<|endoftext|>", closes=False)
     fast.chat_template = template
     fast.save_pretrained(folder)
-    sizes: dict[str, Any] = {
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_hidden_layers": 2,
-        "max_position_embeddings": 96,
-    }
-    heads: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.3}
     torch.manual_seed(SEED)
-    config = Qwen2Config(vocab_size=len(fast), bos_token_id=None, eos_token_id=2, pad_token_id=0, **sizes, **heads)
+    config = Qwen2Config(vocab_size=len(fast), bos_token_id=None, eos_token_id=2, pad_token_id=0, **GROUPED_QUERIES)
     Qwen2ForCausalLM(config).save_pretrained(folder)
     return folder
 

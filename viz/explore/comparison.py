@@ -275,7 +275,7 @@ class SecondScene(Scene):
     @classmethod
     def from_scene(cls, scene: Scene, second: SecondSide) -> SecondScene:
         merge = scene.display.merge or second.in_words
-        tokens = dataclasses.replace(scene.display, merge=merge).show(second.attention)
+        tokens = dataclasses.replace(scene.display, merge=merge).make_token_display(second.attention)
         place = second.source, tokens, second.layer, second.head, scene.display
         return cls(*place, side="second", first=scene)
 

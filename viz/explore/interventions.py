@@ -96,6 +96,23 @@ def draw_switching_toggle() -> None:
     st.toggle(say("Switch heads off by pressing their tiles"), key=PRESSING_SWITCHES, persist_state="session")
 
 
+class SwitchableHeads:
+    """What a source of traces adds where its model can be run: heads are switched off on the tiles and in the menu."""
+
+    def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
+        """Return the changed heads of a kind of attention, layer and head from 0."""
+        return list_changed_heads(kind)
+
+    def tile_switches(self, kind: Kind) -> TileSwitches:
+        """Return what the tiles need to switch heads off."""
+        return build_tile_switches(kind)
+
+    def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
+        """Draw the switches of the menu of what can be tried."""
+        draw_switching_toggle()
+        draw_head_switch(attention, layer, head)
+
+
 def replace_heads_off(made: tuple[ModelChange, ...], off: Collection[Head]) -> tuple[ModelChange, ...]:
     """Return `made` with exactly the heads `off`, (kind, layer, head) from 0, turned off; other changes stay."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, get_args
@@ -42,7 +42,6 @@ from attenscope.viz.ui.controls import (
 from attenscope.viz.ui.links import open_in_decode, open_why, set_explore_head
 from attenscope.viz.ui.word_card import compute_head_effects, draw_token_card
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, escape_markdown
-from attenscope.viz.web.maps import TileSwitches
 from attenscope.viz.web.stage import is_presenting
 from attenscope.viz.web.texts import (
     SURE_FROM,
@@ -79,7 +78,7 @@ def _draw_pictures(model: RunnableModel, text: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class ExploreRun:
+class ExploreRun(interventions.SwitchableHeads):
     """A run whose model is loaded, so that it can be asked for more. Implements `TraceSource`."""
 
     run: RunKey
@@ -117,7 +116,7 @@ class ExploreRun:
         return compute_head_statistics(self.trace.maps[kind])
 
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
-        return display.show(self.trace.maps[kind])
+        return display.make_token_display(self.trace.maps[kind])
 
     def tiles(self, attention: AttentionMap) -> AttentionMap:
         return attention
@@ -131,15 +130,8 @@ class ExploreRun:
     def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
         return cache.compute_attention_flow(tuple(self.run), kind, layer, weighted, trace)
 
-    def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
-        return interventions.list_changed_heads(kind)
-
-    def tile_switches(self, kind: Kind) -> TileSwitches:
-        return interventions.build_tile_switches(kind)
-
     def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
-        interventions.draw_switching_toggle()
-        interventions.draw_head_switch(attention, layer, head)
+        super().draw_trials(attention, layer, head)
         draw_given_toggle(self.run.sentence, cache.load_runnable_model(self.run.model).writes)
 
     @property

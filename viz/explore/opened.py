@@ -134,7 +134,7 @@ class StaticTrace:
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
         attention = self.trace.maps[kind]
         arguments = kind, display.rows, display.merge, display.hide, display.hide_first
-        return remember_result(self.opened, "tokens", arguments, lambda: display.show(attention))
+        return remember_result(self.opened, "tokens", arguments, lambda: display.make_token_display(attention))
 
     def tiles(self, attention: AttentionMap) -> AttentionMap:
         return remember_result(self.opened, "tiles", id(attention), lambda: pool_attention(attention, MAX_TILE_CELLS))
@@ -241,7 +241,7 @@ def _draw_masked_word_pictures(name: str, text: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedWordRun(StaticTrace):
+class MaskedWordRun(interventions.SwitchableHeads, StaticTrace):
     """The trace of an encoder that reads masked words and whose heads can be switched off."""
 
     name: str = ""
@@ -250,16 +250,6 @@ class MaskedWordRun(StaticTrace):
     @property
     def identity(self) -> str:
         return self.text
-
-    def changed_heads(self, kind: Kind) -> Collection[HeadPlace]:
-        return interventions.list_changed_heads(kind)
-
-    def tile_switches(self, kind: Kind) -> TileSwitches:
-        return interventions.build_tile_switches(kind)
-
-    def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
-        interventions.draw_switching_toggle()
-        interventions.draw_head_switch(attention, layer, head)
 
     def word_card(self) -> None:
         """Draw the card of the pinned word, else of the first mask that the text itself has."""

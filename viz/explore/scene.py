@@ -90,7 +90,7 @@ class Scene:
 
     def display_tokens(self, attention: AttentionMap) -> TokenDisplay:
         """Another map with its tokens displayed as those of the chosen head are."""
-        return self.display.show(attention)
+        return self.display.make_token_display(attention)
 
     @cached_property
     def roles(self) -> AxisRoles:
@@ -193,9 +193,9 @@ class DisplayOptions:
     numbers: bool
     """Weights are written into the cells."""
 
-    def show(self, original: AttentionMap) -> TokenDisplay:
+    def make_token_display(self, attention: AttentionMap) -> TokenDisplay:
         """Return a map with its tokens displayed as chosen."""
-        return display_tokens(original, self.rows, merge=self.merge, hide=self.hide, hide_first=self.hide_first)
+        return display_tokens(attention, self.rows, merge=self.merge, hide=self.hide, hide_first=self.hide_first)
 
 
 @dataclass(frozen=True, eq=False)

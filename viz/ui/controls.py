@@ -57,7 +57,7 @@ from attenscope.viz.ui.addresses.shared import (
 )
 from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
-from attenscope.viz.web.maps import EVERY_LAYER, draw_transformer
+from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
 from attenscope.viz.web.shell import submit_on_enter
 from attenscope.viz.web.stage import can_type_sentence, is_presenting
 
@@ -217,10 +217,6 @@ def require_translation(model: RunnableModel, text: str) -> tuple[Translation, O
         st.stop()
     _remember_sentence(text)
     return found
-
-
-PlaceListener = Callable[[Kind | None, int | None, int | None], None]
-"""Hears which kind of attention, layer or head was chosen, from 0; None for what stays as it is."""
 
 
 def draw_place_choice(sizes: Sizes, *, heads: bool = True, shows_default: bool = False) -> Head:

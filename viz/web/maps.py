@@ -427,6 +427,10 @@ EVERY_LAYER = -1
 """In place of a layer: all of its kind are looked at together, and a block chooses its kind alone."""
 
 
+PlaceListener = Callable[[Kind | None, int | None, int | None], None]
+"""Hears which kind of attention, layer or head was chosen, from 0; None for what stays as it is."""
+
+
 def draw_transformer(
     layers: Mapping[Kind, int],
     chosen: Head,
@@ -434,7 +438,7 @@ def draw_transformer(
     *,
     heads: int = 0,
     key: str,
-    on_pick: Callable[[Kind | None, int | None, int | None], None],
+    on_pick: PlaceListener,
 ) -> None:
     """Draw the stacks of a Transformer with a block for each layer of attention, the `chosen` one marked.
 
@@ -443,7 +447,7 @@ def draw_transformer(
         chosen: The kind, layer and head that are looked at, from 0.
         names: The short name of each kind.
         heads: How many heads are offered below the stacks; 0 where heads are chosen elsewhere.
-        on_pick: Hears of a click which kind, layer or head was chosen, from 0; None for what stays as it is.
+        on_pick: Hears of a click.
     """
 
     def handle_pick() -> None:

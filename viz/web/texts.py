@@ -30,7 +30,7 @@ from attenscope.viz.figures.words import reading_in_words
 from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
 
 if TYPE_CHECKING:
-    from attenscope.decoding.greedy import DecodingStep
+    from attenscope.decoding.greedy import Candidate, DecodingStep
     from attenscope.experiments.ablation import WordFacts
     from attenscope.hugging_face.masked_words import MaskedWord
 
@@ -377,6 +377,11 @@ def draw_word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> N
     )
 
 
+def _candidate_data(one: Candidate) -> dict[str, Any]:
+    share = math.exp(one.log_prob)
+    return {"id": one.token_id, "text": readable_token(one.token), "value": format_percent(share), "share": share}
+
+
 def masked_word_data(found: MaskedWord, heads: Sequence[tuple[Head, float]]) -> dict[str, Any]:
     """What word_card.js reads of a masked word; `heads` as in :func:`word_card_data`."""
     name = readable_token(found.token)
@@ -393,10 +398,7 @@ def masked_word_data(found: MaskedWord, heads: Sequence[tuple[Head, float]]) -> 
         "label": say("The word {word}", word=name),
         "word": name,
         "fact": f"{format_percent(math.exp(found.log_prob))} · {_rank_text(found.rank)}",
-        "others": [
-            {"id": one.token_id, "text": readable_token(one.token), "value": format_percent(share), "share": share}
-            for one, share in ((one, math.exp(one.log_prob)) for one in others)
-        ],
+        "others": [_candidate_data(one) for one in others],
         "sources": [
             {"text": readable_token(word), "value": format_signed(-fall, plus=True), "share": abs(fall) / largest}
             for word, fall in found.by_fall[:MAX_CARD_ROWS]
@@ -417,10 +419,7 @@ def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[H
         "label": say("The word {word}", word=name),
         "word": name,
         "fact": f"{format_percent(math.exp(step.log_prob))} · {_rank_text(step.rank)}",
-        "others": [
-            {"id": one.token_id, "text": readable_token(one.token), "value": format_percent(share), "share": share}
-            for one, share in ((one, math.exp(one.log_prob)) for one in others)
-        ],
+        "others": [_candidate_data(one) for one in others],
         "sources": [
             {"text": readable_token(one.text), "value": format_percent(one.share), "share": one.share}
             for one in facts.source_shares(position)[:MAX_CARD_ROWS]

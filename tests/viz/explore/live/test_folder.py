@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,13 @@ from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.heads import HEADS_VIEWS as VIEWS_OF_HEADS
 from attenscope.viz.ui.addresses.why import WHY_VIEWS as VIEWS_OF_WHY
-from attenscope.viz.why import cache as why_cache
 from tests import folders
 from tests.model.atlas.test_decoders import LINES, make_planted_folder
+from tests.viz.explore.live.conftest import Start
 from tests.viz.page_texts import as_read, captions, offered_kinds
 
-APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
 VIEWS = ("links", "text", "pipeline", "joint", "flow", "layers")
-
-Start = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="module")
@@ -41,33 +37,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (base / "broken").mkdir()
     (base / "broken" / "config.json").write_text("{}", encoding="utf-8")
     return base
-
-
-@pytest.fixture
-def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    monkeypatch.setattr(sys, "argv", ["app.py", "--models", str(directory)])
-    ui_cache._find_named_folders.clear()
-
-    def begin(model: str, **address: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=150)
-        for name, value in {"model": model, "sentence": folders.SENTENCE, "layer": "1", **address}.items():
-            app.query_params[name] = value
-        app.run()
-        assert not app.exception
-        return app
-
-    yield begin
-    for one in (
-        ui_cache._find_named_folders,
-        ui_cache._load_spec_or_error,
-        ui_cache._load_model_spec,
-        ui_cache.compute_encoder_only_trace,
-        ui_cache._load_model_on_device,
-        ui_cache.compute_translation,
-        ui_cache.compute_word_facts,
-        why_cache.compute_decoder_lens,
-    ):
-        one.clear()
 
 
 def page(app: AppTest, name: str) -> AppTest:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +18,10 @@ from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls
 from attenscope.viz.web import texts
 from tests import folders
+from tests.viz.explore.live.conftest import Start
 from tests.viz.page_texts import captions
 
-APP = Path(__file__).resolve().parents[4] / "app.py"
 pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import transformers
-Start = Callable[..., AppTest]
 
 
 @pytest.fixture(scope="module")
@@ -35,33 +32,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folders.bert(base / "bert")
     folders.t5(base / "t5", folders.TASKS)
     return base
-
-
-@pytest.fixture
-def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    monkeypatch.setattr(sys, "argv", ["app.py", "--models", str(directory)])
-    ui_cache._find_named_folders.clear()
-
-    def begin(model: str, **address: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=150)
-        for name, value in {"model": model, "sentence": folders.SENTENCE, "layer": "1", **address}.items():
-            app.query_params[name] = value
-        app.run()
-        assert not app.exception
-        return app
-
-    yield begin
-    for one in (
-        ui_cache._find_named_folders,
-        ui_cache._load_spec_or_error,
-        ui_cache._load_model_spec,
-        ui_cache.compute_encoder_only_trace,
-        ui_cache.compute_masked_word,
-        ui_cache.compute_masked_head_effects,
-        ui_cache._load_model_on_device,
-        ui_cache.compute_translation,
-    ):
-        one.clear()
 
 
 def test_a_chat_is_shown_as_the_model_reads_it_and_its_template_can_be_taken_away(start: Start) -> None:

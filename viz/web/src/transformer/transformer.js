@@ -4,41 +4,41 @@ import { element } from "../shared/element.js";
 
 const MOST_NUMBERS = 8; // those of more layers would not fit into their blocks
 
-/** One kind of attention: its name, and a block a layer. */
-function buildKind({ kind, name, title, layers }, place, together) {
+/** A row of blocks, each called and choosing as `named` and `placed` say for its number from 0. */
+function buildBlocks(count, { named, placed }, choose) {
+  const line = element("div", "blocks");
+  line.style.setProperty("--blocks", count);
+  const blocks = Array.from({ length: count }, (_, at) => {
+    const block = element("button", "block", count > MOST_NUMBERS ? "" : String(at + 1));
+    block.title = named(at);
+    block.setAttribute("aria-label", block.title);
+    block.place = placed(at);
+    block.onclick = () => choose(block.place);
+    return block;
+  });
+  line.append(...blocks);
+  return { line, blocks };
+}
+
+/** One kind of attention: its name, and a block a layer. `together`, each block chooses the kind alone. */
+function buildKind({ kind, name, title, layers }, together, choose) {
   const row = element("div", `kind ${kind}`);
   const label = element("button", "name", name);
   label.tabIndex = -1; // The blocks beside it choose the same with the keyboard.
   label.title = title;
-  label.onclick = () => place({ kind });
-  const blocks = Array.from({ length: layers }, (_, layer) => {
-    const block = element("button", "block", layers > MOST_NUMBERS ? "" : String(layer + 1));
-    block.title = together ? title : say("{kind}, layer {layer}", { kind: title, layer: layer + 1 });
-    block.setAttribute("aria-label", block.title);
-    block.place = together ? { kind } : { kind, layer };
-    block.onclick = () => place(block.place);
-    return block;
-  });
-  const line = element("div", "blocks");
-  line.style.setProperty("--layers", layers);
-  line.append(...blocks);
+  label.onclick = () => choose({ kind });
+  const named = (layer) => (together ? title : say("{kind}, layer {layer}", { kind: title, layer: layer + 1 }));
+  const placed = (layer) => (together ? { kind } : { kind, layer });
+  const { line, blocks } = buildBlocks(layers, { named, placed }, choose);
   row.append(label, line);
   return { row, label, blocks };
 }
 
-function buildHeads(heads, place) {
+/** A block a head. */
+function buildHeads(heads, choose) {
   const row = element("div", "kind heads");
-  const blocks = Array.from({ length: heads }, (_, head) => {
-    const block = element("button", "block", heads > MOST_NUMBERS ? "" : String(head + 1));
-    block.title = say("Head {head}", { head: head + 1 });
-    block.setAttribute("aria-label", block.title);
-    block.place = { head };
-    block.onclick = () => place(block.place);
-    return block;
-  });
-  const line = element("div", "blocks");
-  line.style.setProperty("--layers", heads);
-  line.append(...blocks);
+  const named = (head) => say("Head {head}", { head: head + 1 });
+  const { line, blocks } = buildBlocks(heads, { named, placed: (head) => ({ head }) }, choose);
   row.append(element("span", "name", say("Head")), line);
   return { row, blocks };
 }
@@ -47,12 +47,12 @@ function build(root, view, { stacks, heads, label, enters, written, leaves }) {
   root.className = "transformer";
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", label);
-  const place = (chosen) => {
+  const choose = (chosen) => {
     view.chosen = { ...view.chosen, ...chosen };
     mark(view); // At once, before Python has answered.
     view.send(chosen);
   };
-  const kinds = stacks.map((stack) => buildKind(stack, place, view.together));
+  const kinds = stacks.map((stack) => buildKind(stack, view.together, choose));
   const ways = [
     ["enters", enters],
     ["written", written],
@@ -61,7 +61,7 @@ function build(root, view, { stacks, heads, label, enters, written, leaves }) {
   root.append(...kinds.map(({ row }) => row), ...ways.map(([name, text]) => element("span", `way ${name}`, text)));
   root.classList.toggle("whole", stacks.length === 3);
   const places = kinds.flatMap(({ blocks }) => blocks);
-  const ofHeads = heads ? buildHeads(heads, place) : { blocks: [] };
+  const ofHeads = heads ? buildHeads(heads, choose) : { blocks: [] };
   if (heads) root.append(ofHeads.row);
   root.onkeydown = (event) => {
     arrowKeys(event, places.includes(event.target) ? places : ofHeads.blocks, 1);
@@ -82,15 +82,20 @@ function stackIfTooWide(root) {
   root.classList.toggle("stacked", root.scrollWidth > root.clientWidth);
 }
 
-/** Mark the kind, the layer and the head that are looked at; each row of blocks is one stop of the keyboard. */
+/** Press the blocks that are looked at; the first of them, or else of all, is where the keyboard stops. */
+function press(blocks, isPressed) {
+  const stop = blocks.find(isPressed) ?? blocks[0];
+  for (const block of blocks) {
+    block.setAttribute("aria-pressed", isPressed(block));
+    block.tabIndex = block === stop ? 0 : -1;
+  }
+}
+
+/** Mark the kind, the layer and the head that are looked at. */
 function mark({ labels, places, heads, together, chosen: { kind, layer, head } }) {
   for (const [name, label] of labels) label.setAttribute("aria-pressed", name === kind);
-  const press = (block, pressed) => {
-    block.setAttribute("aria-pressed", pressed);
-    block.tabIndex = pressed ? 0 : -1;
-  };
-  for (const block of places) press(block, block.place.kind === kind && (together || block.place.layer === layer));
-  for (const block of heads) press(block, block.place.head === head);
+  press(places, ({ place }) => place.kind === kind && (together || place.layer === layer));
+  press(heads, ({ place }) => place.head === head);
 }
 
 /** The drawing of a Transformer in which it is chosen which attention is looked at: a block a layer of each kind. */
