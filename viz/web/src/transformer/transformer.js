@@ -79,7 +79,7 @@ function build(root, view, { stacks, heads, label, enters, written, leaves }) {
 /** Where the stacks have no room side by side, as in a language of long names, they stand below each other. */
 function stackIfTooWide(root) {
   root.classList.remove("stacked");
-  root.classList.toggle("stacked", root.scrollWidth > root.clientWidth);
+  root.classList.toggle("stacked", root.scrollWidth > root.clientWidth + 1); // both are rounded
 }
 
 /** Press the blocks that are looked at; the first of them, or else of all, is where the keyboard stops. */
