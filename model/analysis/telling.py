@@ -116,8 +116,8 @@ ReadingKind = Literal[
 """What is seen:
 
 - copied: every piece of the word looks at the same piece of the sentence;
-- back: its match lies before that of the word before it, which the head shows as well; ahead: beyond words that are
-  written later;
+- back: its match lies before that of the word before it, which the head shows as well and no later word comes back to;
+  ahead: beyond words that are written later;
 - twice: another word of the translation, not beside it, has the same match;
 - two: the weight is shared by two words;
 - unread: a word of the sentence at which no row of any head looks;
@@ -133,6 +133,10 @@ LONG_JUMP = 2
 """Words between one match and the next from which on a jump is told before all else."""
 COUNTED_SIZE = 3
 """Up to which a jump counts: a long word tells more than an article that has jumped far with its noun."""
+SHORTER = 1
+"""Letters by which a later word with the same match may be shorter and still be the one that is written for it."""
+MIN_AHEAD_LETTERS = 4
+"""Letters of the word that a jump ahead is told to: shorter ones stand in other places in every language."""
 MIN_UNREAD_LETTERS = 4
 """Letters of a word that may be told to be unread: shorter ones often have no match of their own."""
 
@@ -190,11 +194,13 @@ def _list_special_readings(words: WordWeights, row: int, place: HeadPlace, match
     before = words.word_before(row)
     if before is not None and words.shares[(*place, before)] >= SHOWN:
         left = int(words.matches[before])
-        if match < left and not _is_mark(words.key_words[left]):
+        ahead_of_time = left in words.matches[row + 1 :]  # The word before looked at what a later word is written for.
+        if match < left and not ahead_of_time and not _is_mark(words.key_words[left]):
             yield WordReading("back", *place, row, match, share, left, size=left - match)
         later_rows = (later for later in range(row + 1, len(words.rows)) if _is_shown(words, later, place))
         over = [int(words.matches[later]) for later in later_rows]
-        if passed := [one for one in over if left < one < match]:
+        passed = [one for one in over if left < one < match]
+        if passed and len(words.key_words[match]) >= MIN_AHEAD_LETTERS:
             yield WordReading("ahead", *place, row, match, share, passed[0], size=match - left)
     for other in range(row - 2, -1, -1):
         if words.matches[other] == match and _is_shown(words, other, place):
@@ -300,10 +306,24 @@ def _is_worth_reading(word: str) -> bool:
     return any(map(is_cjk, word)) or sum(map(str.isalpha, word)) >= MIN_UNREAD_LETTERS
 
 
+def _looks_early(words: WordWeights, row: int | None) -> bool:
+    """Whether a later word that is no shorter has the same match, as "Hamburg" has behind "nach".
+
+    What such a word looks at is not what it is written for. A participle before its shorter auxiliary is told.
+    """
+    if row is None:
+        return False
+    least = len(words.row_words[row]) - SHORTER
+    later = range(row + 1, len(words.rows))
+    return any(words.matches[at] == words.matches[row] and len(words.row_words[at]) >= least for at in later)
+
+
 def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     """What a reading is sorted by, the most telling first."""
     kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
-    if kind == "clear" and one.key is not None and _is_mark(words.key_words[one.key]):
+    on_mark = one.key is not None and _is_mark(words.key_words[one.key])
+    first = one.beside if kind == "twice" else one.row
+    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead", "twice") and _looks_early(words, first)):
         kind = "weak"
     rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
     letters = 0 if one.row is None else len(words.row_words[one.row])

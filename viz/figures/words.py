@@ -203,14 +203,16 @@ def _mask_text(attention: AttentionMap) -> str:
 
 
 READING_TEXTS: dict[ReadingKind, str] = {
-    "copied": to_say("{word} is copied: each of its {size} pieces looks most at the same piece of the sentence."),
+    "copied": to_say(
+        "{word} is the same in both: each of its {size} pieces looks most at the same piece of the sentence."
+    ),
     "back": to_say(
         "To write {word} the model jumped back from {beside} to {key}: {share} of the weight of head {head}."
     ),
     "ahead": to_say(
         "To write {word} the model jumped ahead to {key}, past {beside}: {share} of the weight of head {head}."
     ),
-    "twice": to_say("Two words from one: for {other} and again for {word}, head {head} looked at {key} ({share})."),
+    "twice": to_say("Head {head} looked twice at {key}: for {other} and again for {word} ({share})."),
     "two": to_say("To write {word}, head {head} looked at two words: {key} ({share}) and {beside} ({beside_share})."),
     "unread": to_say(
         "No head looked much at {key}: of the weight of no word it got more than {beside_share}. It may have been left "

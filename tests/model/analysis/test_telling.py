@@ -81,7 +81,7 @@ def test_pieces_of_a_name_are_copied_one_by_one() -> None:
     assert (reading.kind, reading.size) == ("copied", 3)
     assert (
         say_reading(cross)
-        == "“Heidelberg” is copied: each of its 3 pieces looks most at the same piece of the sentence."
+        == "“Heidelberg” is the same in both: each of its 3 pieces looks most at the same piece of the sentence."
     )
     mixed = cross_map(keys, rows, diagonal(5, (0, 2, 1, 3, 4)))
     assert telling(mixed)[1].kind == "clear"
@@ -92,12 +92,39 @@ def test_two_words_of_one_and_one_word_of_two() -> None:
     words = weigh_words(twice)
     assert words is not None
     assert read_word(words, 2, (0, 0)).kind == "back"  # It is both, and a jump is told first.
-    near = cross_map(KEYS[:3] + KEYS[4:], ("habe", " ja", " gesehen", "</s>"), diagonal(4, (1, 1, 1, 3)))
-    assert (
-        say_reading(near) == "Two words from one: for “habe” and again for “gesehen”, head 1.1 looked at “saw” (90%)."
-    )
+    near = cross_map(KEYS[:3] + KEYS[4:], ("kommt", " ja", " an", "</s>"), diagonal(4, (1, 1, 1, 3)))
+    assert say_reading(near) == "Head 1.1 looked twice at “saw”: for “kommt” and again for “an” (90%)."
     both = cross_map(("front", " door", "</s>"), ("Haustür", "</s>"), [[0.43, 0.49, 0.08], [0.1, 0.1, 0.8]])
     assert say_reading(both) == "To write “Haustür”, head 1.1 looked at two words: “front” (43%) and “door” (49%)."
+
+
+def test_a_word_that_looks_at_what_a_later_word_is_written_for_is_not_told() -> None:
+    keys = ("go", " to", " Rome", " next", " summer", "</s>")
+    early = cross_map(keys, (" nächsten", " Sommer", " nach", " Rom", "</s>"), diagonal(6, (3, 4, 2, 2, 5)))
+    words, reading = telling(early)
+    assert read_word(words, 2, (0, 0)).kind == "back"  # Still said of the word that is clicked.
+    assert words.row_words[reading.row or 0] not in ("nach", "Rom")
+    own = cross_map(keys, (" nächsten", " Sommer", " nach", " Rom", "</s>"), diagonal(6, (3, 4, 1, 2, 5)))
+    assert (telling(own)[1].kind, telling(own)[1].row) == ("back", 2)
+    participle = cross_map(KEYS, ("ihn", " dort", " gesehen", " hat", "</s>"), diagonal(5, (2, 3, 1, 1, 4)))
+    assert (telling(participle)[1].kind, telling(participle)[1].row) == ("back", 2)
+    twice = cross_map(KEYS[:3] + KEYS[4:], ("hat", " ja", " gesehen", "</s>"), diagonal(4, (1, 0, 1, 3)))
+    assert telling(twice)[1].row == 1
+
+
+def test_no_jump_from_a_word_that_was_looked_at_early() -> None:
+    keys = ("a", " school", " in", " Berlin", "</s>")
+    early = cross_map(keys, (" einer", " Schule", " in", " Berlin", "</s>"), diagonal(5, (3, 1, 2, 3, 4)))
+    words = weigh_words(early)
+    assert words is not None
+    assert read_word(words, 1, (0, 0)).kind == "clear"
+
+
+def test_no_jump_ahead_to_a_short_word() -> None:
+    cross = cross_map(("I", " saw", " him", "</s>"), ("Ich", " ihn", " sah", "</s>"), diagonal(4, (0, 2, 1, 3)))
+    words = weigh_words(cross)
+    assert words is not None
+    assert read_word(words, 1, (0, 0)).kind == "clear"
 
 
 def test_a_word_that_nothing_looked_at() -> None:
@@ -188,7 +215,8 @@ def test_a_better_head_is_none_that_is_left_out() -> None:
 def test_every_reading_of_random_maps_is_true_of_its_weights() -> None:
     """Each number and place of a reading is worked out again from the captured weights."""
     chance = np.random.default_rng(0)
-    keys, rows = (" The", " dog", "gy", " sees", " it", "</s>"), (" Der", " Hund", "chen", " sieht", " es", ".", "</s>")
+    keys = (" The", " dog", "gy", " sees", " today", "</s>")
+    rows = (" Der", " Hund", "chen", " sieht", " heute", ".", "</s>")
     row_groups, key_groups = [[0], [1, 2], [3], [4], [5]], [[0], [1, 2], [3], [4]]
     kinds = set()
     for _ in range(150):
@@ -232,6 +260,7 @@ def check_back(one: Any, merged: np.ndarray, match: np.ndarray) -> None:
     check_shown(one, merged, match)
     assert one.beside == match[one.row - 1]
     assert one.size == one.beside - match[one.row] > 0
+    assert one.beside not in match[one.row + 1 :]
     assert merged[one.head, one.row - 1, one.beside] >= SHOWN
 
 

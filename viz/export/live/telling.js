@@ -3,7 +3,8 @@ import { mergedWords } from "./word_view.js";
 
 // As model/analysis/telling.py; tests/browser/test_live_data.py holds them together.
 const TELLING_KINDS = ["copied", "back", "twice", "two", "ahead", "unread", "clear", "weak", "rest"];
-const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE, MIN_UNREAD_LETTERS] = [0.5, 0.3, 0.25, 0.05, 2, 3, 4];
+const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE] = [0.5, 0.3, 0.25, 0.05, 2, 3];
+const [SHORTER, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS] = [1, 4, 4];
 const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
 const MARKS_ONLY = /^[\p{P}\p{S}]*$/u;
 
@@ -12,6 +13,7 @@ const sumOf = (numbers) => numbers.reduce((sum, one) => sum + one, 0);
 const placesWhere = (values, holds) => [...values.keys()].filter((at) => holds(values[at], at));
 const largestOf = (values) => values.indexOf(Math.max(...values));
 const isMark = ({ text }) => MARKS_ONLY.test(text);
+const lengthOf = ({ text }) => [...text].length;
 
 /** Cross-attention between words: `weights[head][row][key]`, heads counted over all layers; `matches` are of all heads. */
 function wordWeights(map) {
@@ -50,13 +52,13 @@ function remarkable(words, row, head) {
   const before = placesWhere(rows, (one, at) => at < row && !isMark(one)).at(-1);
   if (before !== undefined && shares[head][before] >= SHOWN_FROM) {
     const left = matches[before];
-    if (key < left && !isMark(keys[left])) return { kind: "back", key, size: left - key };
+    if (key < left && !matches.includes(left, row + 1) && !isMark(keys[left])) return { kind: "back", key, size: left - key };
     const over = placesWhere(rows, (_, later) => later > row && showsWord(words, later, head) && left < matches[later] && matches[later] < key);
-    if (over.length) return { kind: "ahead", key, size: key - left };
+    if (over.length && lengthOf(keys[key]) >= MIN_AHEAD_LETTERS) return { kind: "ahead", key, size: key - left };
   }
   const other = placesWhere(rows, (_, at) => at < row - 1 && matches[at] === key && showsWord(words, at, head)).at(-1);
   if (other === undefined || rows[other].text.toLowerCase() === rows[row].text.toLowerCase()) return null;
-  return { kind: "twice", key, size: row - other };
+  return { kind: "twice", key, beside: other, size: row - other };
 }
 
 /** What a head shows of a word of the translation. */
@@ -98,12 +100,21 @@ function* tellingReadings(words, off) {
   }
 }
 
+/** Whether a later word that is no shorter has the same match: what such a word looks at is not what it is written for. */
+function looksEarly({ rows, matches }, row) {
+  if (row === null) return false;
+  return rows.some((later, at) => at > row && matches[at] === matches[row] && lengthOf(later) >= lengthOf(rows[row]) - SHORTER);
+}
+
 /** What a reading is sorted by, the most telling first. */
-function tellingOrder({ rows, keys, agreement }, { kind, row, key, head, size, share }) {
+function tellingOrder(words, { kind, row, key, beside, head, size, share }) {
+  const { rows, keys, agreement } = words;
   const short = ["back", "ahead"].includes(kind) && size < LONG_JUMP;
   const plain = short ? "clear" : kind;
-  const rank = TELLING_KINDS.indexOf(plain === "clear" && key !== null && isMark(keys[key]) ? "weak" : plain);
-  const letters = row === null ? 0 : [...rows[row].text].length;
+  const onMark = plain === "clear" && key !== null && isMark(keys[key]);
+  const early = ["clear", "back", "ahead", "twice"].includes(plain) && looksEarly(words, plain === "twice" ? beside : row);
+  const rank = TELLING_KINDS.indexOf(onMark || early ? "weak" : plain);
+  const letters = row === null ? 0 : lengthOf(rows[row]);
   return [rank < 0 ? TELLING_KINDS.length : rank, -(Math.min(size, COUNTED_SIZE) + letters), -Math.round(share / NEARLY), -agreement[head], row ?? 0];
 }
 
