@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -226,6 +227,20 @@ def test_an_own_sentence_comes_back(page: Page) -> None:
         go(page, name)
         trail.append(seen(page))
     back_and_forth(page, trail)
+
+
+@pytest.mark.walk
+def test_the_sentence_stays_where_back_brings_another_model(page: Page) -> None:
+    """The model before reads another language; with it comes no welcome, as with a model that is chosen."""
+    open_page(page, "/why?model=preset-pad_row&sentence=我昨天在图书馆读了一本书。")
+    box = page.locator(".st-key-sentence textarea")
+    click(page.get_by_role("button", name="Use everyday-zh-en"))
+    expect(page).to_have_url(re.compile("model=everyday-zh-en"))
+    for go in (page.go_back, page.go_forward, page.go_back):
+        go()
+        settle(page)
+        expect(box).to_have_value("我昨天在图书馆读了一本书。")
+    expect(page).to_have_url(re.compile("model=preset-pad_row"))
 
 
 @pytest.mark.walk

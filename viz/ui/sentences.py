@@ -8,7 +8,7 @@
   that is in that language already stays. What was read in the language before comes back with a model of it.
 - A model that a page begins with (:func:`.controls.set_page_default_model`) has sentences of its own, as if they were
   of another language.
-- A sentence that is chosen together with a model, by a link or a button, comes before all this.
+- A sentence that is chosen together with a model, by a link, a button, Back or Forward, comes before all this.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.text.language_guess import LANGUAGE_NAMES, detect_foreign_language
+from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.shared import SENTENCE
 
@@ -63,7 +64,7 @@ def put_model_sentence(model: str, card: Mapping[str, Any], *, lent: bool) -> No
     read: SentenceMemory = st.session_state.setdefault("sentences read", SentenceMemory())
     welcome, of = put_welcome_sentence(card), model if lent else _source_language(card)
     text = SENTENCE.get()
-    if read.model not in ("", model) and text == read.text:
+    if read.model not in ("", model) and text == read.text and not is_history_navigation():
         is_own = text.strip() not in ("", read.welcome)
         stays = read.of in LANGUAGE_NAMES and detect_foreign_language(text, read.of) == of
         if read.of != of and not stays:
