@@ -44,6 +44,8 @@ def test_a_mask_is_tried_on_the_model(page: Page, tmp_path: Path) -> None:
     expect(page.locator(".st-key-badge")).to_contain_text("outputs unchanged by looking")
     expect(page.get_by_text("Positions see what comes after them")).to_be_visible()
     expect(page.locator(".st-key-tried-pair .gtitle")).to_contain_text("Decoder self-attention")
+    expect(page.locator(".st-key-transformer")).to_have_count(1)  # One drawing to choose from, with the heads.
+    expect(page.get_by_label("Which attention of the Transformer is looked at")).to_have_count(1)
     click(page.get_by_role("radio", name="one token", exact=True))
     expect(page.locator(".st-key-poked-bars .gtitle")).to_be_visible()
     expect(page.get_by_text("Own mask: ")).to_be_visible()

@@ -15,7 +15,7 @@ from attenscope.experiments.mask_trial import MaskTrial, TrialResult, list_masks
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
 from attenscope.masks.rule import RuleError
 from attenscope.runnable_model import InputError, RunnableModel
-from attenscope.trace import Kind, Sizes
+from attenscope.trace import Head, Kind, Sizes
 from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
 from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette, format_signed, readable_token
@@ -62,7 +62,11 @@ def draw_trial_view() -> None:
 @st.fragment
 def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
     with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
-        kind = controls.draw_kind_choice(sizes)
+        if MASKS_TRIAL_EFFECT.hold() == "attention":
+            place = controls.draw_place_choice(sizes)
+        else:
+            place = controls.draw_kind_choice(sizes), 0, 0
+        kind = place[0]
         trial, pads = _choose_trial(model, text, kind)
     try:
         tried = cache.compute_mask_trial(model.name, text, trial, pads)
@@ -78,7 +82,7 @@ def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
         view = controls.segmented_control(say("Look at"), MASKS_TRIAL_EFFECT)
         beside = st.container(key="tried-beside", horizontal=True, vertical_alignment="center")
     if view == "attention":
-        shown = draw_attention_effect(model, tried, kind, beside)
+        shown = draw_attention_effect(model, tried, place)
     elif view == "one token":
         shown = draw_perturbation_effect(model, text, trial, pads, tried, beside)
     else:
@@ -145,13 +149,10 @@ PERTURBATION_HINT = to_say(
 )
 
 
-def draw_attention_effect(model: RunnableModel, tried: TrialResult, kind: Kind, beside: Any) -> TrialView:
+def draw_attention_effect(model: RunnableModel, tried: TrialResult, place: Head) -> TrialView:
     """Draw one head with the model's own mask and with the tried one."""
+    kind, layer, head = place
     own, other = tried.own.maps[kind], tried.trial.maps[kind]
-    with beside:
-        layer, head = controls.hold_layer_and_head(own)
-        sizes = {kind: (own.layers, own.heads)}
-        controls.draw_place((kind, layer, head), sizes, controls.choose_place, key="of-effect")
     sides = (("own mask", own), ("this mask", other))
     panels = [MaskPanel(say(side), one.weights[layer, head], own.mask) for side, one in sides]
     title = say("{kind} · layer {layer}, head {head}", kind=say(KIND_NAMES[kind]), layer=layer + 1, head=head + 1)

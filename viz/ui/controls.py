@@ -27,7 +27,7 @@ from attenscope.runnable_model import (
     get_base_model_name,
 )
 from attenscope.text.language_guess import LANGUAGE_NAMES
-from attenscope.trace import AttentionMap, Head, Kind, Sizes
+from attenscope.trace import Head, Kind, Sizes
 from attenscope.translate import Translator
 from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel
 from attenscope.viz.figures.look import SCALE_NAMES, Look, format_signed, quote_token
@@ -120,7 +120,7 @@ def draw_sentence_box(
         earlier = st.container(key="earlier", width="content")
         terms = st.container(key="terms", width="content")
         model = _draw_model_choice(first)
-        put_model_sentence(model.name, model.card, lent=is_page_default_model(model.name))
+        put_model_sentence(model.name, model.card, lent=st.session_state.get(PAGE_DEFAULT_MODEL) == model.name)
         beside(model)
         with terms:
             _draw_licence_note(model)
@@ -149,11 +149,6 @@ def set_page_default_model(name: str) -> None:
         and not is_in_address(MODEL)
     ):
         st.session_state[MODEL.key] = st.session_state[PAGE_DEFAULT_MODEL] = name
-
-
-def is_page_default_model(name: str) -> bool:
-    """Whether a model is one that a page began with for a visitor who had chosen none."""
-    return st.session_state.get(PAGE_DEFAULT_MODEL) == name
 
 
 def clear_page_default_model() -> None:
@@ -300,12 +295,6 @@ def describe_changes(changes: str) -> str:
     if count < 4:
         return say("Of the changed model: {changes}.", changes=changes)
     return say("Of the changed model: {count} changes.", count=count)
-
-
-def hold_layer_and_head(attention: AttentionMap) -> tuple[int, int]:
-    """The chosen layer and head, counted from 0, where the picture itself is what they are chosen in."""
-    layer, head = LAYER.hold(range(1, attention.layers + 1)), HEAD.hold(range(1, attention.heads + 1))
-    return layer - 1, head - 1
 
 
 def set_layer_and_head(layer: int, head: int) -> None:
