@@ -133,13 +133,8 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         draw_snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
     said = texts.axes_text(model.name, result.text, len(moments) - 2)
     draw_caption(said)
-    if controls.is_page_default_model(model.name):
-        draw_caption(
-            say(
-                "Training begins with {model}, which kept snapshots; every other page goes on with your model.",
-                model=model.name,
-            )
-        )
+    if model.name == find_first_model() != next(iter(cache.list_models()), ""):
+        draw_caption(say("Training begins with {model}, which kept snapshots.", model=model.name))
     if len(moments) == 2:
         _offer_model_with_snapshots(model.name)
     offer_view(

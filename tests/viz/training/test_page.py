@@ -318,6 +318,9 @@ def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() 
     app.selectbox(key="model").set_value(first).run()
     assert model() == first == app.query_params["model"]  # for a reload
     assert "Training begins with" not in said(app)
+    app.selectbox(key="model").set_value(lent).run()
+    assert "model" not in app.query_params  # So what is said here is what a stranger at this address reads.
+    assert f"Training begins with {lent}, which kept snapshots" in said(app)
     app.switch_page("viz/pages/explore.py").run()
     app.selectbox(key="model").set_value("preset-original").run()
     app.switch_page("viz/pages/training.py").run()
