@@ -13,6 +13,7 @@ from tests.browser.steps import (
     boxes_at_rest,
     choose_kind,
     click,
+    enter,
     expect_head,
     expect_title,
     open_menu,
@@ -169,6 +170,10 @@ def test_a_word_of_two_hundred_letters_stays_within_the_page(page: Page, width: 
     type_sentence(page, "a" * 200)
     expect_title(page, "Cross-attention")
     settle(page)
+    assert page.get_by_test_id("stMain").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    open_page(page, "/decode?sentence=He+reads+a+book.")
+    enter(open_menu(page, "what-if").get_by_label("Never write"), "a" * 80)
+    expect(page.locator(".st-key-versions").get_by_text("aaaa")).to_be_visible()
     assert page.get_by_test_id("stMain").evaluate("(one) => one.scrollWidth <= one.clientWidth")
 
 

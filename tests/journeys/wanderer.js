@@ -172,7 +172,7 @@ window.wanderer = (() => {
     const parts = [document.scrollingElement, document.querySelector("[data-testid=stMain]")].filter(Boolean);
     const by = Math.max(...parts.map((one) => one.scrollWidth - one.clientWidth));
     if (by <= 1) return null;
-    const out = [...all(document.querySelector("[data-testid=stMain]"))].filter((one) => isVisible(one) && one.getBoundingClientRect().right > innerWidth + 1);
+    const out = [...all(document.body)].filter((one) => isVisible(one) && one.getBoundingClientRect().right > innerWidth + 1);
     return { by, what: [...new Set(out.map(keyOf))].slice(0, 4).join(", ") };
   }
 
@@ -239,8 +239,8 @@ window.wanderer = (() => {
 
   /** A box about a file that was handed over; where it is refused, the place to drop files is empty again. */
   const isRefusal = (box) => /^[\w-]+\.\w+\b/.test(square(box.innerText));
-  /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, a text for the judge, earlier versions. */
-  const own = () => location.pathname.startsWith("/talk") || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions")) ||
+  /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, a text for the judge, earlier versions, what a press on a tile does. */
+  const own = () => location.pathname.startsWith("/talk") || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions, .st-key-pressing")) ||
     [...document.querySelectorAll("[data-testid=stAlertContentError]")].some((box) => isVisible(box) && isRefusal(box)) ||
     [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => keyOf(one) === "mask_text" && one.value.trim());
 
