@@ -22,11 +22,12 @@ from .decoding.greedy import (
     NO_CONSTRAINTS,
     Constraints,
     DecodingStep,
+    ObserverCheck,
     StopReason,
     Strategy,
+    check_observer,
     teacher_force,
 )
-from .decoding.observer_check import ObserverCheck, check_observer
 from .language import join_sentences, say
 from .network.autoregressive import AutoregressiveModel
 from .text.tokenizer import EncodedText

@@ -271,3 +271,19 @@ def replace_tokens(
 ) -> AttentionMap:
     """Return the same map with its rows and columns named."""
     return dataclasses.replace(one, query_tokens=queries, key_tokens=keys, predicted_tokens=predicted)
+
+
+def select_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
+    """Return a map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
+    weights, mask = attention.weights[layer, head][None, None], attention.mask_of(layer, head)
+    paths = attention.layer_paths[layer : layer + 1]
+    return dataclasses.replace(
+        attention,
+        weights=weights,
+        mask=mask,
+        layer_masks=None,
+        layer_paths=paths,
+        layer_calls=(),
+        passed_masks=None,
+        tensors={},
+    )

@@ -18,8 +18,8 @@ from typing import Any, Literal
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
+from attenscope.viz.talk.editor import THUMBNAIL_SIZE, get_thumbnails_file
 from attenscope.viz.talk.session import load_shipped_talk
-from attenscope.viz.talk.thumbnails import SIZE, get_thumbnails_file
 from tests.browser.conftest import open_chromium, serving
 from tests.browser.steps import LOADING, TRAFFIC, click, open_page, settle
 
@@ -102,11 +102,11 @@ def save_thumbnails(page: Page, scheme: str) -> None:
     open_page(page, "/talk")
     click(page.get_by_role("button", name="Rehearse"))
     expect(page.locator(".ready")).to_contain_text(f"{count} of {count} ready", timeout=count * LOADING)
-    width, height = SIZE
+    width, height = THUMBNAIL_SIZE
     column = Image.new("RGB", (width, count * height))
     for at, picture in enumerate(page.evaluate(REHEARSED)):
         small = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
-        column.paste(small.resize(SIZE, Image.Resampling.LANCZOS), (0, at * height))
+        column.paste(small.resize(THUMBNAIL_SIZE, Image.Resampling.LANCZOS), (0, at * height))
     column.save(get_thumbnails_file(scheme), quality=QUALITY, method=6)
 
 

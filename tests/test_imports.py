@@ -145,7 +145,7 @@ def test_the_folder_names_lead_to_the_same_modules() -> None:
 
 
 def test_few_modules_cache() -> None:
-    """What pages share, what Why and Heads alone compute, and what both do it by."""
+    """What pages share, and what a page alone computes."""
     found = {str(path.relative_to(ROOT)) for path in MODULES if "st.cache_" in path.read_text(encoding="utf-8")}
     pages = ("ui", "why", "heads", "positions", "training")
-    assert found == {"viz/queued_cache.py", *(f"viz/{page}/cache.py" for page in pages)}
+    assert found == {f"viz/{page}/cache.py" for page in pages}

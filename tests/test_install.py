@@ -101,7 +101,7 @@ print(typed_command("python -m model train --config"), say("Train one with `pyth
 """
 """What people read of commands is what they can type."""
 APP_PACKAGES = """
-from attenscope.viz.server import list_app_packages
+from attenscope.viz.command import list_app_packages
 print(*list_app_packages())
 """
 PAGES = """

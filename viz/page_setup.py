@@ -19,8 +19,15 @@ from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
 from attenscope.viz.ui.words import draw_caption, draw_glossary, draw_keys
-from attenscope.viz.web.shell import draw_page_menu, hide_until_ready, track_history
-from attenscope.viz.web.stage import get_scene_file_key, is_on_stage, is_presenting, mount_page_presenter
+from attenscope.viz.web.shell import (
+    draw_page_menu,
+    get_scene_file_key,
+    hide_until_ready,
+    is_on_stage,
+    is_presenting,
+    mount_page_presenter,
+    track_history,
+)
 
 PRESENTED_STYLE = Path(__file__).parent / "talk" / "presented.css"
 """The style of a page that is a scene on the whole screen."""

@@ -1,4 +1,4 @@
-"""What each attention head does: statistics, claims in a sentence, and ranking by alignment. No torch."""
+"""What each attention head does: statistics, claims in a sentence, ranking by alignment, and its name. No torch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 
 from ..language import say, to_say
 from ..text.words import END_TOKENS, RowLabel, find_text_tokens, get_special_tokens
-from ..trace import AttentionMap, TraceError
-from .steps import select_head
+from ..trace import AttentionMap, Head, Kind, TraceError, select_head
 
 # Statistics: how spread a head's attention is, how far it looks, on which token its mass lies.
 #
@@ -459,3 +458,19 @@ def _find_text_rows(cross: AttentionMap) -> np.ndarray:
     """The rows that predict text and may attend to something; every row if there is none."""
     rows = find_text_tokens(cross.rows("predicted"), get_special_tokens(cross))
     return np.array(rows or range(len(cross.query_tokens)))
+
+
+# What a head is called.
+
+
+HEAD_NAMES: dict[Kind, str] = {
+    "encoder": to_say("encoder {layer}.{head}"),
+    "decoder": to_say("decoder {layer}.{head}"),
+    "cross": to_say("cross {layer}.{head}"),
+}
+
+
+def head_name(head: Head) -> str:
+    """Return the name of a head for people: its attention, layer and head, counted from 1."""
+    kind, layer, number = head
+    return say(HEAD_NAMES[kind], layer=layer + 1, head=number + 1)

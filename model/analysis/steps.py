@@ -323,22 +323,6 @@ def find_shared_axes(
     return tuple(queries), tuple(keys)
 
 
-def select_head(attention: AttentionMap, layer: int, head: int) -> AttentionMap:
-    """Return a map of nothing but one head, counted from 0: weights (1, 1, Q, K)."""
-    weights, mask = attention.weights[layer, head][None, None], attention.mask_of(layer, head)
-    paths = attention.layer_paths[layer : layer + 1]
-    return dataclasses.replace(
-        attention,
-        weights=weights,
-        mask=mask,
-        layer_masks=None,
-        layer_paths=paths,
-        layer_calls=(),
-        passed_masks=None,
-        tensors={},
-    )
-
-
 def match_common_tokens(first: Sequence[str], second: Sequence[str]) -> list[tuple[int, int]]:
     """Return the positions of tokens that both have in the same order: [(in the first, in the second), ...]."""
     blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import islice, takewhile, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,8 +32,8 @@ from ..language import format_number, join_items, say, to_say
 from ..network.autoregressive import pad_ids
 from ..network.config import PAD_ID
 from ..runnable_model import InputError, RunnableModel
-from ..text.language_guess import detect_foreign_language, guess_language
 from ..text.tokenizer import EncodedText
+from ..text.words import detect_foreign_language, guess_language
 from ..trace import KINDS
 from .files import (
     COSTS_TABLE,
@@ -65,7 +65,6 @@ from .measure import (
     measure_heads,
     measure_repetition,
 )
-from .repeats import make_repeated_sequences, plan_repeats
 
 REPORT_FILE = "report.json"
 LINES_A_PART = 100
@@ -548,3 +547,67 @@ def _require_readable(path: Path) -> Path:
             )
         ) from error
     return path
+
+
+# Random tokens that are repeated, on which heads of a decoder alone are measured beside a corpus.
+#
+# Nothing but repetition tells what comes next, so that a head which looks where a token stood before, or at what
+# followed it, does so by induction. As in Olsson et al. (2022), "In-context Learning and Induction Heads", 25 tokens
+# stand four times in a row behind what the tokenizer begins every text with. They are drawn from all tokens that stand
+# for text; the paper leaves out the most and the least common ones.
+
+
+SEED = 0
+
+
+class Repeats(NamedTuple):
+    """How many sequences there are, of how many random tokens, and how often these stand in a row."""
+
+    sequences: int = 50
+    tokens: int = 25
+    times: int = 4
+
+
+def plan_repeats(model: RunnableModel) -> Repeats | None:
+    """Return what a model reads of repeated tokens, fewer where it has not so many; None where they are one or none."""
+    wanted = Repeats()
+    room = model.max_length - len(_find_beginning(model)) - 1
+    tokens = min(wanted.tokens, room // wanted.times, len(_draw_tokens(model, wanted.tokens, SEED)))
+    return wanted._replace(tokens=tokens) if tokens > 1 else None
+
+
+def make_repeated_sequences(model: RunnableModel, repeats: Repeats) -> list[Sentence]:
+    """Return the sequences, drawn from the vocabulary the same way every time; their numbers count from 0.
+
+    The token that is predicted last is the first once more, so that all repetitions are fed in.
+    """
+    found = []
+    for number in range(repeats.sequences):
+        drawn = _draw_tokens(model, repeats.tokens, SEED + number)
+        ids = [*_find_beginning(model), *drawn * repeats.times, drawn[0]]
+        whole = tag_pieces([model.tokenizer.token(one) for one in ids], "")
+        found.append(Sentence.from_text(number, "", ids, whole))
+    return found
+
+
+def _draw_tokens(model: RunnableModel, count: int, seed: int) -> list[int]:
+    """So many ids, or as many as there are, of tokens that stand for some text and are written in different ways."""
+    tokenizer = model.tokenizer
+    found: dict[str, int] = {}
+    for one in np.random.default_rng(seed).permutation(len(tokenizer)).tolist():
+        if len(found) == count:
+            break
+        if _is_text(model, one):
+            found.setdefault(tokenizer.token(one), one)
+    return list(found.values())
+
+
+def _find_beginning(model: RunnableModel) -> list[int]:
+    """The ids of the special tokens that every text begins with; often one, or none."""
+    return list(takewhile(lambda one: not _is_text(model, one), model.tokenizer.encode("a").ids))
+
+
+def _is_text(model: RunnableModel, token_id: int) -> bool:
+    """Whether a token stands for whole characters, one of which is no space."""
+    text = model.tokenizer.decode([token_id])
+    return text.strip() != "" and "\ufffd" not in text

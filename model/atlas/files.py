@@ -93,7 +93,7 @@ class Manifest:
     start: str = START_TOKEN
     """The token that a target begins with when it is fed in."""
     repeats: dict[str, int] = field(default_factory=dict)
-    """Of a decoder alone the random tokens that were repeated (:class:`.repeats.Repeats`)."""
+    """Of a decoder alone the random tokens that were repeated (:class:`.build.Repeats`)."""
     files: dict[str, int] = field(default_factory=dict)
     """The size of every table in bytes, by its path in the folder."""
 

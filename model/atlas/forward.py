@@ -324,7 +324,7 @@ PLACES: tuple[Place, ...] = get_args(Place)
 ALIGNED_PLACES: tuple[Place, Place] = ("aligned_predicted", "aligned_fed")
 """Known only once the weights are: see :func:`find_aligned_cells`."""
 REPETITION_PLACES: tuple[Place, Place] = ("induction", "duplicate")
-"""Where a decoder's head looks that knows what stood before; :mod:`.repeats` measures them on random tokens too."""
+"""Where a decoder's head looks that knows what stood before; :mod:`.build` measures them on random tokens too."""
 SELF_ATTENTION_PLACES: frozenset[Place] = frozenset({"same", "previous", "next", "later_piece"})
 PLACE_NAMES: MappingProxyType[Place, str] = MappingProxyType(
     {

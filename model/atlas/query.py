@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from ..analysis.heads import head_name
 from ..checkpoint.load import find_checkpoint_folder
 from ..language import join_items, join_sentences, say, say_many
 from ..text.parts_of_speech import WORD_TAGS
@@ -37,7 +38,6 @@ from .files import (
 )
 from .forward import PLACE_NAMES, PLACES, REPETITION_PLACES, Place
 from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS, REPEATED_SUFFIX
-from .names import head_name
 
 # A question as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.
 #

@@ -16,10 +16,9 @@ from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
 from ..masks.arrays import DiagnosisError, assign_roles
-from ..masks.documents import diagnose_documents, state_documents
 from ..masks.findings import Diagnosis, Finding, Verdict, add_origins
 from ..masks.fixes import APIS, Api, write_fixes_for_api
-from ..masks.judge import diagnose_arrays
+from ..masks.judge import diagnose_arrays, diagnose_documents, state_documents
 from ..masks.places import name_keys, name_queries
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
 from ..masks.rule import hides_future, parse_meaning, simpler_meanings_text

@@ -14,10 +14,10 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
+from ..analysis.heads import head_name
 from ..atlas.build import LINES_A_PART, Corpus, SkippedLines, WorkerShare, build_atlas
 from ..atlas.files import Manifest
 from ..atlas.forward import PLACE_NAMES
-from ..atlas.names import head_name
 from ..atlas.pruning import PRUNING_FILE, Pruning, choose_head_counts, measure_pruning, order_heads_by_cost
 from ..atlas.query import (
     Atlas,

@@ -24,7 +24,7 @@ from ..checkpoint.load import (
 )
 from ..checkpoint.measurements import Score, read_scores
 from ..devices import choose_device
-from ..evaluation import attribution, eight_bits, in_domain_score
+from ..evaluation import attribution, in_domain_score, quality
 from ..language import say
 from ..training.data import read_pairs
 from ..translate import Translator
@@ -187,11 +187,11 @@ def timeline_commands(one: Release) -> Iterator[CommandWords]:
 def measure_int8_loss(one: Release) -> Iterator[CommandWords]:
     """Measure what 8 bits lose; this has no command of its own, since only a release needs it."""
     text = one.data[0]
-    if one.is_of_others(eight_bits.INT8_FILE) or not one.read_json(eight_bits.INT8_FILE):
+    if one.is_of_others(quality.INT8_FILE) or not one.read_json(quality.INT8_FILE):
         translator = Translator.load(one.folder, choose_device(one.device))
         pairs = read_pairs([text.folder], text.source_language, text.target_language, text.split)
-        found = eight_bits.measure_eight_bits(translator, pairs, f"{text.folder.name}/{text.source.name}")
-        eight_bits.write_eight_bits(one.folder, found)
+        found = quality.measure_eight_bits(translator, pairs, f"{text.folder.name}/{text.source.name}")
+        quality.write_eight_bits(one.folder, found)
         print(say("BLEU {half:.2f}, in 8 bits {int8:.2f}", half=found.half, int8=found.int8))
     yield from ()
 
@@ -229,7 +229,7 @@ def run_release(arguments: argparse.Namespace) -> int:
     What was already measured with these weights is left as it is, so that the same command goes on where it ended.
     """
     folder = find_checkpoint_folder(arguments.checkpoint)
-    check_writable(folder / eight_bits.INT8_FILE)
+    check_writable(folder / quality.INT8_FILE)
     card = read_facts(folder)["card"]
     languages = (str(card.get("source_language", "")), str(card.get("target_language", "")))
     texts = [DataText(one, arguments.split, *languages) for one in arguments.data]

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 
-from ..atlas.names import head_name
+from ..analysis.heads import head_name
 from ..attribution.any_model import (
     ANY_MODEL_METHODS,
     attribute_any_model,

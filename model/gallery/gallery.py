@@ -24,7 +24,7 @@ from ..masks.shapes import expand_to_five_axes, normalise_arrays
 from ..masks.softmax import PaddingSide
 from ..masks.toy_attention import draw_random_scores
 from . import more_pairs, pairs
-from .batch import Batch, keep_mask
+from .pairs import Batch, keep_mask
 from .recipes import (
     LEFT_PADDED_BATCH,
     RECIPES,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from . import more_pairs, pairs
-from .batch import Batch, random_batch
+from .pairs import Batch, random_batch
 
 # One way to make a fault: broken and fixed code, the batches on which it shows, the arrays it takes to see it.
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
-from .batch import Batch, fused_weights, masked_softmax
+from .pairs import Batch, fused_weights, masked_softmax
 from .recipes import UNPADDED_BATCH, causal_only_mask, padding_only_mask
 from .reported_masks import (
     ALONE_SYMPTOM,

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
-from .batch import Batch, masked_softmax
 from .gallery import make_encoder_subject, make_left_padded_subject
 from .more_pairs import attend_at_positions, causal_alibi_bias, key_distances
-from .pairs import filled_slots_mask
+from .pairs import Batch, filled_slots_mask, masked_softmax
 from .recipes import (
     LEFT_PADDED_BATCH,
     UNPADDED_BATCH,
@@ -19,11 +18,11 @@ from .recipes import (
     padding_only_mask,
 )
 from .reported_fills import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
-from .reported_images import IMAGE_REPORTS
 from .reported_masks import (
     ALONE_SYMPTOM,
     BATCH_SYMPTOMS,
     CAUSALITY_REPORTS,
+    IMAGE_REPORTS,
     KV_CACHE_SYMPTOM,
     LEFT_PADDING_SYMPTOMS,
     OLD_TEXT_SYMPTOMS,

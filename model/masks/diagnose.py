@@ -27,10 +27,9 @@ from .arrays import (
     tensor_to_array,
 )
 from .attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
-from .documents import diagnose_documents, state_documents
 from .findings import Diagnosis, add_origins
 from .fixes import API_OF_FUNCTION, APIS, Api, write_fixes_for_api
-from .judge import diagnose_arrays
+from .judge import diagnose_arrays, diagnose_documents, state_documents
 from .shapes import normalise_arrays
 
 __all__ = ["diagnose"]

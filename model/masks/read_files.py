@@ -19,8 +19,15 @@ from ..language import join_items, join_sentences, say, say_many
 from ..trace import TRACE_FORMAT, AttentionMap, AttentionTrace, Kind, TraceError
 from .arrays import ARRAY_NAMES, MAX_CELLS, DiagnosisError, is_tensor, stack_layer_tensors, tensor_to_array
 from .attention_call import AttentionCall
-from .read_drawn import is_drawn
-from .read_text import group_by_map, name_array, read_printed_tensors, read_table, select_known_names, unread_names_text
+from .read_text import (
+    group_by_map,
+    is_drawn,
+    name_array,
+    read_printed_tensors,
+    read_table,
+    select_known_names,
+    unread_names_text,
+)
 from .softmax import count_extra_keys, detect_real_keys, detect_real_tokens
 
 # Array formats read byte by byte, so that a header can promise nothing that the file does not hold.

@@ -13,7 +13,7 @@ from playwright.sync_api import Error, Page
 
 from attenscope.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
 from attenscope.decoding.greedy import Constraints, Strategy
-from attenscope.evaluation.eight_bits import quantise_rows
+from attenscope.evaluation.quality import quantise_rows
 from attenscope.experiments.ablation import head_effects, read_word_facts
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes

@@ -17,7 +17,7 @@ from attenscope.experiments.ablation import head_effects, read_word_facts
 from attenscope.text.words import group_words, join_word
 from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
-from attenscope.viz.export.packed_models import encode_palette
+from attenscope.viz.engine.package import encode_palette
 from attenscope.viz.figures.heatmap import make_head_grid
 from attenscope.viz.figures.look import DARK, Look
 from attenscope.viz.figures.words import head_in_words, row_in_words

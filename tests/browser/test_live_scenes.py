@@ -14,7 +14,7 @@ from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
-from attenscope.viz.export.packed_models import PackedModel, encode_palette, pack_model
+from attenscope.viz.engine.package import PackedModel, encode_palette, pack_model
 from attenscope.viz.export.page import build_talk_page
 from attenscope.viz.export.parts import Columns, Component, LiveSlide, Slide, View, Words
 from attenscope.viz.figures.look import DARK, Look

@@ -13,8 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attenscope.viz.figures.look import Look
-from attenscope.viz.notebook.content import build_widget_script, encode_widget_content
-from attenscope.viz.notebook.views import NOTEBOOK_VIEWS, NotebookState
+from attenscope.viz.notebook.views import NOTEBOOK_VIEWS, NotebookState, build_widget_script, encode_widget_content
 from tests.browser.conftest import visit
 from tests.viz.fakes import FakeTranslator
 

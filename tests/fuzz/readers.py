@@ -15,7 +15,7 @@ from attenscope.viz.masks.gallery import search_entries
 from attenscope.viz.talk import file
 from attenscope.viz.ui.addresses.masks import read_mask_cells
 from attenscope.viz.ui.addresses.pages import PAGES
-from attenscope.viz.ui.addresses.pins import read_pins
+from attenscope.viz.ui.addresses.shared import read_pins
 from attenscope.viz.ui.words import escape_markdown
 
 LONGEST = 2_000_000
@@ -41,7 +41,7 @@ def _table(text: str) -> object:
 
 
 READERS = {
-    "a print": Reader(read_printed_tensors, ("model/masks/read_text.py", "model/masks/read_drawn.py")),
+    "a print": Reader(read_printed_tensors, ("model/masks/read_text.py", "model/masks/read_text.py")),
     "a table": Reader(_table, ("model/masks/read_text.py",)),
     "a meaning": Reader(lambda text: build_meaning_mask(text, 6, 6), ("model/masks/rule.py",)),
     "layers in turn": Reader(split_layer_meanings, ("model/masks/structure.py",)),

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from attenscope.decoding.greedy import Candidate, DecodingStep
-from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.decoding.greedy import Candidate, DecodingStep, ObserverCheck
 from attenscope.runnable_model import InputError, Translation
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 

@@ -15,8 +15,8 @@ from attenscope.language import use_language
 from attenscope.runnable_model import InputError
 from attenscope.viz.decode import runs
 from attenscope.viz.decode.runs import DecodingRequest
-from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
+from attenscope.viz.ui.cache import queue_and_cache
 from tests.viz.fakes import FakeTranslator
 from tests.viz.page_texts import captions
 

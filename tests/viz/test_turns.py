@@ -168,7 +168,7 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_gives_it_back() -> None:
 
 def test_a_page_for_which_no_turn_comes_ends_with_a_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = FairQueue(1)
-    monkeypatch.setattr("attenscope.viz.queued_cache.COMPUTE_QUEUE", mine)
+    monkeypatch.setattr("attenscope.viz.ui.cache.COMPUTE_QUEUE", mine)
     turn = fair_queue.FairQueue.turn.__wrapped__  # type: ignore[attr-defined]
     monkeypatch.setattr(turn, "__defaults__", (0.01, *turn.__defaults__[1:]))
     done = threading.Event()

@@ -39,8 +39,7 @@ from attenscope.viz.ui.addresses.decode import (
     DECODE_TOP_P,
     DECODE_TREE_PATH,
 )
-from attenscope.viz.ui.addresses.pins import add_pins, get_pin, toggle_pins
-from attenscope.viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION
+from attenscope.viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION, add_pins, get_pin, toggle_pins
 from attenscope.viz.ui.controls import draw_given_input
 from attenscope.viz.ui.links import branch_owner, set_branch_owner
 from attenscope.viz.web.players import PlayerStart

@@ -25,17 +25,16 @@ from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
 from attenscope.viz.fair_queue import COMPUTE_QUEUE
 from attenscope.viz.figures.look import Look, Palette, format_signed, readable_token
-from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.addresses.pins import get_pin, toggle_pins
+from attenscope.viz.ui.addresses.shared import get_pin, toggle_pins
+from attenscope.viz.ui.cache import queue_and_cache
 from attenscope.viz.ui.controls import describe_given_translation, draw_changes_note
-from attenscope.viz.ui.links import open_head_in_explore, open_why_for_translation
-from attenscope.viz.ui.word_card import draw_token_card
+from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
 from attenscope.viz.ui.words import attention_difference, draw_caption, draw_hints, mark_word_changes
 from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
 from attenscope.viz.web.maps import draw_switchboard
 from attenscope.viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
-from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.shell import is_on_stage
 from attenscope.viz.web.texts import CardActions, TranslationVersion, draw_versions
 
 DECODE_STYLE = Path(__file__).parent / "decode.css"

@@ -11,8 +11,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.decoding.beam import BeamStop, BeamTree
-from attenscope.decoding.greedy import NO_CONSTRAINTS, Constraints, Sampling, Strategy
-from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.decoding.greedy import NO_CONSTRAINTS, Constraints, ObserverCheck, Sampling, Strategy
 from attenscope.devices import OutOfMemory, leave_gpu
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import InterventionError, parse_changes

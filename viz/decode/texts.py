@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from attenscope.decoding.greedy import Constraints
+from attenscope.decoding.greedy import Constraints, find_repetition
 from attenscope.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
 from attenscope.language import say, say_many, to_say
 from attenscope.runnable_model import TextTokenizer, Translation
-from attenscope.text.repetition import find_repetition
 from attenscope.viz.decode.runs import DecodingRequest, DecodingRun
 from attenscope.viz.figures.look import quote_token, readable_token
 

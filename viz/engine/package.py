@@ -1,21 +1,26 @@
-"""Pack a checkpoint for the engine: one header and one body, which weights.js and tokenizer.js read."""
+"""Pack a checkpoint for the engine, which weights.js and tokenizer.js read, and say what a page needs to run it."""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
-from collections.abc import Mapping
+import gzip
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
-from attenscope.evaluation.eight_bits import quantise_rows
-from attenscope.viz.web.bundle import pack_arrays
-
-if TYPE_CHECKING:
-    from attenscope.checkpoint.load import Checkpoint
+from attenscope.checkpoint.load import Checkpoint, unique_weights
+from attenscope.evaluation.quality import quantise_rows, read_all_eight_bits
+from attenscope.language import say
+from attenscope.runnable_model import RunnableModel
+from attenscope.viz.figures.look import Look, head_colour
+from attenscope.viz.web.bundle import declare_messages, pack_arrays, read_script
 
 ENGINE_FOLDER = Path(__file__).parent
 KERNEL_FILE = ENGINE_FOLDER / "kernel.wasm"
@@ -36,8 +41,6 @@ def pack_checkpoint(checkpoint: Checkpoint, form: WeightForm = "half", facts: Ma
     ``half``: every tensor in half precision. ``int8``: matrices as whole numbers from -127 to 127, with a scale for
     each row; vectors in half precision. `facts` go into the header beside configuration, tokenizer and tensors.
     """
-    from attenscope.checkpoint.load import unique_weights
-
     check_tokenizer(checkpoint.tokenizer.model)
     body = bytearray(checkpoint.tokenizer.model)
     tensors = []
@@ -76,3 +79,110 @@ def check_tokenizer(model: bytes) -> None:
         raise PackageError("its tokenizer is no byte-pair vocabulary, or has symbols of its own")
     if found.trainer_spec.treat_whitespace_as_suffix or not spec.escape_whitespaces:
         raise PackageError("its tokenizer writes spaces in another way")
+
+
+# The package in a page: compressed, with what the page says of its model.
+
+
+HEAD_COLOUR_COUNT = 8
+INT8_BLEU = read_all_eight_bits()
+"""Hash of a released model's weights -> its BLEU in half precision and in 8 bits."""
+SMALL_BLEU_LOSS = 0.3
+"""Loss of BLEU below which a phone gets 8 bits a weight."""
+BYTES_PER_PARAMETER: Mapping[WeightForm, float] = {"half": 2.31, "int8": 1.27}
+"""Bytes of a file for each parameter, compressed and in base64; fitted to the released models."""
+FIXED_FILE_BYTES = 0.45e6
+"""Bytes of code and tokenizer; fitted to the released models."""
+
+
+@dataclass(frozen=True)
+class PackedModel:
+    """One checkpoint as it stands in a file."""
+
+    facts: dict[str, Any]
+    """What the page reads of it."""
+    data: bytes
+    """The package, compressed."""
+
+
+def find_packable_checkpoint(model: RunnableModel) -> Checkpoint | None:
+    """Return the checkpoint of a model that can stand in a file; None where it is none, or the engine cannot run it."""
+    from attenscope.translate import Translator  # only here: a notebook draws without torch
+
+    if not isinstance(model, Translator):
+        return None
+    try:
+        check_tokenizer(model.tokenizer.model)
+    except PackageError:
+        return None
+    return model.checkpoint
+
+
+def pack_model(checkpoint: Checkpoint, form: WeightForm = "half") -> PackedModel:
+    """Return a checkpoint as it stands in a file, with what the page says of it. PackageError."""
+    card = checkpoint.card
+    data = pack_checkpoint(checkpoint, form)
+    known = {"model": checkpoint.name, "hash": checkpoint.hash, "weights": describe_weights(checkpoint.hash, form)}
+    known |= {name: card[name] for name in ("data", "licence", "attribution") if card.get(name)}
+    facts = {
+        "name": checkpoint.name,
+        "title": card.get("title", checkpoint.name),
+        "facts": known,
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    return PackedModel(facts, gzip.compress(data, 9, mtime=0))
+
+
+def describe_weights(weights_hash: str, form: WeightForm) -> str:
+    """How a file holds the weights, and what is lost by it where that was measured."""
+    if form == "half":
+        return say("half precision")
+    found = INT8_BLEU.get(weights_hash)
+    if not found:
+        return say("8 bits a weight; what is lost by it was not measured")
+    return say(
+        "8 bits a weight; BLEU {int8:.2f}, in half precision {half:.2f}, on {sentences:,} sentences of {source}",
+        **asdict(found),
+    )
+
+
+def is_int8_loss_small(weights_hash: str) -> bool:
+    """Whether 8 bits a weight were measured for these weights and cost less BLEU than :data:`SMALL_BLEU_LOSS`."""
+    found = INT8_BLEU.get(weights_hash)
+    return found is not None and found.half - found.int8 < SMALL_BLEU_LOSS
+
+
+def estimate_file_size(parameters: int, form: WeightForm) -> float:
+    """About how many bytes a file with one model has, before it is made."""
+    return BYTES_PER_PARAMETER[form] * parameters + FIXED_FILE_BYTES
+
+
+def encode_palette(look: Look) -> dict[str, Any]:
+    """The colours of a theme, and of the pictures drawn in it."""
+    heads = [head_colour(look.palette, head) for head in range(HEAD_COLOUR_COUNT)]
+    return asdict(look.palette) | {"stops": look.stops, "scale": look.scale, "heads": heads}
+
+
+def build_engine_elements() -> str:
+    """Return the HTML elements from which a page makes the worker that runs its models."""
+    worker = f"{declare_messages(['worker'])}{read_script('worker')}(self);"
+    kernel = _encode_base64(KERNEL_FILE.read_bytes())
+    return f"{_build_text_element('worker', worker)}\n{_build_text_element('kernel', kernel)}"
+
+
+def build_model_elements(models: Sequence[PackedModel]) -> str:
+    """The HTML elements of the models' packages, ``model-0`` and so on; they stand last in a file."""
+    return "\n".join(_build_text_element(f"model-{at}", _encode_base64(one.data)) for at, one in enumerate(models))
+
+
+def collect_model_facts(models: Sequence[PackedModel]) -> list[dict[str, Any]]:
+    """What a page reads of the models whose packages stand in it."""
+    return [one.facts | {"id": f"model-{at}"} for at, one in enumerate(models)]
+
+
+def _build_text_element(name: str, text: str) -> str:
+    return f'<script type="text/plain" id="{name}">{text}</script>'
+
+
+def _encode_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -10,12 +10,12 @@ from functools import cached_property, partial
 import pandas as pd
 import streamlit as st
 
-from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, find_shared_axes, select_head
+from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, find_shared_axes
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_sentences, say, to_say
 from attenscope.runnable_model import InputError, LocalError, LocalModel
-from attenscope.text.language_guess import guess_language
-from attenscope.trace import AttentionMap, Kind, TraceError
+from attenscope.text.words import guess_language
+from attenscope.trace import AttentionMap, Kind, TraceError, select_head
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
 from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
@@ -44,11 +44,10 @@ from attenscope.viz.ui.addresses.explore import (
     SecondSideKind,
     SingleView,
 )
-from attenscope.viz.ui.addresses.pins import PinPlace
-from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.shell import is_on_stage
 
 # The heatmap view: both heads, and their difference on the tokens that they share.
 

@@ -17,7 +17,8 @@ from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say
 from attenscope.runnable_model import CHAT_TEMPLATE, RunnableModel, Translation
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
-from attenscope.viz.explore import examples, interventions
+from attenscope.viz.explore import controls as explore_controls
+from attenscope.viz.explore import examples
 from attenscope.viz.explore.examples import example_hint_text
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import draw_screen, is_telling_position, pick_view, remember_picked_head
@@ -26,11 +27,13 @@ from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
-from attenscope.viz.ui.addresses.pins import PIN, get_pin, toggle_pins
 from attenscope.viz.ui.addresses.shared import (
     HEAD,
     KIND,
     LAYER,
+    PIN,
+    get_pin,
+    toggle_pins,
 )
 from attenscope.viz.ui.controls import (
     draw_given_toggle,
@@ -39,10 +42,9 @@ from attenscope.viz.ui.controls import (
     set_given_translation,
     set_layer_and_head,
 )
-from attenscope.viz.ui.links import open_in_decode, open_why, set_explore_head
-from attenscope.viz.ui.word_card import compute_head_effects, draw_token_card
+from attenscope.viz.ui.links import compute_head_effects, draw_token_card, open_in_decode, open_why, set_explore_head
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, escape_markdown
-from attenscope.viz.web.stage import is_presenting
+from attenscope.viz.web.shell import is_presenting
 from attenscope.viz.web.texts import (
     SURE_FROM,
     CardActions,
@@ -78,7 +80,7 @@ def _draw_pictures(model: RunnableModel, text: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class ExploreRun(interventions.SwitchableHeads):
+class ExploreRun(explore_controls.SwitchableHeads):
     """A run whose model is loaded, so that it can be asked for more. Implements `TraceSource`."""
 
     run: RunKey
@@ -194,7 +196,7 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
         key_of_line = st.empty()
     own = cache.compute_translation(model.name, text)[0]
     given = _draw_given_translation(model, text, own.text) if hold_read_given(text) else ""
-    key = RunKey(model.name, text, given, interventions.draw_effect(model, text, given))
+    key = RunKey(model.name, text, given, explore_controls.draw_effect(model, text, given))
     run = ExploreRun(key, cache.compute_run_translation(*key))
     first = run.translation.first_row
     with key_of_line:
@@ -261,7 +263,7 @@ def pin_word(run: RunKey, cross: AttentionMap, side: SentenceSide, position: int
     if words is None or row is None or KIND.get() != "cross" or get_pin(run.sentence, "target") != position:
         return
     place = get_cross_place(cross)
-    if better := read_word(words, row, place, interventions.list_changed_heads("cross")).better:
+    if better := read_word(words, row, place, explore_controls.list_changed_heads("cross")).better:
         set_layer_and_head(*better)
         remember_picked_head(run.model, run.sentence, better)
 

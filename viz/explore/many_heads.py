@@ -42,8 +42,7 @@ from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
 from attenscope.viz.figures.look import Look
 from attenscope.viz.figures.words import lens_in_words
 from attenscope.viz.ui.addresses.explore import EXPLORE_FLOW
-from attenscope.viz.ui.addresses.pins import PinPlace
-from attenscope.viz.ui.addresses.shared import KIND
+from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_plot
 

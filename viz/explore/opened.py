@@ -23,7 +23,7 @@ from attenscope.language import say
 from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
-from attenscope.viz.explore import interventions
+from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import draw_screen, pick_view
 from attenscope.viz.export.parts import Part, Words
@@ -31,8 +31,7 @@ from attenscope.viz.traces import verdict
 from attenscope.viz.traces.session import close_trace, remember_result
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
-from attenscope.viz.ui.addresses.pins import PIN, get_pin, toggle_pins
-from attenscope.viz.ui.addresses.shared import LAYER
+from attenscope.viz.ui.addresses.shared import LAYER, PIN, get_pin, toggle_pins
 from attenscope.viz.ui.links import set_explore_head
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.maps import TileSwitches
@@ -229,7 +228,7 @@ def _draw_masked_word_pictures(name: str, text: str) -> None:
     PIN.hold(of=text)
     # No term is explained in it: the mask of a word is not that of attention.
     st.caption(say("Click a row of the heatmap to mask its word: a card says what the model reads there."))
-    changes = format_changes(interventions.read_changes())
+    changes = format_changes(explore_controls.read_changes())
     if changes:
         controls.draw_changes_note(changes)
     try:
@@ -241,7 +240,7 @@ def _draw_masked_word_pictures(name: str, text: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedWordRun(interventions.SwitchableHeads, StaticTrace):
+class MaskedWordRun(explore_controls.SwitchableHeads, StaticTrace):
     """The trace of an encoder that reads masked words and whose heads can be switched off."""
 
     name: str = ""

@@ -23,7 +23,7 @@ from attenscope.viz.figures.look import KIND_NAMES, Look, Palette
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.style import add_fragment_style
 from attenscope.viz.web.maps import encode_overview
-from attenscope.viz.web.stage import is_presenting
+from attenscope.viz.web.shell import is_presenting
 
 COLUMN_SHARES = (0.42, 0.58)
 """Widths of the overview and of the view beside it, as on the page."""

@@ -23,7 +23,7 @@ from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from attenscope.viz.export.parts import Part
 from attenscope.viz.figures.heatmap import head_title
 from attenscope.viz.figures.look import Look
-from attenscope.viz.ui.addresses.pins import PinPlace, get_pin, toggle_pins
+from attenscope.viz.ui.addresses.shared import PinPlace, get_pin, toggle_pins
 
 if TYPE_CHECKING:
     from attenscope.experiments.lens import LogitLens

@@ -10,26 +10,29 @@ import streamlit as st
 
 from attenscope.analysis.heads import HeadPlace, find_clearest_head
 from attenscope.analysis.telling import pick_telling_word, weigh_words
-from attenscope.language import say
+from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import comparison, views
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.saving import COLUMN_SHARES
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
-from attenscope.viz.explore.texts import draw_head_claim, draw_order_captions
+from attenscope.viz.explore.texts import draw_alignment, draw_head_claim, head_remark_text
 from attenscope.viz.export.save import withdraw_view
+from attenscope.viz.figures.words import overview_in_words
 from attenscope.viz.streamlit_internals import is_history_navigation
-from attenscope.viz.traces.upload import draw_open_settings
+from attenscope.viz.traces.session import draw_open_settings
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.explore import SingleView
-from attenscope.viz.ui.addresses.pins import PIN, add_pins
-from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, add_pins
 from attenscope.viz.ui.words import draw_caption
-from attenscope.viz.web.maps import draw_overview
+from attenscope.viz.web.maps import TileSwitches, draw_overview
 
 EXPLORE_STYLE = Path(__file__).parent / "explore.css"
 """The style of Explore, added to that of all pages."""
+SWITCHES_TEXT = to_say(
+    "To switch a head off or on, press x on its tile, or click it with Alt; Shift and x switches its whole layer."
+)
 
 
 def draw_settings() -> None:
@@ -108,7 +111,22 @@ def _draw_heads(scene: Scene) -> None:
             key="overview",
             on_pick=ui_controls.set_layer_and_head,
         )
-    draw_order_captions(scene, order, switches)
+    _draw_order_captions(scene, order, switches)
+
+
+def _draw_order_captions(scene: Scene, order: explore_controls.HeadOrder, switches: TileSwitches | None) -> None:
+    """Draw how the tiles are ordered, what switches them, and what changes or alignment say of the chosen head."""
+    if switches and switches.pressing:
+        with st.container(key="pressing", horizontal=True, vertical_alignment="center"):
+            draw_caption(say("Press a tile to switch its head off and on, or L1 for all heads of a layer."))
+            explore_controls.draw_end_of_switching()
+    else:
+        how = say(SWITCHES_TEXT) if switches else ""
+        draw_caption(join_sentences(order.text or overview_in_words(scene.attention), how))
+    if remark := head_remark_text(scene.source.changes, scene.kind, scene.layer, scene.head):
+        draw_caption(remark)
+    if order.measure == "alignment":
+        draw_alignment(scene)
 
 
 def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> DisplayOptions:

@@ -22,16 +22,15 @@ from attenscope.interventions.changes import HeadChange, ModelChange, parse_chan
 from attenscope.language import format_number, join_items, join_sentences, say, to_say
 from attenscope.text.words import WordChange
 from attenscope.trace import Kind
-from attenscope.viz.explore.controls import HeadOrder, draw_end_of_switching
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.figures.look import quote_token
-from attenscope.viz.figures.words import head_in_words, overview_in_words, row_in_words
+from attenscope.viz.figures.words import head_in_words, row_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_COMPARED_VIEW, EXPLORE_VIEW, ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
-from attenscope.viz.web.maps import ROLE_NAMES, AxisRoles, TileSwitches
+from attenscope.viz.web.maps import ROLE_NAMES, AxisRoles
 
 # Explanations of the views, in one line and in detail.
 
@@ -210,26 +209,6 @@ def draw_head_claim(scene: Scene) -> None:
         draw_caption(head_alt_text(scene))
 
 
-SWITCHES_TEXT = to_say(
-    "To switch a head off or on, press x on its tile, or click it with Alt; Shift and x switches its whole layer."
-)
-
-
-def draw_order_captions(scene: Scene, order: HeadOrder, switches: TileSwitches | None) -> None:
-    """Draw how the tiles are ordered, what switches them, and what changes or alignment say of the chosen head."""
-    if switches and switches.pressing:
-        with st.container(key="pressing", horizontal=True, vertical_alignment="center"):
-            draw_caption(say("Press a tile to switch its head off and on, or L1 for all heads of a layer."))
-            draw_end_of_switching()
-    else:
-        how = say(SWITCHES_TEXT) if switches else ""
-        draw_caption(join_sentences(order.text or overview_in_words(scene.attention), how))
-    if remark := head_remark_text(scene.source.changes, scene.kind, scene.layer, scene.head):
-        draw_caption(remark)
-    if order.measure == "alignment":
-        _draw_alignment(scene)
-
-
 def head_alt_text(scene: Scene) -> str:
     """The text alternative of a picture of the chosen head."""
     return join_sentences(scene.summary, _strongest_link_text(scene))
@@ -241,7 +220,7 @@ def _strongest_link_text(scene: Scene) -> str:
     return head_in_words(*place, scene.rows) if row is None else row_in_words(*place, row, scene.rows)
 
 
-def _draw_alignment(scene: Scene) -> None:
+def draw_alignment(scene: Scene) -> None:
     """Draw how well the chosen head aligns as the rows are named, which does better otherwise, and what is measured."""
     ranking = rank_heads_by_alignment(scene.tokens.original, readings=(scene.rows,))
     places = [(one.layer, one.head) for one in ranking]

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from attenscope.analysis.steps import compute_pipeline, select_head
+from attenscope.analysis.steps import compute_pipeline
 from attenscope.language import join_sentences, say, to_say
-from attenscope.trace import TraceError
+from attenscope.trace import TraceError, select_head
 from attenscope.viz.explore import controls, many_heads
 from attenscope.viz.explore.controls import FIRST_VIEWS
 from attenscope.viz.explore.saving import DrawnView, offer_drawn_view

@@ -16,8 +16,13 @@ import streamlit as st
 from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import bind_language, current_language, join_sentences, say, to_say, use_language
 from attenscope.viz import language
-from attenscope.viz.engine.package import WeightForm
-from attenscope.viz.export.packed_models import encode_palette, estimate_file_size, find_packable_checkpoint, pack_model
+from attenscope.viz.engine.package import (
+    WeightForm,
+    encode_palette,
+    estimate_file_size,
+    find_packable_checkpoint,
+    pack_model,
+)
 from attenscope.viz.export.page import build_talk_page
 from attenscope.viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
 from attenscope.viz.export.save import SavedView
@@ -31,7 +36,7 @@ from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.pages import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import LANGUAGE
-from attenscope.viz.web.stage import COLLECTED_VIEWS
+from attenscope.viz.web.shell import COLLECTED_VIEWS
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig

@@ -20,10 +20,9 @@ import streamlit as st
 from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
 from attenscope.runnable_model import RunnableModel
-from attenscope.viz.engine.package import WeightForm
-from attenscope.viz.export.font import TYPEABLE_LETTERS, build_font_faces, has_italic_style
-from attenscope.viz.export.packed_models import (
+from attenscope.viz.engine.package import (
     PackedModel,
+    WeightForm,
     build_engine_elements,
     build_model_elements,
     collect_model_facts,
@@ -33,8 +32,8 @@ from attenscope.viz.export.packed_models import (
     is_int8_loss_small,
     pack_model,
 )
-from attenscope.viz.export.parts import translate_fact_names
-from attenscope.viz.export.slides import compute_script_hash
+from attenscope.viz.export.font import TYPEABLE_LETTERS, build_font_faces, has_italic_style
+from attenscope.viz.export.parts import compute_script_hash, translate_fact_names
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
 from attenscope.viz.ui.sentences import list_example_sentences

@@ -17,13 +17,8 @@ from plotly.offline import get_plotlyjs
 
 from attenscope.atomic_write import replace_lone_surrogates
 from attenscope.language import LANGUAGE_TAGS, current_language, say
+from attenscope.viz.engine.package import PackedModel, build_engine_elements, build_model_elements, collect_model_facts
 from attenscope.viz.export.font import TYPEABLE_LETTERS, build_font_faces, has_italic_style
-from attenscope.viz.export.packed_models import (
-    PackedModel,
-    build_engine_elements,
-    build_model_elements,
-    collect_model_facts,
-)
 from attenscope.viz.export.parts import (
     Chart,
     Columns,
@@ -33,9 +28,10 @@ from attenscope.viz.export.parts import (
     Slide,
     View,
     Words,
+    compute_script_hash,
+    encode_slides,
     flatten_parts,
 )
-from attenscope.viz.export.slides import compute_script_hash, encode_slides
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.figures.stage import fit_to_stage
 from attenscope.viz.web.bundle import link_scripts, pack_arrays, read_component_sheet, read_header_text, read_sheet

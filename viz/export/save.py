@@ -26,8 +26,7 @@ from attenscope.viz.export.parts import Chart, Component, Part, View, flatten_pa
 from attenscope.viz.figures.look import DARK, LIGHT, Palette
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.words import draw_caption
-from attenscope.viz.web.shell import draw_save_buttons
-from attenscope.viz.web.stage import COLLECTED_VIEWS
+from attenscope.viz.web.shell import COLLECTED_VIEWS, draw_save_buttons
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.analysis.heads import head_name
 from attenscope.atlas.forward import PLACES, REPETITION_PLACES, Place
-from attenscope.atlas.names import head_name
 from attenscope.atlas.query import Atlas, HeadLabel, HeadRow
 from attenscope.language import join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel

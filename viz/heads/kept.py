@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attenscope.analysis.heads import ALIGNMENT_READINGS
-from attenscope.atlas.names import head_name
+from attenscope.analysis.heads import ALIGNMENT_READINGS, head_name
 from attenscope.atlas.pruning import Pruning, PruningCurve
 from attenscope.atlas.timeline import Timeline
 from attenscope.language import format_number, join_sentences, say, say_many, to_say

@@ -11,8 +11,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.analysis.heads import head_name
 from attenscope.atlas.files import AtlasError
-from attenscope.atlas.names import head_name
 from attenscope.atlas.query import Atlas, SearchResult, read_question
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_items, join_sentences, say, say_many, to_say

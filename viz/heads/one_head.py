@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.analysis.heads import head_name
 from attenscope.atlas.measure import COST_MEASURE, SHARE_MEASURES
-from attenscope.atlas.names import head_name
 from attenscope.atlas.query import Atlas, HeadRow
 from attenscope.language import format_number, say
 from attenscope.runnable_model import RunnableModel

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attenscope.atlas.names import head_name
+from attenscope.analysis.heads import head_name
 from attenscope.atlas.projection import Projection, ProjectionSpace
 from attenscope.atlas.query import Atlas, HeadRow
 from attenscope.language import say, to_say

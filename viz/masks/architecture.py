@@ -20,9 +20,9 @@ from attenscope.viz.export.parts import Words
 from attenscope.viz.export.save import SavedView, offer_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
-from attenscope.viz.queued_cache import cache_result
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_ARCHITECTURE_TEXT
+from attenscope.viz.ui.cache import cache_result
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.worker_process import call_in_worker
 

@@ -50,7 +50,7 @@ from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_PART, MASKS_S
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
-from attenscope.viz.web.stage import is_on_stage, is_presenting
+from attenscope.viz.web.shell import is_on_stage, is_presenting
 
 JUDGE_STYLE = Path(__file__).parent / "judge.css"
 InputWay = Callable[[], MaskInput | None]

@@ -22,7 +22,7 @@ from attenscope.masks.arrays import (
     guess_role,
 )
 from attenscope.masks.attention_call import AttentionCall
-from attenscope.masks.documents import state_documents
+from attenscope.masks.judge import state_documents
 from attenscope.masks.read_files import MapContents, PassedMasks
 from attenscope.masks.read_text import ambiguity_text, describe_axes
 from attenscope.masks.shapes import normalise_arrays

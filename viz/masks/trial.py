@@ -42,7 +42,7 @@ from attenscope.viz.ui.words import (
     mark_word_changes,
 )
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.shell import is_on_stage
 from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
 
 TRIAL_STYLE = Path(__file__).parent / "trial.css"

@@ -13,9 +13,15 @@ from attenscope.language import join_items, say
 from attenscope.trace import AttentionTrace, Head, Kind, TraceError
 from attenscope.viz.figures.heatmap import RowLabel
 from attenscope.viz.figures.look import Look, RampName, Scale
-from attenscope.viz.notebook.content import build_widget_script, encode_widget_content
 from attenscope.viz.notebook.static import static_html
-from attenscope.viz.notebook.views import NO_STEPS_TEXT, NOTEBOOK_VIEWS, NotebookState, NotebookView
+from attenscope.viz.notebook.views import (
+    NO_STEPS_TEXT,
+    NOTEBOOK_VIEWS,
+    NotebookState,
+    NotebookView,
+    build_widget_script,
+    encode_widget_content,
+)
 
 try:
     import anywidget

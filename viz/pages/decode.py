@@ -8,7 +8,7 @@ from attenscope.viz.decode import controls as decode_controls
 from attenscope.viz.decode import panels, runs
 from attenscope.viz.export.save import offer_view
 from attenscope.viz.ui import controls as ui_controls
-from attenscope.viz.ui.addresses.pins import PIN
+from attenscope.viz.ui.addresses.shared import PIN
 from attenscope.viz.ui.links import draw_next_step
 from attenscope.viz.ui.words import draw_badge, escape_markdown
 

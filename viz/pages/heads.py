@@ -1,14 +1,61 @@
 """Heads: what each head does over a whole corpus, and where it does what one asks for."""
 
-import streamlit as st
+from __future__ import annotations
 
+from collections.abc import Callable
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from attenscope.atlas.database import QuestionError
+from attenscope.atlas.files import AtlasError
+from attenscope.atlas.pruning import PruningError
+from attenscope.atlas.query import Atlas
+from attenscope.atlas.timeline import TimelineError
+from attenscope.runnable_model import RunnableModel
+from attenscope.translate import Translator
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import offer_view
-from attenscope.viz.heads import cache, page
+from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.heads import cache, habits, kept, map, one_head, projection
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
 from attenscope.viz.ui.addresses.shared import MODEL
+from attenscope.viz.ui.controls import require_own_model
 from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.words import escape_markdown
+from attenscope.word_alignment.measure import AlignmentError
+
+ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], SavedView | None]] = {
+    "habits": habits.draw_habits_view,
+    "map": map.draw_head_map_view,
+    "head": one_head.draw_one_head_view,
+    "search": map.draw_search_view,
+    "projection": projection.draw_projection_view,
+}
+MODEL_VIEWS: dict[HeadsView, Callable[[Translator, DeltaGenerator], SavedView | None]] = {
+    "alignment": kept.draw_alignment_view,
+    "over training": kept.draw_over_training_view,
+}
+"""Views that need no atlas: what they show is saved beside the model."""
+SENTENCE_VIEWS: dict[HeadsView, Callable[[Translator, str, DeltaGenerator], SavedView | None]] = {
+    "pruning": kept.draw_pruning_view,
+}
+"""Views that need no atlas but a sentence."""
+
+
+def draw_heads_page_view(view: HeadsView, model: RunnableModel, text: str, bar: DeltaGenerator) -> SavedView | None:
+    """Draw a view, its controls in `bar`; returns what can be saved of it."""
+    try:
+        if view in SENTENCE_VIEWS:
+            return SENTENCE_VIEWS[view](require_own_model(model, "kept measures"), text, bar)
+        if view in MODEL_VIEWS:
+            return MODEL_VIEWS[view](require_own_model(model, "kept measures"), bar)
+        atlas = cache.load_atlas_or_explain(model)
+        return ATLAS_VIEWS[view](model, atlas, bar) if atlas else None
+    except (AtlasError, QuestionError, AlignmentError, PruningError, TimelineError) as error:
+        st.info(escape_markdown(str(error)))
+        return None
+
 
 page_setup.draw_page_frame("heads")
 st.html(cache.HEADS_STYLE)
@@ -28,9 +75,9 @@ def draw_page_view() -> None:
         impossible += [] if model.can("kept measures") else ["alignment", "pruning"]
         view, _ = controls.view_control(HEADS_VIEW, FIRST_VIEWS, impossible)
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")
-    if view not in page.SENTENCE_VIEWS:
+    if view not in SENTENCE_VIEWS:
         controls.hide_sentence_box()
-    if saved := page.draw_heads_page_view(view, model, text, bar):
+    if saved := draw_heads_page_view(view, model, text, bar):
         offer_view(saved)
 
 

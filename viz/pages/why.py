@@ -1,16 +1,45 @@
 """Why: what made the model write this word, and what makes a head look there."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import streamlit as st
 
+from attenscope.attribution.target import AttributionError
+from attenscope.runnable_model import InputError
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import offer_view
+from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.figures.look import Palette
 from attenscope.viz.ui import controls as ui_controls
-from attenscope.viz.ui.addresses.pins import PIN
-from attenscope.viz.ui.addresses.why import FIRST_VIEWS, WHY_VIEW
+from attenscope.viz.ui import style
+from attenscope.viz.ui.addresses.shared import PIN
+from attenscope.viz.ui.addresses.why import FIRST_VIEWS, WHY_VIEW, WhyView
 from attenscope.viz.ui.links import draw_next_step
-from attenscope.viz.ui.words import draw_badge
+from attenscope.viz.ui.words import draw_badge, escape_markdown
 from attenscope.viz.why import controls as why_controls
-from attenscope.viz.why import page, source_words
+from attenscope.viz.why import heads, layers, source_words
+from attenscope.viz.why.controls import Question
+
+VIEWS: dict[WhyView, Callable[[Question, Palette], SavedView | None]] = {
+    "source words": source_words.draw_source_words_view,
+    "deletion": source_words.draw_deletion_view,
+    "heads": heads.draw_heads_view,
+    "score": heads.draw_score_view,
+    "source or prefix": layers.draw_shares_view,
+    "two sentences": layers.draw_two_sentences_view,
+    "layers": layers.draw_layers_view,
+}
+
+
+def draw_why_page_view(view: WhyView, question: Question) -> SavedView | None:
+    """Draw a view of the question; returns what can be saved of it."""
+    try:
+        return VIEWS[view](question, style.get_palette())
+    except (AttributionError, InputError) as error:
+        st.info(escape_markdown(str(error)))
+        return None
+
 
 page_setup.draw_page_frame("why")
 st.html(why_controls.WHY_STYLE)
@@ -31,6 +60,6 @@ with st.container(key="views", horizontal=True, vertical_alignment="center"):
     with more:
         is_given = ui_controls.draw_given_toggle(pair.first)
 question = why_controls.draw_question(model, pair, above, asked, is_given)
-if saved := page.draw_why_page_view(view, question):
+if saved := draw_why_page_view(view, question):
     offer_view(saved)
 draw_next_step("why")

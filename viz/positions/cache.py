@@ -25,8 +25,8 @@ from attenscope.positions.table import (
     make_formula_table,
     measure_form_error,
 )
-from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
+from attenscope.viz.ui.cache import queue_and_cache
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -14,8 +14,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from attenscope.language import say, typed_command
-from attenscope.viz.serving.head_script import HeadScript
-from attenscope.viz.serving.middleware import MessageGuard, SafeHeaders, ServerSettings, UploadLimits
+from attenscope.viz.serving.middleware import HeadScript, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
 from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
 
 THREAD_SWITCH_INTERVAL = 0.0005

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -31,7 +33,6 @@ from attenscope.viz.talk.scenes import (
     find_live_obstacle,
     list_guess_parts,
 )
-from attenscope.viz.talk.thumbnails import build_thumbnail_style
 from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run, get_open_trace
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls, style
@@ -40,7 +41,7 @@ from attenscope.viz.ui.addresses import masks
 from attenscope.viz.ui.addresses.pages import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
 from attenscope.viz.ui.words import draw_caption, escape_markdown
-from attenscope.viz.web.stage import draw_scene_pictures
+from attenscope.viz.web.shell import draw_scene_pictures
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig
@@ -460,3 +461,48 @@ def _read_talk_file(name: str, data: bytes, problems: list[str]) -> tuple[Talk, 
 
 def _open_shipped_talk() -> None:
     session.set_talk(*session.load_shipped_talk(), at=0)
+
+
+# The small pictures of the scenes of the talk that ships, in the list of the editor.
+#
+# They stand below each other in one image a colour scheme, beside the talk's file, and are taken of a rehearsal
+# (``python -m publish.pictures thumbnails``). A rehearsal of the visitor's own takes their place.
+
+
+THUMBNAIL_SIZE = (192, 93)
+"""Pixels of one: twice as many as it is shown in."""
+LIST_RULE = Template('.st-key-$key { --thumbnails: url("data:image/webp;base64,$image"); }')
+SCENE_RULE = Template(
+    '.st-key-$key [data-testid="stRadioOption"]:has([value="$at"]) > div::before '
+    '{ content: ""; background: 0 $place% / 100% auto no-repeat var(--thumbnails); }'
+)
+
+
+def get_thumbnails_file(scheme: str) -> Path:
+    """The image of all scenes in a colour scheme, light or dark."""
+    return Path(__file__).parent / f"talk.{scheme}.webp"
+
+
+def build_thumbnail_style(list_key: str, talk: Talk, shipped: Talk, scheme: str) -> str:
+    """CSS that shows a picture of each scene which is drawn as one of the `shipped` talk; "" where none is.
+
+    `list_key` is the Streamlit key of the list, whose options are the scenes by their places.
+    """
+    pictured = [_list_drawn(scene, shipped.model) for scene in shipped.scenes]
+    drawn = [_list_drawn(scene, talk.model) for scene in talk.scenes]
+    found = [(at, pictured.index(one)) for at, one in enumerate(drawn) if one in pictured]
+    rules = [
+        SCENE_RULE.substitute(key=list_key, at=at, place=f"{100 * row / (len(pictured) - 1):.4f}") for at, row in found
+    ]
+    return "\n".join([LIST_RULE.substitute(key=list_key, image=_read_image(scheme)), *rules]) if rules else ""
+
+
+def _list_drawn(scene: Scene, model: str) -> Sequence[Hashable]:
+    """What a scene's picture depends on, as in presenter/kept.js."""
+    view = frozenset(scene.query(model).items())
+    return scene.page, view, scene.live, scene.trace, scene.arrays, scene.omit, bool(scene.guess)
+
+
+@cache
+def _read_image(scheme: str) -> str:
+    return base64.b64encode(get_thumbnails_file(scheme).read_bytes()).decode()

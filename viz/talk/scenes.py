@@ -31,8 +31,18 @@ from attenscope.viz.ui.addresses.decode import (
 from attenscope.viz.ui.addresses.explore import EXPLORE_HEAD_ORDER, EXPLORE_VIEW
 from attenscope.viz.ui.addresses.masks import GALLERY_VIEWS, MASKS_PART
 from attenscope.viz.ui.addresses.pages import PAGES
-from attenscope.viz.ui.addresses.pins import PIN
-from attenscope.viz.ui.addresses.shared import CHANGES, COLOURS, HEAD, KIND, LANGUAGE, LAYER, MODEL, SCALE, SENTENCE
+from attenscope.viz.ui.addresses.shared import (
+    CHANGES,
+    COLOURS,
+    HEAD,
+    KIND,
+    LANGUAGE,
+    LAYER,
+    MODEL,
+    PIN,
+    SCALE,
+    SENTENCE,
+)
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig
@@ -118,7 +128,7 @@ class Scene:
     def presenter_data(
         self, model: str = "", keys: Mapping[str, str] | None = None, language: str = ""
     ) -> dict[str, Any]:
-        """Return the scene as :func:`viz.web.stage.mount_talk_presenter` takes it; `keys` are those of its files.
+        """Return the scene as :func:`viz.web.shell.mount_talk_presenter` takes it; `keys` are those of its files.
 
         `language` is that of a scene whose address names none.
         """

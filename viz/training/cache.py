@@ -10,8 +10,8 @@ from attenscope.checkpoint.load import list_snapshot_steps as list_steps_in_fold
 from attenscope.checkpoint.measurements import CARD_FILE, HistoryRow, Score, read_history, read_scores
 from attenscope.experiments.lens import SnapshotRun, TrainingSnapshot, load_training_snapshots, run_snapshots
 from attenscope.language import to_say
-from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
+from attenscope.viz.ui.cache import queue_and_cache
 
 
 @queue_and_cache(4, to_say("Loading the snapshots …"), is_long=True)

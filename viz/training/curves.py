@@ -28,7 +28,7 @@ from attenscope.viz.ui.addresses.training import TRAINING_STOP
 from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
-from attenscope.viz.web.stage import is_presenting
+from attenscope.viz.web.shell import is_presenting
 
 # Curves: loss, BLEU and learning rate over the steps of the training.
 

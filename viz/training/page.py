@@ -38,7 +38,7 @@ from attenscope.viz.ui import style
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_plot
-from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.shell import is_on_stage
 
 # Architecture: every choice of the model, beside those of the published architectures.
 

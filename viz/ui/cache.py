@@ -1,4 +1,4 @@
-"""Computations that run once and are shared by all visitors.
+"""Computations that run once and are shared by all visitors, in turns, and on the CPU where the GPU is full.
 
 What one page alone asks for stands in its own cache.py; no other file calls st.cache_*.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from functools import cache, wraps
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -21,8 +24,8 @@ from attenscope.checkpoint.load import (
     parse_config,
     read_facts,
 )
-from attenscope.decoding.observer_check import ObserverCheck
-from attenscope.devices import choose_device, limit_to_one_thread
+from attenscope.decoding.greedy import ObserverCheck
+from attenscope.devices import OutOfMemory, choose_device, leave_gpu, limit_to_one_thread
 from attenscope.evaluation.in_domain_score import Familiarity, FamiliarityError, read_familiarity
 from attenscope.experiments import ablation
 from attenscope.experiments.ablation import (
@@ -39,14 +42,90 @@ from attenscope.experiments.lens import (
 from attenscope.hugging_face.masked_words import MaskedWord, MaskedWordModel
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
-from attenscope.language import current_language, to_say
+from attenscope.language import current_language, say, to_say
 from attenscope.network.config import TransformerConfig
 from attenscope.runnable_model import TEMPLATE_MARK, LocalError, LocalModel, RunnableModel, Translation
 from attenscope.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Head, Kind
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
 from attenscope.user_model import MODELS_OPTION, list_named_folders, load_user_model, read_option
-from attenscope.viz.queued_cache import cache_result, queue_and_cache
+from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
+from attenscope.viz.streamlit_internals import create_connection_probe
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class CachedFunction(Generic[P, R]):
+    """A function whose results are cached for all visitors, with a spinner in the language of whoever waits."""
+
+    def __init__(self, work: Callable[P, R], entries: int | None, spinner: bool | str) -> None:
+        @cache
+        def call_in_language(language: str) -> Any:
+            """Return the cache, the same one in every language; only the text of the spinner differs."""
+            text = say(spinner) if isinstance(spinner, str) else spinner
+            return st.cache_resource(max_entries=entries, show_spinner=text)(work)
+
+        self._in_language = call_in_language
+
+    def clear(self) -> None:
+        """Forget all results."""
+        self._in_language(current_language()).clear()
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        found: R = self._in_language(current_language())(*arguments, **named)
+        return found
+
+
+class QueuedFunction(CachedFunction[P, R]):
+    """A cached function whose results are computed in turns."""
+
+    def __init__(self, work: Callable[P, R], entries: int, spinner: bool | str, is_long: bool) -> None:
+        super().__init__(work, entries, spinner)
+        self._is_long = is_long
+
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        before = COMPUTE_QUEUE.count_before(COMPUTE_QUEUE.ticket(self._is_long))
+        try:
+            # Another thread may be computing this result: no thread keeps its turn while it waits for that.
+            with (
+                COMPUTE_QUEUE.release_turn(),
+                st.spinner(say("{count} before you …", count=before)) if before else nullcontext(),
+            ):
+                return super().__call__(*arguments, **named)
+        except BusyError as error:
+            st.warning(str(error))
+            st.stop()
+
+
+def cache_result(spinner: str, entries: int | None = None) -> Callable[[Callable[P, R]], CachedFunction[P, R]]:
+    """Return a decorator that caches for all visitors, without turns; `spinner` is a message for :func:`say`."""
+    return lambda work: CachedFunction(work, entries, spinner)
+
+
+def queue_and_cache(
+    entries: int, spinner: bool | str = False, *, is_long: bool = False
+) -> Callable[[Callable[P, R]], QueuedFunction[P, R]]:
+    """Return a decorator of functions that compute with a model: once for all visitors, who share the frozen result.
+
+    Computations take turns, `is_long` ones last; a visitor whose turn does not come reads a sentence that says so.
+    Where the GPU has no memory left, this and everything after it runs on the CPU. `spinner` is a message for
+    :func:`say`.
+    """
+
+    def decorate(work: Callable[P, R]) -> QueuedFunction[P, R]:
+        @wraps(work)
+        def call_in_turn(*arguments: P.args, **named: P.kwargs) -> R:
+            with COMPUTE_QUEUE.turn(COMPUTE_QUEUE.ticket(is_long), is_wanted=create_connection_probe()):
+                try:
+                    return work(*arguments, **named)
+                except OutOfMemory:
+                    leave_gpu()
+                return work(*arguments, **named)
+
+        return QueuedFunction(call_in_turn, entries, spinner, is_long)
+
+    return decorate
 
 
 @st.cache_data(ttl=10, show_spinner=False)

@@ -12,8 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.checkpoint.card import CheckpointSummary, group_by_direction
 from attenscope.checkpoint.load import CheckpointError
-from attenscope.decoding.greedy import DecodingStep
-from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.decoding.greedy import DecodingStep, ObserverCheck
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
 from attenscope.runnable_model import (
     CHAT_TEMPLATE,
@@ -26,7 +25,7 @@ from attenscope.runnable_model import (
     Translation,
     get_base_model_name,
 )
-from attenscope.text.language_guess import LANGUAGE_NAMES
+from attenscope.text.words import LANGUAGE_NAMES
 from attenscope.trace import Head, Kind, Sizes
 from attenscope.translate import Translator
 from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel
@@ -58,8 +57,7 @@ from attenscope.viz.ui.addresses.shared import (
 from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
 from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
-from attenscope.viz.web.shell import submit_on_enter
-from attenscope.viz.web.stage import can_type_sentence, is_presenting
+from attenscope.viz.web.shell import can_type_sentence, is_presenting, submit_on_enter
 
 # Controls that return a plain value, which is kept in the address and in the session.
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import streamlit as st
 
-from attenscope.text.language_guess import LANGUAGE_NAMES, detect_foreign_language
+from attenscope.text.words import LANGUAGE_NAMES, detect_foreign_language
 from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.shared import SENTENCE

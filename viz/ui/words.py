@@ -12,13 +12,12 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from attenscope.decoding.observer_check import ObserverCheck
+from attenscope.decoding.greedy import ObserverCheck
 from attenscope.devices import has_left_gpu
 from attenscope.evaluation.in_domain_score import FALSE_ALARMS, mean_log_prob
 from attenscope.language import current_language, format_number, join_items, join_sentences, load_texts, say, to_say
 from attenscope.runnable_model import RunnableModel, Translation
-from attenscope.text.language_guess import LANGUAGE_NAMES, detect_foreign_language
-from attenscope.text.words import compare_words
+from attenscope.text.words import LANGUAGE_NAMES, compare_words, detect_foreign_language
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import format_signed, quote_token
 from attenscope.viz.ui import cache

@@ -18,7 +18,7 @@ from attenscope.viz.figures.heatmap import negative_colour
 from attenscope.viz.figures.look import LONGEST_LABEL, Look, readable_token, shorten_token
 from attenscope.viz.figures.stage import fit_to_stage
 from attenscope.viz.web.bundle import create_mount, pack_arrays
-from attenscope.viz.web.stage import is_presenting
+from attenscope.viz.web.shell import is_presenting
 
 if TYPE_CHECKING:
     from attenscope.decoding.beam import BeamNode, BeamTree

@@ -34,9 +34,9 @@ from attenscope.network.autoregressive import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.trace import Head
 from attenscope.translate import Translator
-from attenscope.viz.queued_cache import queue_and_cache
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.why import AttentionCell, PatchedPart
+from attenscope.viz.ui.cache import queue_and_cache
 
 ONE_STREAM_MESSAGE = to_say(
     "Prompt and continuation are one stream in a decoder alone, so none of it is the source's: Source words scores the "

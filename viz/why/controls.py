@@ -22,8 +22,7 @@ from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token, readable_token
 from attenscope.viz.traces.session import get_open_trace
 from attenscope.viz.ui import cache, controls
-from attenscope.viz.ui.addresses.pins import add_pins, get_pin
-from attenscope.viz.ui.addresses.shared import CHANGES
+from attenscope.viz.ui.addresses.shared import CHANGES, add_pins, get_pin
 from attenscope.viz.ui.addresses.why import (
     WHY_ATTRIBUTION_METHOD,
     WHY_CONTRAST_PIECE,

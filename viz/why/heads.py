@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from attenscope.atlas.names import head_name
+from attenscope.analysis.heads import head_name
 from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.language import join_sentences, say, to_say
@@ -29,10 +29,9 @@ from attenscope.viz.figures.why import (
 )
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.addresses.pins import PinPlace, add_pins
+from attenscope.viz.ui.addresses.shared import PinPlace, add_pins
 from attenscope.viz.ui.addresses.why import WHY_HEAD_MEASURE, WHY_SCORE_CELL, AttentionCell
-from attenscope.viz.ui.links import follow_link, open_head_in_explore
-from attenscope.viz.ui.word_card import compute_effects_in_batches
+from attenscope.viz.ui.links import compute_effects_in_batches, follow_link, open_head_in_explore
 from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.why import cache as why_cache

@@ -35,7 +35,7 @@ from attenscope.viz.ui.addresses.why import (
 from attenscope.viz.ui.style import draw_table
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.shell import is_on_stage
 from attenscope.viz.why import cache, texts
 from attenscope.viz.why.cache import ReadingKey
 from attenscope.viz.why.controls import PAIRS_LANGUAGE, Question, SentencePair, choose_word

@@ -26,13 +26,13 @@ from attenscope.viz.figures.why import plot_deletion, plot_method_scores
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
-from attenscope.viz.ui.addresses.pins import PIN, add_pins, get_pin
+from attenscope.viz.ui.addresses.shared import PIN, add_pins, get_pin
 from attenscope.viz.ui.addresses.why import WHY_ATTRIBUTION_METHOD, WHY_VIEW, WhyView
 from attenscope.viz.ui.links import follow_link
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.stage import is_on_stage
+from attenscope.viz.web.shell import is_on_stage
 from attenscope.viz.web.texts import SignedText, draw_signed_text, encode_signed_text
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls as why_controls

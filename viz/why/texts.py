@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attenscope.atlas.names import head_name
+from attenscope.analysis.heads import head_name
 from attenscope.attribution.blocks import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
 from attenscope.attribution.methods import (

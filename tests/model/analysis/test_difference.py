@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.analysis.steps import compare_maps, find_shared_axes, match_common_tokens, select_head
-from attenscope.trace import AttentionMap, TraceError
+from attenscope.analysis.steps import compare_maps, find_shared_axes, match_common_tokens
+from attenscope.trace import AttentionMap, TraceError, select_head
 
 
 def encoder(*tokens: str, heads: int = 1, seed: int = 0) -> AttentionMap:

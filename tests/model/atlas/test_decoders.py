@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from attenscope.__main__ import main
-from attenscope.atlas.build import Corpus, build_atlas
+from attenscope.atlas.build import Corpus, Repeats, build_atlas, make_repeated_sequences, plan_repeats
 from attenscope.atlas.projection import project_tokens
 from attenscope.atlas.query import (
     Atlas,
@@ -25,7 +25,6 @@ from attenscope.atlas.query import (
     sample_rows,
     search_atlas,
 )
-from attenscope.atlas.repeats import Repeats, make_repeated_sequences, plan_repeats
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import Head
 from attenscope.user_model import load_user_model

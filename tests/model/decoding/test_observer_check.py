@@ -40,7 +40,7 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: the fused kernel where nobody looks."""
     chosen, gpu = attention.choose_attention_path, torch.device("cuda")
-    for module in ("attenscope.network.attention", "attenscope.decoding.observer_check"):
+    for module in ("attenscope.network.attention", "attenscope.decoding.greedy"):
         monkeypatch.setattr(f"{module}.choose_attention_path", lambda _: chosen(gpu))
 
 

@@ -11,8 +11,13 @@ import torch
 from torch import Tensor
 
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
-from attenscope.decoding.greedy import Constraints, compute_length_limit, decode_batch_greedily, decode_greedily
-from attenscope.decoding.observer_check import KERNEL_ROUNDING
+from attenscope.decoding.greedy import (
+    KERNEL_ROUNDING,
+    Constraints,
+    compute_length_limit,
+    decode_batch_greedily,
+    decode_greedily,
+)
 from attenscope.network.attention import make_padding_mask
 from attenscope.network.autoregressive import pad_ids, shift_right
 from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID

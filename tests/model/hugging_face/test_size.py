@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import
 def test_the_estimate_counts_every_weight(
     folder: Callable[[str], Path], opened: Callable[[str], RunnableModel]
 ) -> None:
-    from attenscope.hugging_face.size import SPARE_BYTES, estimate_bytes
+    from attenscope.hugging_face.load import SPARE_BYTES, estimate_bytes
 
     weights = sum(one.numel() for one in opened("llama").model.parameters())
     assert estimate_bytes(folder("llama"), torch.float32) - SPARE_BYTES == 4 * weights
@@ -30,7 +30,7 @@ def test_the_estimate_counts_every_weight(
 
 
 def test_the_same_weights_in_another_layout_are_not_counted(folder: Callable[[str], Path], tmp_path: Path) -> None:
-    from attenscope.hugging_face.size import estimate_bytes
+    from attenscope.hugging_face.load import estimate_bytes
 
     shutil.copytree(folder("llama"), tmp_path / "llama")
     shutil.copyfile(tmp_path / "llama" / "model.safetensors", tmp_path / "llama" / "consolidated.safetensors")
@@ -40,16 +40,16 @@ def test_the_same_weights_in_another_layout_are_not_counted(folder: Callable[[st
 def test_a_folder_larger_than_memory_is_refused_before_it_is_loaded(
     folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from attenscope.hugging_face import load, size
+    from attenscope.hugging_face import load
 
-    monkeypatch.setattr(size, "read_free_bytes", lambda: size.SPARE_BYTES)
+    monkeypatch.setattr(load, "read_free_bytes", lambda: load.SPARE_BYTES)
     monkeypatch.setattr(load, "_load_pretrained_model", lambda *_: pytest.fail("loaded"))
     with pytest.raises(LocalError, match=r"takes about .* GB in float32, and 0\.3 GB of memory are free"):
         load_user_model(f"hf:{folder('llama')}")
 
 
 def test_free_memory_is_what_the_system_says() -> None:
-    from attenscope.hugging_face.size import read_free_bytes
+    from attenscope.hugging_face.load import read_free_bytes
 
     free = read_free_bytes()
     assert free is not None

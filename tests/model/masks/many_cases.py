@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attenscope.gallery.batch import Batch, keep_mask
+from attenscope.gallery.pairs import Batch, keep_mask
 from attenscope.gallery.recipes import RECIPES, Recipe, is_fault_visible, make_case_arrays
 
 SHAPES = ("clusters", "heavy tails", "sink", "near", "soft cap", "flat")

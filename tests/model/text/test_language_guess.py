@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.text.language_guess import LANGUAGE_NAMES, SCRIPT_LANGUAGES, detect_foreign_language, guess_language
+from attenscope.text.words import LANGUAGE_NAMES, SCRIPT_LANGUAGES, detect_foreign_language, guess_language
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from attenscope.checkpoint.load import list_checkpoints
-from attenscope.evaluation.eight_bits import measure_eight_bits
+from attenscope.evaluation.quality import measure_eight_bits
 from attenscope.training.data import read_pairs
 from attenscope.translate import Translator
-from attenscope.viz.export.packed_models import INT8_BLEU, describe_weights
+from attenscope.viz.engine.package import INT8_BLEU, describe_weights
 
 BENCH = Path(__file__).parents[3] / "bench" / "README.md"
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))

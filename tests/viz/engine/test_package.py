@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sentencepiece import sentencepiece_model_pb2
 
-from attenscope.evaluation.eight_bits import quantise_rows
+from attenscope.evaluation.quality import quantise_rows
 from attenscope.viz.engine.package import (
     ENGINE_FOLDER,
     KERNEL_FILE,

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from attenscope.viz.export import headless, movie
+from attenscope.viz.export import movie
 
 
 def test_without_a_browser_a_sentence_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("CHROMIUM", raising=False)
-    monkeypatch.setattr(headless.shutil, "which", lambda name: None)
+    monkeypatch.setattr(movie.shutil, "which", lambda name: None)
     assert movie.write_movie(["/decode", str(tmp_path / "film.webm")]) == 1
     assert "No Chromium or Chrome was found" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -18,12 +18,14 @@ from attenscope.analysis.flow import join_attentions
 from attenscope.trace import TraceError
 from attenscope.viz.export.parts import Component, flatten_parts
 from attenscope.viz.figures.look import DARK, Look
-from attenscope.viz.notebook.content import (
+from attenscope.viz.notebook.views import (
+    NOTEBOOK_VIEWS,
     WIDGET_COMPONENTS,
+    NotebookState,
+    build_notebook_parts,
     build_widget_script,
     encode_widget_content,
 )
-from attenscope.viz.notebook.views import NOTEBOOK_VIEWS, NotebookState, build_notebook_parts
 from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16
 from tests.viz.fakes import FakeTranslator, attention
 
@@ -139,7 +141,7 @@ def test_the_script_is_one_module_that_fetches_nothing() -> None:
 def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
     code = (
         "import sys; sys.modules['streamlit'] = sys.modules['torch'] = None\n"
-        "from attenscope.viz.notebook import content, static, views; content.build_widget_script()"
+        "from attenscope.viz.notebook import static, views; views.build_widget_script()"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -25,8 +25,14 @@ from streamlit.testing.v1 import AppTest
 from uvicorn import Config
 
 from attenscope import viz
-from attenscope.viz.serving.head_script import HeadScript
-from attenscope.viz.serving.middleware import MEGABYTE, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
+from attenscope.viz.serving.middleware import (
+    MEGABYTE,
+    HeadScript,
+    MessageGuard,
+    SafeHeaders,
+    ServerSettings,
+    UploadLimits,
+)
 from attenscope.viz.serving.server import allow_other_hosts, serve_app, split_arguments
 from attenscope.viz.streamlit_internals import is_own_host, read_message_kind
 

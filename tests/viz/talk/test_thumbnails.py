@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
+from attenscope.viz.talk.editor import THUMBNAIL_SIZE, build_thumbnail_style, get_thumbnails_file
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.talk.session import load_shipped_talk
-from attenscope.viz.talk.thumbnails import SIZE, build_thumbnail_style, get_thumbnails_file
 
 LIGHT_ENOUGH = 60_000
 """Bytes of all pictures of one colour scheme."""
@@ -30,7 +30,7 @@ def test_every_scene_of_the_talk_that_ships_has_a_picture_of_its_own(scheme: str
     assert pictured(shipped, scheme) == pytest.approx({at: 100 * at / (count - 1) for at in range(count)}, abs=1e-3)
     file = get_thumbnails_file(scheme)
     assert file.stat().st_size < LIGHT_ENOUGH
-    width, height = SIZE
+    width, height = THUMBNAIL_SIZE
     column = Image.open(file).convert("RGB")
     assert column.size == (width, count * height)
     rows = [column.crop((0, at * height, width, (at + 1) * height)).tobytes() for at in range(count)]

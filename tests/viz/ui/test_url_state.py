@@ -24,11 +24,10 @@ from attenscope.viz.ui.address import (
     text_parameter,
 )
 from attenscope.viz.ui.addresses import decode, explore, masks, shared
-from attenscope.viz.ui.addresses import pins as addresses_pins
 from attenscope.viz.ui.addresses.pages import PAGES
 
 VIZ = Path(viz.__file__).parent
-OWN = ("page_setup.py", "streamlit_internals.py", "web/stage.py", "ui/address.py")
+OWN = ("page_setup.py", "streamlit_internals.py", "web/shell.py", "ui/address.py")
 """Files that read the address itself: `present` is a window's, not a view's."""
 APART = {VIZ / name for name in OWN}
 SOURCES = sorted({*VIZ.rglob("*.py")} - APART)
@@ -97,9 +96,9 @@ def test_of_several_texts_the_last_counts_and_of_a_list_any() -> None:
     assert not PAGES["positions"].parameters["dims"].understands(["x", "1e999"])
 
 
-@given(st.dictionaries(st.sampled_from(addresses_pins.PIN_PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
-def test_pins_and_heads_are_read_back(pins: dict[addresses_pins.PinPlace, int], heads: set[int]) -> None:
-    assert addresses_pins.PIN.value_of(addresses_pins.write_pins(pins)) == pins
+@given(st.dictionaries(st.sampled_from(shared.PIN_PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
+def test_pins_and_heads_are_read_back(pins: dict[shared.PinPlace, int], heads: set[int]) -> None:
+    assert shared.PIN.value_of(shared.write_pins(pins)) == pins
     assert explore.EXPLORE_OTHER_HEADS.value_of(explore.write_head_list(tuple(sorted(heads)))) == tuple(sorted(heads))
 
 

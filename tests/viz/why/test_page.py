@@ -22,7 +22,7 @@ from attenscope.viz.figures.look import DARK, LIGHT, quote_token
 from attenscope.viz.traces import session
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, read_attention_cell, write_attention_cell
-from attenscope.viz.web.stage import COLLECTED_VIEWS
+from attenscope.viz.web.shell import COLLECTED_VIEWS
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls, layers, texts
 from attenscope.viz.why.cache import ReadingKey, WordKey

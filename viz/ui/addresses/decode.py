@@ -15,7 +15,7 @@ from attenscope.viz.ui.address import (
     text_parameter,
 )
 from attenscope.viz.ui.addresses import shared
-from attenscope.viz.ui.addresses.pins import PIN
+from attenscope.viz.ui.addresses.shared import PIN
 
 DecodeMethod = Literal["greedy", "sample", "beam", "given"]
 DECODE_METHODS: tuple[DecodeMethod, ...] = get_args(DecodeMethod)

@@ -18,7 +18,7 @@ from attenscope.viz.ui.address import (
     text_parameter,
 )
 from attenscope.viz.ui.addresses import shared
-from attenscope.viz.ui.addresses.pins import PIN, is_short_number
+from attenscope.viz.ui.addresses.shared import PIN, is_short_number
 
 SingleView = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers"]
 """A view of one run."""

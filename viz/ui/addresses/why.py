@@ -9,7 +9,7 @@ from attenscope.attribution.methods import ATTRIBUTION_METHODS, DEFAULT_METHOD
 from attenscope.trace import KINDS, Kind
 from attenscope.viz.ui.address import AddressPage, Parameter, choice_parameter, find_parameters, text_parameter
 from attenscope.viz.ui.addresses import shared
-from attenscope.viz.ui.addresses.pins import PIN, is_short_number
+from attenscope.viz.ui.addresses.shared import PIN, is_short_number
 
 WhyView = Literal["source words", "deletion", "heads", "score", "source or prefix", "two sentences", "layers"]
 WHY_VIEWS: tuple[WhyView, ...] = get_args(WhyView)

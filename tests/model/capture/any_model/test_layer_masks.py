@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from attenscope.analysis.heads import attention_entropy
-from attenscope.analysis.steps import select_head
 from attenscope.capture.attention import capture_attention
 from attenscope.masks.diagnose import diagnose
 from attenscope.text.words import hide_special_tokens, merge_words
-from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.trace import AttentionMap, AttentionTrace, select_head
 from attenscope.viz.figures.heatmap import heatmap, make_head_grid
 from attenscope.viz.figures.words import overview_in_words
 from attenscope.viz.traces.verdict import diagnose_map

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import format_changes, parse_changes
 from attenscope.text.words import WordChange
-from attenscope.viz.explore.interventions import replace_heads_off
+from attenscope.viz.explore.controls import replace_heads_off
 from attenscope.viz.explore.texts import describe_changes, difference_html
 from attenscope.viz.ui import cache
 from tests.viz.explore.live.test_page import captions

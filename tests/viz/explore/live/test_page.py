@@ -94,7 +94,7 @@ def test_a_click_on_a_word_brings_the_head_that_shows_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(live, "get_cross_place", lambda _: (0, 0))
     monkeypatch.setattr(live, "set_layer_and_head", lambda *place: state.update(place=place))
     monkeypatch.setattr(live, "remember_picked_head", lambda *_: None)
-    monkeypatch.setattr(live.interventions, "list_changed_heads", lambda _: ())
+    monkeypatch.setattr(live.explore_controls, "list_changed_heads", lambda _: ())
     run = RunKey("fake-en-de", "a b")
     live.pin_word(run, cross, "target", 1)
     assert state == {"pin": {"target": 1}}  # The shown head shows it.

@@ -12,7 +12,7 @@ from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
 from attenscope.viz.tour import TOUR_MODEL, TourStep, list_live_file_steps, load_tour_steps
 from attenscope.viz.ui.addresses.explore import PAGE
-from attenscope.viz.ui.addresses.pins import read_pins
+from attenscope.viz.ui.addresses.shared import read_pins
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attenscope.analysis.steps import compare_maps, find_shared_axes, select_head
+from attenscope.analysis.steps import compare_maps, find_shared_axes
 from attenscope.experiments.lens import run_logit_lens
-from attenscope.trace import AttentionMap
+from attenscope.trace import AttentionMap, select_head
 from attenscope.viz.explore.comparison import (
     HeadComparison,
     SecondScene,
@@ -35,7 +35,7 @@ from attenscope.viz.figures.explore import (
 )
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.ui import cache
-from attenscope.viz.web.stage import COLLECTED_VIEWS
+from attenscope.viz.web.shell import COLLECTED_VIEWS
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator, attention
 

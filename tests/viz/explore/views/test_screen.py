@@ -20,14 +20,14 @@ from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
 from attenscope.viz.explore.scene import display_tokens
-from attenscope.viz.explore.texts import SWITCHES_TEXT
+from attenscope.viz.explore.screen import SWITCHES_TEXT
 from attenscope.viz.export.parts import Columns, Component, Words
 from attenscope.viz.figures.look import LIGHT
 from attenscope.viz.figures.words import head_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
-from attenscope.viz.web.stage import COLLECTED_VIEWS
+from attenscope.viz.web.shell import COLLECTED_VIEWS
 from tests.viz.fakes import FakeTranslator, attention
 from tests.viz.page_texts import captions as captions_of
 from tests.viz.web.test_packing import unpack
