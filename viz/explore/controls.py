@@ -1,4 +1,4 @@
-"""The controls of Explore's pictures. Each returns a plain value, which lives in the address."""
+"""The controls of Explore: of its pictures, whose values live in the address, and of what is changed in the model."""
 
 from __future__ import annotations
 
@@ -86,24 +86,22 @@ def draw_view_choice(impossible: Collection[SingleView]) -> tuple[SingleView, bo
     """Return the chosen view, and whether two sides of it are compared; `impossible` views are not offered."""
     chosen = EXPLORE_VIEW.hold()
     view = EXPLORE_COMPARED_VIEW.hold() if chosen == "compare" else chosen
-    first = [one for one in FIRST_VIEWS if one == view or one not in impossible]
-    more = [one for one in EXPLORE_SINGLE_VIEWS if one not in (*FIRST_VIEWS, *impossible, view)]
+    listed, more = controls.split_views(EXPLORE_SINGLE_VIEWS, view, FIRST_VIEWS, impossible)
+    choose = partial(_choose_view, comparing=chosen == "compare")
     st.session_state["view"] = view
     shown = controls.draw_choice(
         st.segmented_control,
         say("View"),
-        first if view in first else [*first, view],
+        listed,
         key="view",
         format_func=EXPLORE_COMPARED_VIEW.label,
         required=True,
-        on_change=lambda: _choose_view(st.session_state["view"], comparing=chosen == "compare"),
+        on_change=lambda: choose(st.session_state["view"]),
         label_visibility="collapsed",
     )
     if menu := controls.draw_menu(say("More views"), f"more than {view}", "more-views"):
         with menu:
-            for one in more:
-                again = partial(_choose_view, one, comparing=chosen == "compare")
-                st.button(EXPLORE_COMPARED_VIEW.label(one), key=f"view {one}", type="tertiary", on_click=again)
+            controls.draw_view_buttons(more, EXPLORE_COMPARED_VIEW.label, choose)
     return shown or EXPLORE_COMPARED_VIEW.default, chosen == "compare"
 
 
@@ -370,6 +368,9 @@ def get_other_heads(heads: int, head: int) -> tuple[int, ...]:
 def set_other_heads(heads: list[int]) -> None:
     """Draw these heads, from 0, beside the chosen one; for callbacks."""
     EXPLORE_OTHER_HEADS.set(tuple(heads))
+
+
+# Changes to the model: heads turned off, made uniform or given the weights of another head.
 
 
 UNCHANGED_LABEL = to_say("unchanged")

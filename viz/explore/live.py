@@ -27,14 +27,7 @@ from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
-from attenscope.viz.ui.addresses.shared import (
-    HEAD,
-    KIND,
-    LAYER,
-    PIN,
-    get_pin,
-    toggle_pins,
-)
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
 from attenscope.viz.ui.controls import (
     draw_given_toggle,
     draw_given_translation,

@@ -35,10 +35,7 @@ from attenscope.experiments.ablation import (
     force_with_changes,
     read_word_facts,
 )
-from attenscope.experiments.lens import (
-    LogitLens,
-    run_logit_lens,
-)
+from attenscope.experiments.lens import LogitLens, run_logit_lens
 from attenscope.hugging_face.masked_words import MaskedWord, MaskedWordModel
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
@@ -51,6 +48,9 @@ from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
 from attenscope.user_model import MODELS_OPTION, list_named_folders, load_user_model, read_option
 from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
 from attenscope.viz.streamlit_internals import create_connection_probe
+
+# How a result is computed once for all visitors: in turns, and on the CPU where the GPU is full.
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -126,6 +126,9 @@ def queue_and_cache(
         return QueuedFunction(call_in_turn, entries, spinner, is_long)
 
     return decorate
+
+
+# What more than one page asks for.
 
 
 @st.cache_data(ttl=10, show_spinner=False)

@@ -508,16 +508,33 @@ def view_control(
     page puts what else is rare.
     """
     chosen = of.hold()
-    listed = (*first, *([chosen] if chosen not in first else []))
+    listed, more = split_views(of.options, chosen, first, impossible)
     st.session_state[of.key] = chosen  # The list may be another than in the run before, and would forget it.
     found = segmented_control(say("View"), of, listed)
     # Keyed by the view, so that the menu closes once another one is chosen.
     with st.popover(say("More"), type="tertiary", key=f"more than {chosen}"):
         menu = st.container(key="more-views")
-    for one in of.options:
-        if one not in (*listed, *impossible):
-            menu.button(of.label(one), key=f"view {one}", type="tertiary", on_click=of.set, args=(one,))
+    with menu:
+        draw_view_buttons(more, of.label, of.set)
     return found, menu
+
+
+def split_views(
+    views: Sequence[T], chosen: T, first: Sequence[T], impossible: Collection[T] = ()
+) -> tuple[list[T], list[T]]:
+    """Return the views that stand side by side, the `first` and the `chosen` one, and the rest, for a menu.
+
+    An `impossible` view is in neither, unless it is chosen.
+    """
+    listed = [one for one in first if one == chosen or one not in impossible]
+    listed += [chosen] if chosen not in listed else []
+    return listed, [one for one in views if one not in (*listed, *impossible)]
+
+
+def draw_view_buttons(views: Sequence[T], label: Callable[[T], str], choose: Callable[[T], None]) -> None:
+    """Draw the views that a menu holds, a button each; a press calls `choose`."""
+    for one in views:
+        st.button(label(one), key=f"view {one}", type="tertiary", on_click=choose, args=(one,))
 
 
 def selectbox(label: str, of: ChoiceParameter[T], options: Sequence[T] | None = None, **more: Any) -> T:

@@ -8,7 +8,7 @@ import pytest
 from attenscope.experiments.mask_trial import Perturbation
 from attenscope.masks.conventions import CONVENTIONS, mask_from_boolean
 from attenscope.viz.masks.convert import describe_convention, format_array, list_conversion_losses
-from attenscope.viz.masks.trial_texts import describe_moved_outputs, format_likelihood_ratio
+from attenscope.viz.masks.trial import describe_moved_outputs, format_likelihood_ratio
 
 PADDING = np.array([[True] * 4, [True] * 2 + [False] * 2])[:, None, None, :].repeat(4, 2)
 EMPTY = PADDING & np.tri(4, k=-1, dtype=bool)
