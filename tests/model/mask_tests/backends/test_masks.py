@@ -12,7 +12,8 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attenscope.mask_tests.backend_runs import PlainKernel
-from attenscope.mask_tests.backends import PAGE_WAYS, compare_backends, compare_text_backends
+from attenscope.mask_tests.backends import compare_backends
+from attenscope.mask_tests.text_backends import PAGE_WAYS, compare_text_backends
 from attenscope.runnable_model import InputError
 from tests import folders
 from tests.model.mask_tests.backends.test_compare import GROUPED, INPUTS
