@@ -1,4 +1,4 @@
-"""The screen of Explore: all heads of a trace, and the chosen one large."""
+"""The screen of Explore: its settings, all heads of a trace, and the chosen one large."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from attenscope.analysis.heads import HeadPlace, find_clearest_head
 from attenscope.analysis.telling import pick_telling_word, weigh_words
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace
+from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenError
 from attenscope.viz.explore import comparison, views
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.saving import COLUMN_SHARES
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.texts import draw_alignment, draw_head_claim, head_remark_text
 from attenscope.viz.export.save import withdraw_view
+from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.words import overview_in_words
 from attenscope.viz.streamlit_internals import is_history_navigation
-from attenscope.viz.traces.session import draw_open_settings
+from attenscope.viz.traces.session import OPEN_ERROR_KEY, open_uploaded_trace
+from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.explore import SingleView
@@ -30,6 +33,7 @@ from attenscope.viz.web.maps import TileSwitches, draw_overview
 
 EXPLORE_STYLE = Path(__file__).parent / "explore.css"
 """The style of Explore, added to that of all pages."""
+_UPLOAD_COUNT_KEY = "files-opened"
 SWITCHES_TEXT = to_say(
     "To switch a head off or on, press x on its tile, or click it with Alt; Shift and x switches its whole layer."
 )
@@ -39,7 +43,33 @@ def draw_settings() -> None:
     """Draw what the page has in the settings: how maps are shown, and opening a trace."""
     ui_controls.draw_prompt_template_choice()
     explore_controls.draw_display_settings()
-    draw_open_settings()
+    _draw_open_settings()
+
+
+def _draw_open_settings() -> None:
+    """Draw the uploader, folded away; the page says why a file cannot be opened."""
+    with st.expander(say("Open a trace"), key="open"):
+        st.markdown(say("A trace that `capture.trace.save(…)` or *Share* has written. It stays in your session alone."))
+        _draw_uploader()
+
+
+def _draw_uploader() -> None:
+    """Draw an uploader that is empty again after every file: the trace is kept in the session, not the bytes."""
+    key = f"trace-file-{st.session_state.get(_UPLOAD_COUNT_KEY, 0)}"
+
+    def open_file() -> None:
+        file = st.session_state[key]
+        if file is None:
+            return
+        st.session_state[_UPLOAD_COUNT_KEY] = st.session_state.get(_UPLOAD_COUNT_KEY, 0) + 1
+        try:
+            open_uploaded_trace(file.name, file.getbuffer())
+        except (OpenError, UploadStoreError, BusyError) as error:
+            st.session_state[OPEN_ERROR_KEY] = str(error)
+
+    ui_controls.file_uploader(
+        say("Trace"), MAX_FILE_MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file
+    )
 
 
 def draw_screen(source: TraceSource) -> None:

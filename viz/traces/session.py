@@ -1,4 +1,4 @@
-"""The trace that a visitor has opened, in that visitor's session alone: opened, what is computed of it, and closed."""
+"""The trace that a visitor has opened and the results computed from it, both in that visitor's session alone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from attenscope.language import say
 from attenscope.untrusted_trace import (
-    MAX_FILE_MEGABYTES,
     OpenedRun,
     OpenedTrace,
     OpenError,
@@ -21,9 +19,7 @@ from attenscope.untrusted_trace import (
     read_training_run,
     read_uploaded_trace,
 )
-from attenscope.viz.fair_queue import BusyError
-from attenscope.viz.traces.upload_store import UploadStoreError, get_array_bytes_counter, get_upload_store
-from attenscope.viz.ui import controls
+from attenscope.viz.traces.upload_store import get_array_bytes_counter, get_upload_store
 from attenscope.viz.worker_process import call_here_if_short
 
 T = TypeVar("T")
@@ -161,33 +157,3 @@ def remember_result(opened: OpenedTrace, name: str, arguments: Hashable, compute
     if name not in results or results[name][0] != arguments:
         results[name] = (arguments, compute())
     return results[name][1]
-
-
-# The part of the settings in which a visitor opens a saved trace.
-
-
-_UPLOAD_COUNT_KEY = "files-opened"
-
-
-def draw_open_settings() -> None:
-    """Draw the uploader, folded away; the page says why a file cannot be opened."""
-    with st.expander(say("Open a trace"), key="open"):
-        st.markdown(say("A trace that `capture.trace.save(…)` or *Share* has written. It stays in your session alone."))
-        _draw_uploader()
-
-
-def _draw_uploader() -> None:
-    """Draw an uploader that is empty again after every file: the trace is kept in the session, not the bytes."""
-    key = f"trace-file-{st.session_state.get(_UPLOAD_COUNT_KEY, 0)}"
-
-    def open_file() -> None:
-        file = st.session_state[key]
-        if file is None:
-            return
-        st.session_state[_UPLOAD_COUNT_KEY] = st.session_state.get(_UPLOAD_COUNT_KEY, 0) + 1
-        try:
-            open_uploaded_trace(file.name, file.getbuffer())
-        except (OpenError, UploadStoreError, BusyError) as error:
-            st.session_state[OPEN_ERROR_KEY] = str(error)
-
-    controls.file_uploader(say("Trace"), MAX_FILE_MEGABYTES, key=key, label_visibility="collapsed", on_change=open_file)
