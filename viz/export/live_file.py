@@ -32,7 +32,7 @@ from attenscope.viz.engine.package import (
     is_int8_loss_small,
     pack_model,
 )
-from attenscope.viz.export.font import TYPEABLE_LETTERS, build_font_faces, has_italic_style
+from attenscope.viz.export.page import TYPEABLE_LETTERS, build_font_faces, has_italic_style
 from attenscope.viz.export.parts import compute_script_hash, translate_fact_names
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps

@@ -10,9 +10,14 @@ from datetime import date
 from fontTools.ttLib import TTFont
 
 from attenscope.viz.engine.package import PackedModel
-from attenscope.viz.export.font import CUT_FONT_NAME, TYPEABLE_LETTERS, build_font_faces
 from attenscope.viz.export.live_file import build_live_page as live_page
-from attenscope.viz.export.page import build_talk_page, build_view_page
+from attenscope.viz.export.page import (
+    CUT_FONT_NAME,
+    TYPEABLE_LETTERS,
+    build_font_faces,
+    build_talk_page,
+    build_view_page,
+)
 from attenscope.viz.export.parts import Slide, View, Words
 from attenscope.viz.figures.look import LIGHT
 from attenscope.viz.streamlit_internals import read_font_file
