@@ -78,7 +78,7 @@ def open_trace(arguments: argparse.Namespace) -> int:
     return _serve_pages(arguments, ["--open", str(arguments.trace.resolve())])
 
 
-def missing_packages_text() -> str:
+def _missing_packages_text() -> str:
     """Return the sentence that says what the extra [app] asks for and is not installed; "" where all is.
 
     The checkout, whose packages requirements.txt brings, has no extras to read.
@@ -108,7 +108,7 @@ def _is_installed(package: str) -> bool:
 
 
 def _serve_pages(arguments: argparse.Namespace, options: Sequence[str]) -> int:
-    if absent := missing_packages_text():
+    if absent := _missing_packages_text():
         raise ValueError(absent)
     from attenscope.viz.__main__ import main
 
@@ -170,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_export(arguments: Sequence[str]) -> int:
     """Run the export, which has a parser of its own, since it imports what it draws after its arguments are known."""
     with use_language(terminal_language()):
-        absent = missing_packages_text()
+        absent = _missing_packages_text()
     if absent:
         print(f"attenscope export: {absent}", file=sys.stderr)
         return 2

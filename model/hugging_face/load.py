@@ -132,8 +132,8 @@ def load_folder_model(
     with explain_failure(folder, to_say("{folder}: transformers {version} does not understand its configuration.")):
         facts = AutoConfig.from_pretrained(folder, **OFFLINE_OPTIONS)
     kind = _choose_model_class(folder, config, facts)
-    dtype = choose_dtype(folder, config, options.get("dtype", DEFAULT_DTYPE))
-    check_memory(folder, dtype)
+    dtype = _choose_dtype(folder, config, options.get("dtype", DEFAULT_DTYPE))
+    _check_memory(folder, dtype)
     with explain_failure(folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")):
         tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
     if not kind.can_generate():
@@ -349,7 +349,7 @@ def _make_card(model: nn.Module, tokenizer: PreTrainedTokenizerBase, *, two_side
 def _hash_weights(folder: Path) -> str:
     """The first 12 hexadecimal digits of the SHA-256 of the weights, of all files in their order."""
     found = hashlib.sha256()
-    for path in list_weight_files(folder):
+    for path in _list_weight_files(folder):
         with path.open("rb") as file:
             found.update(hashlib.file_digest(file, "sha256").digest())
     return found.hexdigest()[:12]
@@ -369,7 +369,7 @@ SPARE_BYTES = 300_000_000
 """What decoding a text and drawing it take beside the weights."""
 
 
-def choose_dtype(folder: Path, config: Mapping[str, Any], asked: str) -> torch.dtype:
+def _choose_dtype(folder: Path, config: Mapping[str, Any], asked: str) -> torch.dtype:
     """Return the number format that is asked for by name. Raises LocalError for a name that is none."""
     if asked == OWN_DTYPE:
         text = config.get("text_config")
@@ -389,7 +389,7 @@ def choose_dtype(folder: Path, config: Mapping[str, Any], asked: str) -> torch.d
     return DTYPES[asked]
 
 
-def check_memory(folder: Path, dtype: torch.dtype) -> None:
+def _check_memory(folder: Path, dtype: torch.dtype) -> None:
     """Raise LocalError where the model would not fit: better than a process that the system ends."""
     needed, free = estimate_bytes(folder, dtype), read_free_bytes()
     if free is not None and needed > free:
@@ -413,7 +413,7 @@ def estimate_bytes(folder: Path, dtype: torch.dtype) -> int:
     return numbers * dtype.itemsize + SPARE_BYTES
 
 
-def list_weight_files(folder: Path) -> list[Path]:
+def _list_weight_files(folder: Path) -> list[Path]:
     """Return the files that transformers reads: the one, or those that the index names; in their order.
 
     Beside them a folder may hold the same weights in another layout.
@@ -431,7 +431,7 @@ def list_weight_files(folder: Path) -> list[Path]:
 
 def _read_shapes(folder: Path) -> Iterator[list[int]]:
     """The shape of every tensor, from the heads of the files. A file that is damaged is left to those who load it."""
-    for path in list_weight_files(folder):
+    for path in _list_weight_files(folder):
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             try:

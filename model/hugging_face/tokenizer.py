@@ -44,7 +44,7 @@ def choose_languages(
 
     Raises LocalError for a language that cannot be told to the model, and for none where it writes several.
     """
-    known = find_language_tokens(tokenizer)
+    known = _find_language_tokens(tokenizer)
     if source := asked.get("source"):
         _choose_source(folder, tokenizer, known, source)
     target = asked.get("target") or (str(getattr(tokenizer, "tgt_lang", None) or "") if known else "")
@@ -71,7 +71,7 @@ def choose_languages(
     return ChosenLanguages(generation.forced_bos_token_id)
 
 
-def find_language_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+def _find_language_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     """Return the codes of the languages that the tokenizer has a special token for, each with its id."""
     named = dict(getattr(tokenizer, "lang_code_to_id", None) or {})
     special = {*tokenizer.all_special_tokens, *map(str, tokenizer.added_tokens_decoder.values())}
@@ -81,9 +81,9 @@ def find_language_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     return {code: token for code, token in sorted(named.items()) if token != tokenizer.unk_token_id}
 
 
-def list_language_tokens(tokenizer: PreTrainedTokenizerBase) -> frozenset[str]:
+def _list_language_tokens(tokenizer: PreTrainedTokenizerBase) -> frozenset[str]:
     """Return the tokens that name a language, of a source or of a target."""
-    own = (str(tokenizer.convert_ids_to_tokens(token)) for token in find_language_tokens(tokenizer).values())
+    own = (str(tokenizer.convert_ids_to_tokens(token)) for token in _find_language_tokens(tokenizer).values())
     return frozenset({*own, *_find_source_tokens(tokenizer).values()})
 
 
@@ -131,7 +131,7 @@ MARKS_OF_TEXTS = ("bos", "eos", "pad", "cls", "sep")
 def find_special_tokens(tokenizer: PreTrainedTokenizerBase) -> frozenset[str]:
     """Return the special tokens of a tokenizer, with those that it does not list as such: of roles, of languages."""
     added = (str(one) for one in tokenizer.added_tokens_decoder.values() if one.special)
-    return list_language_tokens(tokenizer).union(tokenizer.all_special_tokens, added)
+    return _list_language_tokens(tokenizer).union(tokenizer.all_special_tokens, added)
 
 
 class FolderTokenizer:

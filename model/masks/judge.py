@@ -405,7 +405,7 @@ def state_documents(
     if shown is None or shown.ndim < 2 or "meant" in arrays:
         return arrays, meant
     queries, keys = shown.shape[-2:]
-    document = number_documents(ends, keys)
+    document = _number_documents(ends, keys)
     if queries != keys:
         raise DiagnosisError(
             say("cu_seqlens is of {keys} tokens, but there are {queries} queries.", keys=keys, queries=queries)
@@ -418,7 +418,7 @@ def state_documents(
     return arrays | {"meant": masks[None, :, None] if len(masks) > 1 else masks[0]}, None
 
 
-def number_documents(ends: np.ndarray, tokens: int) -> np.ndarray:
+def _number_documents(ends: np.ndarray, tokens: int) -> np.ndarray:
     """Return (tokens,): the number of the document of each token, from cumulative lengths. Raises DiagnosisError."""
     ends = np.asarray(ends)
     flat = ends.reshape(-1)
@@ -449,7 +449,7 @@ def diagnose_documents(named: Mapping[str, np.ndarray]) -> Diagnosis | None:
     ends = np.asarray(named[CUMULATIVE]).reshape(-1)
     positions = named.get("position_ids")
     tokens = int(ends[-1]) if positions is None and ends.size else np.asarray(positions).size
-    document = number_documents(named[CUMULATIVE], tokens)
+    document = _number_documents(named[CUMULATIVE], tokens)
     count = np.unique(document).size
     words = say_many(
         "{count:,} packed document of {tokens:,} tokens",

@@ -217,7 +217,7 @@ def read_printed_tensors(text: str) -> dict[str, np.ndarray]:
     if not text.strip():
         raise DiagnosisError(say("There is nothing to read yet: paste a printed tensor or nested lists."))
     if len(text) <= MAX_PRINT_CHARACTERS and is_drawn(text):
-        return {"": read_drawn_mask(text)}
+        return {"": _read_drawn_mask(text)}
     if len(text) > MAX_PRINT_CHARACTERS:
         raise DiagnosisError(
             say(
@@ -584,7 +584,7 @@ def is_drawn(text: str) -> bool:
     return _SEEN in text or _HIDDEN in text or _BLOCK_MASK_PATTERN.search(text) is not None
 
 
-def read_drawn_mask(text: str) -> np.ndarray:
+def _read_drawn_mask(text: str) -> np.ndarray:
     """Return the mask (Q, K) bool, True = may attend, or (1, 2, 1, Q, K) where one of a window stands beside it.
 
     Raises:

@@ -393,7 +393,7 @@ def list_changed_heads(kind: Kind) -> frozenset[HeadPlace]:
     return frozenset((one.layer, one.head) for one in _list_head_changes() if one.kind == kind)
 
 
-def draw_head_switch(attention: AttentionMap, layer: int, head: int) -> None:
+def _draw_head_switch(attention: AttentionMap, layer: int, head: int) -> None:
     """Draw the control of one head, counted from 0: unchanged, off, uniform, or with the weights of another head."""
     place = attention.kind, layer, head
     own = [one for one in _list_head_changes() if (one.kind, one.layer, one.head) == place]
@@ -431,24 +431,6 @@ def _change_key(change: HeadChange) -> str:
     return str(change).partition(":")[2]
 
 
-def build_tile_switches(kind: Kind) -> TileSwitches:
-    """Return what lets the tiles of an attention switch its heads off."""
-    off = [(one.kind, one.layer, one.head) for one in _list_head_changes() if one.change == "off"]
-
-    def switch(heads: list[HeadPlace]) -> None:
-        others = [one for one in off if one[0] != kind]
-        places: list[Head] = [(kind, *place) for place in heads]
-        CHANGES.set(format_changes(replace_heads_off(read_changes(), [*others, *places])))
-
-    own = [(layer, head) for one, layer, head in off if one == kind]
-    return TileSwitches(own, switch, pressing=bool(st.session_state.get(PRESSING_SWITCHES)))
-
-
-def draw_switching_toggle() -> None:
-    """Draw the switch that lets a press of a tile switch its head off."""
-    st.toggle(say("Switch heads off by pressing their tiles"), key=PRESSING_SWITCHES, persist_state="session")
-
-
 class SwitchableHeads:
     """What a source of traces adds where its model can be run: heads are switched off on the tiles and in the menu."""
 
@@ -458,12 +440,20 @@ class SwitchableHeads:
 
     def tile_switches(self, kind: Kind) -> TileSwitches:
         """Return what the tiles need to switch heads off."""
-        return build_tile_switches(kind)
+        off = [(one.kind, one.layer, one.head) for one in _list_head_changes() if one.change == "off"]
+
+        def switch(heads: list[HeadPlace]) -> None:
+            others = [one for one in off if one[0] != kind]
+            places: list[Head] = [(kind, *place) for place in heads]
+            CHANGES.set(format_changes(replace_heads_off(read_changes(), [*others, *places])))
+
+        own = [(layer, head) for one, layer, head in off if one == kind]
+        return TileSwitches(own, switch, pressing=bool(st.session_state.get(PRESSING_SWITCHES)))
 
     def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
         """Draw the switches of the menu of what can be tried."""
-        draw_switching_toggle()
-        draw_head_switch(attention, layer, head)
+        st.toggle(say("Switch heads off by pressing their tiles"), key=PRESSING_SWITCHES, persist_state="session")
+        _draw_head_switch(attention, layer, head)
 
 
 def replace_heads_off(made: tuple[ModelChange, ...], off: Collection[Head]) -> tuple[ModelChange, ...]:

@@ -94,7 +94,7 @@ class HeadlessPage:
         return found
 
 
-def find_browser() -> str:
+def _find_browser() -> str:
     """Return the path of Chromium or Chrome. Raises BrowserError where there is none."""
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None or shutil.which(path) is None:
@@ -103,9 +103,9 @@ def find_browser() -> str:
 
 
 @contextmanager
-def open_headless_page(width: int, height: int) -> Iterator[HeadlessPage]:
+def _open_headless_page(width: int, height: int) -> Iterator[HeadlessPage]:
     """A page whose window is `width` x `height` pixels. Raises BrowserError."""
-    path = find_browser()
+    path = _find_browser()
     if os.name == "nt":
         raise BrowserError(say("A browser is driven on Linux and macOS alone."))
     import fcntl  # Windows has none.
@@ -191,7 +191,7 @@ def write_movie(arguments: Sequence[str]) -> int:
     given = build_movie_parser().parse_args(arguments)
     try:
         check_writable(given.out)
-        find_browser()  # Before anything takes long.
+        _find_browser()  # Before anything takes long.
         collect.start_page_runtime()
         with use_language(given.language):
             slide, palette = _build_slide(given), DARK if given.dark else LIGHT
@@ -274,7 +274,7 @@ def film_page(page: str, kind: str, scale: float, *, covers: bool = False) -> tu
         file = Path(folder) / "film.html"
         file.write_text(page, encoding="utf-8")
         pixels = [round(one * scale) for one in STAGE_SIZE]
-        with open_headless_page(*pixels) as browser:
+        with _open_headless_page(*pixels) as browser:
             browser.call("Page.navigate", url=file.as_uri())
             browser.evaluate(READY)
             browser.evaluate(UNOPERATED)

@@ -77,7 +77,7 @@ def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
     except (RuleError, InputError) as error:
         st.error(escape_markdown(str(error)))
         return
-    draw_caption(describe_mask(trial.name))
+    draw_caption(_describe_mask(trial.name))
     rows = [_build_version(say("own mask"), tried, own=True), _build_version(say("this mask"), tried, own=False)]
     draw_versions(rows, list_version_headings(), -1, key="tried-versions", on_choice=lambda _: None)
     effect = describe_effect(tried, translates=model.can("translate"))
@@ -263,11 +263,11 @@ def draw_test_outcomes(model: RunnableModel, text: str, kind: Kind, trial: MaskT
     """Draw the outcomes of the eight behaviour tests, on the model as it is and with the tried mask."""
     language = current_language()
     own, other = (cache.compute_mask_tests(model.name, text, kind, one, language) for one in (None, trial))
-    rows, words = build_test_rows(own, other), describe_tests(kind)
-    st.html(render_test_table(rows))
+    rows, words = _build_test_rows(own, other), _describe_tests(kind)
+    st.html(_render_test_table(rows))
     draw_caption(words)
-    drawn = Table(list_test_headings(), rows, say("Behaviour tests"))
-    return TrialView("tests", lambda _: [drawn, Words(words)], lambda: tabulate_test_outcomes(own, other))
+    drawn = Table(_list_test_headings(), rows, say("Behaviour tests"))
+    return TrialView("tests", lambda _: [drawn, Words(words)], lambda: _tabulate_test_outcomes(own, other))
 
 
 def _ignore_click(_: int, __: int) -> None:
@@ -343,7 +343,7 @@ TEST_EXPLANATIONS: dict[Kind, str] = {
 }
 
 
-def describe_mask(name: MaskName) -> str:
+def _describe_mask(name: MaskName) -> str:
     """What a mask is."""
     return join_sentences(say(MASK_EXPLANATIONS[name]), say(NO_CAUSAL_MASK_NOTE) if name == "no causal mask" else "")
 
@@ -409,12 +409,12 @@ def _list_first_tokens(tokens: Sequence[str]) -> str:
     return say("{tokens} and {count} more", tokens=join_items(tokens[:8]), count=len(tokens) - 8)
 
 
-def list_test_headings() -> list[str]:
+def _list_test_headings() -> list[str]:
     """What stands over the columns of the tests."""
     return ["", say("What is tested"), say("The model as it is"), say("With this mask")]
 
 
-def build_test_rows(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[list[TableCell]]:
+def _build_test_rows(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[list[TableCell]]:
     """The eight tests, a row each: with the model's own mask and with the one tried."""
     return [
         [str(one.check), say(one.check.title), _build_outcome_cell(one), _build_outcome_cell(other)]
@@ -422,7 +422,7 @@ def build_test_rows(own: Sequence[Outcome], tried: Sequence[Outcome]) -> list[li
     ]
 
 
-def render_test_table(rows: Sequence[Sequence[TableCell]]) -> str:
+def _render_test_table(rows: Sequence[Sequence[TableCell]]) -> str:
     """The same as an HTML table."""
 
     def cell(one: TableCell) -> str:
@@ -430,11 +430,11 @@ def render_test_table(rows: Sequence[Sequence[TableCell]]) -> str:
         return f'<td class="{look}">{html.escape(text)}</td>'
 
     body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
-    head = "".join(f"<th>{html.escape(one)}</th>" for one in list_test_headings())
+    head = "".join(f"<th>{html.escape(one)}</th>" for one in _list_test_headings())
     return f'<table class="checks"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def tabulate_test_outcomes(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataFrame:
+def _tabulate_test_outcomes(own: Sequence[Outcome], tried: Sequence[Outcome]) -> pd.DataFrame:
     """One test a row: what it said of the model as it is and with this mask."""
     rows = [
         {
@@ -459,6 +459,6 @@ def _build_outcome_cell(one: Outcome) -> TableCell:
     return say("not applicable: {reason}", reason=one.reason), "not"
 
 
-def describe_tests(kind: Kind) -> str:
+def _describe_tests(kind: Kind) -> str:
     """What the tests look at, and what they cannot see."""
     return say(TEST_EXPLANATIONS[kind])
