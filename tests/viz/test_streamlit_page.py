@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -35,3 +36,14 @@ def test_the_installed_streamlit_has_every_name_that_is_looked_for() -> None:
 def test_one_file_of_the_scripts_knows_the_names() -> None:
     knowing = [path for path in list_scripts() if "data-testid" in path.read_text(encoding="utf-8")]
     assert knowing == [NAMES_FILE]
+
+
+def test_a_page_says_of_its_names_what_they_are_in_comments() -> None:
+    """Streamlit draws a string that stands alone in a page's script, also one below a name."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted((VIZ / "pages").glob("*.py"))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body[1:]  # behind the docstring
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    ]
+    assert found == []

@@ -32,15 +32,15 @@ ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], Sa
     "search": map.draw_search_view,
     "projection": projection.draw_projection_view,
 }
+# Views that need no atlas: what they show is saved beside the model.
 MODEL_VIEWS: dict[HeadsView, Callable[[Translator, DeltaGenerator], SavedView | None]] = {
     "alignment": kept.draw_alignment_view,
     "over training": kept.draw_over_training_view,
 }
-"""Views that need no atlas: what they show is saved beside the model."""
+# Views that need no atlas but a sentence.
 SENTENCE_VIEWS: dict[HeadsView, Callable[[Translator, str, DeltaGenerator], SavedView | None]] = {
     "pruning": kept.draw_pruning_view,
 }
-"""Views that need no atlas but a sentence."""
 
 
 def draw_heads_page_view(view: HeadsView, model: RunnableModel, text: str, bar: DeltaGenerator) -> SavedView | None:
