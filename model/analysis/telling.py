@@ -123,8 +123,9 @@ ReadingKind = Literal[
 - unread: a word of the sentence at which no row of any head looks;
 - clear: the head shows the word; other: it looks at another word than the match; weak: at none mostly;
 - rest: it rests on special tokens; only: the sentence has one word; nothing: no row of this head looks at this word."""
-TELLING_KINDS: tuple[ReadingKind, ...] = ("copied", "back", "twice", "two", "ahead", "unread", "clear", "weak", "rest")
-"""In the order in which a page prefers them."""
+TELLING_KINDS: tuple[ReadingKind, ...] = ("copied", "back", "two", "ahead", "unread", "clear", "weak", "rest")
+"""In the order in which a page prefers them. `twice` is told of a word that is asked for: of two that look at one word
+often only one is written for it."""
 
 SHOWN, SHARED, READ, NEAR = 0.5, 0.3, 0.25, 0.05
 """The least weight with which a head shows a word, of each of two words that share a row, below which a word of the
@@ -322,8 +323,7 @@ def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     """What a reading is sorted by, the most telling first."""
     kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
     on_mark = one.key is not None and _is_mark(words.key_words[one.key])
-    first = one.beside if kind == "twice" else one.row
-    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead", "twice") and _looks_early(words, first)):
+    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead") and _looks_early(words, one.row)):
         kind = "weak"
     rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
     letters = 0 if one.row is None else len(words.row_words[one.row])

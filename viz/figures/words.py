@@ -203,9 +203,7 @@ def _mask_text(attention: AttentionMap) -> str:
 
 
 READING_TEXTS: dict[ReadingKind, str] = {
-    "copied": to_say(
-        "{word} is the same in both: each of its {size} pieces looks most at the same piece of the sentence."
-    ),
+    "copied": to_say("{word} is the same in both: each of its {size} pieces looks most at itself in the sentence."),
     "back": to_say(
         "To write {word} the model jumped back from {beside} to {key}: {share} of the weight of head {head}."
     ),

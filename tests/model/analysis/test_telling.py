@@ -81,7 +81,7 @@ def test_pieces_of_a_name_are_copied_one_by_one() -> None:
     assert (reading.kind, reading.size) == ("copied", 3)
     assert (
         say_reading(cross)
-        == "“Heidelberg” is the same in both: each of its 3 pieces looks most at the same piece of the sentence."
+        == "“Heidelberg” is the same in both: each of its 3 pieces looks most at itself in the sentence."
     )
     mixed = cross_map(keys, rows, diagonal(5, (0, 2, 1, 3, 4)))
     assert telling(mixed)[1].kind == "clear"
@@ -92,8 +92,10 @@ def test_two_words_of_one_and_one_word_of_two() -> None:
     words = weigh_words(twice)
     assert words is not None
     assert read_word(words, 2, (0, 0)).kind == "back"  # It is both, and a jump is told first.
-    near = cross_map(KEYS[:3] + KEYS[4:], ("kommt", " ja", " an", "</s>"), diagonal(4, (1, 1, 1, 3)))
-    assert say_reading(near) == "Head 1.1 looked twice at “saw”: for “kommt” and again for “an” (90%)."
+    near = weigh_words(cross_map(KEYS[:3] + KEYS[4:], ("kommt", " ja", " an", "</s>"), diagonal(4, (1, 1, 1, 3))))
+    assert near is not None
+    said = re.sub("[\u2068\u2069]", "", reading_in_words(near, read_word(near, 2, (0, 0))))
+    assert said == "Head 1.1 looked twice at “saw”: for “kommt” and again for “an” (90%)."
     both = cross_map(("front", " door", "</s>"), ("Haustür", "</s>"), [[0.43, 0.49, 0.08], [0.1, 0.1, 0.8]])
     assert say_reading(both) == "To write “Haustür”, head 1.1 looked at two words: “front” (43%) and “door” (49%)."
 
@@ -108,8 +110,6 @@ def test_a_word_that_looks_at_what_a_later_word_is_written_for_is_not_told() -> 
     assert (telling(own)[1].kind, telling(own)[1].row) == ("back", 2)
     participle = cross_map(KEYS, ("ihn", " dort", " gesehen", " hat", "</s>"), diagonal(5, (2, 3, 1, 1, 4)))
     assert (telling(participle)[1].kind, telling(participle)[1].row) == ("back", 2)
-    twice = cross_map(KEYS[:3] + KEYS[4:], ("hat", " ja", " gesehen", "</s>"), diagonal(4, (1, 0, 1, 3)))
-    assert telling(twice)[1].row == 1
 
 
 def test_no_jump_from_a_word_that_was_looked_at_early() -> None:

@@ -2,7 +2,7 @@ import { isSpecial } from "./attention_map.js";
 import { mergedWords } from "./word_view.js";
 
 // As model/analysis/telling.py; tests/browser/test_live_data.py holds them together.
-const TELLING_KINDS = ["copied", "back", "twice", "two", "ahead", "unread", "clear", "weak", "rest"];
+const TELLING_KINDS = ["copied", "back", "two", "ahead", "unread", "clear", "weak", "rest"];
 const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE] = [0.5, 0.3, 0.25, 0.05, 2, 3];
 const [SHORTER, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS] = [1, 4, 4];
 const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
@@ -58,7 +58,7 @@ function remarkable(words, row, head) {
   }
   const other = placesWhere(rows, (_, at) => at < row - 1 && matches[at] === key && showsWord(words, at, head)).at(-1);
   if (other === undefined || rows[other].text.toLowerCase() === rows[row].text.toLowerCase()) return null;
-  return { kind: "twice", key, beside: other, size: row - other };
+  return { kind: "twice", key, size: row - other };
 }
 
 /** What a head shows of a word of the translation. */
@@ -107,12 +107,12 @@ function looksEarly({ rows, matches }, row) {
 }
 
 /** What a reading is sorted by, the most telling first. */
-function tellingOrder(words, { kind, row, key, beside, head, size, share }) {
+function tellingOrder(words, { kind, row, key, head, size, share }) {
   const { rows, keys, agreement } = words;
   const short = ["back", "ahead"].includes(kind) && size < LONG_JUMP;
   const plain = short ? "clear" : kind;
   const onMark = plain === "clear" && key !== null && isMark(keys[key]);
-  const early = ["clear", "back", "ahead", "twice"].includes(plain) && looksEarly(words, plain === "twice" ? beside : row);
+  const early = ["clear", "back", "ahead"].includes(plain) && looksEarly(words, row);
   const rank = TELLING_KINDS.indexOf(onMark || early ? "weak" : plain);
   const letters = row === null ? 0 : lengthOf(rows[row]);
   return [rank < 0 ? TELLING_KINDS.length : rank, -(Math.min(size, COUNTED_SIZE) + letters), -Math.round(share / NEARLY), -agreement[head], row ?? 0];
