@@ -242,7 +242,7 @@ window.wanderer = (() => {
   /** Whether what is shown is the visitor's own, which no address can say: a talk, a file, a text for the judge, earlier versions, what a press on a tile does. */
   const own = () => location.pathname.startsWith("/talk") || Boolean(document.querySelector("[data-testid=stFileUploaderFile], .st-key-openedbar, .st-key-versions, .st-key-pressing")) ||
     [...document.querySelectorAll("[data-testid=stAlertContentError]")].some((box) => isVisible(box) && isRefusal(box)) ||
-    [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => keyOf(one) === "mask_text" && one.value.trim());
+    [...document.querySelectorAll("[data-testid=stMain] textarea")].some((one) => ["mask_text", "architecture-configuration"].includes(keyOf(one)) && one.value.trim());
 
   const look = () => ({
     own: own(), url: location.href, stage: Boolean(stage()), errors: errors(), twice: twice(), stale: stale(), overflow: overflow(), box: box(), tokens: tokens(),

@@ -43,60 +43,88 @@ from attenscope.viz.why.controls import Question
 
 
 PIECE_HINT = to_say("point at a piece to read its number")
+MATRIX_TITLE = to_say("Every method for this word")
 
 
 def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
-    """Draw the texts shaded by one method, and all methods beside each other."""
+    """Draw the texts shaded by how much the value falls without each word; below, folded, what all methods say."""
     follow_link()
-    every, left = why_cache.compute_attributions(question.key), why_cache.compute_words_left_out(question.key)
+    left = why_cache.compute_words_left_out(question.key)
     answer, staged = texts.describe_answer(left), is_on_stage()
     with st.container(key="picture"):
         with st.container(key="answer"):
             draw_caption(answer)
         draw_signed_text(build_words_left_out(left), palette, answer, key="left-out")
-    chosen_method = WHY_ATTRIBUTION_METHOD.hold()
-    with st.expander(say("How other methods answer"), expanded=chosen_method != DEFAULT_METHOD, key="methods-fold"):
-        with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-            method = why_controls.draw_method_selector(every)
-            if question.model.can("parts"):
-                _draw_strongest_head_link(question)
-        found = every[method]
-        hint = "" if staged else say(PIECE_HINT)
-        lead = texts.describe_value(found.target, found.target_value)
-        named = say("{method} for {word}.", method=say(method), word=question.target.word)
-        alt = join_sentences(named, texts.describe_strongest_pieces(found))
-        title = say("Every method for this word")
-        draw_signed_text(build_shaded_texts(found, hint), palette, alt, key="shaded")
-        strongest = join_sentences(lead, texts.describe_strongest_pieces(found), say(texts.COLOURS_HINT))
-        says = [strongest, texts.describe_unit(method, found.target), *found.notes]
-        draw_caption(join_sentences(*says))
-        draw_chart(
-            plot_method_matrix(every, method, palette),
-            title,
-            key="methods",
-            on_cell=lambda row, _: _choose_method(list(every)[row]),
-        )
-        remarks = [
-            texts.describe_method_agreement(every),
-            texts.describe_completeness(every["integrated-gradients"]),
-            say(texts.METHOD_ROWS_HINT),
-        ]
-        remarks += filter(None, [why_cache.describe_refused_methods(question.key)])
-        draw_caption(join_sentences(*remarks))
+    method = WHY_ATTRIBUTION_METHOD.hold()
+    # The methods of a long text take a minute: they are computed for who asks.
+    fold = st.expander(
+        say("How other methods answer"), expanded=method != DEFAULT_METHOD, key="methods-fold", on_change="rerun"
+    )
+    if fold.open:
+        with fold:
+            _draw_methods(question, palette)
 
     def build_parts(of: Palette) -> list[Part]:
         # A scene has the sentence once: as the shaded words.
         above = [one for one in question.saved_texts if not (staged and isinstance(one, Words))]
         words = Component("signed_text", encode_signed_text(build_words_left_out(left), of, answer))
         shown = [*above, Words(answer, "", "large"), words]
-        if staged:
-            return shown
-        shaded = Component("signed_text", encode_signed_text(build_shaded_texts(found, hint), of, alt))
-        return [*shown, shaded, Chart(plot_method_matrix(every, method, of), title), *map(Words, (*says, *remarks))]
+        return shown if staged else [*shown, *_build_method_parts(question, of)]
 
     saved_as = say("Why {word}", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
-    return SavedView("why-source-words", build_parts, lambda: tabulate_attributions(every), saved_as, facts, width=1280)
+    table = lambda: tabulate_attributions(why_cache.compute_attributions(question.key))  # noqa: E731
+    return SavedView("why-source-words", build_parts, table, saved_as, facts, width=1280)
+
+
+def _draw_methods(question: Question, palette: Palette) -> None:
+    """Draw the texts shaded by one method, and all methods beside each other."""
+    every = why_cache.compute_attributions(question.key)
+    with st.container(key="bar", horizontal=True, vertical_alignment="center"):
+        method = why_controls.draw_method_selector(every)
+        if question.model.can("parts"):
+            _draw_strongest_head_link(question)
+    hint = "" if is_on_stage() else say(PIECE_HINT)
+    draw_signed_text(build_shaded_texts(every[method], hint), palette, _describe_shading(every[method]), key="shaded")
+    draw_caption(join_sentences(*_describe_method(every[method])))
+    draw_chart(
+        plot_method_matrix(every, method, palette),
+        say(MATRIX_TITLE),
+        key="methods",
+        on_cell=lambda row, _: _choose_method(list(every)[row]),
+    )
+    draw_caption(join_sentences(*_describe_all_methods(question, every)))
+
+
+def _build_method_parts(question: Question, palette: Palette) -> list[Part]:
+    """What :func:`_draw_methods` draws, to be saved."""
+    every = why_cache.compute_attributions(question.key)
+    method = WHY_ATTRIBUTION_METHOD.get()
+    found = every[method]
+    shaded = encode_signed_text(build_shaded_texts(found, say(PIECE_HINT)), palette, _describe_shading(found))
+    matrix = Chart(plot_method_matrix(every, method, palette), say(MATRIX_TITLE))
+    says = [*_describe_method(found), *_describe_all_methods(question, every)]
+    return [Component("signed_text", shaded), matrix, *map(Words, says)]
+
+
+def _describe_shading(found: Attribution) -> str:
+    named = say("{method} for {word}.", method=say(found.method), word=found.target.word)
+    return join_sentences(named, texts.describe_strongest_pieces(found))
+
+
+def _describe_method(found: Attribution) -> list[str]:
+    lead = texts.describe_value(found.target, found.target_value)
+    strongest = join_sentences(lead, texts.describe_strongest_pieces(found), say(texts.COLOURS_HINT))
+    return [strongest, texts.describe_unit(found.method, found.target), *found.notes]
+
+
+def _describe_all_methods(question: Question, every: Mapping[str, Attribution]) -> list[str]:
+    remarks = [
+        texts.describe_method_agreement(every),
+        texts.describe_completeness(every["integrated-gradients"]),
+        say(texts.METHOD_ROWS_HINT),
+    ]
+    return [*remarks, *filter(None, [why_cache.describe_refused_methods(question.key)])]
 
 
 def build_words_left_out(found: WordsLeftOut) -> list[SignedText]:

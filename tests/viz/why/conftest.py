@@ -55,11 +55,13 @@ def models(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> None:
 
 @pytest.fixture
 def open_page() -> Open:
-    """Open the page at an address."""
+    """Open the page at an address; with `methods`, unfold how other methods answer."""
 
-    def opened(**address: str) -> AppTest:
+    def opened(*, methods: bool = False, **address: str) -> AppTest:
         app = AppTest.from_file(str(PAGE), default_timeout=60)
         app.query_params.update({"sentence": SENTENCE} | address)
+        if methods:
+            app.session_state["methods-fold"] = True
         app.run()
         assert not app.exception
         return app

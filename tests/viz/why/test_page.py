@@ -90,7 +90,8 @@ def strongest_of(word: WordKey) -> AttentionCell:
 def test_every_view_is_drawn_explained_and_saved(
     open_page: Open, reading: ReadingKey, word: WordKey, view: str
 ) -> None:
-    app = open_page(why=view, pin=f"target.{word.position + 1}", **(PAIR if view == "two sentences" else {}))
+    pair = PAIR if view == "two sentences" else {}
+    app = open_page(why=view, methods=True, pin=f"target.{word.position + 1}", **pair)
     assert not app.info
     for sentence in said(view, reading, word):
         assert sentence in captions(app)
@@ -101,6 +102,21 @@ def test_every_view_is_drawn_explained_and_saved(
         assert charts or view == "source words"  # whose scene is the words alone
         assert all(one.figure.layout.paper_bgcolor == palette.background for one in charts)
         assert all(one.alt for one in charts)
+
+
+def test_the_methods_are_computed_for_who_unfolds_them(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a word of 200 letters they take a minute, and the answer above them a moment."""
+    asked: list[WordKey] = []
+    compute = why_cache.compute_attributions
+    monkeypatch.setattr(why_cache, "compute_attributions", lambda key: asked.append(key) or compute(key))
+    app = open_page()
+    assert "Without " in captions(app)
+    assert not asked
+    app.session_state["methods-fold"] = True
+    app.run()
+    assert asked
+    assert app.selectbox(key="attribution").value == "leave-one-out"
+    assert open_page(attribution="alti").selectbox(key="attribution").value == "alti"
 
 
 def test_a_scene_has_the_sentence_once(open_page: Open, word: WordKey) -> None:
@@ -126,7 +142,7 @@ def test_a_click_on_a_head_leads_to_explore(open_page: Open, word: WordKey, monk
         opened.append((page, query_params))
 
     monkeypatch.setattr("streamlit.switch_page", switch)
-    app = open_page(pin=f"target.{word.position + 1}")
+    app = open_page(methods=True, pin=f"target.{word.position + 1}")
     app.button(key="strongest-head").click().run()
     cell = strongest_of(word)
     assert Path(opened[0][0]).name == "explore.py"
@@ -153,7 +169,7 @@ def test_each_head_is_switched_off_for_the_word(
 
 def test_a_word_is_compared_with_another(open_page: Open, toy_translator: Translator, word: WordKey) -> None:
     pin = f"target.{word.position + 1}"
-    app = open_page(pin=pin, against="Katze")
+    app = open_page(methods=True, pin=pin, against="Katze")
     assert not app.info
     against = toy_translator.tokenizer.encode("Katze").ids[0]
     target = why_cache.load_target(word._replace(against=against))
@@ -203,7 +219,7 @@ def test_a_piece_that_is_not_there_gets_a_sentence(open_page: Open) -> None:
 @pytest.mark.parametrize("view", WHY_VIEWS)
 @pytest.mark.parametrize("address", [{"sentence": "dog"}, {"pin": "target.1"}, {"changes": "cross.1.1:off"}])
 def test_the_smallest_questions_have_an_answer(open_page: Open, view: str, address: dict[str, str]) -> None:
-    app = open_page(why=view, **address)
+    app = open_page(why=view, methods=True, **address)
     if "pin" in address and view == "source words":
         assert "Nothing was written before this word" in captions(app)
     if "changes" in address:
@@ -323,7 +339,7 @@ def test_a_score_is_that_of_the_word_explained(open_page: Open) -> None:
 
 
 def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: WordKey) -> None:
-    app = open_page(pin=f"target.{word.position + 1}")
+    app = open_page(methods=True, pin=f"target.{word.position + 1}")
     app.selectbox(key="attribution").set_value("alti").run()
     assert texts.describe_unit("alti", why_cache.load_target(word)) in captions(app)
 
