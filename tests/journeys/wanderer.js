@@ -147,7 +147,7 @@ window.wanderer = (() => {
     const lone = (one) => !one.closest("[data-testid=stColumn]");
     const keys = shown.filter((one) => ownKey(one)).map((one) => `key ${ownKey(one)} (${one.dataset.testid})`);
     const headings = shown.filter((one) => /^H[1-4]$/.test(one.tagName) && lone(one) && one.getRootNode() === document).map((one) => `heading “${square(one.innerText)}”`);
-    const primary = shown.filter((one) => one.matches('[data-testid="stBaseButton-primary"], button.start')).map(() => "primary button");
+    const primary = shown.filter((one) => one.matches('[data-testid="stBaseButton-primary"], button.start')).map((one) => `primary button in ${keyOf(one)}`);
     const charts = shown.filter((one) => one.matches(".js-plotly-plot") && lone(one)).map((one) => `chart “${square(one.querySelector(".gtitle")?.textContent)}”`).filter((text) => !text.includes("“”"));
     const labels = shown.filter((one) => one.matches("[data-testid=stBidiComponentIsolated]"))
       .flatMap((one) => [...(one.shadowRoot?.querySelectorAll("[role=group][aria-label]") ?? [])]).filter((one) => isVisible(one) && !within(one, "[data-testid=stColumn] [data-testid=stColumn]"))

@@ -108,7 +108,12 @@ def test_the_methods_are_computed_for_who_unfolds_them(open_page: Open, monkeypa
     """Of a word of 200 letters they take a minute, and the answer above them a moment."""
     asked: list[WordKey] = []
     compute = why_cache.compute_attributions
-    monkeypatch.setattr(why_cache, "compute_attributions", lambda key: asked.append(key) or compute(key))
+
+    def compute_and_note(key: WordKey) -> Any:
+        asked.append(key)
+        return compute(key)
+
+    monkeypatch.setattr(why_cache, "compute_attributions", compute_and_note)
     app = open_page()
     assert "Without " in captions(app)
     assert not asked
