@@ -10,7 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from attenscope.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
 from attenscope.trace import AttentionTrace
-from attenscope.viz.explore.texts import VIEW_TEXTS
+from attenscope.viz.explore.comparison import COMPARISON_TEXT
+from attenscope.viz.explore.views import VIEWS
 from attenscope.viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS
 from tests.browser.steps import (
     boxes_at_rest,
@@ -99,9 +100,9 @@ def test_every_view_explains_itself(page: Page) -> None:
     expect_head(page, 3, 1)
     for view in EXPLORE_SINGLE_VIEWS:
         choose_view(page, view)
-        explains_itself(page, VIEW_TEXTS[view].details)
+        explains_itself(page, VIEWS[view].text.details)
     compare(page)
-    explains_itself(page, VIEW_TEXTS[view].details, VIEW_TEXTS["compare"].details)
+    explains_itself(page, VIEWS[view].text.details, COMPARISON_TEXT.details)
 
 
 def explains_itself(page: Page, *details: str) -> None:

@@ -19,8 +19,8 @@ from attenscope.trace import AttentionMap, Kind, TraceError, select_head
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
 from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
-from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions
-from attenscope.viz.explore.views import VIEW_DRAWERS
+from attenscope.viz.explore.texts import WEIGHTS_TEXT, ViewText, draw_token_captions
+from attenscope.viz.explore.views import VIEWS
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.figures.explore import (
     CHANGE_PANEL,
@@ -36,11 +36,13 @@ from attenscope.viz.figures.look import Look, shorten_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import (
     EXPLORE_COMPARE_WITH,
+    EXPLORE_COMPARED_VIEW,
     EXPLORE_SECOND_HEAD,
     EXPLORE_SECOND_KIND,
     EXPLORE_SECOND_LAYER,
     EXPLORE_SECOND_MODEL,
     EXPLORE_SECOND_SENTENCE,
+    EXPLORE_VIEW,
     SecondSideKind,
     SingleView,
 )
@@ -48,6 +50,39 @@ from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.shell import is_on_stage
+
+# What the view says of itself.
+
+
+COMPARISON_TEXT = ViewText(
+    to_say("Two heads, sentences or models side by side; below, what the second has more (indigo) or less (orange)."),
+    (
+        to_say(
+            "The difference is {difference} on the rows and columns that both have, in a scale with zero in its "
+            "middle. Nothing is rescaled. Two sentences share the tokens that stand in both in the same order; two "
+            "models that cut words into other pieces are compared word by word. How much of a row lies elsewhere "
+            "is the total variation distance {variation}, averaged over the rows; where some columns are not "
+            "shared, it is at least that much. Click a cell in any of the pictures, and its pair is marked in all "
+            "of them."
+        ),
+        *WEIGHTS_TEXT,
+    ),
+    {
+        "difference": r"$A^{(2)}_{qk} - A^{(1)}_{qk}$",
+        "variation": r"$\tfrac12 \sum_k |A^{(2)}_{qk} - A^{(1)}_{qk}|$",
+    },
+)
+
+
+def explain_view() -> None:
+    """Draw the longer explanation of the chosen view, and of the comparison if two sides of it are compared."""
+    view = EXPLORE_VIEW.get()
+    if view == "compare":
+        st.markdown(VIEWS[EXPLORE_COMPARED_VIEW.get()].text.details)
+        st.markdown(COMPARISON_TEXT.details)
+    else:
+        st.markdown(VIEWS[view].text.details)
+
 
 # The heatmap view: both heads, and their difference on the tokens that they share.
 
@@ -109,7 +144,7 @@ def draw_head_comparison(scene: Scene, second: SecondSide) -> DrawnView:
     draw_chart(draw(look=scene.look), text, key="compare", on_cell=pair.pin)
     for sentence in said:
         draw_caption(sentence)
-    draw_caption(say(VIEW_TEXTS["compare"].line))
+    draw_caption(say(COMPARISON_TEXT.line))
     change = pair.difference
     numbers = (lambda: comparison_table(change, scene)) if change else None
     displays = {say("first map"): pair.scene.tokens, say("second map"): pair.tokens}
@@ -250,7 +285,7 @@ def draw_both_sides(view: SingleView, scene: Scene, second: SecondSide) -> Drawn
     for side, name, place in zip((scene, SecondScene.from_scene(scene, second)), names, places, strict=True):
         with place, st.container(key=side.element_key("side")):
             st.markdown(f"**{escape_markdown(name)}**")
-            drawn.append(VIEW_DRAWERS[view](side))
+            drawn.append(VIEWS[view].draw(side))
     first, other = drawn
     if first is None or other is None:
         return None

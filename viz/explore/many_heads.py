@@ -22,12 +22,12 @@ from attenscope.analysis.flow import (
 )
 from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.experiments.lens import LogitLens
-from attenscope.language import join_sentences, say
+from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls
 from attenscope.viz.explore.saving import DrawnView, build_chart_view, weights_table
 from attenscope.viz.explore.scene import Scene, TokenDisplay, display_tokens
-from attenscope.viz.explore.texts import VIEW_TEXTS
+from attenscope.viz.explore.texts import ViewText
 from attenscope.viz.export.parts import Chart, Part, Words
 from attenscope.viz.figures.explore import (
     FlowKind,
@@ -52,6 +52,19 @@ if TYPE_CHECKING:
 # All attentions of a layer as one matrix.
 
 
+JOINT_TEXT = ViewText(
+    to_say("All three attentions of a layer in one matrix: the sentence attends to itself, the translation to both."),
+    (
+        to_say(
+            "Upper left: the encoder. Lower left: cross-attention, from the translation to the sentence. Lower "
+            "right: the decoder's own. Upper right is empty, since the encoder never sees the translation. A row "
+            "of the translation sums to 2 with the special tokens, for it is two attentions beside each other. The "
+            "picture is that of Tensor2Tensor."
+        ),
+    ),
+)
+
+
 def draw_joint_view(scene: Scene) -> DrawnView | None:
     """Draw all three attentions of the chosen layer as one matrix."""
     head = None if controls.draw_joint_controls(scene) else scene.head
@@ -74,7 +87,7 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
     key = scene.element_key("joint")
     pin = lambda row, column: blocks.pin(scene, row, column)  # noqa: E731
     draw_chart(draw(look=scene.look), text, key=key, on_cell=pin)
-    draw_caption(join_sentences(say(VIEW_TEXTS["joint"].line), text))
+    draw_caption(join_sentences(say(JOINT_TEXT.line), text))
     displays = {KIND.label(kind): tokens for kind, tokens in blocks.maps.items()}
     names = matrix.predicted_tokens if scene.rows == "predicted" else matrix.row_tokens
     return build_chart_view(
@@ -139,6 +152,31 @@ def _can_join(shapes: dict[Kind, tuple[int, ...]]) -> bool:
 # Rollout, attention flow and means, and the predictions after each layer.
 
 
+FLOW_TEXT = ViewText(
+    to_say("Many heads as one picture: their mean, attention rolled out through the layers, or attention flow."),
+    (
+        to_say(
+            "Rollout: {rollout}, where {mean} is the mean over the heads of layer $l$ and the identity is the "
+            "residual connection (Abnar and Zuidema 2020)."
+        ),
+        ROLLOUT_EXPLANATION,
+        (FLOW_EXPLANATION, to_say("(Section 3 of the same paper.)"), ROLLOUT_EXTENSION),
+        to_say(
+            "With value norms, a weight is multiplied by the length of the vector that it adds to the residual "
+            "stream, {with_norm}, where $W_O$ are the head's rows of the output projection, and each row of the "
+            "map is divided by its sum: a large weight on a value of almost nothing passes almost nothing on "
+            "(Kobayashi et al. 2020). A saved trace does not hold $W_O$: there it is {with_value}."
+        ),
+    ),
+    {
+        "rollout": r"$\tilde A_l = \left(\tfrac12 \bar A_l + \tfrac12 I\right) \tilde A_{l-1}$",
+        "mean": r"$\bar A_l$",
+        "with_norm": r"$A_{qk} \lVert v_k W_O \rVert$",
+        "with_value": r"$A_{qk} \lVert v_k \rVert$",
+    },
+)
+
+
 def draw_flow_view(scene: Scene) -> DrawnView | None:
     """Draw attention rolled out, attention flow, or the mean over heads, layers or both."""
     which, layer, weighted = controls.draw_flow_controls(scene)
@@ -193,6 +231,22 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
     )
 
 
+LAYERS_TEXT = ViewText(
+    to_say("What the decoder would write if it stopped after each layer (logit lens); colour is how sure it would be."),
+    (
+        to_say(
+            "The residual stream after each layer is sent through the last norm and the generator as if it were "
+            "the end: {prediction} (nostalgebraist 2020). Early layers were never trained to be read in this way: "
+            "a token far down the list does not mean that the model does not know it yet. Click a column to "
+            "follow one position."
+        ),
+    ),
+    {
+        "prediction": r"$p_l = \mathrm{softmax}(W\, \mathrm{norm}(x_l))$",
+    },
+)
+
+
 def draw_layers_view(scene: Scene) -> DrawnView | None:
     """Draw the logit lens, and the ranks of one position across the layers."""
     try:
@@ -201,7 +255,7 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
         st.info(escape_markdown(str(error)))
         return None
     position = scene.position(len(lens.target_tokens))
-    column, line = position or 0, say(VIEW_TEXTS["layers"].line)
+    column, line = position or 0, say(LAYERS_TEXT.line)
     text = lens_in_words(lens, column)
 
     def pin(row: int, column: int) -> None:
@@ -248,7 +302,7 @@ def lens_table(lens: LogitLens) -> pd.DataFrame:
 def describe_flow(which: FlowKind, scene: Scene) -> str:
     """What the picture shows, and where it extends its paper's definition or ignores how tokens are shown."""
     if which not in ("rollout", "attention flow"):
-        return say(VIEW_TEXTS["flow"].line)
+        return say(FLOW_TEXT.line)
     said = [say(ROLLOUT_EXPLANATION if which == "rollout" else FLOW_EXPLANATION)]
     if scene.kind != "encoder" and scene.trace.cross is not None:
         said.append(say(ROLLOUT_EXTENSION))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -14,7 +14,14 @@ from attenscope.viz.explore import controls, many_heads
 from attenscope.viz.explore.controls import FIRST_VIEWS
 from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
 from attenscope.viz.explore.scene import Scene, find_special_tokens
-from attenscope.viz.explore.texts import VIEW_TEXTS, draw_token_captions, head_alt_text, roles_text, sink_text
+from attenscope.viz.explore.texts import (
+    WEIGHTS_TEXT,
+    ViewText,
+    draw_token_captions,
+    head_alt_text,
+    roles_text,
+    sink_text,
+)
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid
 from attenscope.viz.figures.look import KIND_NAMES, Look
@@ -47,7 +54,7 @@ def draw_view(view: SingleView, scene: Scene) -> None:
         add_fragment_style("visible-view", _visible_view_css(view, ready))
     for name in ready:
         with st.container(key=f"view-{name}"):
-            drawn = VIEW_DRAWERS[name](scene)
+            drawn = VIEWS[name].draw(scene)
         if drawn and name == view:
             draw_token_captions(drawn.displays)
             offer_drawn_view(drawn, scene, name)
@@ -64,6 +71,18 @@ def _visible_view_css(view: SingleView, ready: Sequence[SingleView]) -> str:
         rules += [hidden] if name == view else []
         rules += [f"{page} {hidden}", f'{page} [data-testid="stLayoutWrapper"]{own} {{ display: flex; }}']
     return " ".join(rules)
+
+
+HEATMAP_TEXT = ViewText(
+    to_say("One head: each row is a query, each column a key, each cell the weight between them."),
+    (
+        to_say(
+            "Read a row from left to right: these are the shares of its attention that one token gives to all "
+            "others. Click a cell to pin its pair of tokens in every view; click it again to let go."
+        ),
+        *WEIGHTS_TEXT,
+    ),
+)
 
 
 def _draw_heatmap(scene: Scene) -> DrawnView | None:
@@ -114,6 +133,22 @@ def _draw_why_button(scene: Scene) -> None:
         st.button(say("Why here?"), key="why-here", type="tertiary", on_click=go)
 
 
+LINKS_TEXT = ViewText(
+    to_say(
+        "A line from each query to the keys it attends to: the larger the weight, the stronger and thicker the line."
+    ),
+    (
+        to_say(
+            "Hover over a token to see only its own lines, and the weight of each. Click to pin it; pin a token on "
+            "both sides to see the one line between them. Until a least weight is chosen, each row has the line "
+            "of its strongest key alone; masked pairs never have one. Add heads of the same layer to compare them "
+            "by colour."
+        ),
+        *WEIGHTS_TEXT,
+    ),
+)
+
+
 def _draw_links(scene: Scene) -> DrawnView | None:
     layout, least = controls.draw_links_controls(scene)
     beside = controls.get_other_heads(scene.attention.heads, scene.head)
@@ -121,8 +156,23 @@ def _draw_links(scene: Scene) -> DrawnView | None:
     options = scene.rows, (scene.query, scene.key), head_alt_text(scene)
     heard: dict[str, Any] = {"on_pin": _pin_callback(scene), "on_beside": controls.set_other_heads}
     draw_links(scene.attention, lines, scene.look, *options, key=scene.element_key("links"), **heard)
-    draw_caption(say(VIEW_TEXTS["links"].line))
+    draw_caption(say(LINKS_TEXT.line))
     return _build_component_view("links", lambda look: encode_links(scene.attention, lines, look, *options), scene)
+
+
+SHADED_TEXT = ViewText(
+    to_say(
+        "Both texts as one reads them: hover over a token, and the other side is shaded by the weights between them."
+    ),
+    (
+        to_say(
+            "Hovering over a token on the attending side shades a **row** of the matrix, which sums to 1 with the "
+            "special tokens: what the token attends to. Hovering on the other side shades a **column**, which may "
+            "have any sum: which tokens attend to it."
+        ),
+        *WEIGHTS_TEXT,
+    ),
+)
 
 
 def _draw_text(scene: Scene) -> DrawnView | None:
@@ -138,8 +188,25 @@ def _draw_text(scene: Scene) -> DrawnView | None:
         on_pin=_pin_callback(scene),
         fixed=not scene.is_first_side,
     )
-    draw_caption(say(VIEW_TEXTS["text"].line))
+    draw_caption(say(SHADED_TEXT.line))
     return _build_component_view("text", lambda look: encode_shaded_text(*head, look, *options), scene)
+
+
+PIPELINE_TEXT = ViewText(
+    to_say("How one row of this head is computed, a step at a time, with the model's own numbers."),
+    (
+        to_say(
+            "The row is that of the pinned token. Go on with the buttons or the arrow keys; hover over a key to "
+            "read its numbers. Colour of a cell is sign and size of one number, within its column. Every step is "
+            "computed again from the one before and held against what the model really did."
+        ),
+        *WEIGHTS_TEXT,
+        to_say("The head passes on {passed}, which the output projection then mixes with the other heads."),
+    ),
+    {
+        "passed": r"$\sum_k A_{qk} v_k$",
+    },
+)
 
 
 def _draw_pipeline(scene: Scene) -> DrawnView | None:
@@ -168,7 +235,7 @@ def _draw_pipeline(scene: Scene) -> DrawnView | None:
         on_step=controls.set_pipeline_step,
     )
     differ = say("Computed again here, they differ by at most {difference:.1g}.", difference=float(steps.difference))
-    draw_caption(join_sentences(say(VIEW_TEXTS["pipeline"].line), differ))
+    draw_caption(join_sentences(say(PIPELINE_TEXT.line), differ))
     return _build_component_view("pipeline", lambda look: encode_pipeline(steps, token, look, step, alternative))
 
 
@@ -177,7 +244,7 @@ def _build_component_view(name: SingleView, packed: Callable[[Look], bytes], sce
     follows = scene is not None
 
     def build_parts(look: Look) -> list[Part]:
-        return [Component(name, packed(look), follows=follows), Words(say(VIEW_TEXTS[name].line))]
+        return [Component(name, packed(look), follows=follows), Words(say(VIEWS[name].text.line))]
 
     return DrawnView(build_parts, follows=follows, displays={KIND.label(scene.kind): scene.tokens} if scene else {})
 
@@ -186,12 +253,19 @@ def _pin_callback(scene: Scene) -> Callable[[str, int], None]:
     return lambda side, index: scene.pin(query=index) if side == "query" else scene.pin(key=index)
 
 
-VIEW_DRAWERS: dict[SingleView, Callable[[Scene], DrawnView | None]] = {
-    "heatmap": _draw_heatmap,
-    "links": _draw_links,
-    "text": _draw_text,
-    "pipeline": _draw_pipeline,
-    "joint": many_heads.draw_joint_view,
-    "flow": many_heads.draw_flow_view,
-    "layers": many_heads.draw_layers_view,
+class View(NamedTuple):
+    """A view of the chosen head, or of many."""
+
+    draw: Callable[[Scene], DrawnView | None]
+    text: ViewText
+
+
+VIEWS: dict[SingleView, View] = {
+    "heatmap": View(_draw_heatmap, HEATMAP_TEXT),
+    "links": View(_draw_links, LINKS_TEXT),
+    "text": View(_draw_text, SHADED_TEXT),
+    "pipeline": View(_draw_pipeline, PIPELINE_TEXT),
+    "joint": View(many_heads.draw_joint_view, many_heads.JOINT_TEXT),
+    "flow": View(many_heads.draw_flow_view, many_heads.FLOW_TEXT),
+    "layers": View(many_heads.draw_layers_view, many_heads.LAYERS_TEXT),
 }

@@ -4,7 +4,7 @@ import streamlit as st
 
 from attenscope.viz import page_setup
 from attenscope.viz.explore import live, opened, screen
-from attenscope.viz.explore.texts import explain_view
+from attenscope.viz.explore.comparison import explain_view
 from attenscope.viz.traces.session import get_open_trace, take_open_error
 from attenscope.viz.ui.controls import get_encoder_only_model
 from attenscope.viz.ui.words import escape_markdown
