@@ -11,7 +11,13 @@ from attenscope.language import join_sentences, say
 from attenscope.viz import language
 from attenscope.viz.export.save import draw_offered_view, withdraw_view
 from attenscope.viz.talk import attachments, editor, session
-from attenscope.viz.traces.session import get_open_trace, open_scene_file
+from attenscope.viz.traces.session import (
+    PASTED_MASK_KEY,
+    UPLOADED_MASKS_KEY,
+    get_open_run,
+    get_open_trace,
+    open_scene_file,
+)
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import style
 from attenscope.viz.ui.address import clean_address
@@ -118,8 +124,18 @@ def _draw_share_menu(page: str, *, presents: bool) -> None:
         with menu:
             if presents:
                 draw_page_menu(key="page-actions")
+            if _shows_own_file(page):
+                draw_caption(say("The link opens this page without what you pasted or uploaded: save it as a page."))
             editor.draw_add_view_button(PAGES[page])
             draw_offered_view()
+
+
+def _shows_own_file(page: str) -> bool:
+    """Whether the page shows what the visitor has handed over, which no address can hold."""
+    if page == "masks":
+        judged = st.session_state.get(PASTED_MASK_KEY) or st.session_state.get(UPLOADED_MASKS_KEY)
+        return MASKS_PART.get() == "judge" and bool(judged)
+    return (page == "explore" and get_open_trace() is not None) or (page == "training" and get_open_run() is not None)
 
 
 def _draw_presenter(page: str) -> None:

@@ -11,7 +11,18 @@ import pytest
 import torch
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
-from tests.browser.steps import LOADING, boxes_at_rest, choose, click, download, enter, open_page, settle
+from tests.browser.steps import (
+    LOADING,
+    boxes_at_rest,
+    choose,
+    click,
+    close_menu,
+    download,
+    enter,
+    open_menu,
+    open_page,
+    settle,
+)
 from tests.model.masks.readers.hostile_files import special
 
 LEFT, TOP = 30, 22
@@ -117,12 +128,27 @@ def test_a_mask_written_for_one_interface_and_read_by_another(page: Page) -> Non
 
 
 @pytest.mark.walk
+def test_what_is_pasted_is_judged_at_once(page: Page) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_page(page, "/masks")
+    page.evaluate("text => navigator.clipboard.writeText(text)", repr(torch.ones(5, 5).tril().bool()))
+    box = page.get_by_label("Printed tensor")
+    box.focus()
+    box.press("Control+A")
+    box.press("Control+V")
+    verdict(page, "What was meant? No contradiction so far.")
+
+
+@pytest.mark.walk
 def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
     open_page(page, "/masks")
     box = page.get_by_label("Printed tensor")
     box.fill(repr(torch.ones(5, 5).tril().bool()))
     box.press("Control+Enter")
-    verdict(page, "No contradiction. What was meant?")
+    verdict(page, "What was meant? No contradiction so far.")
+    share = open_menu(page, "share")
+    expect(share.get_by_text("The link opens this page without what you pasted or uploaded")).to_be_visible()
+    close_menu(page)
     click(page.get_by_role("button", name="Yes: causal"))
     verdict(page, "Nothing wrong found")
     expect(page.locator(".st-key-read-as")).to_contain_text("5 queries × 5 keys")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from itertools import combinations
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from tests.browser.steps import LOADING, open_page
+from tests.browser.conftest import visit
+from tests.browser.steps import LOADING, click, open_menu, open_page, settle
 
 pytestmark = pytest.mark.walk
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -37,6 +40,49 @@ LABELS = """(root) => {
 def phone(page: Page) -> Page:
     page.set_viewport_size(PHONE)
     return page
+
+
+@pytest.fixture
+def hand(server: str, chromium: Browser) -> Iterator[Page]:
+    """A visitor with a finger and no keyboard."""
+    touched = {"viewport": PHONE, "has_touch": True, "is_mobile": True, "reduced_motion": "reduce"}
+    with visit(chromium, server, base_url=server, **touched) as visitor:
+        yield visitor
+
+
+def test_the_drawer_lies_over_the_header_and_closes_behind_a_page(hand: Page) -> None:
+    open_page(hand, "/why")
+    drawer, closes = hand.get_by_test_id("stSidebar"), hand.get_by_test_id("stSidebarCollapseButton").locator("button")
+    for page in ("Positions", "Masks"):
+        settle(hand)
+        hand.get_by_test_id("stExpandSidebarButton").tap()
+        closes.tap(trial=True)  # Nothing lies over it.
+        drawer.get_by_role("link", name=page).tap()
+        expect(hand).to_have_url(re.compile(page.lower()))
+        expect(drawer.get_by_role("link", name=page)).not_to_be_in_viewport()
+
+
+def test_a_finger_goes_through_a_talk_and_leaves_it(hand: Page) -> None:
+    open_page(hand, "/talk")
+    settle(hand)
+    hand.locator("button.start").tap()
+    show = hand.locator("dialog.show")
+    expect(show).to_have_attribute("data-scene", "1", timeout=LOADING)
+    show.get_by_role("button", name="Next").tap()
+    expect(show).to_have_attribute("data-scene", "2", timeout=LOADING)
+    show.get_by_role("button", name="Back").tap()
+    expect(show).to_have_attribute("data-scene", "1")
+    show.get_by_role("button", name="Leave the whole screen").tap()
+    expect(show).to_have_count(0)
+
+
+def test_a_finger_leaves_a_page_that_is_presented(hand: Page) -> None:
+    open_page(hand)
+    click(open_menu(hand, "share").get_by_role("button", name="Present this page"))
+    leave = hand.locator("dialog.show").get_by_role("button", name="Leave the whole screen")
+    expect(hand.locator("dialog.show:not(.waiting)")).to_be_visible(timeout=LOADING)
+    leave.tap()
+    expect(hand.locator("dialog.show")).to_have_count(0)
 
 
 @pytest.mark.parametrize("path", ["/", "/decode", "/why", "/training", "/positions", "/masks", "/talk"])

@@ -58,6 +58,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_WRITING,
 )
 from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.web.shell import submit_on_paste
 from attenscope.viz.worker_process import call_here_if_short
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ PASTE_PLACEHOLDER = "tensor([[ True, False],\n        [ True,  True]])"
 
 def draw_paste_input() -> MaskInput | None:
     """Draw the box for a printed tensor, with what its arrays were read as; None where there is nothing to judge."""
+    submit_on_paste(PASTED_MASK_KEY)
     text = st.text_area(
         say("Printed tensor"),
         key=PASTED_MASK_KEY,

@@ -88,7 +88,7 @@ def describe_headline(diagnosis: Diagnosis, mended: bool) -> str:
     if diagnosis.verdict == "sound":
         return say("✓ Sound, once mended") if mended else say("✓ Nothing wrong found")
     if diagnosis.verdict == "open":
-        return say("Mended: no contradiction left") if mended else say("No contradiction. What was meant?")
+        return say("Mended: no contradiction left") if mended else say("What was meant? No contradiction so far.")
     errors, warnings, questions = (sum(one.rank == name for one in diagnosis.findings) for name in RANKS[:3])
     if diagnosis.verdict == "question":
         return say_many(

@@ -242,9 +242,9 @@ UNCHANGED_TEXTS = {
 WITHOUT_POSITIONS_TEXTS = {
     "translation": to_say(
         "Without positions the model does not know the order of the words: {kept} of {words} words of its translation "
-        "are left."
+        "are left in their order."
     ),
-    "continuation": to_say("Without positions {kept} of {words} words of its continuation are left."),
+    "continuation": to_say("Without positions {kept} of {words} words of its continuation are left in their order."),
 }
 STILL_THE_SAME_TEXTS = {
     "translation": to_say(
@@ -254,8 +254,8 @@ STILL_THE_SAME_TEXTS = {
     "continuation": to_say("Without positions the model still writes the same continuation."),
 }
 CHANGED_POSITIONS_TEXTS = {
-    "translation": to_say("With these positions {kept} of {words} words of its translation are left."),
-    "continuation": to_say("With these positions {kept} of {words} words of its continuation are left."),
+    "translation": to_say("With these positions {kept} of {words} words of its translation are left in their order."),
+    "continuation": to_say("With these positions {kept} of {words} words of its continuation are left in their order."),
 }
 BELIEVED_TEXTS = {
     "translation": to_say(

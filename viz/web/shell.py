@@ -57,6 +57,11 @@ def submit_on_enter(box: str) -> None:
     _mount_shell(key=f"enter-key-{box}", data={"part": "enter", "box": box})
 
 
+def submit_on_paste(box: str) -> None:
+    """Let what is pasted into the text area with the key `box` be submitted at once."""
+    _mount_shell(key=f"paste-{box}", data={"part": "paste", "box": box})
+
+
 # Drafts: texts kept in the visitor's browser, so that a reload, a crash or a restart of the server loses nothing.
 
 

@@ -145,7 +145,7 @@ def test_the_verdict_in_words() -> None:
     assert describe_headline(found, False) == "Faulty: 1 error"
     assert describe_headline(diagnose(np.eye(3), meant=np.eye(3)), True) == "✓ Sound, once mended"
     assert describe_headline(diagnose(np.eye(3)), True) == "Mended: no contradiction left"
-    assert describe_headline(diagnose(np.eye(3)), False) == "No contradiction. What was meant?"
+    assert describe_headline(diagnose(np.eye(3)), False) == "What was meant? No contradiction so far."
     assert describe_headline(diagnose(LEAKY, map="decoder"), False) == "1 question: was causal meant?"
     assert describe_place(bad[0], (2, 1, 1)) == "sample 1, queries 1-3, keys 2-4"
     told = json.loads(format_verdict_json(found))
@@ -245,7 +245,7 @@ def test_who_has_only_a_picture_is_led_to_the_gallery() -> None:
 def test_what_attention_it_is_decides_what_is_right() -> None:
     app = page().run()
     app.text_area(key="mask_text").set_value(f"weights = {np.full((4, 4), 0.25).tolist()}").run()
-    assert "No contradiction. What was meant?" in told(app)
+    assert "What was meant? No contradiction so far." in told(app)
     kind = next(one for one in app.selectbox if one.label == "Attention")
     kind.select("decoder").run()
     assert "? Question · future-visible" in told(app)
@@ -255,7 +255,7 @@ def test_what_attention_it_is_decides_what_is_right() -> None:
     app.selectbox(key="mask_meant").set_value(None).run()
     kind = next(one for one in app.selectbox if one.label == "Attention")
     kind.select("cross").run()
-    assert "No contradiction" in told(app)
+    assert "No contradiction so far" in told(app)
     app.button(key="meant-Yes: padding").click().run()
     assert "Nothing wrong" in told(app)
 
@@ -270,7 +270,7 @@ def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None
     assert "mask-ignored" in told(app)
     assert "1 sample × 2 layers × 3 heads × 3 queries × 3 keys" in told(app)
     app.segmented_control(key="mask-trace-map").set_value("cross").run()
-    assert "No contradiction" in told(app)
+    assert "No contradiction so far" in told(app)
     app.segmented_control(key="from").set_value("paste").run()
     assert not app.exception
     del app.session_state["opened"]

@@ -171,7 +171,7 @@ def test_the_words_that_are_left_are_counted_in_their_order() -> None:
     assert say(removed, "Der Hund", "Der Hund", "translation") == experiments.STILL_THE_SAME_TEXTS["translation"]
     assert say(shifted, "Der Hund", "Der Hund", "translation") == experiments.UNCHANGED_TEXTS["translation"]
     assert say(shifted, "Der Hund", "Hund Der", "translation") == (
-        "With these positions 1 of 2 words of its translation are left."
+        "With these positions 1 of 2 words of its translation are left in their order."
     )
 
 

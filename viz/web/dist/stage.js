@@ -1,4 +1,4 @@
-export default({shared})=>{let{_1k:T,_2:b}=shared;var x="minmax(0, 1fr)",g=`
+export default({shared})=>{let{_1l:T,_3:b}=shared;var x="minmax(0, 1fr)",g=`
   .decode-player { --small: 0.85rem; --size: 1.6rem; padding-top: 0 !important; }
   .decode-player .text { padding-top: 0.9rem; }
   .decode-player .target { margin-top: 2.6rem !important; }

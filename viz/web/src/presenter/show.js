@@ -230,6 +230,14 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
       if (before) closed(show.at);
     },
   };
+  /** Who has no keyboard taps; elsewhere the style sheet hides them. */
+  const taps = add(screen.dialog, "div", "taps");
+  const now = (act) => () => act(performance.now());
+  const named = [...(numbered ? [["‹", say("Back"), now(ACTIONS.previous)], ["›", say("Next"), now(ACTIONS.next)]] : []), ["×", say("Leave the whole screen"), () => ACTIONS.close()]];
+  for (const [sign, name, act] of named) {
+    const button = add(taps, "button", "");
+    Object.assign(button, { textContent: sign, ariaLabel: name, onclick: act });
+  }
   screen.dialog.classList.toggle("waiting", !numbered);
   screen.dialog.classList.toggle("contrast", contrast || matchMedia("(prefers-contrast: more)").matches);
   screen.dialog.oncancel = (event) => (event.preventDefault(), ACTIONS.close());

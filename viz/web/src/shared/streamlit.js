@@ -16,6 +16,8 @@ export const COMPONENT = '[data-testid="stBidiComponent"]';
 export const SHADOWED = '[data-testid="stBidiComponentIsolated"]';
 /** What stands in for an element that is not there yet. */
 export const SKELETON = '[data-testid="stSkeleton"]';
+/** What closes the drawer that has the list of pages on a phone. */
+export const CLOSES_DRAWER = '[data-testid="stSidebarCollapseButton"] button';
 export const RADIO_OPTION = '[data-testid="stRadioOption"]';
 export const ICON = '[data-testid="stIconMaterial"]';
 

@@ -1,10 +1,11 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { stored } from "../shared/stored.js";
-import { APP, AT_REST, COMPONENT, CONTENT, ELEMENT, LAYOUT, SHADOWED, SKELETON } from "../shared/streamlit.js";
+import { APP, AT_REST, CLOSES_DRAWER, COMPONENT, CONTENT, ELEMENT, LAYOUT, SHADOWED, SKELETON } from "../shared/streamlit.js";
 import historySteps from "./history.js";
 
 const LOOK_EVERY = 50; // Milliseconds.
+const NARROW = "(max-width: 768px)"; // Where Streamlit lays its drawer over the page.
 const STILL_FOR = 4; // Looks in a row that find nothing moved.
 const ELEMENTS = `${CONTENT} :is(${ELEMENT}, ${LAYOUT})`;
 const VIEWS = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) > ${COMPONENT}`;
@@ -35,6 +36,9 @@ function arrive({ page, language }) {
   document.documentElement.lang = language; // For voices that read a page aloud, and for the shapes of Chinese letters.
   const { dataset } = document.documentElement;
   if (dataset.arriving === page) return;
+  // On a phone the list of pages lies over the page that was chosen in it.
+  const closes = /** @type {HTMLElement | null} */ (document.querySelector(CLOSES_DRAWER));
+  if (dataset.arriving && matchMedia(NARROW).matches) closes?.click();
   dataset.arriving = page;
   delete dataset.arrived;
   let [complete, same, before] = [false, 0, ""];
@@ -87,6 +91,18 @@ function submitOnEnter({ box }, parent) {
     };
     document.addEventListener("keydown", submit, true);
     return { dispose: () => document.removeEventListener("keydown", submit, true) };
+  });
+}
+
+/** What is pasted into a box is submitted at once, as Control+Enter does: the rest of the page is what is said of it. */
+function submitPaste({ box }, parent) {
+  mounted(parent, box, () => {
+    const submit = ({ target }) => {
+      if (!target.closest?.(`.st-key-${box} textarea`)) return;
+      setTimeout(() => target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true })));
+    };
+    document.addEventListener("paste", submit, true);
+    return { dispose: () => document.removeEventListener("paste", submit, true) };
   });
 }
 
@@ -151,7 +167,7 @@ function keepFiles(header, parent, tell, body) {
   view.doing = view.doing.then(() => exchange(view, header, bytes, tell)).catch(() => {});
 }
 
-const PARTS = { arrival: arrive, draft: keepDraft, enter: submitOnEnter, files: keepFiles, history: keepSteps, theme: watchTheme };
+const PARTS = { arrival: arrive, draft: keepDraft, enter: submitOnEnter, files: keepFiles, history: keepSteps, paste: submitPaste, theme: watchTheme };
 
 /** What a page needs around Streamlit: mounted for one part at a time, each of which draws nothing. */
 export default function shell({ data, parentElement, setTriggerValue }) {
