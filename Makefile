@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test walks libraries check scripts web node browser bench site pictures wheel release clean
+.PHONY: run dev test journeys walks libraries check scripts web node browser bench site pictures wheel release clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -19,6 +19,9 @@ SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
 test: .venv/dev browser check
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+journeys: .venv/dev browser
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m journey
 
 walks: .venv/dev browser
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "walk and not slow"

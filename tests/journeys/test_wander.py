@@ -43,7 +43,7 @@ def told_all(failures: list[Failure]) -> str:
     return "\n\n".join(one.told() for one in failures)
 
 
-@pytest.mark.walk
+@pytest.mark.journey
 @pytest.mark.timeout(900)
 def test_a_walk_breaks_nothing(chromium: Browser, app: tuple[str, Path], tmp_path: Path) -> None:
     failures = walked(chromium, app, tmp_path, STEPS)

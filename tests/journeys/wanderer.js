@@ -218,7 +218,8 @@ window.wanderer = (() => {
     const sketches = {};
     const add = (one, text) => text && (texts[keyOf(one)] ??= []).push(text);
     const walk = (one) => {
-      if (one.matches(PASSING) || !one.checkVisibility({ visibilityProperty: true })) return;
+      // An element without a box of its own, as stands around each component, is not there to checkVisibility.
+      if (one.matches(PASSING) || !(one.checkVisibility({ visibilityProperty: true }) || getComputedStyle(one).display === "contents")) return;
       if (one.matches(POPOVER)) return;
       if (one.matches("input, textarea")) add(one, square(one.type === "checkbox" || one.type === "radio" ? String(one.checked) : one.value));
       if (one.matches("select")) add(one, one.options[one.selectedIndex]?.text);

@@ -183,6 +183,24 @@ def _used(rng: random.Random, control: dict[str, Any]) -> Step:
     return {"do": kind, **{name: control[name] for name in ("key", "kind", "n", "name")}, "value": values[kind]()}
 
 
+def rest(page: Page) -> None:
+    """Wait until the script has ended, all that was asked is answered, and what came is drawn."""
+    page.wait_for_function(
+        f"(look) => ({RESTS})(look) && window.wanderer.drawn()", arg=next(looks), timeout=RESTS_WITHIN, polling=50
+    )
+
+
+def look_at_rest(page: Page) -> dict[str, Any]:
+    """What stands on a page that rests."""
+    rest(page)
+    seen: dict[str, Any] = page.evaluate("() => window.wanderer.look()")
+    if seen["stale"]:  # On a busy machine a run may begin after a moment in which all was quiet.
+        page.wait_for_timeout(RUN_BEGINS_WITHIN)
+        rest(page)
+        seen = page.evaluate("() => window.wanderer.look()")
+    return seen
+
+
 class Visitor:
     """One browser context, what it has heard of errors, and what its history has shown."""
 
@@ -219,10 +237,7 @@ class Visitor:
         self.context.close()
 
     def rest(self) -> None:
-        """Wait until the script has ended, all that was asked is answered, and what came is drawn."""
-        self.page.wait_for_function(
-            f"(look) => ({RESTS})(look) && window.wanderer.drawn()", arg=next(looks), timeout=RESTS_WITHIN, polling=50
-        )
+        rest(self.page)
 
     def look(self) -> dict[str, Any]:
         seen: dict[str, Any] = self.page.evaluate("() => window.wanderer.look()")
@@ -390,17 +405,6 @@ class Wanderer:
         self.read_to += len(said.encode())
         return tracebacks(said)
 
-    def _seen(self, seen: dict[str, Any]) -> list[Fault]:
-        """What is wrong with the page as it stands."""
-        page = seen["fingerprint"]["page"]
-        found = [Fault("error box", re.sub(r"[\d.]+|“[^”]*”", "·", one)[:80], one, page) for one in seen["errors"]]
-        found += [Fault("drawn twice", one, "", page) for one in seen["twice"]]
-        found += [Fault("stale", one, "drawn by a former run", page) for one in seen["stale"]]
-        if seen["overflow"]:
-            over = seen["overflow"]
-            found.append(Fault("overflow", over["what"], f"{over['by']} px", page))
-        return found + [Fault(kind, what, detail, page) for kind, what, detail in belonging(seen)]
-
     def _boxed(self, visitor: Visitor, seen: dict[str, Any]) -> list[Fault]:
         """Whether the sentence box is in sight exactly where a stranger sees it."""
         page = seen["fingerprint"]["page"]
@@ -453,30 +457,25 @@ class Wanderer:
     def check(self, visitor: Visitor, step: Step, fresh: bool) -> list[Fault]:
         """All that does not hold after a step."""
         try:
-            visitor.rest()
+            seen = look_at_rest(visitor.page)
         except PlaywrightTimeout:
             why = visitor.page.evaluate("() => window.wanderer?.unrest() ?? ''")
             address = visitor.page.url.removeprefix(self.url)
             return [*self._logged(), Fault("no rest", why, address, address.split("?")[0])]
         try:
-            return self._held(visitor, step, fresh)
+            return self._held(visitor, seen | {"first": visitor.first}, step, fresh)
         except PlaywrightTimeout as error:
             return [*self._logged(), Fault("no rest", "opened by a stranger", str(error)[:80], visitor.page.url)]
 
-    def _held(self, visitor: Visitor, step: Step, fresh: bool) -> list[Fault]:
-        """The same for a page that rests."""
-        seen = visitor.look()
-        if seen["stale"]:  # On a busy machine a run may begin after a moment in which all was quiet.
-            visitor.page.wait_for_timeout(RUN_BEGINS_WITHIN)
-            visitor.rest()
-            seen = visitor.look()
+    def _held(self, visitor: Visitor, seen: dict[str, Any], step: Step, fresh: bool) -> list[Fault]:
+        """The same for what is seen of a page that rests."""
         found = self._logged()
         heard, visitor.heard = visitor.heard, []
         found += [
             Fault("console", re.sub(r"https?://\S+|\d+", "·", one)[:100], one[:300], seen["fingerprint"]["page"])
             for one in heard
         ]
-        found += self._seen(seen) + self._boxed(visitor, seen)
+        found += find_faults(seen) + self._boxed(visitor, seen)
         entry = seen["entry"]["key"]
         if step["do"] in ("back", "forward") and entry in visitor.seen and not found and not seen["own"]:
             apart = differences(visitor.seen[entry], seen["fingerprint"])
@@ -624,6 +623,18 @@ def fewer(steps: list[Step], fails: Callable[[list[Step]], bool]) -> list[Step]:
             break
         size //= 2
     return head + tail
+
+
+def find_faults(seen: dict[str, Any]) -> list[Fault]:
+    """What is wrong with a page as it stands."""
+    page = seen["fingerprint"]["page"]
+    found = [Fault("error box", re.sub(r"[\d.]+|“[^”]*”", "·", one)[:80], one, page) for one in seen["errors"]]
+    found += [Fault("drawn twice", one, "", page) for one in seen["twice"]]
+    found += [Fault("stale", one, "drawn by a former run", page) for one in seen["stale"]]
+    if seen["overflow"]:
+        over = seen["overflow"]
+        found.append(Fault("overflow", over["what"], f"{over['by']} px", page))
+    return found + [Fault(kind, what, detail, page) for kind, what, detail in belonging(seen)]
 
 
 PLAIN = re.compile(r"[A-Za-zÄÖÜäöüß ,.?!'’-]{1,120}")
