@@ -14,17 +14,15 @@ from tests.browser.steps import (
     choose_kind,
     choose_language,
     click,
-    close_menu,
+    download,
     enter,
     expect_head,
     expect_title,
     move_scene,
     open_file,
     open_menu,
-    saved,
     tile,
     type_sentence,
-    download,
 )
 from tests.journeys.stops import (
     OWN,
@@ -43,9 +41,7 @@ from tests.journeys.stops import (
 pytestmark = [pytest.mark.journey, pytest.mark.timeout(400)]
 
 
-def test_what_a_first_visitor_finds_is_what_a_stranger_sees_at_the_shared_link(
-    traveller: Page, stranger: Page
-) -> None:
+def test_what_a_first_visitor_finds_is_what_a_stranger_sees_at_the_shared_link(traveller: Page, stranger: Page) -> None:
     page = traveller
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/")
@@ -122,7 +118,9 @@ def test_a_talk_is_built_from_pages_given_and_taken_home(traveller: Page, disk: 
     enter(title, "One head")
     enter(page.get_by_label("Title of the talk"), "A lesson")
     check_stop(page, "talk")
-    expect(page.locator(".st-key-scene-choice [role=radiogroup] label")).to_have_text([re.compile("1 Word by word"), re.compile("2 One head")])
+    expect(page.locator(".st-key-scene-choice [role=radiogroup] label")).to_have_text(
+        [re.compile("1 Word by word"), re.compile("2 One head")]
+    )
     page.reload()
     check_stop(page, "talk")
     expect(page.get_by_label("Title of the talk")).to_have_value("A lesson")
@@ -154,8 +152,9 @@ def test_the_tour_leads_through_its_steps_also_past_a_sentence_of_ones_own(trave
         kind, layer, head = (step.address[name] for name in ("kind", "layer", "head"))
         check_stop(page, "explore", sentence=WELCOME, tour=str(at))
         expect(tour).to_contain_text(f"{at}/{len(steps)} {step.title} {step.text}")
-        expect(page.locator(f".st-key-view [aria-checked=true]")).to_have_text("heatmap")
-        expect_title(page, f"{ {'cross': 'Cross-attention'}.get(kind, f'{kind.capitalize()} self-attention') } · layer {layer}, head {head}")
+        expect(page.locator(".st-key-view [aria-checked=true]")).to_have_text("heatmap")
+        named = "Cross-attention" if kind == "cross" else f"{kind.capitalize()} self-attention"
+        expect_title(page, f"{named} · layer {layer}, head {head}")
         expect_head(page, int(layer), int(head))
         if at == 2:
             type_sentence(page, OWN)
@@ -167,7 +166,7 @@ def test_the_tour_leads_through_its_steps_also_past_a_sentence_of_ones_own(trave
             expect(tour).to_contain_text(step.text)
         if step.attempt:
             click(page.get_by_role("button", name=step.button))
-            check_stop(page, "explore", sentence=WELCOME, tour=str(at), **{name: of for name, of in step.attempt.items()})
+            check_stop(page, "explore", sentence=WELCOME, tour=str(at), **step.attempt)
             click(page.get_by_role("button", name="Next", exact=True))
     click(page.get_by_role("button", name=steps[-1].button))
     check_stop(page, "decode", sentence=WELCOME)

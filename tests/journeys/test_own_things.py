@@ -19,7 +19,6 @@ from tests.browser.steps import (
     close_menu,
     download,
     expect_head,
-    open_menu,
     settle,
     tile,
 )
@@ -29,7 +28,8 @@ from tests.journeys.wanderer import letters
 
 pytestmark = [pytest.mark.journey, pytest.mark.timeout(400)]
 PASTED = """weights = [[1.0, 0.0, 0.0, 0.0], [0.4, 0.4, 0.2, 0.0], [0.3, 0.3, 0.4, 0.0], [0.25, 0.25, 0.25, 0.25]]
-meant = [[True, False, False, False], [True, True, False, False], [True, True, True, False], [True, True, True, True]]"""
+meant = [[True, False, False, False], [True, True, False, False], [True, True, True, False],
+ [True, True, True, True]]"""
 """Attention whose second query looks at the third key, which is still to be written."""
 QUERY = OWN.replace(" ", "+")
 
@@ -62,7 +62,10 @@ def test_a_broken_mask_is_pasted_understood_and_mended(traveller: Page) -> None:
     expect(box).to_have_value(PASTED)
     click(page.get_by_role("button", name="Undo the last fix"))
     expect(verdict).to_contain_text("Faulty: 1 error")
-    assert check_stop(page, "masks")["fingerprint"]["texts"]["verdict-line"] == broken["fingerprint"]["texts"]["verdict-line"]
+    assert (
+        check_stop(page, "masks")["fingerprint"]["texts"]["verdict-line"]
+        == broken["fingerprint"]["texts"]["verdict-line"]
+    )
     click(page.get_by_role("button", name="Apply this fix"))
     expect(verdict).to_contain_text("Sound, once mended")
     go(page, "explore", sentence=WELCOME)
@@ -97,23 +100,24 @@ def test_a_model_folder_of_ones_own_is_read_by_every_page(own_folder: Page) -> N
     click(page.get_by_role("button", name="Undo all changes"))
     check_stop(page, "explore", **mine, changes=None)
     go(page, "decode", **mine)
+    expect(page.locator(".decode-player .target .piece").nth(1)).to_be_visible()
     decoded = page.locator(".decode-player .target .piece").all_text_contents()[1:]
     assert letters("".join(decoded)).startswith(written)
     said = {
         "why": (".st-key-answer", "the probability of"),
-        "heads": ("[data-testid=stMain]", "mine"),
+        "heads": (".st-key-model", "Model"),
         "positions": (".st-key-compared", "Cross-attention · layer 2, head 3"),
-        "training": ("[data-testid=stMain]", "mine"),
+        "training": ("[data-testid=stMain]", "A folder says nothing of its training"),
     }
     for name, (part, text) in said.items():
-        seen = go(page, name)
-        print(model.count() and model.input_value())
-        print(name, seen["url"], {k: v[:200] for k, v in seen["fingerprint"]["texts"].items()})
+        go(page, name)
+        expect(model).to_have_value("mine")
         expect(page.locator(part)).to_contain_text(text, timeout=LOADING)
     go(page, "masks")
     choose_page_view(page, "try on the model")
-    seen = check_stop(page, "masks")
-    print(seen["url"], {k: v[:200] for k, v in seen["fingerprint"]["texts"].items()})
+    check_stop(page, "masks", **mine)
+    expect(model).to_have_value("mine")
+    expect(page.locator(".st-key-tried-pair .gtitle")).to_contain_text("ross-attention")
     go(page, "explore", **mine, layer="2", head="3")
 
 
@@ -169,7 +173,12 @@ def test_a_film_of_training_is_stopped_where_a_head_forms_and_that_head_is_looke
     click(tile(page, 2, 3))
     expect(film.locator(".title")).to_have_text("Cross-attention · layer 2, head 3")
     drawn = []
-    for key, stop, right in (("Home", "random", False), ("End", "released", True), ("ArrowLeft", "1,600", True), ("ArrowLeft", "366", False)):
+    for key, stop, right in (
+        ("Home", "random", False),
+        ("End", "released", True),
+        ("ArrowLeft", "1,600", True),
+        ("ArrowLeft", "366", False),
+    ):
         settle(page)
         step.press(key)
         expect(film).to_have_attribute("data-stop", stop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,7 +9,15 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import visit
-from tests.browser.steps import choose_language, choose_view, click, expect_head, expect_title, open_menu, settle, tile, type_sentence
+from tests.browser.steps import (
+    choose_language,
+    click,
+    expect_head,
+    open_menu,
+    settle,
+    tile,
+    type_sentence,
+)
 from tests.journeys.stops import (
     CAPTION,
     LINKS,
@@ -45,8 +52,7 @@ def test_back_and_forward_go_over_all_pages_and_an_own_sentence(traveller: Page)
     trail.append(("explore", OWN, check_stop(page, "explore", sentence=OWN, translation=TRANSLATED)))
     click(tile(page, 2, 4))
     trail.append(("explore", OWN, check_stop(page, "explore", sentence=OWN, layer="2", head="4")))
-    for name in LINKS[1:]:
-        trail.append((name, sentence_of(name), go(page, name, sentence=sentence_of(name))))
+    trail += [(name, sentence_of(name), go(page, name, sentence=sentence_of(name))) for name in LINKS[1:]]
     entries = page.evaluate("history.length")
     for way, stops in (("go_back", trail[-2::-1]), ("go_forward", trail[1:])):
         for name, sentence, seen in stops:
@@ -70,7 +76,7 @@ def test_two_tabs_know_nothing_of_each_other(traveller: Page) -> None:
         check_stop(page, "explore", sentence=OWN, translation=TRANSLATED, layer="2", head="4")
         choose_language(tab, "de")
         check_stop(tab, "explore", sentence=SUN, layer="3", head="1", lang="de")
-        go(page, "decode", sentence=OWN, lang=None)
+        assert go(page, "decode", sentence=OWN, lang=None)["language"].startswith("en")
         go(tab, "why", sentence=SUN, lang="de")
         expect(page.locator(".decode-player .source .piece").first).to_have_text("My")
         page.go_back()
@@ -206,7 +212,5 @@ def test_a_phone_goes_over_all_pages_by_touch(server: str, chromium: Browser) ->
         for name in LINKS[1:]:
             tap(page, name)
             check_stop(page, name, sentence=sentence_of(name))
-        page.go_back()
-        check_stop(page, "masks")
         tap(page, "explore")
         check_stop(page, "explore", sentence=OWN, translation=TRANSLATED, layer="2", head="4")
