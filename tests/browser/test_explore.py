@@ -201,18 +201,6 @@ def test_control_characters_are_named(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
-@pytest.mark.walk
-def test_two_visitors_do_not_meet(page: Page, other: Page) -> None:
-    open_page(page)
-    open_page(other)
-    click(tile(page, 2, 4))
-    expect_head(page, 2, 4)
-    type_sentence(other, SENTENCE)
-    expect_head(other, 1, 1)
-    expect(page.get_by_label("Sentence", exact=True)).not_to_have_value(SENTENCE)
-    expect_head(page, 2, 4)
-
-
 def test_another_head_moves_nothing(page: Page) -> None:
     open_page(page)
     expect_head(page, 1, 1)

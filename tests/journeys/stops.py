@@ -75,7 +75,8 @@ def _missed(
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Two looks show the same words and the same pictures."""
-    assert not differences(one["fingerprint"], other["fingerprint"])
+    apart = differences(one["fingerprint"], other["fingerprint"])
+    assert not apart, apart
 
 
 def link(page: Page, name: str) -> Locator:

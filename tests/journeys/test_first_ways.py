@@ -62,10 +62,11 @@ def test_what_a_first_visitor_finds_is_what_a_stranger_sees_at_the_shared_link(t
     same(shown, check_stop(stranger, "explore", sentence=OWN, translation=TRANSLATED, layer="2", head="4"))
     expect_head(stranger, 2, 4)
     expect(word(stranger, "Auto")).to_have_attribute("aria-pressed", "true")
-    go(stranger, "decode", sentence=OWN)  # From there on it is the stranger's own way.
-    type_sentence(stranger, "The sun shines.")
-    check_stop(stranger, "decode", sentence="The sun shines.")
-    check_stop(page, "explore", sentence=OWN, translation=TRANSLATED)
+    type_sentence(stranger, "The sun shines.")  # From here on it is the stranger's own way.
+    check_stop(stranger, "explore", sentence="The sun shines.")
+    go(stranger, "decode", sentence="The sun shines.")
+    same(shown, check_stop(page, "explore", sentence=OWN, translation=TRANSLATED, layer="2", head="4"))
+    expect_head(page, 2, 4)
 
 
 def test_a_lesson_shows_the_same_view_in_three_languages(traveller: Page) -> None:
