@@ -23,6 +23,7 @@ from attenscope.viz.ui import style
 from attenscope.viz.ui.address import clean_address
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
 from attenscope.viz.ui.words import draw_caption, draw_glossary, draw_keys
 from attenscope.viz.web.shell import (
@@ -56,7 +57,7 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
     """
     if not st.session_state.get(SHARE_MENU):  # While it is open it keeps what it shows.
         withdraw_view()
-    too_long = clean_address(PAGES[page]) if page in PAGES else []
+    too_long = clean_address(PAGES[page], CARRIED_PARAMETERS) if page in PAGES else []
     clear_page_default_model()
     st.html(style.build_style_element())
     hide_until_ready(page)

@@ -230,6 +230,21 @@ def test_an_own_sentence_comes_back(page: Page) -> None:
 
 
 @pytest.mark.walk
+def test_back_to_a_page_without_the_own_sentence_does_not_lose_it(page: Page) -> None:
+    open_page(page)
+    type_sentence(page, OWN)
+    for name in ("Masks", "Talk"):
+        click(page.get_by_test_id("stTopNavLink").filter(has_text=name))
+        expect(page).to_have_url(re.compile(name.lower()))
+    page.go_back()
+    expect(page).to_have_url(re.compile("masks"))
+    settle(page)
+    click(page.get_by_test_id("stTopNavLink").filter(has_text="Explore"))
+    expect(page.locator(".st-key-sentence textarea")).to_have_value(OWN)
+    assert "model=" not in page.url
+
+
+@pytest.mark.walk
 def test_the_sentence_stays_where_back_brings_another_model(page: Page) -> None:
     """The model before reads another language; with it comes no welcome, as with a model that is chosen."""
     open_page(page, "/why?model=preset-pad_row&sentence=我昨天在图书馆读了一本书。")

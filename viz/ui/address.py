@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -84,10 +84,11 @@ def restore_address() -> None:
         read_whole_address()
 
 
-def clean_address(page: AddressPage) -> list[Parameter[Any]]:
+def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -> list[Parameter[Any]]:
     """Remove from the address what this page cannot read, and what another page has left in it.
 
-    Call it before all widgets of the page. Returns the parameters whose text was too long to be read.
+    Call it before all widgets of the page. Returns the parameters whose text was too long to be read. A view without
+    any of those that are `carried` over pages hands them on: Back to it leaves them as they are.
     """
     address, known, returned = st.query_params, get_address_record(), is_history_navigation()
     given = {name: address.get_all(name) for name in page.parameters}
@@ -97,8 +98,10 @@ def clean_address(page: AddressPage) -> list[Parameter[Any]]:
     left = [] if known.page == page.name or returned else list(_leftover_names(page))
     remove_query_parameters(dict.fromkeys((*nonsense, *left)))
     if returned:  # The address says what was seen there; the session, what was seen last.
+        seen = any(map(is_in_address, carried))
         for one in page.parameters.values():
-            st.session_state.pop(one.key, None)
+            if seen or one not in carried:
+                st.session_state.pop(one.key, None)
     has_arrived = known.page != page.name
     if (
         has_arrived

@@ -34,6 +34,8 @@ SCALE = choice_parameter("scale", SCALES)
 COLOURS = choice_parameter("colours", RAMPS)
 LOOK_PARAMETERS = (ROWS, SCALE, COLOURS)
 
+CARRIED_PARAMETERS = (MODEL, SENTENCE, *HEAD_PARAMETERS)
+"""What a visitor looks at, on whichever page."""
 COMMON_PARAMETERS = (LANGUAGE, MODEL, SENTENCE, *LOOK_PARAMETERS)
 """Of every page with a sentence and pictures of attention."""
 
