@@ -186,7 +186,7 @@ def test_the_telling_word_of_random_weights_is_that_of_the_page(views: Views) ->
         assert own["kind"] == expected.kind
         assert own["place"] == {"layer": expected.layer, "head": expected.head}
         assert own["row"] == (None if expected.row is None else words.rows[expected.row].start)
-    assert {"copied", "back", "twice"} <= kinds
+    assert {"copied", "back"} <= kinds
 
 
 def test_the_card_of_every_word(views: Views) -> None:

@@ -118,8 +118,9 @@ describe("the word that tells most", () => {
     expect(kindOf([[row(2), row(0), row(1), row(3)]])).toMatchObject({ kind: "back", row: 1, key: 0 });
   });
 
-  test("is one that is written in two places", () => {
-    expect(kindOf([[row(0), row(0), row(0), row(3)]])).toMatchObject({ kind: "twice", row: 2, key: 0 });
+  test("is none that looks at what a later word is written for", () => {
+    const [tokens, source] = [[" at", " morning", " evening", "</s>"], [" ab", " cd", " ef", "</s>"]];
+    expect(kindOf([[row(0), row(1), row(1), row(3)]], tokens, source)).toMatchObject({ kind: "clear", row: 2, key: 1 });
   });
 
   test("is weak where all look at all", () => {
