@@ -116,6 +116,14 @@ def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -
     return too_long
 
 
+def leave_address(page: str) -> list[Parameter[Any]]:
+    """As :func:`clean_address`, for a page that reads nothing of the address: any other one is arrived at next."""
+    known = get_address_record()
+    known.arrived = known.page != page
+    known.page = page
+    return []
+
+
 def carry_parameters(*parameters: Parameter[Any]) -> None:
     """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget.
 
