@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -20,7 +21,7 @@ from attenscope.viz.traces.session import (
 )
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import style
-from attenscope.viz.ui.address import clean_address, leave_address
+from attenscope.viz.ui.address import Parameter, clean_address, enter_page_without_address
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
@@ -57,7 +58,11 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
     """
     if not st.session_state.get(SHARE_MENU):  # While it is open it keeps what it shows.
         withdraw_view()
-    too_long = clean_address(PAGES[page], CARRIED_PARAMETERS) if page in PAGES else leave_address(page)
+    too_long: list[Parameter[Any]] = []
+    if page in PAGES:
+        too_long = clean_address(PAGES[page], CARRIED_PARAMETERS)
+    else:
+        enter_page_without_address(page)
     clear_page_default_model()
     st.html(style.build_style_element())
     hide_until_ready(page)

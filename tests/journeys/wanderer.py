@@ -463,12 +463,12 @@ class Wanderer:
             address = visitor.page.url.removeprefix(self.url)
             return [*self._logged(), Fault("no rest", why, address, address.split("?")[0])]
         try:
-            return self._held(visitor, seen | {"first": visitor.first}, step, fresh)
+            return self._check_at_rest(visitor, seen | {"first": visitor.first}, step, fresh)
         except PlaywrightTimeout as error:
             return [*self._logged(), Fault("no rest", "opened by a stranger", str(error)[:80], visitor.page.url)]
 
-    def _held(self, visitor: Visitor, seen: dict[str, Any], step: Step, fresh: bool) -> list[Fault]:
-        """The same for what is seen of a page that rests."""
+    def _check_at_rest(self, visitor: Visitor, seen: dict[str, Any], step: Step, fresh: bool) -> list[Fault]:
+        """All that does not hold after a step, of what is seen of a page that rests."""
         found = self._logged()
         heard, visitor.heard = visitor.heard, []
         found += [

@@ -116,12 +116,11 @@ def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -
     return too_long
 
 
-def leave_address(page: str) -> list[Parameter[Any]]:
-    """As :func:`clean_address`, for a page that reads nothing of the address: any other one is arrived at next."""
+def enter_page_without_address(page: str) -> None:
+    """Note that the visitor is on a page that reads nothing of the address: what is opened next is an arrival."""
     known = get_address_record()
     known.arrived = known.page != page
     known.page = page
-    return []
 
 
 def carry_parameters(*parameters: Parameter[Any]) -> None:
