@@ -192,10 +192,10 @@ def read_token_embeddings(model: AutoregressiveModel, target: Target) -> tuple[T
         return whole[0][: len(target.source_ids)], whole[0][len(target.source_ids) :]
     found: dict[Side, Tensor] = {}
 
-    def keep(side: Side) -> OutputHook:
+    def keep_tokens(side: Side) -> OutputHook:
         return lambda tokens: found.update({side: tokens[0]})
 
-    _run_with_embedding_hooks(model, target, keep("source"), keep("target"), 1)
+    _run_with_embedding_hooks(model, target, keep_tokens("source"), keep_tokens("target"), 1)
     return found["source"], found["target"]
 
 

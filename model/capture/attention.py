@@ -109,10 +109,10 @@ def _record_hook_points(
 
 
 def _make_tensor_hook(calls: list[Tensor]) -> OutputHook:
-    def keep(output: Tensor) -> None:
+    def keep_output(output: Tensor) -> None:
         calls.append(output.detach())
 
-    return keep
+    return keep_output
 
 
 def _make_graph_hook(keep: OutputHook, graph: list[Tensor]) -> OutputHook:
@@ -126,19 +126,19 @@ def _make_graph_hook(keep: OutputHook, graph: list[Tensor]) -> OutputHook:
 
 
 def _make_half_hook(calls: list[Tensor]) -> OutputHook:
-    def keep(output: Tensor) -> None:
+    def keep_output(output: Tensor) -> None:
         calls.append(output.detach().half())
 
-    return keep
+    return keep_output
 
 
 def _make_mask_hook(recording: HookRecording, path: str) -> OutputHook:
     """Keep a mask by the number of its call, that of the weights to come: not every call has a mask."""
 
-    def keep(output: Tensor) -> None:
+    def keep_output(output: Tensor) -> None:
         recording.masks[path, len(recording.calls[path, "weights"])] = output.detach()
 
-    return keep
+    return keep_output
 
 
 # What ``capture_attention`` gives.

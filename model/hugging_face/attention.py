@@ -273,13 +273,13 @@ def _record_linear_inputs(model: PreTrainedModel) -> Iterator[dict[nn.Module, Te
     """What each linear layer is given inside the block."""
     found: dict[nn.Module, Tensor] = {}
 
-    def keep(module: nn.Module, arguments: tuple[Any, ...]) -> None:
+    def keep_input(module: nn.Module, arguments: tuple[Any, ...]) -> None:
         found[module] = arguments[0]
 
     with ExitStack() as stack:
         for module in model.modules():
             if isinstance(module, nn.Linear | Conv1D):
-                stack.callback(module.register_forward_pre_hook(keep).remove)
+                stack.callback(module.register_forward_pre_hook(keep_input).remove)
         yield found
 
 

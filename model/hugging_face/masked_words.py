@@ -108,7 +108,7 @@ class MaskedWordModel(LocalModel):
             for group in group_words(tokens, self.special_tokens)
             if position not in group and tokens[group.start] not in self.special_tokens
         ]
-        with self._changed(text, changes):
+        with self._intervene(text, changes):
             by_text = self._compute_log_probs(ids, position, [(), *groups])
         own, given = by_text[0], ids[position] != self.mask_id
         asked = ids[position] if given else int(own.argmax())
@@ -157,7 +157,7 @@ class MaskedWordModel(LocalModel):
         return ids, tokens
 
     @contextmanager
-    def _changed(self, text: str, changes: Sequence[ModelChange]) -> Iterator[None]:
+    def _intervene(self, text: str, changes: Sequence[ModelChange]) -> Iterator[None]:
         with intervene(self.model, changes, self.trace(text)) if changes else nullcontext():
             yield
 

@@ -122,14 +122,14 @@ def _make_added_positions(
     rows = table[first : first + network.positions].clone()
     own = copy.deepcopy(module)
 
-    def replaced_by(other: Tensor) -> Any:
+    def replace_rows(other: Tensor) -> Any:
         copied = copy.deepcopy(own)
         getattr(copied, name).data[first : first + len(rows)] = other.to(table)
         return replace_modules({module: copied})
 
     scale = factor * float(getattr(embedding, "embed_scale", 1.0))
     return AddedPositions(
-        module, rows, _find_formula(rows, first), replaced_by, factor, scale, "Norm" in type(reader).__name__
+        module, rows, _find_formula(rows, first), replace_rows, factor, scale, "Norm" in type(reader).__name__
     )
 
 

@@ -39,7 +39,7 @@ class NotPossibleError(RuntimeError):
 
 def _run_batch(model: nn.Module, batch: Batch, **more: Any) -> LayerOutputs:
     recorder = Recorder(model)
-    with recorder.recording():
+    with recorder.record_calls():
         recorder.run(**batch.arguments, **_no_cache_arguments(model), **more)
     rows = recorder.join_outputs()
     return {
@@ -128,7 +128,7 @@ def run_packed(model: nn.Module, batch: Batch, causal: bool) -> LayerOutputs:
     mask = _make_model_masks(model, allowed.tril() if causal else allowed)
     recorder = Recorder(model)
     try:
-        with recorder.recording():
+        with recorder.record_calls():
             recorder.run(input_ids=ids, attention_mask=mask, position_ids=positions, **_no_cache_arguments(model))
     except (RuntimeError, ValueError) as error:
         raise NotPossibleError(
@@ -166,7 +166,7 @@ def run_with_cache(model: Any, batch: Batch, make_cache: Callable[[int], Any] = 
     runs = []
     for ids in batch.samples():
         recorder, past, at = Recorder(model), make_cache(len(ids) + 2), 0
-        with recorder.recording():
+        with recorder.record_calls():
             for size in _split_cache_steps(len(ids)):
                 found = recorder.run(input_ids=ids[None, at : at + size], past_key_values=past, use_cache=True)
                 past, at = found.past_key_values, at + size
@@ -185,7 +185,7 @@ def _run_decoder_with_cache(model: Any, batch: Batch) -> LayerOutputs:
         recorder, past, at = Recorder(model), None, 0
         with torch.no_grad():
             memory = model.get_encoder()(input_ids=one.ids, attention_mask=one.keep.long())
-        with recorder.recording():
+        with recorder.record_calls():
             for size in _split_cache_steps(target.shape[1]):
                 given = {"encoder_outputs": memory, "attention_mask": one.keep.long()}
                 ids = target[:, at : at + size]
@@ -280,7 +280,7 @@ class Recorder:
     calls: dict[str, list[Tensor]] = field(default_factory=dict)
 
     @contextlib.contextmanager
-    def recording(self) -> Iterator[None]:
+    def record_calls(self) -> Iterator[None]:
         """Note what the layers give inside the block, and what :func:`record_attention_masks` asks for."""
         handles = [
             module.register_forward_hook(partial(self._note, path))

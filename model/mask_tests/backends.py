@@ -95,7 +95,7 @@ class BackendComparison:
     """Those of the model as it is, where they were asked for."""
 
     @property
-    def parting(self) -> tuple[BackendResult, ...]:
+    def differing_results(self) -> tuple[BackendResult, ...]:
         """Return the ways whose outputs part from those of the model as it is."""
         return tuple(one for one in self.results if one.status == "parts")
 
@@ -349,5 +349,5 @@ def _assert_backends(
     ]
     if missing:
         raise ValueError(say("{faults}.", faults="; ".join(map(str, missing))))
-    if found.parting:
-        raise AssertionError(say("{faults}.", faults="; ".join(map(str, found.parting))))
+    if found.differing_results:
+        raise AssertionError(say("{faults}.", faults="; ".join(map(str, found.differing_results))))

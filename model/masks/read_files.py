@@ -264,7 +264,7 @@ class PassedMasks:
         one = slice(at, at + 1)
         return PassedMasks(self.passed[one], self.in_force[one], self.calls[one])
 
-    def parting(self) -> list[int]:
+    def find_differing_layers(self) -> list[int]:
         """Return the layers, from 0, in which the mask in force is not what was passed."""
         differ = (self.passed != self.in_force).any((1, 2, 3))
         return [at for at, (one, call) in enumerate(zip(differ, self.calls, strict=True)) if one and call.passed_cells]

@@ -155,10 +155,10 @@ def record_streams(streams: Mapping[str, Stream]) -> Iterator[dict[str, Tensor]]
     """Record the last tensor of each stream by its name."""
     found: dict[str, Tensor] = {}
 
-    def keeping(name: str) -> OutputHook:
+    def make_hook(name: str) -> OutputHook:
         return lambda tensor: found.update({name: tensor.detach()})
 
-    with hook_streams({stream: keeping(name) for name, stream in streams.items()}):
+    with hook_streams({stream: make_hook(name) for name, stream in streams.items()}):
         yield found
 
 
@@ -168,8 +168,8 @@ def record_outputs(model: nn.Module, *paths: str) -> Iterator[dict[str, Tensor]]
     found: dict[str, Tensor] = {}
     modules = {model.get_submodule(path): path for path in paths}
 
-    def keeping(path: str) -> OutputHook:
+    def make_hook(path: str) -> OutputHook:
         return lambda output: found.update({path: output.detach()})
 
-    with hook_outputs({module: keeping(path) for module, path in modules.items()}):
+    with hook_outputs({module: make_hook(path) for module, path in modules.items()}):
         yield found

@@ -154,7 +154,7 @@ class AddedPositions:
     """(P, D) the rows of positions 0 to P - 1."""
     formula: Callable[[Tensor], Tensor] | None
     """Positions (N,) float64, whole or not -> their rows (N, D); None where the rows were learned."""
-    replaced_by: Callable[[Tensor], AbstractContextManager[None]]
+    replace_rows: Callable[[Tensor], AbstractContextManager[None]]
     """Opens a block in which this thread's runs add other rows (P, D) in place of these."""
     factor: float
     """What the output of the token embedding is multiplied by before the rows are added."""

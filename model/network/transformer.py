@@ -254,12 +254,12 @@ def make_shortcut(layers: Iterable[nn.Module]) -> DecoderShortcut | None:
             return None
         parts.append(_ShortcutLayer(layer))
 
-    def through(x: Tensor, memory_mask: Tensor | None, caches: Sequence[LayerCache]) -> Tensor:
+    def run_layers(x: Tensor, memory_mask: Tensor | None, caches: Sequence[LayerCache]) -> Tensor:
         for part, cache in zip(parts, caches, strict=True):
             x = part(x, memory_mask, cache.self_attention, cache.cross_attention)
         return x
 
-    return through
+    return run_layers
 
 
 class _ShortcutLayer:

@@ -106,7 +106,7 @@ def move_positions(
         for side, length in lengths.items():
             added = network.added_positions(side)
             if added is not None and experiment.sides in (side, "both"):
-                stack.enter_context(added.replaced_by(compute_experiment_rows(added, experiment, length)))
+                stack.enter_context(added.replace_rows(compute_experiment_rows(added, experiment, length)))
         yield
 
 

@@ -38,7 +38,7 @@ CELLS = (
     "widget = attenscope.show(trace, 'heatmap', kind='cross', layer=2, head=3)\nwidget",
     "attenscope.show(trace, 'links', kind='decoder')",
     "trace",
-    "print(*widget.selected, *widget.pinned)",
+    "print(*widget.selected_head, *widget.pinned)",
     """for name, value in {'layer': 9, 'kind': 'nothing', 'view': 'decode'}.items():
     try:
         setattr(widget, name, value)

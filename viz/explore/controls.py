@@ -14,10 +14,12 @@ from attenscope.analysis.heads import (
     MEASURE_EXPLANATIONS,
     HeadPlace,
     Measure,
+    head_name,
     heads_in_range,
     rank_heads,
     rank_heads_by_alignment,
 )
+from attenscope.experiments.ablation import HeadEffects
 from attenscope.interventions.changes import HeadChange, InterventionError, ModelChange, format_changes, parse_changes
 from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import RunnableModel
@@ -63,6 +65,10 @@ FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline")
 """Views that are offered side by side; the others, in a menu."""
 ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
+TRIALS_MENU = "trials"
+"""The key of the menu of what can be tried; what opens a head closes it, since it lies over the picture."""
+_STRONGEST_ASKED = "strongest head asked"
+"""The session key of whether the head that matters most was asked for and is not open yet."""
 PRESSING_SWITCHES = "pressing tiles switches"
 """The session key of whether a press of a tile switches its head off, instead of opening it."""
 HEAD_PATTERN = re.compile(r"\D*(\d{1,3})\D+(\d{1,3})\s*")
@@ -193,8 +199,8 @@ def hold_order(kind: Kind, source: TraceSource) -> HeadOrder:
     measure = EXPLORE_HEAD_ORDER.hold(_list_orders(statistics, source))
     if measure in statistics:
         return _order_by_measure(measure, statistics[measure], _get_range(kind, measure, statistics[measure]))
-    effects = source.effects(kind) if measure == ORDER_BY_EFFECT else None
-    return _order_by_effect(*effects) if effects else HeadOrder()
+    effects = source.measure_effects() if measure == ORDER_BY_EFFECT else None
+    return _order_by_effect(effects, kind) if effects else HeadOrder()
 
 
 def draw_order_choice(kind: Kind, source: TraceSource) -> None:
@@ -251,13 +257,16 @@ def _order_by_measure(measure: Measure, values: np.ndarray, shown: tuple[float, 
     return HeadOrder(ranked, join_sentences(ordered, say(MEASURE_EXPLANATIONS[measure])), measure)
 
 
-def _order_by_effect(values: np.ndarray, of: str) -> HeadOrder:
-    """The order by what switching off each head changes (L, H), the largest change in either direction first."""
+def _order_by_effect(effects: HeadEffects, kind: Kind) -> HeadOrder:
+    """The order by what switching off each head changes, the largest change in either direction first."""
+    values = effects.total(kind)
     heads = rank_heads(np.abs(values), largest_first=True)
+    strongest, change = effects.strongest()[0]
     text = say(
-        "Ordered by effect: how the log-probability of {what} changes, in nats, when that head alone is switched off; "
-        "the largest change first. Below 0, the head speaks for it.",
-        what=of,
+        "Of all heads, {head} matters most: switched off alone, it changes the log-probability of this translation by "
+        "{change} nats. The tiles are ordered by that change; below 0, the head speaks for the translation.",
+        head=head_name(strongest),
+        change=format_signed(change, plus=True),
     )
     return HeadOrder(tuple(RankedHead(*place, format_signed(values[place], plus=True), True) for place in heads), text)
 
@@ -271,9 +280,31 @@ def draw_aligning_head_button(attention: AttentionMap) -> None:
     def open_best() -> None:
         best = rank_heads_by_alignment(attention, readings=(ROWS.get(),))[0]
         st.session_state[KIND.key], st.session_state[EXPLORE_HEAD_ORDER.key] = "cross", "alignment"
+        st.session_state[TRIALS_MENU] = False
         controls.set_layer_and_head(best.layer, best.head)
 
     st.button(say("Which head aligns?"), type="tertiary", key="aligns", on_click=open_best)
+
+
+def draw_strongest_head_button() -> None:
+    """Draw a button after which :func:`open_strongest_head` opens the head that matters most."""
+
+    def ask() -> None:
+        st.session_state[_STRONGEST_ASKED], st.session_state[TRIALS_MENU] = True, False
+
+    st.button(say("Which head matters most?"), type="tertiary", key="matters", on_click=ask)
+
+
+def open_strongest_head(source: TraceSource) -> None:
+    """Open the head that matters most for the translation, if that was asked.
+
+    Call it before the controls of the head. No callback: what it computes draws a progress bar.
+    """
+    if st.session_state.pop(_STRONGEST_ASKED, False) and (effects := source.measure_effects()):
+        (kind, layer, head), _ = effects.strongest()[0]
+        KIND.set(kind)
+        EXPLORE_HEAD_ORDER.set(ORDER_BY_EFFECT)
+        controls.set_layer_and_head(layer, head)
 
 
 def _line_threshold_text(least: LineThreshold) -> str:

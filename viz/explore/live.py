@@ -13,6 +13,7 @@ import streamlit as st
 from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
 from attenscope.analysis.steps import weight_trace_by_value_norms
 from attenscope.analysis.telling import find_best_head, read_word, weigh_words
+from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say
 from attenscope.runnable_model import CHAT_TEMPLATE, RunnableModel, Translation
@@ -138,14 +139,9 @@ class ExploreRun(explore_controls.SwitchableHeads):
         """The step of the pinned token of the translation."""
         return self.translation.step_of(get_pin(self.identity, "target"))
 
-    def effects(self, kind: Kind) -> tuple[np.ndarray, str]:
-        effects = compute_head_effects(self.run.model, self.translation, self.run.changes)
-        of = (
-            say("the translation")
-            if self.pinned_step is None
-            else quote_token(self.translation.target_tokens[self.pinned_step])
-        )
-        return effects.total(kind, self.pinned_step), of
+    def measure_effects(self) -> HeadEffects:
+        unchanged = self.run._replace(changes="")  # Else the tiles would change places at every switch.
+        return compute_head_effects(self.run.model, cache.compute_run_translation(*unchanged))
 
     def open_run(self, run: RunKey) -> ExploreRun:
         return ExploreRun(run, cache.compute_run_translation(*run))
@@ -154,14 +150,16 @@ class ExploreRun(explore_controls.SwitchableHeads):
         step = self.pinned_step
         if step is None or not cache.load_runnable_model(self.run.model).can("word facts"):
             return
-        if is_presenting():
+        cross, position = self.trace.cross, step + self.first_row
+        if is_presenting() or cross is None or not is_telling_position(cross, position):
             self._draw_word_card(step)
             return
-        cross = self.trace.cross
-        picked = cross is not None and is_telling_position(cross, step + self.first_row)
-        name = say("More about {word}", word=escape_markdown(quote_token(self.translation.target_tokens[step])))
-        # The card of the word that the page picks is folded, also where an address names that word; others are open.
-        card = st.expander(name, not picked, key=f"card of {self.identity} {step}", on_change="rerun")
+        # The card of the word that the page picks is folded, also where an address names that word.
+        words = weigh_words(cross)
+        row = words and words.row_of(position)
+        word = self.translation.target_tokens[step] if words is None or row is None else words.row_words[row]
+        name = say("More about {word}", word=escape_markdown(quote_token(word)))
+        card = st.expander(name, key=f"card of {self.identity} {step}", on_change="rerun")
         if card.open:
             with card:
                 self._draw_word_card(step)

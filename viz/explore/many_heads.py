@@ -184,7 +184,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
     try:
         trace = scene.source.value_weighted() if weighted else scene.trace
         if which == "attention flow":
-            scene = scene.as_captured()
+            scene = scene.show_all_tokens()
             flows = scene.source.attention_flow(trace, scene.kind, layer, weighted=weighted)
         else:
             flows = compute_flow_map(trace, scene.kind, which)

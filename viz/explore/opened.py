@@ -152,7 +152,7 @@ class StaticTrace:
     def open_run(self, run: RunKey) -> NoReturn:
         raise TraceError(say("This trace has no model that could run another sentence."))
 
-    def effects(self, kind: Kind) -> None:
+    def measure_effects(self) -> None:
         return None
 
     def word_card(self) -> None:

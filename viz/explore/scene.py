@@ -26,6 +26,7 @@ from attenscope.viz.figures.look import Look
 from attenscope.viz.ui.addresses.shared import PinPlace, get_pin, toggle_pins
 
 if TYPE_CHECKING:
+    from attenscope.experiments.ablation import HeadEffects
     from attenscope.experiments.lens import LogitLens
     from attenscope.viz.ui.addresses.explore import SingleView
     from attenscope.viz.web.maps import AxisRoles, TileSwitches
@@ -109,7 +110,7 @@ class Scene:
         """The pinned row of the displayed map in the map with its special tokens."""
         return None if self.query is None else self.tokens.whole_rows[self.query]
 
-    def as_captured(self) -> Scene:
+    def show_all_tokens(self) -> Scene:
         """The same with pieces and special tokens as they are: for a map whose cells cannot be added up."""
         display = replace(self.display, merge=False, hide=False, hide_first=False)
         return replace(
@@ -410,8 +411,8 @@ class TraceSource(Protocol):
     def impossible_views(self) -> tuple[SingleView, ...]:
         """The views that this source has nothing to show in."""
 
-    def effects(self, kind: Kind) -> tuple[np.ndarray, str] | None:
-        """Return what switching off each head changes (L, H), in nats, and of which words; None without a model."""
+    def measure_effects(self) -> HeadEffects | None:
+        """Return what switching off each head of the unchanged model changes; None without a model to run."""
 
     def open_run(self, run: RunKey) -> TraceSource:
         """Return the same of another run. Raises TraceError where there is no model to run."""

@@ -78,6 +78,7 @@ def draw_screen(source: TraceSource) -> None:
     A view of all heads has the whole width.
     """
     withdraw_view()
+    explore_controls.open_strongest_head(source)
     maps = source.trace.maps
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
         # Head 1.1 stands in the address too: without a head the page would pick one.
@@ -105,12 +106,14 @@ def draw_screen(source: TraceSource) -> None:
 def _draw_trials_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
     """Draw the menu of what can be tried; what it chooses is kept elsewhere, so that it is drawn once it is open."""
     layer, head = explore_controls.hold_head(attention)
-    menu = st.popover(say("Try something"), type="tertiary", key="trials", on_change="rerun")
+    menu = st.popover(say("Try something"), type="tertiary", key=explore_controls.TRIALS_MENU, on_change="rerun")
     if not menu.open:
         return
     with menu, st.container(key="trial-list"):
         if cross := source.trace.cross:
             explore_controls.draw_aligning_head_button(cross)
+        if source.run:
+            explore_controls.draw_strongest_head_button()
         explore_controls.draw_order_choice(attention.kind, source)
         explore_controls.draw_head_field(attention, "typed")
         source.draw_trials(attention, layer, head)
@@ -151,8 +154,10 @@ def _draw_order_captions(scene: Scene, order: explore_controls.HeadOrder, switch
             draw_caption(say("Press a tile to switch its head off and on, or L1 for all heads of a layer."))
             explore_controls.draw_end_of_switching()
     else:
-        how = say(SWITCHES_TEXT) if switches else ""
-        draw_caption(join_sentences(order.text or overview_in_words(scene.attention), how))
+        draw_caption(order.text or overview_in_words(scene.attention))
+        if switches:
+            with st.container(key="tile-keys"):  # Not in sight where there are no keys.
+                draw_caption(say(SWITCHES_TEXT))
     if remark := head_remark_text(scene.source.changes, scene.kind, scene.layer, scene.head):
         draw_caption(remark)
     if order.measure == "alignment":

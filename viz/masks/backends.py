@@ -107,7 +107,7 @@ def describe_agreement(found: BackendComparison) -> str:
     """Return one line: how many ways give the same result, and which do not."""
     ran = sum(one.status != "not run" for one in found.results)
     left = len(found.results) - ran
-    if found.parting:
+    if found.differing_results:
         return _describe_disagreement(found, ran, left)
     if left:
         return say("All {count} ways that ran give the same, within noise; {left} could not run.", count=ran, left=left)
@@ -115,19 +115,19 @@ def describe_agreement(found: BackendComparison) -> str:
 
 
 def _describe_disagreement(found: BackendComparison, ran: int, left: int) -> str:
-    said = {"ran": ran, "ways": join_items(say(one.name) for one in found.parting)}
+    said = {"ran": ran, "ways": join_items(say(one.name) for one in found.differing_results)}
     if left:
         return say_many(
             "{count} of {ran} ways that ran parts from the model as it is: {ways}; {left} could not run.",
             "{count} of {ran} ways that ran part from the model as it is: {ways}; {left} could not run.",
-            len(found.parting),
+            len(found.differing_results),
             left=left,
             **said,
         )
     return say_many(
         "{count} of {ran} ways that ran parts from the model as it is: {ways}.",
         "{count} of {ran} ways that ran part from the model as it is: {ways}.",
-        len(found.parting),
+        len(found.differing_results),
         **said,
     )
 

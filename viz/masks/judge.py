@@ -247,7 +247,7 @@ PASSED_STATE_NAMES = (
 
 def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int, int, int]) -> None:
     """Draw both masks of the layer and head that are looked at, open from the start where any layer's differ."""
-    with st.expander(make_passed_title(masks), expanded=bool(masks.parting())):
+    with st.expander(make_passed_title(masks), expanded=bool(masks.find_differing_layers())):
         for layers, sentence in masks.sentences():
             where = f"**{_format_layers(layers)}**" if len(masks.calls) > 1 else ""
             st.markdown(join_sentences(where, escape_markdown(clean_text(sentence, LONGEST_ORIGIN))))
@@ -263,10 +263,10 @@ def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int
 
 def make_passed_title(masks: PassedMasks) -> str:
     """What the pictures say, in the line that opens them."""
-    parting, count = masks.parting(), len(masks.calls)
+    differing, count = masks.find_differing_layers(), len(masks.calls)
     if unknown := sum(not call.passed_cells for call in masks.calls):
         return say("Passed and in force: not comparable in {unknown} of {count} layers", unknown=unknown, count=count)
-    if not parting:
+    if not differing:
         same = say("Passed and in force: the same in all {count} layers", count=count)
         return same if count > 1 else say("Passed and in force: the same")
     if count == 1:
@@ -274,8 +274,8 @@ def make_passed_title(masks: PassedMasks) -> str:
     return say_many(
         "Passed and in force: they differ in layer {layers} of {all}",
         "Passed and in force: they differ in layers {layers} of {all}",
-        len(parting),
-        layers=list_ranges(parting),
+        len(differing),
+        layers=list_ranges(differing),
         all=count,
     )
 

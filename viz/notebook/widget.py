@@ -49,8 +49,8 @@ def show(
     """Return a widget of an AttentionTrace, of a capture, or of the Translation of a model of this project.
 
     Layer and head count from 0, here and in the widget's attributes `layer`, `head`, `kind`, `view` and `pinned` (row
-    and column), which follow what is chosen in it and may be set; `selected` is (kind, layer, head). Raises TraceError
-    for what cannot be shown, and traitlets.TraitError for a kind, a layer or a head that the trace has not.
+    and column), which follow what is chosen in it and may be set; `selected_head` is (kind, layer, head). Raises
+    TraceError for what cannot be shown, and traitlets.TraitError for a kind, a layer or a head that the trace has not.
     """
     trace = what if isinstance(what, AttentionTrace) else getattr(what, "trace", None)
     if not isinstance(trace, AttentionTrace):
@@ -86,7 +86,7 @@ class AttentionWidget(anywidget.AnyWidget):
         self.observe(self._switch_map, "kind")
 
     @property
-    def selected(self) -> Head:
+    def selected_head(self) -> Head:
         """Kind, layer and head that are chosen; layer and head count from 0."""
         return self._read_state.kind, self.layer, self.head
 

@@ -63,7 +63,7 @@ class SafeHeaders:
             await self._app(scope, receive, send)
             return
 
-        async def sending(message: Message) -> None:
+        async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
@@ -72,7 +72,7 @@ class SafeHeaders:
                     headers["Cache-Control"] = "public, max-age=31536000, immutable"  # Its address has its version.
             await send(message)
 
-        await self._answer(scope)(scope, receive, sending)
+        await self._answer(scope)(scope, receive, send_on)
 
     def _answer(self, scope: Scope) -> ASGIApp:
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
@@ -105,7 +105,7 @@ class MessageGuard:
             await self._app(scope, receive, send)
             return
 
-        async def receiving() -> Message:
+        async def receive_checked() -> Message:
             while True:
                 message = await receive()
                 if message["type"] != "websocket.receive":
@@ -118,7 +118,7 @@ class MessageGuard:
                 if kind not in FORBIDDEN_MESSAGES:
                     return message
 
-        await self._app(scope, receiving, send)
+        await self._app(scope, receive_checked, send)
 
 
 # Limits on all uploads together: Streamlit limits each file alone, and keeps all files in memory.
@@ -163,7 +163,7 @@ class UploadLimits:
         came = 0
         begun = False
 
-        async def receiving() -> Message:
+        async def receive_checked() -> Message:
             nonlocal came, held
             message = await receive()
             came += len(message.get("body", b""))
@@ -174,14 +174,14 @@ class UploadLimits:
                 held = came
             return message
 
-        async def sending(message: Message) -> None:
+        async def send_on(message: Message) -> None:
             nonlocal begun
             begun = True
             await send(message)
 
         self._coming[session] += held
         try:
-            await self._app(scope, receiving, sending)
+            await self._app(scope, receive_checked, send_on)
         except UploadTooLargeError as refusal:
             if not begun:
                 await PlainTextResponse(str(refusal), 413)(scope, receive, send)
@@ -320,7 +320,7 @@ class HeadScript:
         began: list[Message] = []
         body = bytearray()
 
-        async def sending(message: Message) -> None:
+        async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 kind = Headers(raw=message["headers"]).get("content-type", "")
                 if message["status"] == 200 and kind.startswith("text/html"):
@@ -339,4 +339,4 @@ class HeadScript:
                 message = {**message, "body": page}
             await send(message)
 
-        await self._app(scope, receive, sending)
+        await self._app(scope, receive, send_on)

@@ -97,7 +97,7 @@ def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, A
     pictured = [drawn.get(number) for number in range(len(talk.scenes))]
     there = PARTS_BY_PAGE.get(talk.scenes[at].page, ())
 
-    def keep(hide: Sequence[str], omit: Sequence[str]) -> None:
+    def keep_parts(hide: Sequence[str], omit: Sequence[str]) -> None:
         scene, changed = talk.scenes[at], {"hide": hide, "omit": omit}
         kept = {name: tuple(part for part in SCENE_PARTS if part in now) for name, now in changed.items()}
         if kept != {name: getattr(scene, name) for name in kept}:
@@ -107,7 +107,7 @@ def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, A
     scheme = style.get_colour_scheme()
     if pictures := build_thumbnail_style("scene-choice", talk, session.load_shipped_talk()[0], scheme):
         st.html(f"<style>{pictures}</style>")
-    draw_scene_pictures("scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep)
+    draw_scene_pictures("scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep_parts)
 
 
 def _choose_scene() -> None:
@@ -156,7 +156,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
     """The scene's own fields; each change is kept at once."""
     revision = f"{session.get_revision()}-{at}"
 
-    def keep(name: str) -> None:
+    def keep_field(name: str) -> None:
         value = st.session_state[f"scene-{name}-{revision}"]
         kept = value.strip() if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
         session.edit_scene(at, **{name: kept})
@@ -164,7 +164,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
     def line(name: str, label: str, hint: str) -> None:
         key = f"scene-{name}-{revision}"
         st.text_input(
-            label, getattr(scene, name), LONGEST_TEXTS[name], key, placeholder=hint, on_change=keep, args=(name,)
+            label, getattr(scene, name), LONGEST_TEXTS[name], key, placeholder=hint, on_change=keep_field, args=(name,)
         )
 
     def build_parts(name: str, label: str) -> None:
@@ -177,7 +177,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
             there,
             chosen,
             key=key,
-            on_change=keep,
+            on_change=keep_field,
             args=(name,),
             placeholder=say("Nothing"),
             format_func=say,
@@ -193,13 +193,13 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         LONGEST_TEXTS["notes"],
         key,
         placeholder=say("What you say"),
-        on_change=keep,
+        on_change=keep_field,
         args=("notes",),
     )
     key = f"scene-minutes-{revision}"
     label = say("Minutes that it is to take, for your clock")
     longest = LONGEST_MINUTES
-    st.number_input(label, 0.0, longest, scene.minutes, 0.5, "%g", key=key, on_change=keep, args=("minutes",))
+    st.number_input(label, 0.0, longest, scene.minutes, 0.5, "%g", key=key, on_change=keep_field, args=("minutes",))
     left, right = st.columns(2)
     with left:
         build_parts("hide", say("Hidden until the next key"))
@@ -219,12 +219,14 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
             choices,
             list(scene.guess),
             key=key,
-            on_change=keep,
+            on_change=keep_field,
             args=("guess",),
             **more,
         )
     if scene.live or not find_live_obstacle(scene):
-        st.toggle(say(LIVE_LABEL), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep, args=("live",))
+        st.toggle(
+            say(LIVE_LABEL), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep_field, args=("live",)
+        )
     _draw_view_field(at, scene, revision)
 
 
@@ -232,14 +234,14 @@ def _draw_view_field(at: int, scene: Scene, revision: str) -> None:
     """The page and its address, as they stand in the file."""
     key = f"scene-view-{revision}"
 
-    def keep() -> None:
+    def edit() -> None:
         found, mistakes = _parse_scene(st.session_state[key])
         st.session_state["view-mistakes"] = (revision, mistakes)
         if found and not mistakes:
             session.edit_scene(at, page=found.page, view=found.view, lines={})
 
     with st.expander(say("The view"), key="scene-view"):
-        st.text_area(say("As it stands in the file"), format_view(scene), VIEW_FIELD_HEIGHT, key=key, on_change=keep)
+        st.text_area(say("As it stands in the file"), format_view(scene), VIEW_FIELD_HEIGHT, key=key, on_change=edit)
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
         for one in mistakes if of == revision else ():
             st.error(escape_markdown(join_sentences(str(one), say("The view stays as it was."))))
@@ -373,12 +375,11 @@ def draw_title_field(talk: Talk) -> None:
     """Draw the title of the talk as a field."""
     key = f"talk-title-{session.get_revision()}"
 
-    def keep() -> None:
+    def rename() -> None:
         session.rename_talk(st.session_state[key].strip() or say(session.OWN_TALK_TITLE))
 
-    st.text_input(
-        say("Title of the talk"), talk.title, LONGEST_TEXTS["title"], key, label_visibility="collapsed", on_change=keep
-    )
+    label = say("Title of the talk")
+    st.text_input(label, talk.title, LONGEST_TEXTS["title"], key, label_visibility="collapsed", on_change=rename)
 
 
 def draw_talk_menu(talk: Talk) -> None:

@@ -79,7 +79,7 @@ def test_rows_are_those_of_the_new_positions(kind: str) -> None:
     assert not compute_experiment_rows(added, PositionExperiment("remove"), 4).any()
     torch.testing.assert_close(compute_experiment_rows(added, PositionExperiment("shift", 0), 4), added.rows)
     keep = torch.tensor([[True, True, False]])
-    with added.replaced_by(rows):
+    with added.replace_rows(rows):
         seen = encoding(keep)[0]
     torch.testing.assert_close(seen[:2], rows[:2])
     torch.testing.assert_close(seen[2], rows[2] if kind == "sinusoidal" else torch.zeros(64))  # PAD's own row stays

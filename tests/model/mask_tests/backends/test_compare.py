@@ -61,7 +61,7 @@ def test_real_architectures_agree_in_every_way_that_they_have(name: str) -> None
     before = {key: value.clone() for key, value in model.state_dict().items()}
     found = compare_backends(model, INPUTS)
     assert [one.name for one in found.results] == list(WAYS)
-    assert found.parting == ()
+    assert found.differing_results == ()
     if not torch.cuda.is_available():
         assert {one.name for one in found.results if one.status == "not run"} <= NOT_RUN[name]
     assert all(one.reason for one in found.results if one.status == "not run")
@@ -87,7 +87,7 @@ def louder_in_eager(module: Any, output: Any, *inputs: Any) -> Any:
 
 def test_a_layer_that_one_kernel_computes_otherwise_is_named() -> None:
     found = compare_backends(replaced(gpt2(), "transformer.h.1.attn", louder_in_eager), INPUTS)
-    (parting,) = found.parting
+    (parting,) = found.differing_results
     assert (parting.name, parting.layer, parting.sample, parting.row) == ("eager", "transformer.h.1", 0, 1)
     assert parting.difference > 10 * parting.noise
     assert "eager: parts at transformer.h.1, sample 0, token 1, by" in str(found)
@@ -103,7 +103,7 @@ def columns(module: nn.Embedding, output: Tensor, positions: Tensor) -> Tensor:
 def test_positions_that_are_ignored_part_in_cache_padding_and_packing() -> None:
     model = replaced(gpt2(), "transformer.wpe", columns)
     found = compare_backends(model, INPUTS)
-    assert {one.name for one in found.parting} == {"cache", "static cache", "left padding", "packed"}
+    assert {one.name for one in found.differing_results} == {"cache", "static cache", "left padding", "packed"}
     assert (found["cache"].layer, found["cache"].sample, found["cache"].row) == ("transformer.h.0", 0, 4)
     assert (found["left padding"].sample, found["left padding"].row) == (0, 0)
     assert (found["packed"].sample, found["packed"].row) == (1, 0)
@@ -116,7 +116,7 @@ def test_positions_that_are_ignored_part_in_cache_padding_and_packing() -> None:
 def test_a_left_padded_batch_without_positions_parts_from_each_sample_alone() -> None:
     left = {"input_ids": IDS.flip(1), "attention_mask": KEEP.flip(1).long()}
     found = compare_backends(gpt2(), left, ways=("batch of one", "right padding"))
-    assert [(one.name, one.sample, one.row) for one in found.parting] == [
+    assert [(one.name, one.sample, one.row) for one in found.differing_results] == [
         ("right padding", 1, 0),
         ("batch of one", 1, 0),
     ]
@@ -166,7 +166,7 @@ def seeded(kind: Any, config: Any) -> Any:
 @pytest.mark.parametrize("name", TWO_STACKS)
 def test_models_of_two_stacks_agree_in_every_way_that_they_have(name: str) -> None:
     found = compare_backends(TWO_STACKS[name](), INPUTS | TARGET)
-    assert found.parting == ()
+    assert found.differing_results == ()
     if not torch.cuda.is_available():
         assert {one.name for one in found.results if one.status == "not run"} <= TWO_NOT_RUN[name]
     assert all(one.reason for one in found.results if one.status == "not run")
@@ -179,7 +179,7 @@ def test_padding_that_cross_attention_sees_parts_in_the_decoder() -> None:
     model = TWO_STACKS["BART"]()
     model.model.decoder.layers[1].encoder_attn.register_forward_pre_hook(open_all, with_kwargs=True)
     found = compare_backends(model, INPUTS | TARGET, ways=("cache", "right padding", "batch of one"))
-    layers = {one.name: (one.layer, one.sample) for one in found.parting}
+    layers = {one.name: (one.layer, one.sample) for one in found.differing_results}
     assert layers == {
         "cache": ("model.decoder.layers.1", 1),
         "right padding": ("model.decoder.layers.1", 0),

@@ -73,7 +73,7 @@ def test_a_folder_is_compared_on_a_sentence(name: str, tmp_path: Path) -> None:
     model: Any = load_user_model(f"hf:{tmp_path / name}")
     found = compare_text_backends(model, folders.SENTENCE)
     assert [one.name for one in found.results] == list(PAGE_WAYS)
-    assert found.parting == ()
+    assert found.differing_results == ()
     assert set(found.masks) == ({"decoder"} if name == "gpt2" else {"encoder", "decoder", "cross"})
     ran = [one for one in found.results if one.status != "not run"]
     assert len(ran) >= 6
