@@ -37,7 +37,7 @@ assert attenscope.AttentionTrace.load("my.safetensors").cross.key_tokens == tupl
 figure = attenscope.figures.heatmap(trace.decoder, layer=0, head=3)
 assert "layer 1, head 4" in figure.layout.title.text
 assert attenscope.diagnose(**capture.arrays("decoder"), meant="causal", map="decoder").sound
-from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.fault_catalogue import FAULTS
 assert FAULTS
 from attenscope.testing import assert_no_future_leak, assert_padding_ignored, mask_picture
 

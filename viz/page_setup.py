@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.language import join_sentences, say
-from attenscope.viz import language
+from attenscope.viz import visitor_language
 from attenscope.viz.export.save import draw_offered_view, withdraw_view
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.traces.session import (
@@ -25,8 +25,8 @@ from attenscope.viz.ui.address import Parameter, clean_address, enter_page_witho
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
+from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keys
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
-from attenscope.viz.ui.words import draw_caption, draw_glossary, draw_keys
 from attenscope.viz.web.shell import (
     draw_page_menu,
     get_scene_file_key,
@@ -103,7 +103,7 @@ def _draw_page_header(page: str, explain: DrawMenu, settings: DrawMenu) -> None:
                 settings()
                 if shown:
                     draw_model_list()
-                language.draw_visitor_preferences()
+                visitor_language.draw_visitor_preferences()
     if "present" in st.query_params:
         st.html("<style>:root:not(.presented) [data-testid=stHeader] { visibility: hidden; }</style>")
 

@@ -18,10 +18,10 @@ from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel
 from ..text.words import join_word
 from ..trace import Head, Kind
-from .database import run_query
 from .files import SENTENCES_TABLE, AtlasError
 from .forward import MEMORY_KEY, Batch, Sentence, SpecialIds, TokenizedSide, make_batches
 from .query import Atlas
+from .sql import run_query
 
 ProjectionSpace = Literal["queries and keys", "encoder outputs", "token embeddings"]
 MAX_TOKENS = 4000

@@ -21,7 +21,6 @@ from ..language import join_items, join_sentences, say, say_many
 from ..text.parts_of_speech import WORD_TAGS
 from ..text.words import SPECIAL_TOKENS
 from ..trace import KINDS, Head, Kind
-from .database import QuestionError, check_pattern, run_query
 from .files import (
     ATLAS_FOLDER,
     COSTS_TABLE,
@@ -38,6 +37,7 @@ from .files import (
 )
 from .forward import PLACE_NAMES, PLACES, REPETITION_PLACES, Place
 from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS, REPEATED_SUFFIX
+from .sql import QuestionError, check_pattern, run_query
 
 # A question as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.
 #

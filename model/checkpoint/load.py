@@ -20,11 +20,11 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from ..atomic_write import write_file
+from ..fast_layers import reorder_linear_weights
 from ..language import format_number, join_items, say
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer, TokenizerError
-from ..torch_layers import reorder_linear_weights
 from . import FOLDER_VARIABLE
 from .recipe import RECIPE_FILE, Recipe
 

@@ -23,7 +23,12 @@ from ..checkpoint.measurements import CARD_FILE, ScoringProtocol, save_score
 from ..decoding.beam import BEAM_STOPS
 from ..devices import available_devices, choose_device, limit_to_one_thread
 from ..evaluation.device_check import DeviceCheck, check_device
-from ..evaluation.in_domain_score import FAMILIARITY_FILE, describe_familiarity, measure_familiarity, write_familiarity
+from ..evaluation.in_domain_detection import (
+    FAMILIARITY_FILE,
+    describe_familiarity,
+    measure_familiarity,
+    write_familiarity,
+)
 from ..evaluation.quality import (
     PHENOMENA_SECTION,
     READINGS_FILE,

@@ -24,7 +24,7 @@ from ..checkpoint.load import (
 )
 from ..checkpoint.measurements import Score, read_scores
 from ..devices import choose_device
-from ..evaluation import attribution, in_domain_score, quality
+from ..evaluation import attribution, in_domain_detection, quality
 from ..language import say
 from ..training.data import read_pairs
 from ..translate import Translator
@@ -167,7 +167,7 @@ def attribution_commands(one: Release) -> Iterator[CommandWords]:
 
 
 def familiarity_commands(one: Release) -> Iterator[CommandWords]:
-    yield from _first_text_commands(one, "familiarity", in_domain_score.FAMILIARITY_FILE)
+    yield from _first_text_commands(one, "familiarity", in_domain_detection.FAMILIARITY_FILE)
 
 
 def _first_text_commands(one: Release, name: str, file: str) -> Iterator[CommandWords]:

@@ -19,9 +19,9 @@ from ..atomic_write import write_file
 from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, to_safetensors, unique_weights
 from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
 from ..decoding.beam import BeamStop
+from ..fast_layers import reorder_linear_weights
 from ..language import say, to_say, typed_command
 from ..network.transformer import Transformer
-from ..torch_layers import reorder_linear_weights
 from ..translate import Translator
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..language import say, say_many, to_say
 from .arrays import Arrays, expand_to_columns
-from .catalogue import NOTHING_TO_FIX, Severity
 from .evidence import Evidence
+from .fault_catalogue import NOTHING_TO_FIX, Severity
 from .findings import DiagnosisCase
-from .in_force import compare_in_words, describe_rows_alone
 from .intent import IntendedMask, find_segment_padding, stack_structures
+from .mask_descriptions import compare_in_words, describe_rows_alone
 from .places import find_differing_rows
 from .rows import find_empty_rows, find_fill_rows, find_keyless_samples
 from .scores import find_unmasked_heads

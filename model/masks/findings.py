@@ -13,8 +13,8 @@ import numpy as np
 from ..language import say, say_many, to_say
 from .arrays import Arrays, expand_to_columns
 from .attention_call import AttentionCall
-from .catalogue import FAULTS, NOTHING_TO_FIX, Level, Severity
 from .evidence import Evidence
+from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Level, Severity
 from .fix_lines import write_fix
 from .intent import IntendedMask
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .arrays import Arrays, MaskWriting
-from .catalogue import FAULTS
+from .fault_catalogue import FAULTS
 from .intent import IntendedMask
 from .structure import CAUSAL, FULL, Structure
 

@@ -10,7 +10,6 @@ import numpy as np
 from ..language import say, say_many, to_say
 from .agreement import find_score_mismatch
 from .arrays import Arrays, DiagnosisError, expand_to_columns
-from .catalogue import FAULTS, NOTHING_TO_FIX, Severity
 from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_depth
 from .explain import (
     MAX_CHANCE,
@@ -22,6 +21,7 @@ from .explain import (
     report_explanation,
     report_residual,
 )
+from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Severity
 from .findings import Diagnosis, DiagnosisCase, Finding, find_undecided_faults, make_finding
 from .intent import (
     AlternativeMask,

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..language import say, to_say
 from .arrays import Arrays
-from .catalogue import FAULTS, NOTHING_TO_FIX, Level
 from .evidence import Evidence, detect_precision
+from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Level
 from .findings import DiagnosisCase
 from .intent import IntendedMask
 from .scores import FILL_ROW_LIMIT

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from ..fast_layers import Dropout, Linear
 from ..language import say
-from ..torch_layers import Dropout, Linear
 from .attention import KeyValueCache, MultiHeadAttention
 from .config import TransformerConfig
 from .hooks import HookPoint, hook_outputs

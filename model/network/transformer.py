@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from ..fast_layers import Dropout, Linear
 from ..torch_internals import has_hooks, is_function_mode_active
-from ..torch_layers import Dropout, Linear
 from .attention import (
     KeyValueCache,
     MultiHeadAttention,

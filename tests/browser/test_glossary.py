@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-from attenscope.viz.ui.words import load_glossary_entries
+from attenscope.viz.ui.captions import load_glossary_entries
 from tests.browser.steps import click, open_page, settle
 
 MEANING = "term => getComputedStyle(term, '::after').content"

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 from attenscope.analysis.heads import rank_heads_by_alignment
-from attenscope.analysis.telling import pick_telling_word, weigh_words
+from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.checkpoint.load import list_checkpoints
 from attenscope.experiments.ablation import head_effects, read_word_facts
 from attenscope.text.words import group_words, join_word
@@ -28,8 +28,8 @@ from attenscope.viz.web.maps import encode_links as links
 from attenscope.viz.web.maps import encode_overview as overview
 from attenscope.viz.web.players import PlayerStart
 from attenscope.viz.web.players import encode_decode_player as player
-from attenscope.viz.web.texts import encode_shaded_text as text
-from attenscope.viz.web.texts import token_line_data, word_card_data
+from attenscope.viz.web.text_components import encode_shaded_text as text
+from attenscope.viz.web.text_components import token_line_data, word_card_data
 from tests import toy
 from tests.browser.engine_page import EnginePage
 from tests.browser.modules import import_names

@@ -26,7 +26,7 @@ from attenscope.translate import Translator
 from attenscope.viz.export.live_file import build_live_file, build_live_folder
 from attenscope.viz.tour import TOUR_MODEL, list_live_file_steps
 from attenscope.viz.ui.sentences import EXAMPLE_SENTENCES
-from attenscope.viz.web.texts import decision_layer_text
+from attenscope.viz.web.text_components import decision_layer_text
 from tests.browser.conftest import visit
 from tests.browser.steps import LOADING, open_file, open_page, point, saved, tile
 from tests.browser.test_accessibility import findings

@@ -21,7 +21,7 @@ from attenscope.viz.figures.look import DARK, Look
 from attenscope.viz.talk import scenes as talk_scenes
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
-from attenscope.viz.web import maps, texts
+from attenscope.viz.web import maps, text_components
 from tests.browser.steps import LOADING, click, download, open_file, open_page, open_talk, point, tile
 from tests.browser.test_engine import TOY, toy_checkpoint
 from tests.browser.test_live_file import HOSTILE, say
@@ -49,7 +49,7 @@ def saved_view(translator: Translator) -> View:
     assert cross is not None
     tiles = Component("overview", maps.encode_overview(cross, 1, 2, Look(DARK)), "heads", follows=True)
     lines = maps.encode_links(cross, maps.LinkOptions(1, 2), Look(DARK), "predicted", (None, None), "Lines.")
-    pieces = Component("tokens", texts.token_line_data(result.steps, None), "translation")
+    pieces = Component("tokens", text_components.token_line_data(result.steps, None), "translation")
     columns = Columns(([tiles], [Component("links", lines)]), (0.4, 0.6))
     return View("Saved", [Words(TOY, "sentence", "large"), pieces, columns])
 

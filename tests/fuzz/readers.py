@@ -16,7 +16,7 @@ from attenscope.viz.talk import file
 from attenscope.viz.ui.addresses.masks import read_mask_cells
 from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.addresses.shared import read_pins
-from attenscope.viz.ui.words import escape_markdown
+from attenscope.viz.ui.captions import escape_markdown
 
 LONGEST = 2_000_000
 """Characters of a text that is pasted."""

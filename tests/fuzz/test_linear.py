@@ -94,7 +94,7 @@ def test_every_pattern_of_a_reader_reads_forwards_or_a_limit_stands_before_it() 
     }
     others = {
         "model/masks/softmax.py": "names of tokens of a trace, cut before",
-        "viz/ui/words.py": "texts as they are shown, read by a reader above",
+        "viz/ui/captions.py": "texts as they are shown, read by a reader above",
         "viz/talk/attachments.py": "a name of a file, whose repetitions are bounded",
         "viz/talk/scenes.py": "a head as it is chosen, bounded",
     }

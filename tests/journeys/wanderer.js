@@ -172,8 +172,10 @@ window.wanderer = (() => {
     const parts = [document.scrollingElement, document.querySelector("[data-testid=stMain]")].filter(Boolean);
     const by = Math.max(...parts.map((one) => one.scrollWidth - one.clientWidth));
     if (by <= 1) return null;
-    const out = [...all(document.body)].filter((one) => isVisible(one) && one.getBoundingClientRect().right > innerWidth + 1);
-    return { by, what: [...new Set(out.map(keyOf))].slice(0, 4).join(", ") };
+    const out = [...all(document.body)].filter((one) => one.getBoundingClientRect().right > innerWidth + 1);
+    const seen = out.filter(isVisible);
+    const tell = (one) => keyOf(one) || `${one.localName}.${[...one.classList].join(".")}`; // What is not in sight widens the page too.
+    return { by, what: [...new Set((seen.length ? seen : out).map(tell))].slice(0, 4).join(", ") };
   }
 
   function box() {

@@ -28,14 +28,14 @@ from attenscope.viz.figures.look import Look, Palette, format_signed, readable_t
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import get_pin, toggle_pins
 from attenscope.viz.ui.cache import queue_and_cache
+from attenscope.viz.ui.captions import attention_difference, draw_caption, draw_hints, mark_word_changes
 from attenscope.viz.ui.controls import describe_given_translation, draw_changes_note
 from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
-from attenscope.viz.ui.words import attention_difference, draw_caption, draw_hints, mark_word_changes
 from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
 from attenscope.viz.web.maps import draw_switchboard
 from attenscope.viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
 from attenscope.viz.web.shell import is_on_stage
-from attenscope.viz.web.texts import CardActions, TranslationVersion, draw_versions
+from attenscope.viz.web.text_components import CardActions, TranslationVersion, draw_versions
 
 DECODE_STYLE = Path(__file__).parent / "decode.css"
 """The style of Decode, added to that of all pages."""

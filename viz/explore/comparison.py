@@ -47,7 +47,7 @@ from attenscope.viz.ui.addresses.explore import (
     SingleView,
 )
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.shell import is_on_stage
 

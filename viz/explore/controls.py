@@ -57,7 +57,7 @@ from attenscope.viz.ui.addresses.explore import (
     SingleView,
 )
 from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, ROWS
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.maps import RankedHead, TileSwitches
 from attenscope.viz.web.shell import is_presenting
 

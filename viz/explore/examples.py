@@ -20,10 +20,10 @@ from attenscope.viz.tour import TourStep, load_tour_steps
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_MERGE_WORDS, EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
 from attenscope.viz.ui.addresses.shared import KIND, PIN, SENTENCE, add_pins
+from attenscope.viz.ui.captions import escape_markdown
 from attenscope.viz.ui.controls import draw_example_sentences, draw_examples_list, set_layer_and_head
 from attenscope.viz.ui.links import open_in_decode
 from attenscope.viz.ui.sentences import list_example_sentences
-from attenscope.viz.ui.words import escape_markdown
 
 # The examples, each with the head and the row at which its phenomenon is seen.
 

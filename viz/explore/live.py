@@ -12,7 +12,7 @@ import streamlit as st
 
 from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
 from attenscope.analysis.steps import weight_trace_by_value_norms
-from attenscope.analysis.telling import find_best_head, read_word, weigh_words
+from attenscope.analysis.telling_word import find_best_head, read_word, weigh_words
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say
@@ -29,6 +29,7 @@ from attenscope.viz.figures.look import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
+from attenscope.viz.ui.captions import draw_badge, draw_caption, draw_hints, escape_markdown
 from attenscope.viz.ui.controls import (
     draw_given_toggle,
     draw_given_translation,
@@ -37,9 +38,8 @@ from attenscope.viz.ui.controls import (
     set_layer_and_head,
 )
 from attenscope.viz.ui.links import compute_head_effects, draw_token_card, open_in_decode, open_why, set_explore_head
-from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, escape_markdown
 from attenscope.viz.web.shell import is_presenting
-from attenscope.viz.web.texts import (
+from attenscope.viz.web.text_components import (
     SURE_FROM,
     CardActions,
     SentencePicture,
@@ -156,7 +156,7 @@ class ExploreRun(explore_controls.SwitchableHeads):
             return
         # The card of the word that the page picks is folded, also where an address names that word.
         words = weigh_words(cross)
-        row = words and words.row_of(position)
+        row = words.row_of(position) if words else None
         word = self.translation.target_tokens[step] if words is None or row is None else words.row_words[row]
         name = say("More about {word}", word=escape_markdown(quote_token(word)))
         card = st.expander(name, key=f"card of {self.identity} {step}", on_change="rerun")

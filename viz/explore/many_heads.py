@@ -43,7 +43,7 @@ from attenscope.viz.figures.look import Look
 from attenscope.viz.figures.words import lens_in_words
 from attenscope.viz.ui.addresses.explore import EXPLORE_FLOW
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_plot
 
 if TYPE_CHECKING:

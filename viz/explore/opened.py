@@ -32,10 +32,10 @@ from attenscope.viz.traces.session import close_trace, remember_result
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import LAYER, PIN, get_pin, toggle_pins
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import set_explore_head
-from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.maps import TileSwitches
-from attenscope.viz.web.texts import CardActions, draw_word_card, masked_word_data
+from attenscope.viz.web.text_components import CardActions, draw_word_card, masked_word_data
 
 # The page of a trace that a visitor has opened.
 

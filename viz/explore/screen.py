@@ -9,8 +9,8 @@ import numpy as np
 import streamlit as st
 
 from attenscope.analysis.heads import HeadPlace, find_clearest_head
-from attenscope.analysis.telling import pick_telling_word, weigh_words
-from attenscope.language import join_sentences, say, to_say
+from attenscope.analysis.telling_word import pick_telling_word, weigh_words
+from attenscope.language import say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenError
 from attenscope.viz.explore import comparison, views
@@ -28,7 +28,7 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, add_pins
-from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.web.maps import TileSwitches, draw_overview
 
 EXPLORE_STYLE = Path(__file__).parent / "explore.css"

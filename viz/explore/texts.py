@@ -27,7 +27,7 @@ from attenscope.viz.figures.look import quote_token
 from attenscope.viz.figures.words import head_in_words, row_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import KIND
-from attenscope.viz.ui.words import CHANGE_MARKS, draw_caption, escape_markdown
+from attenscope.viz.ui.captions import CHANGE_MARKS, draw_caption, escape_markdown
 from attenscope.viz.web.maps import ROLE_NAMES, AxisRoles
 
 # The explanation of a view, in one line and in detail.

@@ -30,12 +30,12 @@ from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import AttentionCell
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import follow_link, open_why_score
 from attenscope.viz.ui.style import add_fragment_style
-from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import PIPELINE_STEPS, draw_pipeline, encode_pipeline
 from attenscope.viz.web.maps import LinkOptions, draw_links, encode_heatmap, encode_links, heatmap
-from attenscope.viz.web.texts import draw_shaded_text, encode_shaded_text
+from attenscope.viz.web.text_components import draw_shaded_text, encode_shaded_text
 
 PRELOADED_VIEWS: tuple[SingleView, ...] = ("heatmap", "links")
 """Views that are sent to the page together, one of them visible: changing between them needs no rerun."""

@@ -30,7 +30,7 @@ from attenscope.language import (
     use_language,
 )
 from attenscope.viz.engine.package import PackageError, WeightForm
-from attenscope.viz.export import collect
+from attenscope.viz.export import talk_file
 from attenscope.viz.export.movie import write_movie
 from attenscope.viz.figures.look import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_folder_files
@@ -48,7 +48,7 @@ def write_live_models(arguments: Sequence[str]) -> int:
     if not names:
         print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
         return 1
-    collect.start_page_runtime()
+    talk_file.start_page_runtime()
     # After the runtime is there, like everything that draws components.
     from attenscope.viz.export.live_file import build_live_file, build_live_folder
 
@@ -144,7 +144,7 @@ def _write_talk() -> int:
         problem = say("{file} cannot be read as a talk: {reason}", file=arguments.talk, reason=error)
         print(problem, file=sys.stderr)
         return 1
-    collect.start_page_runtime()
+    talk_file.start_page_runtime()
     from attenscope.viz.ui import cache  # after the runtime is there, like everything that draws components
 
     models = cache.load_model_configs()
@@ -164,7 +164,7 @@ def _write_talk() -> int:
     palette = DARK if arguments.dark else LIGHT
     form: WeightForm = "int8" if arguments.int8 else "half"
     with use_language(arguments.language):
-        page = collect.build_talk_file(shown, models, palette, _read_date(), progress, form, beside)
+        page = talk_file.build_talk_file(shown, models, palette, _read_date(), progress, form, beside)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = count_scenes(source) - len(shown.scenes)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from attenscope.viz.engine.package import PackedModel
+    from attenscope.viz.ui.captions import ChangeMark
     from attenscope.viz.ui.style import TableCell
-    from attenscope.viz.ui.words import ChangeMark
 
 REMARKS_ROLE = "remarks"
 """The role of what a page says about its pictures; scenes leave it out, as the speaker says it."""

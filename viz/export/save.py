@@ -25,7 +25,7 @@ from attenscope.viz.export.page import build_view_page
 from attenscope.viz.export.parts import Chart, Component, Part, View, flatten_parts
 from attenscope.viz.figures.look import DARK, LIGHT, Palette
 from attenscope.viz.ui import controls, style
-from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.web.shell import COLLECTED_VIEWS, draw_save_buttons
 
 if TYPE_CHECKING:

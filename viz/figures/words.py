@@ -23,7 +23,7 @@ from .look import (
 )
 
 if TYPE_CHECKING:
-    from attenscope.analysis.telling import ReadingKind, WordReading, WordWeights
+    from attenscope.analysis.telling_word import ReadingKind, WordReading, WordWeights
     from attenscope.experiments.lens import LogitLens
     from attenscope.trace import AttentionMap
 
@@ -199,7 +199,7 @@ def _mask_text(attention: AttentionMap) -> str:
     )
 
 
-# What one head shows of one word, in a sentence (model/analysis/telling.py).
+# What one head shows of one word, in a sentence (model/analysis/telling_word.py).
 
 
 READING_TEXTS: dict[ReadingKind, str] = {

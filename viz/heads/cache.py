@@ -37,7 +37,7 @@ from attenscope.user_model import read_option
 from attenscope.viz.heads import texts
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.cache import queue_and_cache
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.word_alignment.measure import ALIGNMENT_FILE, AlignmentRates, read_alignment_rates
 
 # Cached results, shared by all visitors: open atlases, and answers about them.

@@ -20,9 +20,9 @@ from attenscope.viz.export.parts import Part, Table, Words
 from attenscope.viz.export.save import SavedView
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.heads import cache, texts
-from attenscope.viz.heads.map import open_head, tabulate_all_heads
+from attenscope.viz.heads.measure_scatter import open_head, tabulate_all_heads
 from attenscope.viz.heads.one_head import render_shaded_rows
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 
 EXAMPLES = 3
 """Sentences of a habit."""

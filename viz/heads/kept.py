@@ -28,7 +28,7 @@ from attenscope.viz.figures.heads import (
 )
 from attenscope.viz.figures.look import Palette, format_signed
 from attenscope.viz.heads import cache, texts
-from attenscope.viz.heads.map import open_head
+from attenscope.viz.heads.measure_scatter import open_head
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
@@ -37,9 +37,9 @@ from attenscope.viz.ui.addresses.heads import (
     HEADS_TRACKED_MEASURE,
     PruningMeasure,
 )
-from attenscope.viz.ui.words import draw_caption, draw_model_button, escape_markdown, mark_word_changes
+from attenscope.viz.ui.captions import draw_caption, draw_model_button, escape_markdown, mark_word_changes
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
-from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
+from attenscope.viz.web.text_components import TranslationVersion, draw_versions, versions_data
 from attenscope.word_alignment.measure import AlignmentRates
 
 # Word alignment: the error rates of every cross-attention head and of their means, against links drawn by hand.

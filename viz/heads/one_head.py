@@ -22,9 +22,9 @@ from attenscope.viz.figures.look import KIND_NAMES, Palette, readable_token
 from attenscope.viz.heads import cache, texts
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import open_head_in_explore, set_explore_head
 from attenscope.viz.ui.style import draw_table
-from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 
 MAX_TAG_PAIRS = 10

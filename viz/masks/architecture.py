@@ -23,7 +23,7 @@ from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_ARCHITECTURE_TEXT
 from attenscope.viz.ui.cache import cache_result
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.worker_process import call_in_worker
 
 STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parent / "architecture.css")

@@ -20,7 +20,7 @@ from attenscope.viz.figures.look import KIND_NAMES
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.masks import cache
 from attenscope.viz.ui import controls, style
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 
 BACKENDS_STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parent / "trial.css")
 UNCHANGED_NAME = to_say("unchanged")

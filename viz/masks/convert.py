@@ -36,7 +36,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_CONVERT_TO,
     MASKS_RULE,
 )
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 
 EXAMPLE_KEYS = 5

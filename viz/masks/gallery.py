@@ -14,7 +14,7 @@ from attenscope.gallery.gallery import EXHIBITS, Exhibit, ExhibitSide, read_func
 from attenscope.gallery.reported_padding import REPORTS
 from attenscope.language import SOURCE_LANGUAGE, join_items, join_sentences, say, say_many, use_language
 from attenscope.mask_tests.outcomes import STATUS_NAMES
-from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Diagnosis
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.export.save import SavedView, offer_view
@@ -23,7 +23,7 @@ from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_FAULT, MASKS_PART, MASKS_SYMPTOM
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 
 # One entry of the gallery: its two sides, what the diagnosis says of each, and the line that mends it.

@@ -57,7 +57,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_SOURCE,
     MASKS_WRITING,
 )
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.shell import submit_on_paste
 from attenscope.viz.worker_process import call_here_if_short
 

@@ -47,7 +47,7 @@ from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.traces.verdict import LONGEST_ORIGIN, origin_text
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_PART, MASKS_SOURCE
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
 from attenscope.viz.web.shell import is_on_stage, is_presenting

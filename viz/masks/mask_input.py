@@ -33,7 +33,7 @@ from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.traces.session import MOST_ARRAY_CELLS
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import MASKS_CHANGED_CELLS
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,8 +36,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_TRIAL_RULE,
     MASKS_TRIAL_WINDOW,
 )
-from attenscope.viz.ui.style import TableCell
-from attenscope.viz.ui.words import (
+from attenscope.viz.ui.captions import (
     attention_difference,
     draw_badge,
     draw_caption,
@@ -45,9 +44,10 @@ from attenscope.viz.ui.words import (
     escape_markdown,
     mark_word_changes,
 )
+from attenscope.viz.ui.style import TableCell
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.shell import is_on_stage
-from attenscope.viz.web.texts import TranslationVersion, draw_versions, versions_data
+from attenscope.viz.web.text_components import TranslationVersion, draw_versions, versions_data
 
 TRIAL_STYLE = Path(__file__).parent / "trial.css"
 

@@ -32,7 +32,7 @@ from attenscope.viz.masks.mask_input import Edits, MaskInput, add_fix, toggle_ma
 from attenscope.viz.traces.verdict import diagnose_in_turn, origin_text
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 
 # The findings in words, the worst first, each with its place and its fix.
 

@@ -20,7 +20,7 @@ from attenscope.viz.figures.words import head_in_words, heatmap_in_words, overvi
 from attenscope.viz.web.bundle import link_scripts, pack_arrays, read_component_sheet, read_sheet
 from attenscope.viz.web.maps import LinkOptions, encode_heatmap, encode_links, encode_overview
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
-from attenscope.viz.web.texts import encode_shaded_text
+from attenscope.viz.web.text_components import encode_shaded_text
 
 if TYPE_CHECKING:
     from attenscope.runnable_model import Translation

@@ -9,8 +9,8 @@ from attenscope.viz.decode import panels, runs
 from attenscope.viz.export.save import offer_view
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.shared import PIN
+from attenscope.viz.ui.captions import draw_badge, escape_markdown
 from attenscope.viz.ui.links import draw_next_step
-from attenscope.viz.ui.words import draw_badge, escape_markdown
 
 page_setup.draw_page_frame("decode", settings=ui_controls.draw_look_settings)
 st.html(panels.DECODE_STYLE)

@@ -6,8 +6,8 @@ from attenscope.viz import page_setup
 from attenscope.viz.explore import live, opened, screen
 from attenscope.viz.explore.comparison import explain_view
 from attenscope.viz.traces.session import get_open_trace, take_open_error
+from attenscope.viz.ui.captions import escape_markdown
 from attenscope.viz.ui.controls import get_encoder_only_model
-from attenscope.viz.ui.words import escape_markdown
 
 page_setup.draw_page_frame("explore", explain_view, screen.draw_settings)
 st.html(screen.EXPLORE_STYLE)

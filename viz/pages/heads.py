@@ -7,30 +7,30 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attenscope.atlas.database import QuestionError
 from attenscope.atlas.files import AtlasError
 from attenscope.atlas.pruning import PruningError
 from attenscope.atlas.query import Atlas
+from attenscope.atlas.sql import QuestionError
 from attenscope.atlas.timeline import TimelineError
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.viz import page_setup
 from attenscope.viz.export.save import SavedView, offer_view
-from attenscope.viz.heads import cache, habits, kept, map, one_head, projection
+from attenscope.viz.heads import cache, habits, kept, measure_scatter, one_head, token_projection
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
 from attenscope.viz.ui.addresses.shared import MODEL
+from attenscope.viz.ui.captions import escape_markdown
 from attenscope.viz.ui.controls import require_own_model
 from attenscope.viz.ui.links import draw_next_step
-from attenscope.viz.ui.words import escape_markdown
 from attenscope.word_alignment.measure import AlignmentError
 
 ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], SavedView | None]] = {
     "habits": habits.draw_habits_view,
-    "map": map.draw_head_map_view,
+    "map": measure_scatter.draw_head_map_view,
     "head": one_head.draw_one_head_view,
-    "search": map.draw_search_view,
-    "projection": projection.draw_projection_view,
+    "search": measure_scatter.draw_search_view,
+    "projection": token_projection.draw_projection_view,
 }
 # Views that need no atlas: what they show is saved beside the model.
 MODEL_VIEWS: dict[HeadsView, Callable[[Translator, DeltaGenerator], SavedView | None]] = {

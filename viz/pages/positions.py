@@ -5,10 +5,10 @@ import streamlit as st
 from attenscope.viz import page_setup
 from attenscope.viz.export.save import offer_view
 from attenscope.viz.positions import controls as positions_controls
-from attenscope.viz.positions import experiments, more_views, views
+from attenscope.viz.positions import experiments, precision, sentence_views, views
 from attenscope.viz.ui import controls as ui_controls
+from attenscope.viz.ui.captions import draw_badge, draw_hints
 from attenscope.viz.ui.links import draw_next_step
-from attenscope.viz.ui.words import draw_badge, draw_hints
 
 page_setup.draw_page_frame("positions", settings=ui_controls.draw_look_settings)
 st.html(positions_controls.POSITIONS_STYLE)
@@ -20,7 +20,7 @@ TABLE_VIEWS = {
     "waves": views.draw_waves_view,
     "similarity": views.draw_similarity_view,
     "rotation": views.draw_rotation_view,
-    "precision": more_views.draw_precision_view,
+    "precision": precision.draw_precision_view,
 }
 
 
@@ -43,11 +43,11 @@ def draw_page_view() -> None:
         draw_badge(model, result, check)
         draw_hints(model, result, result)
         if view == "heads":
-            found = more_views.draw_positional_heads_view(
+            found = sentence_views.draw_positional_heads_view(
                 ui_controls.require_own_model(model, "position pictures"), result
             )
         elif view == "sentence":
-            found = more_views.draw_sentence_view(model, result)
+            found = sentence_views.draw_sentence_view(model, result)
         else:
             found = experiments.draw_experiment_view(model, result, menu)
     if found:

@@ -4,14 +4,14 @@ import streamlit as st
 
 from attenscope.language import say
 from attenscope.viz import page_setup
-from attenscope.viz.export.collect import draw_save_talk_button
+from attenscope.viz.export.talk_file import draw_save_talk_button
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.talk import scenes as talk_scenes
 from attenscope.viz.talk.checks import check_talk, find_scene_network
 from attenscope.viz.ui import cache, style
 from attenscope.viz.ui.addresses.shared import LANGUAGE
+from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.ui.links import draw_next_step
-from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.shell import mount_talk_presenter
 
 page_setup.draw_page_frame("talk")

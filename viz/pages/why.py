@@ -15,8 +15,8 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN
 from attenscope.viz.ui.addresses.why import FIRST_VIEWS, WHY_VIEW, WhyView
+from attenscope.viz.ui.captions import draw_badge, escape_markdown
 from attenscope.viz.ui.links import draw_next_step
-from attenscope.viz.ui.words import draw_badge, escape_markdown
 from attenscope.viz.why import controls as why_controls
 from attenscope.viz.why import heads, layers, source_words
 from attenscope.viz.why.controls import Question

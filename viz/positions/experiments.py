@@ -41,7 +41,7 @@ from attenscope.viz.ui.addresses.positions import (
     POSITIONS_START,
 )
 from attenscope.viz.ui.addresses.shared import SENTENCE
-from attenscope.viz.ui.words import ChangeMark, draw_caption, escape_markdown, mark_word_changes
+from attenscope.viz.ui.captions import ChangeMark, draw_caption, escape_markdown, mark_word_changes
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.maps import draw_overview, encode_overview
 

@@ -23,7 +23,7 @@ from attenscope.viz.figures.curves import Curves
 from attenscope.viz.figures.heatmap import diverging_colours, sequential_colours
 from attenscope.viz.figures.look import LIGHT, Palette
 from attenscope.viz.figures.positions import plot_distance_profile, plot_shift_circles, plot_wavelengths, plot_waves
-from attenscope.viz.positions import cache, more_views, texts
+from attenscope.viz.positions import cache, precision, texts
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions.controls import TableChoice
 from attenscope.viz.ui import controls as ui_controls
@@ -36,7 +36,7 @@ from attenscope.viz.ui.addresses.positions import (
     POSITIONS_SHIFT,
     SimilarityMeasure,
 )
-from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.web.charts import draw_curves, encode_curves
 from attenscope.viz.web.maps import MatrixData, draw_matrix, encode_matrix
 
@@ -62,13 +62,13 @@ def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
     worked, said = explain_value(choice, row, dimension)
     with right:
         if worked:
-            st.latex(more_views.format_value_latex(worked, choice.table.width, choice.table.base))
+            st.latex(precision.format_value_latex(worked, choice.table.width, choice.table.base))
         draw_caption(said)
     draw_caption(texts.table_text(choice))
 
     def build_parts(palette: Palette) -> list[Part]:
         drawn = Component("matrix", encode_matrix(build_table_matrix(choice, order, palette), (row, at)))
-        beside = [Formula(more_views.format_value_mathml(worked, choice.table))] if worked else []
+        beside = [Formula(precision.format_value_mathml(worked, choice.table))] if worked else []
         return [
             *([Words(choice.text, "sentence", "large")] if choice.text else []),
             Columns(([drawn], [*beside, Words(said)]), PICTURE_FORMULA_SHARES),
@@ -363,7 +363,7 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             draw_matrix(_build_shift_matrix(corner, shift, width, style.get_palette()), key="shift-matrix")
             shown = min(_get_chosen_pair(), width // 2 - 1)
             with st.container(key="block"):
-                for line in more_views.format_block_latex(
+                for line in precision.format_block_latex(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
                 ):
                     st.latex(line)

@@ -19,7 +19,7 @@ from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.traces.session import remember_result
 from attenscope.viz.ui.addresses.shared import KIND
-from attenscope.viz.ui.words import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.worker_process import call_here_if_short
 
 LONGEST_ORIGIN = 400

@@ -25,7 +25,7 @@ from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training import texts
 from attenscope.viz.ui import cache, controls, style
 from attenscope.viz.ui.addresses.training import TRAINING_STOP
-from attenscope.viz.ui.words import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
+from attenscope.viz.ui.captions import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
 from attenscope.viz.web.shell import is_presenting
@@ -128,13 +128,18 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     stop = texts.read_chosen_stop(steps)
     plays = not TRAINING_STOP.get() and not is_presenting()
     scrubbed = SnapshotSequence(shown, maps, stop, (layer, head), look, rows, run, plays)
+    if model.name == find_first_model() != next(iter(cache.list_models()), ""):
+        draw_caption(
+            say(
+                "Training begins with {model}, which kept snapshots; the other pages keep your model and your sentence.",
+                model=model.name,
+            )
+        )
     with st.container(key="picture"):
         stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
         draw_snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
     said = texts.axes_text(model.name, result.text, len(moments) - 2)
     draw_caption(said)
-    if model.name == find_first_model() != next(iter(cache.list_models()), ""):
-        draw_caption(say("Training begins with {model}, which kept snapshots.", model=model.name))
     if len(moments) == 2:
         _offer_model_with_snapshots(model.name)
     offer_view(

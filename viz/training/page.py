@@ -35,8 +35,8 @@ from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.training import cache, texts
 from attenscope.viz.ui import style
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.style import TableCell, draw_table
-from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_plot
 from attenscope.viz.web.shell import is_on_stage
 

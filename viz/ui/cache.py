@@ -26,7 +26,7 @@ from attenscope.checkpoint.load import (
 )
 from attenscope.decoding.greedy import ObserverCheck
 from attenscope.devices import OutOfMemory, choose_device, leave_gpu, limit_to_one_thread
-from attenscope.evaluation.in_domain_score import Familiarity, FamiliarityError, read_familiarity
+from attenscope.evaluation.in_domain_detection import Familiarity, FamiliarityError, read_familiarity
 from attenscope.experiments import ablation
 from attenscope.experiments.ablation import (
     Comparison,

@@ -54,8 +54,8 @@ from attenscope.viz.ui.addresses.shared import (
     SCALE,
     SENTENCE,
 )
+from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
 from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
-from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
 from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
 from attenscope.viz.web.shell import can_type_sentence, is_presenting, submit_on_enter
 

@@ -14,7 +14,7 @@ from attenscope.trace import AttentionMap
 from attenscope.viz.figures.heatmap import RowLabel
 from attenscope.viz.figures.look import KIND_NAMES, Look, readable_token, shorten_token
 from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays, quantise_weights
-from attenscope.viz.web.texts import build_token_data
+from attenscope.viz.web.text_components import build_token_data
 
 if TYPE_CHECKING:
     from attenscope.decoding.greedy import Candidate, DecodingStep

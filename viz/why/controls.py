@@ -31,9 +31,9 @@ from attenscope.viz.ui.addresses.why import (
     WHY_SECOND_SENTENCE,
     WHY_VIEW,
 )
+from attenscope.viz.ui.captions import draw_caption, draw_hints, escape_markdown
 from attenscope.viz.ui.links import open_head_in_explore
-from attenscope.viz.ui.words import draw_caption, draw_hints, escape_markdown
-from attenscope.viz.web.texts import draw_tokens, token_line_data
+from attenscope.viz.web.text_components import draw_tokens, token_line_data
 from attenscope.viz.why import texts
 from attenscope.viz.why.cache import ReadingKey, WordKey, compute_contrast, compute_words_left_out
 

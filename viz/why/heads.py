@@ -31,8 +31,8 @@ from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.shared import PinPlace, add_pins
 from attenscope.viz.ui.addresses.why import WHY_HEAD_MEASURE, WHY_SCORE_CELL, AttentionCell
+from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.ui.links import compute_effects_in_batches, follow_link, open_head_in_explore
-from attenscope.viz.ui.words import draw_caption
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import texts

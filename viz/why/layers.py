@@ -32,8 +32,8 @@ from attenscope.viz.ui.addresses.why import (
     WHY_SECOND_SENTENCE,
     PatchedPart,
 )
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.style import draw_table
-from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.shell import is_on_stage
 from attenscope.viz.why import cache, texts

@@ -28,12 +28,12 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN, add_pins, get_pin
 from attenscope.viz.ui.addresses.why import WHY_ATTRIBUTION_METHOD, WHY_VIEW, WhyView
+from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import follow_link
 from attenscope.viz.ui.style import TableCell, draw_table
-from attenscope.viz.ui.words import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.shell import is_on_stage
-from attenscope.viz.web.texts import SignedText, draw_signed_text, encode_signed_text
+from attenscope.viz.web.text_components import SignedText, draw_signed_text, encode_signed_text
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls as why_controls
 from attenscope.viz.why import heads, texts
@@ -130,12 +130,10 @@ def _describe_all_methods(question: Question, every: Mapping[str, Attribution]) 
 def build_words_left_out(found: WordsLeftOut) -> list[SignedText]:
     """The words of the source and those written before, shaded by how far the value falls without each."""
     of_source, readings = len(found.source_words), texts.list_readings(found)
-    if found.target.against is None:
-        falls = math.exp(found.value) - np.exp(found.without)
-    else:
-        falls = found.value - found.without
+    is_probability = found.target.against is None
+    falls = math.exp(found.value) - np.exp(found.without) if is_probability else found.value - found.without
     title = say("The prompt") if found.target.continues else say("The sentence")
-    hint = say(texts.LEFT_OUT_HINTS[found.target.against is None])
+    hint = say(texts.LEFT_OUT_HINTS[is_probability], value=texts.format_reading(found.target, found.value))
     source = SignedText(title, hint, found.source_words, falls[:of_source], readings[:of_source])
     if not found.prefix_words:
         return [source]

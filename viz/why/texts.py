@@ -47,8 +47,8 @@ MATTERS_BELOW = 0.9
 NEEDED_BELOW = 0.5
 """And X needs it where less than this share is left."""
 LEFT_OUT_HINTS = {
-    True: to_say("under each word: how probable the chosen word is without it"),
-    False: to_say("under each word: the difference of the two logits without it"),
+    True: to_say("under each word: how probable the chosen word is without it; with all words, {value}"),
+    False: to_say("under each word: the difference of the two logits without it; with all words, {value}"),
 }
 """Whether the value is a probability -> what stands under the words."""
 
@@ -137,9 +137,12 @@ def format_share_left(log_prob: float) -> str:
 
 def list_readings(found: WordsLeftOut) -> list[str]:
     """What is left without each word, as it stands under the word."""
-    if found.target.against is None:
-        return [format_percent(math.exp(value)) for value in found.without]
-    return [format_signed(float(value), plus=True) for value in found.without]
+    return [format_reading(found.target, float(value)) for value in found.without]
+
+
+def format_reading(target: Target, value: float) -> str:
+    """The value of a word, for people: its probability, or the difference of its logit and another's."""
+    return format_percent(math.exp(value)) if target.against is None else format_signed(value, plus=True)
 
 
 # View Deletion.

@@ -11,7 +11,7 @@ import pytest
 
 from attenscope.__main__ import main
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints, load_checkpoint
-from attenscope.evaluation.in_domain_score import (
+from attenscope.evaluation.in_domain_detection import (
     FALSE_ALARMS,
     FAMILIARITY_FILE,
     FamiliarityError,

@@ -10,7 +10,7 @@ import torch
 
 from attenscope.gallery import more_pairs
 from attenscope.gallery.gallery import EXHIBITS, ExhibitSide, read_function_sources, run_exhibit
-from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.fault_catalogue import FAULTS
 
 
 def test_every_fault_of_the_catalogue_is_shown() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from attenscope.gallery.gallery import EXHIBITS, run_exhibit
 from attenscope.gallery.reported_padding import REPORTS
-from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.fault_catalogue import FAULTS
 
 
 def test_there_are_many_reports_each_with_its_place_and_a_name_of_its_own() -> None:

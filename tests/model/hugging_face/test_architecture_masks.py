@@ -14,7 +14,7 @@ from torch import Tensor, nn
 pytest.importorskip("transformers")
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
-from attenscope.cli.mask import run_mask
+from attenscope.cli.architecture_mask import run_mask
 from attenscope.hugging_face.masks import (
     IMAGE_MARK,
     ArchitectureMasks,

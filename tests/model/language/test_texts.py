@@ -14,11 +14,11 @@ from attenscope.language import PSEUDO_LANGUAGE, SOURCE_LANGUAGE, load_texts, tr
 from attenscope.viz import tour
 from attenscope.viz.explore import examples
 from attenscope.viz.talk import session
-from attenscope.viz.ui import words
+from attenscope.viz.ui import captions
 from tests import messages
 from tests.model.language.test_terms import breaches
 
-FILES = (words.GLOSSARY_FILE, tour.TOUR_FILE, examples.EXAMPLES_FILE, session.SHIPPED_TALK_FILE)
+FILES = (captions.GLOSSARY_FILE, tour.TOUR_FILE, examples.EXAMPLES_FILE, session.SHIPPED_TALK_FILE)
 PROSE = {"title", "text", "button", "phenomenon", "see", "point", "notes", "term", "also", "passed", "formula"}
 """What is said otherwise in another language; all else is what is shown, and stands in the English file alone."""
 SHOWN = {"address", "try", "view"}

@@ -12,8 +12,8 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from attenscope.capture.attention import capture_attention
 from attenscope.masks.arrays import DiagnosisError
-from attenscope.masks.catalogue import FAULTS
 from attenscope.masks.diagnose import diagnose
+from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.fixes import API_NAMES, APIS, CODES_FIXED_BY_CALL, write_mask_call
 from attenscope.masks.structure import parse_structure
 from attenscope.trace import Kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attenscope.gallery.recipes import generate_case, list_codes
-from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attenscope.masks.arrays import MaskWriting
-from attenscope.masks.catalogue import FAULTS
+from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Finding
 from attenscope.masks.fix_lines import write_fix, write_fix_line
 from attenscope.masks.fixes import apply_fix

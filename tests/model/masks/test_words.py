@@ -10,8 +10,8 @@ import pytest
 
 from attenscope.language import PSEUDO_LANGUAGE, use_language
 from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError, guess_role
-from attenscope.masks.catalogue import FAULTS
 from attenscope.masks.diagnose import diagnose
+from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Diagnosis
 from attenscope.masks.read_text import describe_axes
 from attenscope.masks.softmax import softmax

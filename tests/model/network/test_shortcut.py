@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attenscope import torch_layers
+from attenscope import fast_layers
 from attenscope.decoding.beam import beam_search
 from attenscope.decoding.greedy import decode_greedily
+from attenscope.fast_layers import reorder_linear_weights
 from attenscope.network import transformer
 from attenscope.network.attention import force_attention_path
 from attenscope.network.config import PRESETS, make_preset_config
 from attenscope.network.hooks import declare_observer, hook_outputs
 from attenscope.network.transformer import Transformer, is_unobserved, make_shortcut
-from attenscope.torch_layers import reorder_linear_weights
 
 SIZES = {"d_model": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
 CPU = torch.device("cpu")
@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True, params=[True, False], ids=["of AMD", "of another"])
 def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_layers, "is_onednn_faster", lambda: request.param)
+    monkeypatch.setattr(fast_layers, "is_onednn_faster", lambda: request.param)
 
 
 def small(name: str, laid_out: bool = True) -> Transformer:

@@ -19,13 +19,13 @@ import plotly.graph_objects as go
 import pytest
 
 from attenscope.language import use_language
-from attenscope.viz.export import collect
+from attenscope.viz.export import talk_file
 from attenscope.viz.export.__main__ import main as command_line
 from attenscope.viz.export.page import TILES_PICTURE_SHARES, build_talk_page, build_view_page
 from attenscope.viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.talk.scenes import Scene, Talk
-from attenscope.viz.web import maps, players, texts
+from attenscope.viz.web import maps, players, text_components
 from tests.viz.fakes import FakeTranslator
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,7 +40,7 @@ def explored(text: str) -> View:
     tiles = maps.encode_overview(cross, 1, 2, Look())
     lines = maps.encode_links(cross, maps.LinkOptions(1, 2), Look(), "predicted", (None, None), "Lines.")
     pair = [Component("overview", tiles, "heads", follows=True)], [Component("links", lines, follows=True)]
-    pieces = Component("tokens", texts.token_line_data(result.steps, None), "translation")
+    pieces = Component("tokens", text_components.token_line_data(result.steps, None), "translation")
     return View(text, [Words(text, "sentence", "large"), pieces, Columns(pair, (0.4, 0.6))], {"model": "fake-en-de"})
 
 
@@ -120,10 +120,10 @@ def test_a_scene_of_a_talks_file_is_in_its_own_language(monkeypatch: pytest.Monk
         made.extend(slides)
         return title
 
-    monkeypatch.setattr(collect, "build_talk_page", page)
+    monkeypatch.setattr(talk_file, "build_talk_page", page)
     scenes = Scene("One", "nowhere", {"lang": "de"}), Scene("Two", "nowhere")
     with use_language("zh"):
-        collect.build_talk_file(Talk("Both", scenes), {}, LIGHT, MADE)
+        talk_file.build_talk_file(Talk("Both", scenes), {}, LIGHT, MADE)
     assert "Es gibt keine Seite" in made[0].missing
     assert "没有页面" in made[1].missing
 
@@ -206,7 +206,7 @@ def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        collect, "start_page_runtime", lambda: None
+        talk_file, "start_page_runtime", lambda: None
     )  # One process has one runtime, and nothing is drawn here.
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
     talk.write_text('[[scene]]\ntitle = "Gone"\npage = "nowhere"\n', encoding="utf-8")

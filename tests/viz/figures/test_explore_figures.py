@@ -22,7 +22,7 @@ from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
 from attenscope.viz.web.charts import encode_pipeline as packed_pipeline
 from attenscope.viz.web.maps import LinkOptions
 from attenscope.viz.web.maps import encode_links as packed_links
-from attenscope.viz.web.texts import encode_shaded_text as packed_text
+from attenscope.viz.web.text_components import encode_shaded_text as packed_text
 from tests import toy
 from tests.viz.fakes import HEADS, FakeTranslator, attention
 from tests.viz.web.test_packing import unpack

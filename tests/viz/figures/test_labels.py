@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import attenscope.viz.language  # noqa: F401  Figures speak its languages once it is imported.
+import attenscope.viz.visitor_language  # noqa: F401  Figures speak its languages once it is imported.
 from attenscope.language import use_language
 from attenscope.viz.figures.look import (
     LETTER_WIDTH,

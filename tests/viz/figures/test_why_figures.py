@@ -27,7 +27,7 @@ from attenscope.viz.figures.why import (
     sum_by_sublayer,
 )
 from attenscope.viz.web.bundle import FULL_BYTE
-from attenscope.viz.web.texts import SignedText, encode_signed_text
+from attenscope.viz.web.text_components import SignedText, encode_signed_text
 from tests.viz.web.test_packing import unpack
 
 AWKWARD = (" <b>a", " b&c", "</s>")

@@ -32,7 +32,7 @@ from attenscope.viz.figures.heads import (
 )
 from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.heads import cache as heads_cache
-from attenscope.viz.heads import habits, map, one_head, projection, texts
+from attenscope.viz.heads import habits, measure_scatter, one_head, texts, token_projection
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
@@ -120,7 +120,7 @@ def test_each_place_of_a_label_is_a_habit() -> None:
 
 
 def test_each_question_in_words_can_be_asked() -> None:
-    for question in map.EXAMPLE_QUESTIONS.values():
+    for question in measure_scatter.EXAMPLE_QUESTIONS.values():
         assert read_question(question).words
 
 
@@ -134,7 +134,7 @@ def test_the_map_says_what_it_shows(atlas: Atlas) -> None:
     assert texts.describe_corpus(atlas) in found
     assert texts.describe_measures("entropy", "cost") in found
     assert "made up, CC0" in texts.describe_corpus(atlas)
-    table = map.tabulate_all_heads(atlas)
+    table = measure_scatter.tabulate_all_heads(atlas)
     assert len(table) == len(atlas.names) == 12
     assert table["label"].tolist() == [atlas.label(head).text for head in atlas.names]
     opened(across="nonsense", up="previous token")
@@ -151,11 +151,11 @@ def test_two_models_share_axes_and_sizes(
     assert f"Axes and sizes are the same on both maps. other: {texts.describe_corpus(atlas)}" in found
     assert "Axes and sizes" not in said(opened(second_model="nonsense"))
     assert "Axes and sizes" not in said(opened(second_model="toy-en-de"))
-    own = map.build_map_side("own", atlas, "entropy", "cost")
+    own = measure_scatter.build_map_side("own", atlas, "entropy", "cost")
     half = dataclasses.replace(atlas, heads=atlas.heads.assign(cost=atlas.heads["cost"] / 2))
-    sides = [own, map.build_map_side("half", half, "entropy", "cost")]
+    sides = [own, measure_scatter.build_map_side("half", half, "entropy", "cost")]
     for palette in (LIGHT, DARK):
-        first, second = map.plot_head_maps(sides, "entropy", "cost", palette)
+        first, second = measure_scatter.plot_head_maps(sides, "entropy", "cost", palette)
         assert (first.x, first.y) == (second.x, second.y)
         shown = plot_head_scatter(own.dots, "a", "b", "title", palette)
         least = shown.marks
@@ -172,22 +172,22 @@ def test_two_models_share_axes_and_sizes(
 
 
 def test_a_box_lists_the_heads_in_it(atlas: Atlas) -> None:
-    side = map.build_map_side("toy-en-de", atlas, "entropy", "cost")
+    side = measure_scatter.build_map_side("toy-en-de", atlas, "entropy", "cost")
     entropy = sorted(dot.x for dot in side.dots)
     box = (entropy[2], entropy[6], -10.0, 10.0)
-    found = map.find_heads_in_box(side, box)
+    found = measure_scatter.find_heads_in_box(side, box)
     assert sorted(dot.x for _, dot in found) == entropy[2:7]
     assert [dot.cost for _, dot in found] == sorted((dot.cost for _, dot in found), reverse=True)
-    (shown,) = map.plot_head_maps([side], "entropy", "cost", LIGHT)
-    frame = map.add_box_frame(shown, box).marks[-1].points
+    (shown,) = measure_scatter.plot_head_maps([side], "entropy", "cost", LIGHT)
+    frame = measure_scatter.add_box_frame(shown, box).marks[-1].points
     assert (frame.min(0).tolist(), frame.max(0).tolist()) == ([entropy[2], -10.0], [entropy[6], 10.0])
-    assert map.add_box_frame(shown, None) is shown
+    assert measure_scatter.add_box_frame(shown, None) is shown
     kept = write_map_box(box)
     read = read_map_box(kept)
     assert read == pytest.approx(box, rel=1e-3)
     app = opened(across="entropy", up="cost", brush=kept)
     assert read is not None
-    assert texts.describe_heads_in_box("toy-en-de", len(map.find_heads_in_box(side, read)), 12) in said(app)
+    assert texts.describe_heads_in_box("toy-en-de", len(measure_scatter.find_heads_in_box(side, read)), 12) in said(app)
     for nonsense in ("1,2,3", "2,1,0,1", "nan,1,0,1", "a,b,c,d"):
         with pytest.raises(ValueError, match=r".*"):
             read_map_box(nonsense)
@@ -216,7 +216,7 @@ def test_a_search_says_its_question_and_its_answer_in_words(atlas: Atlas) -> Non
     assert found.question.words in said(app)
     assert found.sentence in said(app)
     assert texts.describe_links(atlas) in said(app)
-    bars = map.build_lift_bars(found)
+    bars = measure_scatter.build_lift_bars(found)
     assert [one.lift for one in bars] == sorted((one.lift for one in bars), reverse=True)
     assert "one arrow" in said(opened(heads="search", ask="dog"))
     assert "No link begins so." in said(opened(heads="search", ask="word=zebra -> "))
@@ -300,7 +300,7 @@ def test_the_projection_says_what_it_draws(atlas: Atlas, toy_translator: Transla
     assert "no such word" in texts.describe_marked_word(found, "zebra")
     for colour in get_args(ProjectionColour):
         for palette in (LIGHT, DARK):
-            groups = projection.group_dots_by_colour(found, colour, "dog", palette)
+            groups = token_projection.group_dots_by_colour(found, colour, "dog", palette)
             assert sum(len(one.points) for one in groups) == len(found.tokens)
             assert [one.name for one in groups if one.marked] == ["“dog”"]
             assert len({one.colour for one in groups}) == len(groups)
@@ -314,9 +314,9 @@ def test_a_box_in_the_projection_lists_its_sentences(atlas: Atlas, toy_translato
     found = project_tokens(toy_translator, atlas, "encoder outputs", atlas.names[0])
     x, y = (np.sort(found.tokens[name]) for name in "xy")
     box = (float(x[0]), float(x[20]), float(y[0]), float(y[-1]))
-    tokens = projection.find_tokens_in_box(found, box)
+    tokens = token_projection.find_tokens_in_box(found, box)
     assert len(tokens) == 21
-    rows = projection.build_sentence_rows(found, tokens)
+    rows = token_projection.build_sentence_rows(found, tokens)
     assert [row.queries[row.query] for row in rows] == tokens["piece"].tolist()
     address = {"heads": "projection", "plane": "encoder outputs", "brush": write_map_box(box)}
     app = opened(**address)
@@ -330,7 +330,9 @@ def test_a_box_in_the_projection_lists_its_sentences(atlas: Atlas, toy_translato
 
 def test_a_click_draws_a_box_around_its_dot(atlas: Atlas, toy_translator: Translator) -> None:
     found = project_tokens(toy_translator, atlas, "token embeddings", atlas.names[0])
-    shown = plot_projection(projection.group_dots_by_colour(found, "position", "", LIGHT), ("", ""), "title", LIGHT)
+    shown = plot_projection(
+        token_projection.group_dots_by_colour(found, "position", "", LIGHT), ("", ""), "title", LIGHT
+    )
     point = shown.marks[0].points[0]
-    inside = projection.find_tokens_in_box(found, projection.make_box_around_dot(point, shown))
+    inside = token_projection.find_tokens_in_box(found, token_projection.make_box_around_dot(point, shown))
     assert inside[["x", "y"]].iloc[0].tolist() == pytest.approx(point.tolist())

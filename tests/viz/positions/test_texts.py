@@ -22,7 +22,7 @@ from attenscope.positions.table import (
     compute_table_cell,
     make_formula_table,
 )
-from attenscope.viz.positions import experiments, more_views, texts
+from attenscope.viz.positions import experiments, precision, texts
 from attenscope.viz.positions.controls import TableChoice
 
 SIDES: tuple[ExperimentSides, ...] = ("source", "target", "both")
@@ -83,10 +83,10 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
     for dimension in range(16):
         one = compute_table_cell(5, dimension, 16, inclusive=True)
         assert made.table.values[5, dimension] == pytest.approx(one.value, abs=1e-6)
-    assert "^{\\,1/7}" in more_views.format_value_latex(
+    assert "^{\\,1/7}" in precision.format_value_latex(
         compute_table_cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True
     )
-    assert "^{\\,2/16}" in more_views.format_value_latex(compute_table_cell(5, 2, 16), 16, 10000.0)
+    assert "^{\\,2/16}" in precision.format_value_latex(compute_table_cell(5, 2, 16), 16, 10000.0)
 
 
 def test_a_learned_table_is_not_called_a_rotation() -> None:
@@ -141,5 +141,5 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
 
 def test_numbers_in_latex_have_the_signs_of_the_language() -> None:
     with use_language("de"):
-        assert "10{,}3916" in more_views.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)
-    assert "10.3916" in more_views.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)
+        assert "10{,}3916" in precision.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)
+    assert "10.3916" in precision.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)

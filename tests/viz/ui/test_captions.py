@@ -10,13 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.checkpoint.card import CheckpointSummary, summarise_checkpoint
 from attenscope.checkpoint.load import find_checkpoint_folder
-from attenscope.evaluation.in_domain_score import DetectionRates, Familiarity
+from attenscope.evaluation.in_domain_detection import DetectionRates, Familiarity
 from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import parse_changes
 from attenscope.runnable_model import Translation
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.controls import describe_changes, model_summary_text
-from attenscope.viz.web.texts import token_line_data
+from attenscope.viz.web.text_components import token_line_data
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator
 
@@ -149,7 +149,7 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
 def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(model: str, how: str) -> None:
     def page(model: str) -> None:
         from attenscope.translate import Translator
-        from attenscope.viz.ui.words import draw_hints
+        from attenscope.viz.ui.captions import draw_hints
 
         translator = Translator.load(model, "cpu")
         read = translator.translate("I like 狗.")

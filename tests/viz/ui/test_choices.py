@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope import viz
 from attenscope.checkpoint.load import list_checkpoints
-from attenscope.viz.language import LANGUAGE_KEY
 from attenscope.viz.ui import controls
+from attenscope.viz.visitor_language import LANGUAGE_KEY
 
 VIZ = Path(viz.__file__).parent
 DRAWN_BY_OFFER = {"selectbox", "radio", "segmented_control", "pills", "multiselect", "select_slider"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attenscope.language import LANGUAGES, use_language
-from attenscope.viz.ui.words import (
+from attenscope.viz.ui.captions import (
     WORD_ENDINGS,
     GlossaryEntry,
     escape_markdown,

@@ -7,7 +7,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.viz.ui.words import attention_difference, mark_word_changes
+from attenscope.viz.ui.captions import attention_difference, mark_word_changes
 from tests.viz.fakes import attention
 
 

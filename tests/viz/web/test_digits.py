@@ -18,7 +18,7 @@ from attenscope.viz.web.bundle import FULL_BYTE, FULL_UINT16, MASKED_BYTE, quant
 from attenscope.viz.web.maps import LEAST_POWER, LinkOptions, MatrixData
 from attenscope.viz.web.maps import encode_links as packed_links
 from attenscope.viz.web.maps import encode_matrix as packed_matrix
-from attenscope.viz.web.texts import encode_shaded_text as packed_text
+from attenscope.viz.web.text_components import encode_shaded_text as packed_text
 from tests.viz.fakes import attention
 from tests.viz.web.test_packing import unpack
 

@@ -12,7 +12,7 @@ from attenscope.viz.figures.look import DARK, Look
 from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, quantise_finely
 from attenscope.viz.web.maps import LinkOptions, encode_heatmap
 from attenscope.viz.web.maps import encode_links as packed_links
-from attenscope.viz.web.texts import encode_shaded_text as packed_text
+from attenscope.viz.web.text_components import encode_shaded_text as packed_text
 from tests.viz.fakes import attention
 from tests.viz.web.test_packing import unpack
 

@@ -10,7 +10,7 @@ import pytest
 from attenscope.decoding.greedy import Candidate, DecodingStep
 from attenscope.experiments.ablation import WordFacts
 from attenscope.trace import Head
-from attenscope.viz.web.texts import MAX_CARD_ROWS, decision_layer_text, word_card_data
+from attenscope.viz.web.text_components import MAX_CARD_ROWS, decision_layer_text, word_card_data
 from tests.model.experiments.test_word_facts import lens_of
 
 CANDIDATES = tuple(Candidate(at, math.log(share), f" w{at}") for at, share in enumerate((0.6, 0.3, 0.05, 0.0001, 1e-9)))

@@ -1,7 +1,7 @@
 import { isSpecial } from "./attention_map.js";
 import { mergedWords } from "./word_view.js";
 
-// As model/analysis/telling.py; tests/browser/test_live_data.py holds them together.
+// As model/analysis/telling_word.py; tests/browser/test_live_data.py holds them together.
 const TELLING_KINDS = ["copied", "back", "two", "ahead", "unread", "clear", "weak", "rest"];
 const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE] = [0.5, 0.3, 0.25, 0.05, 2, 3];
 const [SHORTER, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS] = [1, 4, 4];

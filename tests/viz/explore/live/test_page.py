@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attenscope.analysis.telling import pick_telling_word, weigh_words
+from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import live

@@ -16,7 +16,7 @@ from attenscope.text.words import get_special_tokens
 from attenscope.user_model import load_user_model
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls
-from attenscope.viz.web import texts
+from attenscope.viz.web import text_components
 from tests import folders
 from tests.viz.explore.live.conftest import Start
 from tests.viz.page_texts import captions
@@ -103,7 +103,7 @@ def test_a_masked_word_has_a_card_which_changes_with_the_heads(
     start: Start, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[dict] = []
-    monkeypatch.setattr(texts, "_mount_word_card", lambda **given: drawn.append(given["data"]))
+    monkeypatch.setattr(text_components, "_mount_word_card", lambda **given: drawn.append(given["data"]))
     start("bert")
     assert not drawn
     start("bert", pin="source.4")
@@ -116,7 +116,7 @@ def test_a_masked_word_has_a_card_which_changes_with_the_heads(
     assert isinstance(model, MaskedWordModel)
     found = model.read_masked_word(folders.SENTENCE, 3)
     assert own["word"] == changed["word"] == "dog"
-    assert own["fact"].startswith(texts.format_percent(math.exp(found.log_prob)))
+    assert own["fact"].startswith(text_components.format_percent(math.exp(found.log_prob)))
     assert own["fact"] != changed["fact"]
     assert not own["chooses"]
     assert own["sources"][0]["text"] == found.by_fall[0][0]

@@ -31,7 +31,7 @@ from attenscope.viz.figures.heads import (
 )
 from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.heads import cache, one_head, texts
-from attenscope.viz.heads.map import add_box_frame
+from attenscope.viz.heads.measure_scatter import add_box_frame
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.heads import (
     HEADS_BRUSHED_BOX,
@@ -42,7 +42,7 @@ from attenscope.viz.ui.addresses.heads import (
     MapBox,
     ProjectionColour,
 )
-from attenscope.viz.ui.words import draw_caption
+from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.web.charts import draw_curves, encode_curves
 
 MAX_LISTED_SENTENCES = 40

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attenscope.analysis.telling import (
+from attenscope.analysis.telling_word import (
     NEAR,
     READ,
     SHOWN,

@@ -14,7 +14,7 @@ import streamlit as st
 
 from attenscope.decoding.greedy import ObserverCheck
 from attenscope.devices import has_left_gpu
-from attenscope.evaluation.in_domain_score import FALSE_ALARMS, mean_log_prob
+from attenscope.evaluation.in_domain_detection import FALSE_ALARMS, mean_log_prob
 from attenscope.language import current_language, format_number, join_items, join_sentences, load_texts, say, to_say
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.text.words import LANGUAGE_NAMES, compare_words, detect_foreign_language
@@ -22,7 +22,7 @@ from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import format_signed, quote_token
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import MODEL
-from attenscope.viz.web.texts import SURE_FROM, is_unsure
+from attenscope.viz.web.text_components import SURE_FROM, is_unsure
 
 # Captions of one line, hints, and the badge in the header.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from attenscope.analysis.heads import head_name
-from attenscope.analysis.telling import WordWeights, read_source_word, read_word
+from attenscope.analysis.telling_word import WordWeights, read_source_word, read_word
 from attenscope.language import join_items, say, to_say
 from attenscope.text.words import SPECIAL_TOKENS, get_special_tokens, has_space_before
 from attenscope.trace import AttentionMap, Head

@@ -15,7 +15,7 @@ import streamlit as st
 
 from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import bind_language, current_language, join_sentences, say, to_say, use_language
-from attenscope.viz import language
+from attenscope.viz import visitor_language
 from attenscope.viz.engine.package import (
     WeightForm,
     encode_palette,
@@ -133,7 +133,7 @@ def collect_saved_views(
     views: list[SavedView] = []
     run = PageRun(
         PAGES_FOLDER / f"{page}.py",
-        {COLLECTED_VIEWS: views, language.LANGUAGE_KEY: current_language(), **(session or {})},
+        {COLLECTED_VIEWS: views, visitor_language.LANGUAGE_KEY: current_language(), **(session or {})},
     )
     for _ in range(MOST_PAGE_RUNS):
         elements = run.run(view, PAGE_RUN_TIMEOUT)

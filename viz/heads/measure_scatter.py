@@ -38,8 +38,8 @@ from attenscope.viz.ui.addresses.heads import (
     HEADS_Y_MEASURE,
     MapBox,
 )
+from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
 from attenscope.viz.ui.links import set_explore_head
-from attenscope.viz.ui.words import choose_model, draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 
 # The map: a dot for every head over any two measures.
