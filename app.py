@@ -5,11 +5,11 @@ import streamlit as st
 from attenscope.language import say
 from attenscope.viz import FOLDER, visitor_language
 from attenscope.viz.traces.session import open_command_line_trace
-from attenscope.viz.ui.address import restore_address
+from attenscope.viz.ui.address import restore_history_entry_address
 
 # Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
 st.set_page_config(page_title="Attenscope", page_icon=str(FOLDER / "icon.png"))
-restore_address()
+restore_history_entry_address()
 visitor_language.set_visitor_language()
 # The name "explore" is taken below.
 EXPLORE = st.Page(FOLDER / "pages/explore.py", title=say("Explore"), url_path="start", default=True)

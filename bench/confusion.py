@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from attenscope.gallery.recipes import generate_case, list_codes
+from attenscope.gallery.recipes import generate_case, list_fault_codes
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 
@@ -48,7 +48,7 @@ def table(cases: int) -> str:
         "| fault made | named first | named among others | named | named first instead | alarms on the fixed |",
         "|---|---|---|---|---|---|",
     ]
-    return "\n".join([*head, *(row(code, cases) for code in list_codes())]) + "\n"
+    return "\n".join([*head, *(row(code, cases) for code in list_fault_codes())]) + "\n"
 
 
 if __name__ == "__main__":

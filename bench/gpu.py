@@ -68,7 +68,7 @@ def _workloads() -> dict[str, Callable[[torch.device], Callable[[], object]]]:
         translator = Translator.load(CHECKPOINT, device)
         done = translator.translate(SENTENCE, capture=False)
         ids = (done.source_ids, list(done.target_ids))
-        one = Sentence.from_texts(0, (SENTENCE, done.text), ids, translator.tokenizer, ("en", "de"))
+        one = Sentence.from_source_and_target(0, (SENTENCE, done.text), ids, translator.tokenizer, ("en", "de"))
         (batch,) = make_batches([one] * BATCH, device)
         return lambda: measure_heads(translator.model, run_batch(translator.model, batch), True)
 

@@ -95,10 +95,10 @@ def measure() -> list[Row]:
 
 
 def written(translator: Translator, folder: Path) -> Path:
-    from attenscope.viz.export.live_file import build_live_file  # after the runtime, as all that draws components
+    from attenscope.viz.export.live_file import build_live_model_html  # after the runtime, as all that draws components
 
     file = folder / "live.html"
-    file.write_text(build_live_file([translator.checkpoint], date.today()), encoding="utf-8")
+    file.write_text(build_live_model_html([translator.checkpoint], date.today()), encoding="utf-8")
     return file
 
 

@@ -13,7 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, write_facts
+from attenscope.checkpoint.load import (
+    CHECKPOINTS_FOLDER,
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    write_checkpoint_config,
+)
 from attenscope.evaluation.quality import read_phenomenon_items
 from attenscope.translate import Translator
 from bench.apart import run_apart
@@ -54,7 +60,7 @@ def write_first_weights(folder: Path) -> bool:
             return False
         (folder / name).write_bytes(found.stdout)
     facts = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-    write_facts(folder, facts)  # with the hash of the architecture, which was not kept then
+    write_checkpoint_config(folder, facts)  # with the hash of the architecture, which was not kept then
     return True
 
 

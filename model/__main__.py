@@ -12,11 +12,11 @@ from .language import (
     SOURCE_LANGUAGE,
     current_language,
     join_items,
+    replace_command_names,
     say,
     terminal_language,
     to_say,
     translate_argparse,
-    typed_command,
     use_language,
 )
 
@@ -127,7 +127,9 @@ def main(
     language = terminal_language()
     translate_argparse(language)
     with use_language(language):
-        return _run_command(sys.argv[1:] if arguments is None else list(arguments), commands, typed_command(program))
+        return _run_command(
+            sys.argv[1:] if arguments is None else list(arguments), commands, replace_command_names(program)
+        )
 
 
 def build_parser(

@@ -38,12 +38,12 @@ def choose_device(name: str | None = None) -> torch.device:
     return torch.device(name)
 
 
-def leave_gpu() -> None:
+def switch_process_to_cpu() -> None:
     """Let the whole process choose the CPU from now on, where no device is named: the GPU had no memory left."""
     _gpu_is_full.set()
 
 
-def has_left_gpu() -> bool:
+def has_switched_to_cpu() -> bool:
     """Return whether the process computes on the CPU only because the GPU had no memory left."""
     return _gpu_is_full.is_set()
 

@@ -44,7 +44,7 @@ def say(message: str, **values: Any) -> str:
     )
 
 
-def typed_command(text: str) -> str:
+def replace_command_names(text: str) -> str:
     """Return a text with its commands as one types them here: ``python -m model`` is ``attenscope`` once installed."""
     if IS_INSTALLED:
         for in_checkout, installed in _INSTALLED_COMMANDS.items():
@@ -88,7 +88,7 @@ def number_separators() -> str:
 
 
 def _fill_message(text: str, values: Mapping[str, Any], language: str) -> str:
-    text = typed_command(text)
+    text = replace_command_names(text)
     if not values:
         return text
     return _NumberFormatter(language).vformat(text, (), values)
@@ -230,14 +230,16 @@ def set_visitor_language_source(of_visitor: Callable[[], str]) -> None:
 
 
 @functools.cache
-def load_texts(path: Path, language: str) -> dict[str, Any]:
+def load_translated_toml(path: Path, language: str) -> dict[str, Any]:
     """Load an English TOML file, with its prose in a language where there is a translation; not to be changed.
 
     Tables in a list are matched by their place in it.
     """
     english = _read_toml(path)
     if language == PSEUDO_LANGUAGE:
-        return _merge_translation(english, _read_toml(translation_path(path, "de")), lambda own, _: _accent_texts(own))
+        return _merge_translation(
+            english, _read_toml(translation_path(path, "de")), lambda own, _: _pseudo_translate_texts(own)
+        )
     if language == SOURCE_LANGUAGE:
         return english
     return _merge_translation(english, _read_toml(translation_path(path, language)), lambda _, translated: translated)
@@ -261,8 +263,10 @@ def _merge_translation(own: Any, translated: Any, choose: Callable[[Any, Any], A
     return choose(own, translated)
 
 
-def _accent_texts(own: Any) -> Any:
-    return [*map(_accent_texts, own)] if isinstance(own, list) else load_catalogue(PSEUDO_LANGUAGE).gettext(own)
+def _pseudo_translate_texts(own: Any) -> Any:
+    return (
+        [*map(_pseudo_translate_texts, own)] if isinstance(own, list) else load_catalogue(PSEUDO_LANGUAGE).gettext(own)
+    )
 
 
 # The command line: its language, and the words of argparse in it.

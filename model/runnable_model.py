@@ -36,8 +36,8 @@ from .text.words import (
     SPECIAL_TOKENS,
     TokenNames,
     mark_special_tokens,
-    name_continuation,
-    name_translation,
+    name_continuation_trace,
+    name_translation_trace,
 )
 from .trace import TENSOR_NAMES, AttentionMap, AttentionTrace
 
@@ -97,14 +97,14 @@ class Translation:
         """What each step looked at in the source (L, H, T, S): cross-attention, or the decoder's to its prompt."""
         if self.trace.cross is not None:
             return self.trace.cross
-        return self._columns(slice(0, self.first_row + 1))
+        return self._select_step_columns(slice(0, self.first_row + 1))
 
     @property
     def to_target(self) -> AttentionMap:
         """What each step looked at in what was fed in (L, H, T, T), after a prompt from its last token on."""
-        return self._columns(slice(self.first_row, None))
+        return self._select_step_columns(slice(self.first_row, None))
 
-    def _columns(self, columns: slice) -> AttentionMap:
+    def _select_step_columns(self, columns: slice) -> AttentionMap:
         """The rows of the decoder's map that predict a step, and some of its columns."""
         own = self.trace.decoder
         if own is None:
@@ -124,7 +124,7 @@ class Translation:
             tensors={},
         )
 
-    def step_of(self, row: int | None) -> int | None:
+    def find_step_of_row(self, row: int | None) -> int | None:
         """Return the step that a row of the decoder's maps predicts; None for a row of the prompt and for none."""
         step = None if row is None else row - self.first_row
         return step if step is not None and 0 <= step < len(self.steps) else None
@@ -374,12 +374,12 @@ class RunnableModel:
         begin = self.forced.prefix
         return self.tokenizer.decode(ids[len(begin) :] if tuple(ids[: len(begin)]) == begin else ids)
 
-    def name_trace(self, trace: AttentionTrace, source: Sequence[str], target: Sequence[str]) -> AttentionTrace:
+    def name_trace_axes(self, trace: AttentionTrace, source: Sequence[str], target: Sequence[str]) -> AttentionTrace:
         """Return a trace of this model with its rows and columns named; `target` are the tokens predicted."""
         named = (
-            name_translation(trace, source, target, self.tokenizer.token(self.model.start_id))
+            name_translation_trace(trace, source, target, self.tokenizer.token(self.model.start_id))
             if self.can("translate")
-            else name_continuation(trace, source, target)
+            else name_continuation_trace(trace, source, target)
         )
         return mark_special_tokens(named, self.tokenizer.special_tokens)
 
@@ -412,7 +412,7 @@ class RunnableModel:
         )
         if recording is None:
             return found
-        trace = self._label(recording.trace, found, decoding, encoded.roles)
+        trace = self._label_trace(recording.trace, found, decoding, encoded.roles)
         return dataclasses.replace(found, captured=trace, seconds=time.perf_counter() - started)
 
     def _name_steps(self, steps: Iterable[DecodingStep]) -> Iterator[DecodingStep]:
@@ -422,7 +422,7 @@ class RunnableModel:
             candidates = tuple(dataclasses.replace(one, token=token(one.token_id)) for one in step.candidates)
             yield dataclasses.replace(step, token=token(step.token_id), candidates=candidates)
 
-    def _label(
+    def _label_trace(
         self,
         trace: AttentionTrace,
         translation: Translation,
@@ -434,7 +434,7 @@ class RunnableModel:
             read = len(translation.source_ids)
             chat[ROLES_SETTING] = [*map(list, roles), ["assistant", read, read + len(translation.steps)]]
         return dataclasses.replace(
-            self.name_trace(trace, translation.source_tokens, translation.target_tokens),
+            self.name_trace_axes(trace, translation.source_tokens, translation.target_tokens),
             source=translation.source,
             target=translation.text,
             model=self.name,

@@ -91,9 +91,9 @@ def assert_no_future_leak(
     """
     if ahead < 0:
         raise ValueError(say("ahead is a number of tokens, 0 or more; got {ahead}.", ahead=ahead))
-    subjects = _subjects(model, ids, keep, embedding, call, pad_id, causal=True)
+    subjects = _build_test_subjects(model, ids, keep, embedding, call, pad_id, causal=True)
     looking = {part: replace(subject, ahead=ahead) for part, subject in subjects.items()}
-    _check(looking, run_future_tests, picture)
+    _assert_no_fault(looking, run_future_tests, picture)
 
 
 def assert_padding_ignored(
@@ -113,7 +113,7 @@ def assert_padding_ignored(
         AssertionError: naming the end that was padded.
     """
     judge = partial(run_mask_tests, codes=("padding-content", "padding-amount"))
-    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
+    _assert_no_fault(_build_test_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
 
 
 def assert_batch_invariant(
@@ -135,16 +135,16 @@ def assert_batch_invariant(
         AssertionError: naming the change.
     """
     judge = partial(run_mask_tests, codes=("batch-neighbour",))
-    _check(_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
+    _assert_no_fault(_build_test_subjects(model, ids, keep, embedding, call, pad_id, causal), judge, picture)
 
 
-def _check(subjects: Mapping[str, Subject], judge: Judge, picture: Path | None) -> None:
+def _assert_no_fault(subjects: Mapping[str, Subject], judge: Judge, picture: Path | None) -> None:
     for part, subject in subjects.items():
         _check_outputs(subject)
         outcomes = judge(subject)
         bad = [one for one in outcomes if one.status == "fault"]
         if bad:
-            where = "" if picture is None else say("See {file}.", file=_draw(picture, subject, bad))
+            where = "" if picture is None else say("See {file}.", file=_write_dependence_picture(picture, subject, bad))
             modules = dict.fromkeys(describe_leaking_module(subject, one.check) for one in bad)
             faults = "; ".join(f"{part}: {one.check}: {one.reason}" for one in bad)
             left = [
@@ -187,7 +187,7 @@ def _check_outputs(subject: Subject) -> None:
         )
 
 
-def _subjects(
+def _build_test_subjects(
     model: Any,
     ids: Tensor | None,
     keep: Tensor | None,
@@ -226,13 +226,15 @@ def _right_padded(ids: Tensor) -> Tensor:
     return keep
 
 
-def _draw(picture: Path, subject: Subject, bad: list[Outcome]) -> Path:
+def _write_dependence_picture(picture: Path, subject: Subject, bad: list[Outcome]) -> Path:
     """A table of what each output depends on, leaks in red."""
     found = None if subject.output_keep is not None else measure_dependencies(subject)
     rows = (
         ""
         if found is None
-        else "".join(_row(one, may) for one, may in zip(found[0], find_reachable_inputs(subject)[0], strict=True))
+        else "".join(
+            _build_row_html(one, may) for one, may in zip(found[0], find_reachable_inputs(subject)[0], strict=True)
+        )
     )
     words = html.escape("; ".join(f"{one.check}: {one.reason}" for one in bad))
     picture.write_text(
@@ -243,7 +245,7 @@ def _draw(picture: Path, subject: Subject, bad: list[Outcome]) -> Path:
     return picture
 
 
-def _row(sizes: Tensor, may: Tensor) -> str:
+def _build_row_html(sizes: Tensor, may: Tensor) -> str:
     colours = [
         "#c0392b" if size and not ok else "#4b3fd6" if size else "#eee" for size, ok in zip(sizes, may, strict=True)
     ]

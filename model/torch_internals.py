@@ -116,7 +116,7 @@ def copy_without_override_check(function: Any) -> Callable[..., Any]:
     return copy
 
 
-def check_watchable(model: nn.Module) -> None:
+def check_frame_reading_supported(model: nn.Module) -> None:
     """Raise TorchInternalsError unless :func:`is_module_call` and :func:`is_fast_path_overridden` can read this torch.
 
     The notes on the fast path are needed only of the modules that have one.
@@ -178,7 +178,7 @@ class FlexCall:
     """What the compiler took out of the two functions, to be handed to them after the cell."""
 
 
-def read_flex_call(args: tuple[Any, ...]) -> FlexCall:
+def parse_flex_attention_call(args: tuple[Any, ...]) -> FlexCall:
     """Return the arguments of what :func:`is_flex_attention` recognises."""
     query, key, value, score_mod, block_mask, scale, _, *others = args
     try:
@@ -190,7 +190,7 @@ def read_flex_call(args: tuple[Any, ...]) -> FlexCall:
     return FlexCall(query, key, value, score_mod, scale, blocks, full, (rows, columns), mask_mod, of_score, of_mask)
 
 
-def evaluate_over_cells(
+def evaluate_flex_mod(
     function: Callable[..., Tensor],
     sizes: Sequence[int],
     device: torch.device,

@@ -206,12 +206,12 @@ def _make_drawable_map(one: AttentionMap) -> AttentionMap:
     if not np.isfinite(weights).all():
         weights = np.nan_to_num(weights, nan=0.0, posinf=0.0, neginf=0.0)
     paths = tuple(clean_text(path, MAX_NAME_CHARACTERS) for path in one.layer_paths)
-    special = frozenset(clean_tokens(tuple(one.special_tokens)))
+    special = frozenset(normalize_token_spaces(tuple(one.special_tokens)))
     drawn = dataclasses.replace(one, weights=weights, layer_paths=paths, special_tokens=special)
-    return replace_tokens(drawn, *map(clean_tokens, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
+    return replace_tokens(drawn, *map(normalize_token_spaces, (one.query_tokens, one.key_tokens, one.predicted_tokens)))
 
 
-def clean_tokens(raw: Sequence[str]) -> tuple[str, ...]:
+def normalize_token_spaces(raw: Sequence[str]) -> tuple[str, ...]:
     """Return tokens as this project writes them: a word begins with a space, whatever sign the tokenizer has for it."""
     short = (clean_text(token, MAX_TOKEN_CHARACTERS) or " " for token in raw)
     return tuple(" " + token[1:] if token[0] in WORD_START_SIGNS and len(token) > 1 else token for token in short)

@@ -27,7 +27,7 @@ from attenscope.experiments.mask_trial import (
     run_mask_trial,
     run_trial_tests,
 )
-from attenscope.experiments.patching import find_contrast, patch_heads, patch_stream
+from attenscope.experiments.patching import compare_at_first_difference, patch_heads, patch_stream
 from attenscope.interventions.changes import parse_changes
 from attenscope.network.attention import make_padding_mask
 from attenscope.network.config import PAD_ID
@@ -151,7 +151,7 @@ def _attributed(translator: Translator, text: str) -> Any:
 
 def _patched(translator: Translator, text: str) -> Any:
     first, second = (translator.translate(one) for one in (text, text.replace("a ", "the ")))
-    pair = find_contrast(translator, first, second)
+    pair = compare_at_first_difference(translator, first, second)
     return [patch_stream(translator, pair, "decoder"), patch_heads(translator, pair, "cross")]
 
 
@@ -171,7 +171,8 @@ def _measured_heads(translator: Translator, text: str) -> Any:
     done = translator.translate(text)
     ids = (done.source_ids, list(done.target_ids))
     sentences = [
-        Sentence.from_texts(line, (text, done.text), ids, translator.tokenizer, ("en", "de")) for line in (0, 1)
+        Sentence.from_source_and_target(line, (text, done.text), ids, translator.tokenizer, ("en", "de"))
+        for line in (0, 1)
     ]
     (batch,) = make_batches(sentences, translator.device)
     return measure_heads(translator.model, run_batch(translator.model, batch), True)

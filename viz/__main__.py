@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from streamlit.errors import StreamlitAPIException
 
-from attenscope.language import typed_command
-from attenscope.viz.serving.server import limit_kept_memory, release_free_memory, serve_app
+from attenscope.language import replace_command_names
+from attenscope.viz.serving.server import limit_glibc_retained_memory, release_free_memory, serve_app
 from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs
 
 COLLECTION_INTERVAL = 10.0
@@ -34,7 +34,7 @@ def warm_up_first_model() -> None:
             cache.compute_translation(name, first)
 
 
-def _warm_up_and_collect() -> None:
+def _warm_up_then_collect_garbage() -> None:
     """Warm up, then collect garbage for all visitors at once, which stops them all for that time.
 
     Streamlit would collect it after each run of each visitor (``runner.postScriptGC``). Objects that exist once the app
@@ -52,14 +52,14 @@ def _warm_up_and_collect() -> None:
 def main(arguments: Sequence[str]) -> None:
     """Serve the app, warming up beside it; the command line takes Streamlit's options, and the app's after ``--``."""
     allow_caches_outside_of_runs()
-    limit_kept_memory()
-    threading.Thread(target=_warm_up_and_collect, name="warm", daemon=True).start()
+    limit_glibc_retained_memory()
+    threading.Thread(target=_warm_up_then_collect_garbage, name="warm", daemon=True).start()
     try:
         serve_app(arguments)
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:
-        sys.exit(f"{typed_command('python -m viz')}: {error}")
+        sys.exit(f"{replace_command_names('python -m viz')}: {error}")
 
 
 if __name__ == "__main__":

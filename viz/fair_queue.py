@@ -67,7 +67,7 @@ class FairQueue:
         finally:
             self._end()
 
-    def pause(self) -> None:
+    def yield_to_earlier_tickets(self) -> None:
         """Let shorter and earlier computations go first; called between two steps of a long one."""
         ticket = self._ticket
         if ticket is None:

@@ -10,13 +10,13 @@ import streamlit as st
 
 from attenscope.language import join_sentences, say
 from attenscope.viz import visitor_language
-from attenscope.viz.export.save import draw_offered_view, withdraw_view
+from attenscope.viz.export.save import draw_save_controls, unregister_savable_view
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.traces.session import (
     PASTED_MASK_KEY,
     UPLOADED_MASKS_KEY,
-    get_open_run,
     get_open_trace,
+    get_open_training_run,
     open_scene_file,
 )
 from attenscope.viz.traces.upload_store import UploadStoreError
@@ -25,7 +25,7 @@ from attenscope.viz.ui.address import Parameter, clean_address, enter_page_witho
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.pages import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
-from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keys
+from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
 from attenscope.viz.web.shell import (
     draw_page_menu,
@@ -57,7 +57,7 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
     The page may `explain` in a menu of the header how it is read, and have `settings` of its own in another.
     """
     if not st.session_state.get(SHARE_MENU):  # While it is open it keeps what it shows.
-        withdraw_view()
+        unregister_savable_view()
     too_long: list[Parameter[Any]] = []
     if page in PAGES:
         too_long = clean_address(PAGES[page], CARRIED_PARAMETERS)
@@ -81,19 +81,19 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
             st.stop()
     else:
         _draw_page_header(page, explain, settings)
-    track_history(PAGES[page].scrubbed_keys if page in PAGES else ())
+    track_history(PAGES[page].untracked_parameter_names if page in PAGES else ())
     style.watch()
 
 
 def _draw_page_header(page: str, explain: DrawMenu, settings: DrawMenu) -> None:
     """Draw what a page has besides its view while nobody presents it."""
-    session.keep_talk_draft(page)
-    editor.tell_addition()
-    shown = page in PAGES and not editor.has_opened_training(page)
+    session.sync_talk_draft_with_browser(page)
+    editor.show_add_view_message()
+    shown = page in PAGES and not editor.is_opened_training_shown(page)
     if shown:
-        _draw_presenter(page)
+        _draw_presenter_controls(page)
     with st.container(key="header-actions", horizontal=True, vertical_alignment="center"):
-        _draw_reading_menu(explain)
+        _draw_explanation_menu(explain)
         if page in PAGES:
             _draw_share_menu(page, presents=shown)
         sign = ":material/settings:"
@@ -112,13 +112,13 @@ def _draw_page_header(page: str, explain: DrawMenu, settings: DrawMenu) -> None:
 
 
 @st.fragment
-def _draw_reading_menu(explain: DrawMenu) -> None:
+def _draw_explanation_menu(explain: DrawMenu) -> None:
     """Draw the menu that says how the page is read: what the page itself explains, the keys and the glossary."""
     menu = st.popover(say("How to read this"), type="tertiary", key="page-help", on_change="rerun")
     if menu.open:
         with menu:
             explain()
-            draw_keys()
+            draw_keyboard_shortcuts()
             draw_glossary()
 
 
@@ -130,21 +130,23 @@ def _draw_share_menu(page: str, *, presents: bool) -> None:
         with menu:
             if presents:
                 draw_page_menu(key="page-actions")
-            if _shows_own_file(page):
+            if _is_visitor_file_shown(page):
                 draw_caption(say("The link opens this page without what you pasted or uploaded: save it as a page."))
             editor.draw_add_view_button(PAGES[page])
-            draw_offered_view()
+            draw_save_controls()
 
 
-def _shows_own_file(page: str) -> bool:
+def _is_visitor_file_shown(page: str) -> bool:
     """Whether the page shows what the visitor has handed over, which no address can hold."""
     if page == "masks":
         judged = st.session_state.get(PASTED_MASK_KEY) or st.session_state.get(UPLOADED_MASKS_KEY)
         return MASKS_PART.get() == "judge" and bool(judged)
-    return (page == "explore" and get_open_trace() is not None) or (page == "training" and get_open_run() is not None)
+    return (page == "explore" and get_open_trace() is not None) or (
+        page == "training" and get_open_training_run() is not None
+    )
 
 
-def _draw_presenter(page: str) -> None:
+def _draw_presenter_controls(page: str) -> None:
     """Let the page be shown alone on the stage, another session, with the visitor's own trace or mask."""
     if page == "masks" and MASKS_PART.get() == "judge":
         mount_page_presenter(attachments.get_stage_key())  # The page hands over what is judged once it has read it.

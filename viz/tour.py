@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attenscope.language import current_language, load_texts
+from attenscope.language import current_language, load_translated_toml
 
 TOUR_FILE = Path(__file__).parent / "tour.toml"
 TOUR_MODEL = "everyday-en-de"
@@ -39,7 +39,7 @@ def load_tour_steps() -> tuple[TourStep, ...]:
 
 @cache
 def _read_tour_steps(language: str) -> tuple[TourStep, ...]:
-    steps = load_texts(TOUR_FILE, language)["step"]
+    steps = load_translated_toml(TOUR_FILE, language)["step"]
     return tuple(TourStep(**{"attempt" if name == "try" else name: of for name, of in one.items()}) for one in steps)
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from attenscope import language as model_language
 from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, find_closest_language
-from attenscope.viz.figures.look import set_speaker
+from attenscope.viz.figures.look import set_message_translator
 from attenscope.viz.streamlit_internals import is_in_run
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.web.shell import draw_preferences
@@ -38,4 +38,4 @@ def draw_visitor_preferences() -> None:
 
 
 model_language.set_visitor_language_source(get_visitor_language)
-set_speaker(model_language)
+set_message_translator(model_language)

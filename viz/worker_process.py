@@ -116,7 +116,7 @@ def serve_calls(requests: BinaryIO, replies: BinaryIO) -> None:
         found = None
         error: Exception | None = None
         cause: BaseException | None = None
-        with use_language(language), _end_after(time_limit + ORPHAN_SECONDS):
+        with use_language(language), _kill_process_after(time_limit + ORPHAN_SECONDS):
             try:
                 found = function(*arguments, **named)
             except MemoryError:
@@ -133,7 +133,7 @@ def serve_calls(requests: BinaryIO, replies: BinaryIO) -> None:
 
 
 @contextmanager
-def _end_after(seconds: float) -> Iterator[None]:
+def _kill_process_after(seconds: float) -> Iterator[None]:
     """End this process where the block takes longer, on systems that can."""
     if hasattr(signal, "alarm"):
         signal.alarm(math.ceil(seconds))
@@ -154,7 +154,7 @@ def _read_peak_memory() -> int:
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
-def _stand_back() -> None:
+def _limit_process_resources() -> None:
     """Let the server go first, and take no more than a share of the memory."""
     if hasattr(os, "nice"):
         os.nice(LOWER_PRIORITY)
@@ -193,5 +193,5 @@ def call_here_if_short(is_short: bool, function: Callable[P, T], *arguments: P.a
 if __name__ == "__main__":
     written = sys.stdout.buffer
     sys.stdout = sys.stderr  # What a library prints is no reply.
-    _stand_back()
+    _limit_process_resources()
     serve_calls(sys.stdin.buffer, written)

@@ -95,16 +95,16 @@ def require_whole_trace(trace: AttentionTrace) -> None:
         )
 
 
-def add_residual(weights: np.ndarray) -> np.ndarray:
+def average_weights_with_identity(weights: np.ndarray) -> np.ndarray:
     """Return 0.5 W + 0.5 I of mean weights W (T, T); a row that may attend to nothing is that of I."""
-    return _mix_with_stream(weights, np.eye(len(weights)))
+    return _average_with_residual_stream(weights, np.eye(len(weights)))
 
 
 def _roll_encoder(layers: np.ndarray) -> Iterator[np.ndarray]:
     """Mean weights (L, S, S) -> the rollout (S, S) after each layer."""
     rolled = np.eye(layers.shape[1])
     for weights in layers:
-        rolled = _mix_with_stream(weights @ rolled, rolled)
+        rolled = _average_with_residual_stream(weights @ rolled, rolled)
         yield rolled
 
 
@@ -113,14 +113,14 @@ def _roll_decoder(own: np.ndarray, cross: np.ndarray, memory: np.ndarray) -> Ite
     target, source = np.eye(own.shape[1]), np.zeros(cross.shape[1:])
     for self_weights, cross_weights in zip(own, cross, strict=True):
         seen = self_weights @ np.hstack([target, source])
-        both = _mix_with_stream(seen, np.hstack([target, source]))
+        both = _average_with_residual_stream(seen, np.hstack([target, source]))
         read = np.hstack([np.zeros_like(target), cross_weights @ memory])
-        both = _mix_with_stream(read, both)
+        both = _average_with_residual_stream(read, both)
         target, source = both[:, : own.shape[1]], both[:, own.shape[1] :]
         yield target, source
 
 
-def _mix_with_stream(read: np.ndarray, stream: np.ndarray) -> np.ndarray:
+def _average_with_residual_stream(read: np.ndarray, stream: np.ndarray) -> np.ndarray:
     """Return half of what was read and half of the stream; a row that read nothing stays what it was."""
     return np.where(read.any(-1, keepdims=True), 0.5 * read + 0.5 * stream, stream)
 
@@ -231,11 +231,11 @@ def _list_trace_edges(trace: AttentionTrace, kind: Kind, layer: int) -> Iterator
     """All edges from the positions after `layer` down to the input tokens."""
     if kind == "encoder" or trace.cross is None:
         yield from _list_stack_edges(
-            _mean_over_heads(trace.maps[kind])[: _count_layers(trace.maps[kind], layer)], first=0
+            _mean_over_heads(trace.maps[kind])[: _count_layers_through_index(trace.maps[kind], layer)], first=0
         )
         return
     assert trace.decoder is not None
-    count = _count_layers(trace.decoder, layer)
+    count = _count_layers_through_index(trace.decoder, layer)
     own, cross = _mean_over_heads(trace.decoder)[:count], _mean_over_heads(trace.cross)[:count]
     reads = cross.any(-1)
     stays = np.where(reads, 0.5, 1.0)[:, :, None] * np.eye(own.shape[1])
@@ -246,7 +246,7 @@ def _list_trace_edges(trace: AttentionTrace, kind: Kind, layer: int) -> Iterator
             yield FlowEdges(group, memory, _round_capacity(0.5 * cross[index]))
         if index or kind == "decoder":  # below the first layer's reading there is nothing of the source
             yield FlowEdges(group, group + 1, _round_capacity(stays[index]))
-            yield FlowEdges(group + 1, group + 2, _round_capacity(add_residual(own[index])))
+            yield FlowEdges(group + 1, group + 2, _round_capacity(average_weights_with_identity(own[index])))
     if kind == "cross" and trace.encoder is not None:
         yield from _list_stack_edges(_mean_over_heads(trace.encoder), first=memory)
 
@@ -254,10 +254,10 @@ def _list_trace_edges(trace: AttentionTrace, kind: Kind, layer: int) -> Iterator
 def _list_stack_edges(layers: np.ndarray, first: int) -> Iterator[FlowEdges]:
     """The edges of a stack of self-attention, mean weights (L, T, T), its top in the group `first`."""
     for group, weights in enumerate(reversed(layers), start=first):
-        yield FlowEdges(group, group + 1, _round_capacity(add_residual(weights)))
+        yield FlowEdges(group, group + 1, _round_capacity(average_weights_with_identity(weights)))
 
 
-def _count_layers(attention: AttentionMap, layer: int) -> int:
+def _count_layers_through_index(attention: AttentionMap, layer: int) -> int:
     return range(attention.layers)[layer] + 1
 
 
@@ -317,7 +317,7 @@ class _FlowNetworks:
         flow = np.zeros(len(self.excess[0]), np.int64)
         unsolved = np.arange(len(flow))
         while True:
-            labels = self._labels()
+            labels = self._compute_sink_distances()
             above = zip(self.excess[:-1], labels[:-1], strict=True)
             active = np.logical_or.reduce(
                 [((excess > 0) & (label < UNREACHABLE_LABEL)).any(1) for excess, label in above]
@@ -331,7 +331,7 @@ class _FlowNetworks:
             while self._push_down(labels) | self._push_back(labels):
                 pass
 
-    def _labels(self) -> list[np.ndarray]:
+    def _compute_sink_distances(self) -> list[np.ndarray]:
         """The distance (P, N) of every node of each group to the sink, along edges that can take more."""
         labels = [np.full(excess.shape, UNREACHABLE_LABEL) for excess in self.excess]
         labels[self.sink][:] = 0
@@ -419,7 +419,7 @@ class JointAttention:
     """S, where the blocks meet, down and across."""
 
 
-def join_attentions(trace: AttentionTrace, layer: int, head: int | None = None) -> JointAttention:
+def build_joint_attention(trace: AttentionTrace, layer: int, head: int | None = None) -> JointAttention:
     """Return one head of a layer, or the mean over its heads, of all three attentions; counted from 0.
 
     Raises TraceError if one of the maps is missing or has no such layer or head.

@@ -75,26 +75,26 @@ def compute_head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray
         "entropy": attention_entropy(attention),
         "distance": attention_distance(attention),
     }
-    for habit, cells in find_habit_cells(attention).items():
+    for habit, cells in find_attention_pattern_cells(attention).items():
         share = _mean_over_rows((attention.weights * cells).sum(-1), cells.sum(-1) > 0)
         name: Measure = "alignment" if habit == "alignment fed in" else habit
         measures[name] = np.maximum(measures[name], share) if name in measures else share
     return measures
 
 
-def find_clearest_head(attention: AttentionMap) -> HeadPlace:
+def find_most_positional_head(attention: AttentionMap) -> HeadPlace:
     """Return the head that looks most at one fixed place, such as the token before: the easiest to read."""
     measures = compute_head_statistics(attention)
     shares = [values for name, values in measures.items() if name in FOCUS_MEASURES and name not in ("first", "end")]
     return rank_heads(np.max(shares, axis=0) if shares else -measures["entropy"])[0]
 
 
-def find_habit_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
+def find_attention_pattern_cells(attention: AttentionMap) -> dict[Habit, np.ndarray]:
     """Return (Q, K) bool for each habit that this map allows: the cells whose weights are its share of the mass.
 
     Only rows with a choice hold such cells, and the habit is a mean over the rows that hold one.
     """
-    mask = attention.mask & rows_with_choice(attention.mask)[:, None]
+    mask = attention.mask & find_multi_key_rows(attention.mask)[:, None]
     rows, columns = np.indices(mask.shape)
     cells: dict[Habit, np.ndarray] = {}
     if attention.kind != "cross":  # across two sentences there is no "previous"
@@ -154,7 +154,7 @@ def find_sink(attention: AttentionMap, layer: int, head: int, rows: Sequence[int
     return Sink(key, share) if share > max(0.5, even + EVEN_ROUNDING) else None
 
 
-def rows_with_choice(mask: np.ndarray) -> np.ndarray:
+def find_multi_key_rows(mask: np.ndarray) -> np.ndarray:
     """Return (Q,) bool: the rows with two allowed keys or more; where there is none, those with one."""
     allowed = mask.sum(-1)
     return allowed > 1 if (allowed > 1).any() else allowed > 0
@@ -178,7 +178,7 @@ def attention_distance(attention: AttentionMap) -> np.ndarray:
         apart = np.abs((rows + 0.5) * keys / queries - (columns + 0.5))
     else:
         apart = np.abs(rows - columns)
-    return _mean_over_rows((attention.weights * apart).sum(-1), rows_with_choice(attention.mask))
+    return _mean_over_rows((attention.weights * apart).sum(-1), find_multi_key_rows(attention.mask))
 
 
 def rank_heads(values: np.ndarray, largest_first: bool = True) -> tuple[HeadPlace, ...]:
@@ -245,7 +245,7 @@ class HeadClaim:
     """The queries that the number is a mean over, from 0."""
 
 
-def make_head_claim(attention: AttentionMap, layer: int, head: int, label: RowLabel = "fed") -> HeadClaim:
+def describe_head_pattern(attention: AttentionMap, layer: int, head: int, label: RowLabel = "fed") -> HeadClaim:
     """Return what the map shows of a head, counted from 0, in words for rows that are named by `label`."""
     place = {"head": head + 1, "layer": layer + 1}
     mask = attention.mask_of(layer, head)
@@ -254,16 +254,16 @@ def make_head_claim(attention: AttentionMap, layer: int, head: int, label: RowLa
         return HeadClaim(text, "none", 0.0, ())
     alone = select_head(attention, layer, head)
     # The cells are those of the whole map: one head alone would always align with itself.
-    cells = find_habit_cells(attention)
-    shares = {habit: _mean_habit_share(alone.weights[0, 0], at) for habit, at in cells.items()}
+    cells = find_attention_pattern_cells(attention)
+    shares = {habit: _average_weight_on_cells(alone.weights[0, 0], at) for habit, at in cells.items()}
     best = max(shares, key=shares.__getitem__, default=None)
-    choosing = _row_numbers(rows_with_choice(mask))
+    choosing = _row_numbers(find_multi_key_rows(mask))
     spread, far = attention_entropy(alone).item(), attention_distance(alone).item()
     if best and shares[best] >= MOSTLY_SHARE:
         text = say(
             "Head {head} of layer {layer} mostly looks at {token}: {share:.0%} of its weight.",
             **place,
-            token=_habit_token_text(attention, best, label),
+            token=_describe_attended_token(attention, best, label),
             share=shares[best],
         )
         return HeadClaim(text, best, shares[best], _row_numbers(cells[best].sum(-1) > 0))
@@ -280,7 +280,7 @@ def make_head_claim(attention: AttentionMap, layer: int, head: int, label: RowLa
             "Head {head} of layer {layer} looks at {token} more than at any other place that is counted: {share:.0%} "
             "of its weight.",
             **place,
-            token=_habit_token_text(attention, best, label),
+            token=_describe_attended_token(attention, best, label),
             share=shares[best],
         )
         return HeadClaim(text, best, shares[best], _row_numbers(cells[best].sum(-1) > 0))
@@ -292,14 +292,14 @@ def make_head_claim(attention: AttentionMap, layer: int, head: int, label: RowLa
         "Head {head} of layer {layer} looks at no one place: {token} gets most, {share:.0%}; on average {distance:.1f} "
         "tokens away.",
         **place,
-        token=_habit_token_text(attention, best, label),
+        token=_describe_attended_token(attention, best, label),
         share=shares[best],
         distance=far,
     )
     return HeadClaim(text, "mixed", far, choosing)
 
 
-def _mean_habit_share(weights: np.ndarray, cells: np.ndarray) -> float:
+def _average_weight_on_cells(weights: np.ndarray, cells: np.ndarray) -> float:
     """The mass of weights (Q, K) on cells (Q, K), mean over the rows that hold one."""
     rows = cells.sum(-1) > 0
     return float((weights * cells)[rows].sum(-1).mean(dtype=np.float64))
@@ -309,7 +309,7 @@ def _row_numbers(rows: np.ndarray) -> tuple[int, ...]:
     return tuple(np.flatnonzero(rows).tolist())
 
 
-def _habit_token_text(attention: AttentionMap, habit: Habit, label: RowLabel) -> str:
+def _describe_attended_token(attention: AttentionMap, habit: Habit, label: RowLabel) -> str:
     """The token that a habit looks at, in words for rows that are named by `label`."""
     if attention.kind == "decoder" and label == "predicted" and attention.predicted_tokens:
         return say(_HABIT_PLACES_BY_PREDICTION.get(habit, _HABIT_PLACES[habit]))
@@ -395,7 +395,7 @@ def compute_mean_alignment(cross: AttentionMap) -> np.ndarray:
     if cross.kind != "cross":
         raise TraceError(say("An alignment is read from cross-attention; this is the {kind} map.", kind=cross.kind))
     mean = cross.weights.mean((0, 1), dtype=np.float64)
-    special = _is_special_key(cross)
+    special = _find_special_keys(cross)
     if not special.all():
         mean[:, special] = 0
     total = mean.sum(-1, keepdims=True)
@@ -438,7 +438,7 @@ def _score_head_alignment(
     """Compare one head with the cells (Q, K) that it is expected to look at."""
     rows = np.flatnonzero(cells.any(-1))
     weights = cross.weights[layer, head, rows]
-    own, special = weights.argmax(-1), _is_special_key(cross)
+    own, special = weights.argmax(-1), _find_special_keys(cross)
     mass = float((weights * cells[rows]).sum(-1).mean(dtype=np.float64)) if rows.size else 0.0
     elsewhere = 0 if special.all() else int(special[own].sum())
     return HeadAlignment(layer, head, reading, mass, int(cells[rows, own].sum()), elsewhere, len(rows))
@@ -448,7 +448,7 @@ def _alignment_merit(alignment: HeadAlignment) -> tuple[float, int]:
     return alignment.mass, alignment.agreeing
 
 
-def _is_special_key(cross: AttentionMap) -> np.ndarray:
+def _find_special_keys(cross: AttentionMap) -> np.ndarray:
     """(K,) bool: the source tokens that stand for no text."""
     special = get_special_tokens(cross)
     return np.array([token in special for token in cross.key_tokens])

@@ -67,7 +67,7 @@ class AttentionPipeline:
     """Largest absolute difference of a captured step from the same step recomputed."""
 
 
-def compute_pipeline(
+def compute_attention_steps(
     attention: AttentionMap, layer: int, head: int, query: int, scale: float | None = None
 ) -> AttentionPipeline:
     """Return the steps of one query, all counted from 0. The scale is read off the scores unless it is given.
@@ -255,7 +255,7 @@ class MapDifference:
         return self.first.mask & self.second.mask
 
     @property
-    def mass_moved(self) -> float:
+    def mean_moved_weight_share(self) -> float:
         """The share of a row that lies elsewhere in the second map, 0 to 1, averaged over all rows with a choice.
 
         Total variation distance where both maps have the same columns; a lower bound where some are not shared.
@@ -297,7 +297,7 @@ def compare_maps(first: AttentionMap, second: AttentionMap, rows: RowLabel = "fe
                 other_heads=second.heads,
             )
         )
-    queries, keys = find_shared_axes(first, second, rows)
+    queries, keys = match_rows_and_columns(first, second, rows)
     if not queries or not keys:
         raise TraceError(say("The two sentences share no token, so there is nothing to take the difference of."))
     return MapDifference(
@@ -308,7 +308,7 @@ def compare_maps(first: AttentionMap, second: AttentionMap, rows: RowLabel = "fe
     )
 
 
-def find_shared_axes(
+def match_rows_and_columns(
     first: AttentionMap, second: AttentionMap, rows: RowLabel = "fed"
 ) -> tuple[PositionPairs, PositionPairs]:
     """Return the rows and the columns that two maps have in common, whatever their kinds; either may be none.

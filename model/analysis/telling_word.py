@@ -61,17 +61,17 @@ class WordWeights:
         """Return the word of a captured row; None for a special token."""
         return next((at for at, group in enumerate(self.rows) if position in group), None)
 
-    def key_of(self, position: int | None) -> int | None:
+    def get_word_at_column(self, position: int | None) -> int | None:
         """Return the word of a captured column; None for a special token."""
         return next((at for at, group in enumerate(self.keys) if position in group), None)
 
-    def is_mark(self, row: int) -> bool:
+    def is_punctuation_row(self, row: int) -> bool:
         """Return whether a word of the translation is punctuation."""
         return _is_mark(self.row_words[row])
 
     def word_before(self, row: int) -> int | None:
         """Return the nearest word before `row` that is no punctuation."""
-        return next((at for at in range(row - 1, -1, -1) if not self.is_mark(at)), None)
+        return next((at for at in range(row - 1, -1, -1) if not self.is_punctuation_row(at)), None)
 
 
 # A map is frozen and known by its identity; a sentence is read at many heads.
@@ -166,7 +166,9 @@ class WordReading:
     """copied: pieces; back, ahead: words jumped; twice: words between the two."""
 
 
-def read_word(words: WordWeights, row: int, place: HeadPlace, left_out: Collection[HeadPlace] = ()) -> WordReading:
+def read_target_word(
+    words: WordWeights, row: int, place: HeadPlace, left_out: Collection[HeadPlace] = ()
+) -> WordReading:
     """Return what a head shows of a word of the translation; a better head is none of those `left_out`."""
     weights, match = words.weights[(*place, row)], int(words.matches[row])
     own = int(weights.argmax())
@@ -179,7 +181,7 @@ def read_word(words: WordWeights, row: int, place: HeadPlace, left_out: Collecti
     if shown:
         found = next(_list_special_readings(words, row, place, match), None)
         return found or WordReading("clear", *place, row, match, float(weights[match]))
-    if found := _read_shared_row(words, row, place):
+    if found := _read_compound_alignment(words, row, place):
         return found
     kind: ReadingKind = "other" if weights[own] >= SHOWN else "weak"
     return WordReading(kind, *place, row, own, float(weights[own]), match, float(weights[match]), better)
@@ -190,7 +192,7 @@ def _list_special_readings(words: WordWeights, row: int, place: HeadPlace, match
     share = float(words.weights[(*place, row, match)])
     if pieces := _count_copied_pieces(words, row, match, place):
         yield WordReading("copied", *place, row, match, share, size=pieces)
-    if words.is_mark(row) or _is_mark(words.key_words[match]):
+    if words.is_punctuation_row(row) or _is_mark(words.key_words[match]):
         return
     before = words.word_before(row)
     if before is not None and words.shares[(*place, before)] >= SHOWN:
@@ -198,22 +200,22 @@ def _list_special_readings(words: WordWeights, row: int, place: HeadPlace, match
         ahead_of_time = left in words.matches[row + 1 :]  # The word before looked at what a later word is written for.
         if match < left and not ahead_of_time and not _is_mark(words.key_words[left]):
             yield WordReading("back", *place, row, match, share, left, size=left - match)
-        later_rows = (later for later in range(row + 1, len(words.rows)) if _is_shown(words, later, place))
+        later_rows = (later for later in range(row + 1, len(words.rows)) if _is_word_shown_by_head(words, later, place))
         over = [int(words.matches[later]) for later in later_rows]
         passed = [one for one in over if left < one < match]
         if passed and len(words.key_words[match]) >= MIN_AHEAD_LETTERS:
             yield WordReading("ahead", *place, row, match, share, passed[0], size=match - left)
     for other in range(row - 2, -1, -1):
-        if words.matches[other] == match and _is_shown(words, other, place):
+        if words.matches[other] == match and _is_word_shown_by_head(words, other, place):
             if words.row_words[other].casefold() != words.row_words[row].casefold():
                 yield WordReading("twice", *place, row, match, share, other, size=row - other)
             return
 
 
-def _is_shown(words: WordWeights, row: int, place: HeadPlace) -> bool:
+def _is_word_shown_by_head(words: WordWeights, row: int, place: HeadPlace) -> bool:
     """Whether a head shows a word that is no punctuation, by one that is none either."""
     return bool(words.shares[(*place, row)] >= SHOWN) and not (
-        words.is_mark(row) or _is_mark(words.key_words[words.matches[row]])
+        words.is_punctuation_row(row) or _is_mark(words.key_words[words.matches[row]])
     )
 
 
@@ -231,7 +233,7 @@ def _count_copied_pieces(words: WordWeights, row: int, key: int, place: HeadPlac
     return written if written > 1 else 0
 
 
-def _read_shared_row(words: WordWeights, row: int, place: HeadPlace) -> WordReading | None:
+def _read_compound_alignment(words: WordWeights, row: int, place: HeadPlace) -> WordReading | None:
     """A row that two words share, as a compound shares it."""
     weights = words.weights[(*place, row)]
     first, second = (int(at) for at in np.argsort(-weights, kind="stable")[:2])
@@ -285,7 +287,7 @@ def pick_telling_word(cross: AttentionMap, left_out: Collection[HeadPlace] = ())
 
 
 def _list_telling_readings(words: WordWeights, left_out: Collection[HeadPlace]) -> Iterator[WordReading]:
-    marks = [words.is_mark(row) for row in range(len(words.rows))]
+    marks = [words.is_punctuation_row(row) for row in range(len(words.rows))]
     agreement = words.agreement.copy()
     for place in left_out:
         agreement[place] = -1
@@ -294,20 +296,22 @@ def _list_telling_readings(words: WordWeights, left_out: Collection[HeadPlace]) 
             continue
         shares = words.shares[:, :, row]
         best = find_best_head(words, row, left_out)
-        yield read_word(words, row, best)
+        yield read_target_word(words, row, best)
         shown = np.argwhere(shares >= max(SHOWN, float(shares[best]) - NEAR)).tolist()
-        yield from (read_word(words, row, (layer, head)) for layer, head in shown if (layer, head) not in left_out)
+        yield from (
+            read_target_word(words, row, (layer, head)) for layer, head in shown if (layer, head) not in left_out
+        )
     for key, word in enumerate(words.key_words):
-        if words.weights[..., key].max() < READ and _is_worth_reading(word):
+        if words.weights[..., key].max() < READ and _has_enough_letters(word):
             layer, head = np.unravel_index(agreement.argmax(), agreement.shape)
             yield read_source_word(words, key, (int(layer), int(head)))
 
 
-def _is_worth_reading(word: str) -> bool:
+def _has_enough_letters(word: str) -> bool:
     return any(map(is_cjk, word)) or sum(map(str.isalpha, word)) >= MIN_UNREAD_LETTERS
 
 
-def _looks_early(words: WordWeights, row: int | None) -> bool:
+def _has_later_same_match(words: WordWeights, row: int | None) -> bool:
     """Whether a later word that is no shorter has the same match, as "Hamburg" has behind "nach".
 
     What such a word looks at is not what it is written for. A participle before its shorter auxiliary is told.
@@ -323,7 +327,7 @@ def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     """What a reading is sorted by, the most telling first."""
     kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
     on_mark = one.key is not None and _is_mark(words.key_words[one.key])
-    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead") and _looks_early(words, one.row)):
+    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead") and _has_later_same_match(words, one.row)):
         kind = "weak"
     rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
     letters = 0 if one.row is None else len(words.row_words[one.row])

@@ -53,7 +53,7 @@ from .files import (
     TablesByName,
     read_manifest,
 )
-from .forward import PLACES, TOKENS_A_BATCH, Sentence, SpecialIds, make_batches, run_batch, tag_pieces
+from .forward import PLACES, TOKENS_A_BATCH, Sentence, SpecialIds, make_batches, run_batch, tag_parts_of_speech
 from .measure import (
     COST_MEASURE,
     EVEN_SUFFIX,
@@ -63,7 +63,7 @@ from .measure import (
     REPEATED_PLACES,
     REPEATED_SUFFIX,
     measure_heads,
-    measure_repetition,
+    measure_repeated_token_attention,
 )
 
 REPORT_FILE = "report.json"
@@ -117,7 +117,7 @@ def build_atlas(
         return None
     while missing := [number for number in range(plan.part_count) if not _part_folder(folder, number).is_dir()]:
         time.sleep(POLL_SECONDS if len(missing) < plan.part_count else 10 * POLL_SECONDS)
-    return finish_atlas(folder, found, [_part_folder(folder, number) for number in range(plan.part_count)])
+    return merge_atlas_parts(folder, found, [_part_folder(folder, number) for number in range(plan.part_count)])
 
 
 def _create_or_read_manifest(folder: Path, plan: AtlasPlan, licence: str, start: str) -> Manifest:
@@ -155,11 +155,11 @@ def _build_part(
     for batch in make_batches(sentences, translator.device, SpecialIds.from_model(translator.model)):
         found = run_batch(translator.model, batch)
         tables.add(found, measure_heads(translator.model, found, plan.costs))
-    repeats = plan_repeats(translator) if number == 0 and translator.model.is_decoder_alone else None
+    repeats = plan_repeated_sequences(translator) if number == 0 and translator.model.is_decoder_alone else None
     if repeats:  # The same whatever the corpus is, so one part of the atlas has them.
         repeated = make_repeated_sequences(translator, repeats)
         for batch in make_batches(repeated, translator.device, SpecialIds.from_model(translator.model)):
-            tables.add_sums("decoder", measure_repetition(run_batch(translator.model, batch)))
+            tables.add_sums("decoder", measure_repeated_token_attention(run_batch(translator.model, batch)))
     made = tables.tables()
     report: dict[str, object] = {
         "sentences": made[SENTENCES_TABLE].num_rows,
@@ -180,7 +180,7 @@ def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list
     card, tokenizer = translator.card, translator.tokenizer
     if translator.model.is_decoder_alone:
         language = guess_language(" ".join(pair.source for pair in pairs)) or ""
-        return [_read_whole_text(pair, language) for pair in pairs]
+        return [_make_decoder_only_sentence(pair, language) for pair in pairs]
     start = tokenizer.token(translator.model.start_id)
     languages = str(card.get("source_language", "")), str(card.get("target_language", ""))
     written = _translate_pairs(translator, [pair for pair in pairs if pair.target_encoded is None])
@@ -191,13 +191,15 @@ def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list
         )
         text = translator.decode_target(ids) if pair.target_encoded is None else pair.target
         sides = (pair.source_encoded.ids, ids)
-        found.append(Sentence.from_texts(pair.line, (pair.source, text), sides, tokenizer, languages, start))
+        found.append(
+            Sentence.from_source_and_target(pair.line, (pair.source, text), sides, tokenizer, languages, start)
+        )
     return found
 
 
-def _read_whole_text(pair: CorpusPair, language: str) -> Sentence:
-    whole = tag_pieces(pair.source_encoded.tokens, language)
-    return Sentence.from_text(pair.line, pair.source, pair.source_encoded.ids, whole)
+def _make_decoder_only_sentence(pair: CorpusPair, language: str) -> Sentence:
+    whole = tag_parts_of_speech(pair.source_encoded.tokens, language)
+    return Sentence.from_decoder_only_text(pair.line, pair.source, pair.source_encoded.ids, whole)
 
 
 @torch.inference_mode()
@@ -352,7 +354,7 @@ def _read_pair(translator: RunnableModel, line: int, sides: tuple[bytes | None, 
     languages = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
     read: list[tuple[str, EncodedText]] = []
     for data, language, encode in zip(sides, languages, (translator.encode, translator.encode_target), strict=False):
-        found = NO_COUNTERPART if data is None else _decode_side(data, language, encode, translator.max_length)
+        found = NO_COUNTERPART if data is None else _parse_corpus_side(data, language, encode, translator.max_length)
         if isinstance(found, str):
             return found
         read.append(found)
@@ -362,7 +364,7 @@ def _read_pair(translator: RunnableModel, line: int, sides: tuple[bytes | None, 
     return CorpusPair(line, text, encoded, *(other[0] if other else ()))
 
 
-def _decode_side(
+def _parse_corpus_side(
     data: bytes, language: str, encode: Callable[[str], EncodedText], max_length: int
 ) -> tuple[str, EncodedText] | str:
     try:
@@ -402,7 +404,7 @@ COST_DIGITS = 3
 HEAD_COLUMNS = ["map", "layer", "head"]
 
 
-def finish_atlas(folder: Path, manifest: Manifest, parts: Sequence[Path]) -> Manifest:
+def merge_atlas_parts(folder: Path, manifest: Manifest, parts: Sequence[Path]) -> Manifest:
     """Write the tables of a whole atlas and its manifest, and take the parts away. AtlasError names a damaged part."""
     reports = [json.loads(_require_readable(part / REPORT_FILE).read_text(encoding="utf-8")) for part in parts]
     shutil.rmtree(folder / LINKS_TABLE, ignore_errors=True)
@@ -568,10 +570,10 @@ class Repeats(NamedTuple):
     times: int = 4
 
 
-def plan_repeats(model: RunnableModel) -> Repeats | None:
+def plan_repeated_sequences(model: RunnableModel) -> Repeats | None:
     """Return what a model reads of repeated tokens, fewer where it has not so many; None where they are one or none."""
     wanted = Repeats()
-    room = model.max_length - len(_find_beginning(model)) - 1
+    room = model.max_length - len(_find_start_token_ids(model)) - 1
     tokens = min(wanted.tokens, room // wanted.times, len(_draw_tokens(model, wanted.tokens, SEED)))
     return wanted._replace(tokens=tokens) if tokens > 1 else None
 
@@ -584,9 +586,9 @@ def make_repeated_sequences(model: RunnableModel, repeats: Repeats) -> list[Sent
     found = []
     for number in range(repeats.sequences):
         drawn = _draw_tokens(model, repeats.tokens, SEED + number)
-        ids = [*_find_beginning(model), *drawn * repeats.times, drawn[0]]
-        whole = tag_pieces([model.tokenizer.token(one) for one in ids], "")
-        found.append(Sentence.from_text(number, "", ids, whole))
+        ids = [*_find_start_token_ids(model), *drawn * repeats.times, drawn[0]]
+        whole = tag_parts_of_speech([model.tokenizer.token(one) for one in ids], "")
+        found.append(Sentence.from_decoder_only_text(number, "", ids, whole))
     return found
 
 
@@ -602,7 +604,7 @@ def _draw_tokens(model: RunnableModel, count: int, seed: int) -> list[int]:
     return list(found.values())
 
 
-def _find_beginning(model: RunnableModel) -> list[int]:
+def _find_start_token_ids(model: RunnableModel) -> list[int]:
     """The ids of the special tokens that every text begins with; often one, or none."""
     return list(takewhile(lambda one: not _is_text(model, one), model.tokenizer.encode("a").ids))
 

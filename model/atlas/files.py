@@ -28,7 +28,15 @@ from ..text.parts_of_speech import WORD_TAGS
 from ..text.words import START_TOKEN
 from ..trace import KINDS, Kind
 from .forward import BatchRun, Sentence
-from .measure import WEIGHT_STEPS, BatchMeasures, MapLinks, RowSums, TagMass, compute_tag_mass, find_links
+from .measure import (
+    WEIGHT_STEPS,
+    BatchMeasures,
+    MapLinks,
+    RowSums,
+    TagMass,
+    compute_tag_mass,
+    find_strongest_attention_links,
+)
 
 ATLAS_FORMAT = "attenscope-atlas-2"
 MANIFEST_FILE, PARTS_FOLDER = "atlas.json", "parts"
@@ -211,7 +219,7 @@ class PartTables:
 
     def add(self, found: BatchRun, measured: BatchMeasures) -> None:
         """Add a batch."""
-        for kind, links in find_links(found, self._least_weight).items():
+        for kind, links in find_strongest_attention_links(found, self._least_weight).items():
             self._links[kind].append(links)
             mass = compute_tag_mass(found, kind)
             before = self._tags.get(kind)
@@ -233,7 +241,7 @@ class PartTables:
         """Return the tables by name, their rows in the order of the lines."""
         self._sentences.sort(key=lambda one: one[0].line)
         return {
-            LINKS_TABLE: build_link_table([one for one, _ in self._sentences], self._links),
+            LINKS_TABLE: build_attention_link_table([one for one, _ in self._sentences], self._links),
             SENTENCES_TABLE: build_sentence_table(self._sentences),
             TAGS_TABLE: build_tag_table(self._tags),
             COSTS_TABLE: _build_cost_table(self._costs),
@@ -241,7 +249,7 @@ class PartTables:
         }
 
 
-def build_link_table(sentences: Sequence[Sentence], links: dict[Kind, list[MapLinks]]) -> pa.Table:
+def build_attention_link_table(sentences: Sequence[Sentence], links: dict[Kind, list[MapLinks]]) -> pa.Table:
     """Return a row a link; pieces, words and tags are dictionary-encoded."""
     tables = [_build_map_links(kind, sentences, found) for kind, found in links.items() if found]
     if not tables:

@@ -65,7 +65,7 @@ class Sentence:
     """Of a text that a decoder alone reads, the tokens fed in: all but its last."""
 
     @classmethod
-    def from_text(cls, line: int, text: str, ids: Sequence[int], whole: TokenizedSide) -> Sentence:
+    def from_decoder_only_text(cls, line: int, text: str, ids: Sequence[int], whole: TokenizedSide) -> Sentence:
         """A text of N ids, `whole` as tokens, for a decoder alone: its first token is the source, the rest the target.
 
         So N - 1 tokens are fed in, each to predict the next.
@@ -74,7 +74,7 @@ class Sentence:
         return cls(line, text, "", tuple(ids[:1]), tuple(ids[1:]), *sides, fed_side=whole.select(slice(-1)))
 
     @classmethod
-    def from_texts(
+    def from_source_and_target(
         cls,
         line: int,
         texts: tuple[str, str],
@@ -85,7 +85,7 @@ class Sentence:
     ) -> Sentence:
         """Name and tag the tokens of both sides."""
         sides = [
-            tag_pieces([tokenizer.token(one) for one in row], language)
+            tag_parts_of_speech([tokenizer.token(one) for one in row], language)
             for row, language in zip(ids, languages, strict=True)
         ]
         return cls(line, *texts, tuple(ids[0]), tuple(ids[1]), sides[0], sides[1], start)
@@ -214,7 +214,7 @@ def make_decoder_mask(batch: Batch) -> Tensor | None:
 
 
 @torch.inference_mode()
-def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
+def compute_word_order_invariance(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
     """Return the share of each row's weight that stays on its tokens when the words of the source change places.
 
     The words are put in a random order that is the same in every run, pieces of a word kept together and </s> at the
@@ -224,7 +224,7 @@ def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dic
     if model.is_decoder_alone:
         return {}
     batch = found.batch
-    orders = [shuffle_word_order(one) for one in batch.sentences]
+    orders = [sample_word_permutation(one) for one in batch.sentences]
     width = batch.source.shape[1]
     padded = np.stack([np.concatenate([order, np.arange(len(order), width)]) for order in orders])
     places = torch.tensor(padded, device=batch.source.device)
@@ -244,13 +244,13 @@ def compute_shuffled_overlap(model: AutoregressiveModel, found: BatchRun) -> dic
     return overlaps
 
 
-def find_allowed_place_cells(found: BatchRun, kind: Kind) -> Tensor:
+def find_allowed_pattern_cells(found: BatchRun, kind: Kind) -> Tensor:
     """Return the cells of every place that may be attended to: (B, Q, K, P) bool."""
     batch = found.batch
     allowed = batch.allowed_cells(kind)
     cells = torch.zeros((*allowed.shape, len(PLACES)), dtype=torch.bool, device=allowed.device)
     for row, sentence in enumerate(batch.sentences):
-        own = torch.from_numpy(find_place_cells(kind, *sentence.sides(kind)))
+        own = torch.from_numpy(find_nonalignment_pattern_cells(kind, *sentence.sides(kind)))
         cells[row, : own.shape[0], : own.shape[1]] = own
     if kind == "cross":
         predicted, fed = find_aligned_cells(found)
@@ -277,7 +277,7 @@ def find_aligned_cells(found: BatchRun) -> tuple[Tensor, Tensor]:
     return predicted, torch.cat([torch.zeros_like(predicted[:, :1]), predicted[:, :-1]], 1)
 
 
-def shuffle_word_order(sentence: Sentence) -> np.ndarray:
+def sample_word_permutation(sentence: Sentence) -> np.ndarray:
     """A random order of the source's tokens, words kept whole, that is not the order they have."""
     numbers = sentence.source_side.word_numbers
     special = sentence.source_side.special
@@ -346,7 +346,7 @@ PLACE_NAMES: MappingProxyType[Place, str] = MappingProxyType(
 )
 
 
-def find_place_cells(kind: Kind, queries: TokenizedSide, keys: TokenizedSide) -> np.ndarray:
+def find_nonalignment_pattern_cells(kind: Kind, queries: TokenizedSide, keys: TokenizedSide) -> np.ndarray:
     """Return the cells of every place but the alignments, whatever may be attended to: (Q, K, P) bool.
 
     In self-attention queries and keys are the tokens fed in; in cross-attention the queries are the tokens predicted.
@@ -432,7 +432,7 @@ class TokenizedSide:
         )
 
 
-def tag_pieces(pieces: Sequence[str], language: str) -> TokenizedSide:
+def tag_parts_of_speech(pieces: Sequence[str], language: str) -> TokenizedSide:
     """Merge pieces into words and tag these."""
     groups = group_words(pieces)
     spelled = [join_word(pieces[group.start : group.stop]).strip() for group in groups]

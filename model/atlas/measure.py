@@ -27,9 +27,9 @@ from .forward import (
     Batch,
     BatchRun,
     Place,
-    compute_shuffled_overlap,
     compute_target_log_probs,
-    find_allowed_place_cells,
+    compute_word_order_invariance,
+    find_allowed_pattern_cells,
     make_decoder_mask,
 )
 
@@ -160,14 +160,14 @@ class BatchMeasures(NamedTuple):
 def measure_heads(model: AutoregressiveModel, found: BatchRun, with_costs: bool = True) -> BatchMeasures:
     """Measure every head on a batch."""
     halves = torch.tensor([one.line % HALF_COUNT for one in found.batch.sentences], device="cpu")
-    overlaps, logits = compute_shuffled_overlap(model, found), compute_logit_contributions(model, found)
-    changes = compute_log_prob_changes(model, found) if with_costs else {}
+    overlaps, logits = compute_word_order_invariance(model, found), compute_logit_contributions(model, found)
+    changes = compute_head_ablation_effects(model, found) if with_costs else {}
     real = found.batch.real("decoder")[0][:, None, None]
     sums: dict[Kind, dict[str, RowSums]] = {}
-    cells = {kind: find_allowed_place_cells(found, kind) for kind in found.kinds}
+    cells = {kind: find_allowed_pattern_cells(found, kind) for kind in found.kinds}
     for kind in found.kinds:
-        rows = [*_measure_rows(found, kind), *_measure_places(found, kind, cells[kind])]
-        counted = _rows_with_choice(found, kind)[:, None, None]
+        rows = [*_measure_entropy_and_distance(found, kind), *_measure_pattern_shares(found, kind, cells[kind])]
+        counted = _find_batch_multi_key_rows(found, kind)[:, None, None]
         if kind in overlaps:
             rows.append(RowMeasure("stays", overlaps[kind], counted & ~overlaps[kind].isnan()))
         shares = compute_norm_shares(found, kind)
@@ -178,12 +178,12 @@ def measure_heads(model: AutoregressiveModel, found: BatchRun, with_costs: bool 
         if kind in changes:
             rows.append(RowMeasure(COST_MEASURE, -changes[kind], real))
         heads = found.weights(kind).shape[1:3]
-        sums[kind] = {one.name: _sum_rows(one, halves, heads) for one in rows}
+        sums[kind] = {one.name: _sum_rows_by_half(one, halves, heads) for one in rows}
     costs = {kind: torch.where(real, -one, torch.nan).cpu().numpy() for kind, one in changes.items()}
     return BatchMeasures(sums, costs, cells)
 
 
-def measure_repetition(found: BatchRun) -> dict[str, RowSums]:
+def measure_repeated_token_attention(found: BatchRun) -> dict[str, RowSums]:
     """Measure the places of repetition in a decoder's map of random tokens that are repeated."""
     halves = torch.tensor([one.line % HALF_COUNT for one in found.batch.sentences], device="cpu")
     heads = found.weights("decoder").shape[1:3]
@@ -192,18 +192,18 @@ def measure_repetition(found: BatchRun) -> dict[str, RowSums]:
         for place in REPEATED_PLACES
         for end in ("", HELD_SUFFIX, EVEN_SUFFIX)
     }
-    rows = _measure_places(found, "decoder", find_allowed_place_cells(found, "decoder"))
-    return {named[one.name]: _sum_rows(one, halves, heads) for one in rows if one.name in named}
+    rows = _measure_pattern_shares(found, "decoder", find_allowed_pattern_cells(found, "decoder"))
+    return {named[one.name]: _sum_rows_by_half(one, halves, heads) for one in rows if one.name in named}
 
 
-def _rows_with_choice(found: BatchRun, kind: Kind) -> Tensor:
+def _find_batch_multi_key_rows(found: BatchRun, kind: Kind) -> Tensor:
     """(B, Q) bool: the rows with two allowed keys or more."""
     return found.batch.allowed_cells(kind).sum(-1) > 1
 
 
-def _measure_rows(found: BatchRun, kind: Kind) -> Iterator[RowMeasure]:
+def _measure_entropy_and_distance(found: BatchRun, kind: Kind) -> Iterator[RowMeasure]:
     """Entropy, distance and top weight."""
-    weights, counted = found.weights(kind), _rows_with_choice(found, kind)[:, None, None]
+    weights, counted = found.weights(kind), _find_batch_multi_key_rows(found, kind)[:, None, None]
     logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
     yield RowMeasure("entropy", -(weights * logs).sum(-1), counted)
     queries, keys = (torch.arange(size, device=weights.device) for size in weights.shape[-2:])
@@ -216,10 +216,10 @@ def _measure_rows(found: BatchRun, kind: Kind) -> Iterator[RowMeasure]:
     yield RowMeasure("top", weights.max(-1).values, counted)
 
 
-def _measure_places(found: BatchRun, kind: Kind, cells: Tensor) -> Iterator[RowMeasure]:
+def _measure_pattern_shares(found: BatchRun, kind: Kind, cells: Tensor) -> Iterator[RowMeasure]:
     """The share of each place, whether it holds more than a half, and whether it would in an even row."""
     masses = torch.einsum("blhqk,bqkp->plhbq", found.weights(kind), cells.to(torch.float32))
-    allowed, choosing = found.batch.allowed_cells(kind).sum(-1), _rows_with_choice(found, kind)
+    allowed, choosing = found.batch.allowed_cells(kind).sum(-1), _find_batch_multi_key_rows(found, kind)
     for number, place in enumerate(PLACES):
         held = cells[..., number].sum(-1)
         counted = (choosing & (held > 0))[:, None, None]
@@ -230,7 +230,7 @@ def _measure_places(found: BatchRun, kind: Kind, cells: Tensor) -> Iterator[RowM
             yield RowMeasure(f"{place}{EVEN_SUFFIX}", (2 * held > allowed).double()[:, None, None], counted)
 
 
-def _sum_rows(rows: RowMeasure, halves: Tensor, heads: tuple[int, ...]) -> RowSums:
+def _sum_rows_by_half(rows: RowMeasure, halves: Tensor, heads: tuple[int, ...]) -> RowSums:
     shape = (len(halves), *heads, rows.values.shape[-1])
     counted = rows.counted.expand(shape)
     values = torch.where(counted, rows.values.expand(shape).double(), 0.0).sum(-1).cpu()
@@ -249,19 +249,19 @@ TOKENS_A_PASS = 2400
 
 
 @torch.inference_mode()
-def compute_log_prob_changes(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
+def compute_head_ablation_effects(model: AutoregressiveModel, found: BatchRun) -> dict[Kind, Tensor]:
     """Return how each target token's log-probability changes with one head off: (B, L, H, T) for each map, in nats.
 
     The batched form of :func:`model.experiments.ablation.head_effects`. In a model of this project a pass begins at the
     layer of its heads, since what comes before is unchanged; in any other, at the encoder or at the decoder.
     """
     return {
-        kind: torch.stack([_compute_site_changes(model, found, site) for site in found.sites_of_kind(kind)], 1)
+        kind: torch.stack([_compute_site_ablation_effects(model, found, site) for site in found.sites_of_kind(kind)], 1)
         for kind in found.kinds
     }
 
 
-def _compute_site_changes(model: AutoregressiveModel, found: BatchRun, site: AttentionSite) -> Tensor:
+def _compute_site_ablation_effects(model: AutoregressiveModel, found: BatchRun, site: AttentionSite) -> Tensor:
     """(B, H, T)"""
     heads = site.module.heads
     assert isinstance(heads, int)
@@ -269,12 +269,12 @@ def _compute_site_changes(model: AutoregressiveModel, found: BatchRun, site: Att
     for rows in _slice_rows(found.batch, heads):
         batch = found.batch.select_rows(rows)
         falls = []
-        for off in _slice_heads(model, batch, heads):
+        for off in _chunk_head_ranges(model, batch, heads):
             with hook_outputs({site.module.get_submodule("context"): _make_silencing_hook(off)}):
                 if isinstance(model, Transformer):
-                    states = _decode_from_layer(model, found, site, rows, batch, len(off))
+                    states = _rerun_ablated_from_layer(model, found, site, rows, batch, len(off))
                 else:
-                    states = _decode_from_start(model, found, site, rows, batch, len(off))
+                    states = _rerun_ablated_from_start(model, found, site, rows, batch, len(off))
             real = batch.real("decoder")[0].repeat(len(off), 1)
             log_probs = compute_target_log_probs(model, states, batch.target_out.repeat(len(off), 1), real)
             falls.append(log_probs.unflatten(0, (len(off), -1)).transpose(0, 1) - found.log_probs[rows][:, None])
@@ -282,7 +282,7 @@ def _compute_site_changes(model: AutoregressiveModel, found: BatchRun, site: Att
     return torch.cat(parts)
 
 
-def _decode_from_layer(
+def _rerun_ablated_from_layer(
     model: Transformer, found: BatchRun, site: AttentionSite, rows: slice, batch: Batch, heads: int
 ) -> Tensor:
     """The decoder's output for every head's copy of the rows, one head after the other: (H B, T, D)"""
@@ -304,7 +304,7 @@ def _decode_from_layer(
     return stack.output(stack.final_norm(x))
 
 
-def _decode_from_start(
+def _rerun_ablated_from_start(
     model: AutoregressiveModel, found: BatchRun, site: AttentionSite, rows: slice, batch: Batch, heads: int
 ) -> Tensor:
     """The same for any model, from the beginning of a stack on."""
@@ -335,7 +335,7 @@ def _slice_rows(batch: Batch, heads: int) -> Iterator[slice]:
     return (slice(at, at + rows) for at in range(0, len(batch.sentences), rows))
 
 
-def _slice_heads(model: AutoregressiveModel, batch: Batch, heads: int) -> Iterator[range]:
+def _chunk_head_ranges(model: AutoregressiveModel, batch: Batch, heads: int) -> Iterator[range]:
     """The heads in slices for which the model can return the logits of all rows."""
     rows, tokens = batch.target_in.shape
     most = max(1, model.rows_at_once(heads * rows, tokens) // rows)
@@ -374,7 +374,7 @@ class TagMass(NamedTuple):
     """(G,)"""
 
 
-def find_links(found: BatchRun, least: float = 0.0) -> dict[Kind, MapLinks]:
+def find_strongest_attention_links(found: BatchRun, least: float = 0.0) -> dict[Kind, MapLinks]:
     """Return the heaviest keys of each row that has a choice, by map; none below a weight of `least`."""
     lines = np.array([one.line for one in found.batch.sentences])
     return {kind: _find_map_links(found, kind, lines, max(1, round(least * WEIGHT_STEPS))) for kind in found.kinds}

@@ -98,7 +98,7 @@ def project_to_principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, tuple[f
     return centred @ most, (float(variances[-1]) / total, float(variances[-2]) / total)
 
 
-def align_queries_and_keys(queries: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def normalize_queries_and_keys(queries: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Put queries (N, D) and keys (M, D) onto one centre and one mean length, which changes no attention weight.
 
     The same vector added to every key adds the same number to all scores of a row, which softmax takes out; and what
@@ -142,7 +142,7 @@ def _rebuild_sentences(translator: RunnableModel, found: pd.DataFrame) -> list[S
         source_ids, target_ids = (tuple(ids[piece] for piece in side.pieces) for side in (source, target))
         texts = row["source"], row["target"]
         if translator.model.is_decoder_alone:
-            made.append(Sentence.from_text(row["sentence"], texts[0], source_ids, source))
+            made.append(Sentence.from_decoder_only_text(row["sentence"], texts[0], source_ids, source))
         else:
             made.append(Sentence(row["sentence"], *texts, source_ids, target_ids, source, target, start))
     return made
@@ -187,7 +187,7 @@ def _compute_queries_and_keys(
                 tables[role].append(_build_token_table(one.line, side, name, role))
                 own = tensors[point][at, number, : len(side.pieces)]
                 vectors[role].append(own.double().numpy(force=True))
-    both = align_queries_and_keys(np.concatenate(vectors["query"]), np.concatenate(vectors["key"]))
+    both = normalize_queries_and_keys(np.concatenate(vectors["query"]), np.concatenate(vectors["key"]))
     return pd.concat([*tables["query"], *tables["key"]], ignore_index=True), np.concatenate(both)
 
 

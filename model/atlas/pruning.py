@@ -51,7 +51,7 @@ def order_heads_by_cost(atlas: Atlas) -> tuple[Head, ...]:
     return tuple(atlas.names[at] for at in order)
 
 
-def check_pruning_order(found: Pruning, atlas: Atlas) -> None:
+def check_pruning_matches_atlas(found: Pruning, atlas: Atlas) -> None:
     """Raise PruningError where heads were taken away by other costs than those of an atlas."""
     if found.order != order_heads_by_cost(atlas):
         raise PruningError(
@@ -118,7 +118,7 @@ def translate_without_heads(
     places = [
         (model, text) for text in sorted(range(len(ids)), key=lambda at: len(ids[at])) for model in range(len(removed))
     ]
-    for rows in _split_into_passes(places, lambda place: 2 * len(ids[place[1]])):
+    for rows in _batch_rows_by_tokens(places, lambda place: 2 * len(ids[place[1]])):
         source = pad_ids([ids[text] for _, text in rows]).to(translator.device)
         with hook_outputs(make_silencing_hooks(translator.model, [removed[model] for model, _ in rows])):
             written = decode_batch_greedily(translator.model, source)
@@ -134,7 +134,7 @@ def log_prob_without_heads(
     """The mean log-probability of a reference token, in nats, of a model that lacks some heads."""
     model, total, tokens = translator.model, 0.0, 0
     ids = [(translator.encode(source).ids, translator.tokenizer.encode_target(target).ids) for source, target in pairs]
-    for rows in _split_into_passes(
+    for rows in _batch_rows_by_tokens(
         sorted(ids, key=lambda pair: len(pair[0])), lambda pair: len(pair[0]) + len(pair[1])
     ):
         source, target = (pad_ids(side).to(translator.device) for side in zip(*rows, strict=True))
@@ -170,7 +170,7 @@ def _make_bleu_metric(translator: Translator) -> sacrebleu.BLEU:
     return sacrebleu.BLEU(tokenize="zh" if translator.card.get("target_language") == "zh" else "13a")
 
 
-def _split_into_passes(rows: Sequence[T], length: Callable[[T], int]) -> Iterator[list[T]]:
+def _batch_rows_by_tokens(rows: Sequence[T], length: Callable[[T], int]) -> Iterator[list[T]]:
     """Yield the rows, which are ordered by length or nearly so, in passes of at most TOKENS_A_PASS tokens."""
     batch: list[T] = []
     longest = 0

@@ -445,7 +445,7 @@ class HeadRow:
     """(K,) those of the heaviest keys, 0 elsewhere."""
 
 
-def sample_rows(atlas: Atlas, head: Head, each: int = ROWS_PER_TENTH) -> dict[str, list[HeadRow]]:
+def sample_rows_by_decile(atlas: Atlas, head: Head, each: int = ROWS_PER_TENTH) -> dict[str, list[HeadRow]]:
     """Return rows of a head by the tenth that they are of, drawn from it in an order that is the same every time."""
     atlas.row(head)
     drawn = run_query(atlas.folder, LINKS_TABLE, _ROWS_QUERY, [*head, each])
@@ -496,7 +496,7 @@ def find_repetition_rows(atlas: Atlas, head: Head, place: Place, count: int) -> 
     )
 
 
-def find_costliest_sentences(atlas: Atlas, head: Head, count: int = 8) -> pd.DataFrame:
+def find_most_ablation_sensitive_sentences(atlas: Atlas, head: Head, count: int = 8) -> pd.DataFrame:
     """Return the sentences that switching a head off costs most, a row each; empty for an atlas without costs.
 
     sentence, source, target, cost (nats, of all its tokens), token (that costs most) and token_cost.
@@ -682,7 +682,7 @@ class HeadLabel:
         """Corrected for chance: 0 where rows spread evenly would do as well."""
         return (self.share - self.even) / (1 - self.even)
 
-    def is_carried_by(self, sentences: int) -> bool:
+    def has_enough_sentences(self, sentences: int) -> bool:
         """Return whether so many sentences are enough for the label, by the lower ends of both intervals."""
         agreement = (_lower_bound(self.share, sentences) - self.even) / (1 - self.even)
         return agreement >= LEAST_AGREEMENT and _lower_bound(self.has, sentences) >= LEAST_PLACE_SHARE
@@ -713,14 +713,14 @@ def label_head(measures: Mapping[Any, Any] | pd.Series[Any], sentences: int, seq
 
     It was measured on so many sentences, and on so many sequences of repeated tokens.
     """
-    repetition = find_best_repetition(measures)
-    if repetition.place and repetition.is_carried_by(sequences):
+    repetition = find_best_repetition_label(measures)
+    if repetition.place and repetition.has_enough_sentences(sequences):
         return repetition
-    label = find_best_place(measures)
-    return label if label.is_carried_by(sentences) else MIXED_LABEL
+    label = find_best_pattern_label(measures)
+    return label if label.has_enough_sentences(sentences) else MIXED_LABEL
 
 
-def find_best_repetition(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLabel:
+def find_best_repetition_label(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLabel:
     """Return which place of repetition has the higher agreement on repeated tokens; MIXED_LABEL where none is known."""
     found = []
     for place in REPETITION_PLACES:
@@ -731,7 +731,7 @@ def find_best_repetition(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLa
     return max(found, key=lambda label: label.agreement, default=MIXED_LABEL)
 
 
-def find_best_place(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLabel:
+def find_best_pattern_label(measures: Mapping[Any, Any] | pd.Series[Any]) -> HeadLabel:
     """Return the place of the highest agreement, however low that is; MIXED_LABEL where none is common enough."""
     found = []
     for place in (one for one in PLACES if one not in REPETITION_PLACES):

@@ -81,13 +81,13 @@ def find_attention_blocks(reading: RepeatablePass, position: int) -> tuple[list[
     if reading.one_text:
         if encoder or {one.block.kind for one in decoder} != {"decoder"}:
             raise AttributionError(_refusal_text(say("it has not attention of each kind")))
-        _check_stack(embedded[1], decoder)
+        _check_only_blocks_mix_positions(embedded[1], decoder)
         return [], [one.block for one in decoder]
     if not encoder or {one.block.kind for one in decoder} != {"decoder", "cross"}:
         raise AttributionError(_refusal_text(say("it has not attention of each kind")))
-    _check_stack(embedded[0], encoder)
-    _check_stack(embedded[1], decoder)
-    _check_mixing([(encoder[-1].after, one.memory) for one in decoder if one.memory is not None])
+    _check_only_blocks_mix_positions(embedded[0], encoder)
+    _check_only_blocks_mix_positions(embedded[1], decoder)
+    _check_positions_stay_independent([(encoder[-1].after, one.memory) for one in decoder if one.memory is not None])
     return [one.block for one in encoder], [one.block for one in decoder]
 
 
@@ -220,12 +220,14 @@ def _is_close(one: Tensor, other: Tensor) -> bool:
     return float((one - other).abs().max()) <= BLOCK_TOLERANCE * max(float(one.abs().max()), float(other.abs().max()))
 
 
-def _check_stack(embedded: Tensor, found: Sequence[_FoundBlock]) -> None:
+def _check_only_blocks_mix_positions(embedded: Tensor, found: Sequence[_FoundBlock]) -> None:
     """Refuse a stack in which anything but its blocks lets one position read another."""
-    _check_mixing(zip([embedded, *(one.after for one in found)], (one.before for one in found), strict=False))
+    _check_positions_stay_independent(
+        zip([embedded, *(one.after for one in found)], (one.before for one in found), strict=False)
+    )
 
 
-def _check_mixing(steps: Iterable[tuple[Tensor, Tensor]]) -> None:
+def _check_positions_stay_independent(steps: Iterable[tuple[Tensor, Tensor]]) -> None:
     """Refuse steps (from, to), both (1, N, D), in which a position of the second depends on another of the first.
 
     The first and the last position are tried, in a random direction each.
@@ -343,7 +345,7 @@ def record_repeatable_pass(model: LocalModel, text: str) -> RepeatablePass:
     if not isinstance(tokens, Mapping) or {"source", "target"} - set(tokens):
         raise AttributionError(say("This model has no source and target to attribute to: its tokens must name both."))
     source, target, predicted = (tuple(map(str, tokens.get(side, ()))) for side in ("source", "target", "predicted"))
-    texts = [(table, ids) for table, ids in lookups if isinstance(ids, Tensor) and _is_token_text(ids)]
+    texts = [(table, ids) for table, ids in lookups if isinstance(ids, Tensor) and _is_token_id_sequence(ids)]
     first = next((at for at, (_, ids) in enumerate(texts) if ids.shape[1] == len(source)), None)
     if first is None or first + 1 == len(texts):
         raise AttributionError(
@@ -351,7 +353,7 @@ def record_repeatable_pass(model: LocalModel, text: str) -> RepeatablePass:
         )
     (table, ids), *rest = texts[first:]
     inputs = torch.cat([one for _, one in rest], 1)[:, : len(target)]
-    run = _make_rerun(model.model, calls[-1], ids, inputs)
+    run = _make_rerun_function(model.model, calls[-1], ids, inputs)
     return RepeatablePass(model.model, run, (table, rest[0][0]), (ids, inputs), source, target, predicted or target)
 
 
@@ -366,14 +368,14 @@ def _find_embedding_tables(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if isinstance(module, nn.Embedding)]
 
 
-def _is_token_text(ids: Tensor) -> bool:
+def _is_token_id_sequence(ids: Tensor) -> bool:
     """Whether ids are one text, and not positions, a row that counts up, nor distances, a row for each position."""
     if ids.ndim != 2 or len(ids) != 1 or ids.is_floating_point():
         return False
     return ids.shape[1] == 1 or not bool((ids[:, 1:] - ids[:, :-1] == 1).all())
 
 
-def _make_rerun(
+def _make_rerun_function(
     model: nn.Module, call: tuple[tuple[Any, ...], dict[str, Any]], ids: Tensor, inputs: Tensor
 ) -> Callable[[], Tensor]:
     """The pass made again: by ids where the model takes both sides so (Hugging Face), else by the call it had."""

@@ -274,7 +274,7 @@ def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Ten
     rows, device = len(source_keep), source_keep.device
     source, inputs = (torch.tensor([ids], device=device) for ids in (target.source_ids, target.input_ids))
     patterns, row_of = torch.unique(source_keep, dim=0, return_inverse=True)  # a sentence is encoded once
-    with block_keys(model, "encoder", patterns):
+    with mask_attention_keys(model, "encoder", patterns):
         memory = model.encode(source.expand(len(patterns), -1))[row_of]
     own = torch.ones(rows, len(target.input_ids) - prefix_keep.shape[1], dtype=torch.bool, device=device)
     input_keep = torch.cat([prefix_keep, own], 1)
@@ -283,7 +283,7 @@ def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Ten
         return tokens * input_keep[..., None]
 
     zeroed = hook_outputs({model.token_embedding("target"): zero})
-    with block_keys(model, "decoder", input_keep), block_keys(model, "cross", source_keep), zeroed:
+    with mask_attention_keys(model, "decoder", input_keep), mask_attention_keys(model, "cross", source_keep), zeroed:
         states = model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
     return target.value(model.generator(states[:, target.position :]))
 
@@ -295,14 +295,14 @@ def _compute_continuation_values(model: AutoregressiveModel, target: Target, kee
     own = torch.ones(len(keep), len(target.token_ids) - 1, dtype=torch.bool, device=device)
     whole = torch.cat([keep, own], 1)
     zeroed = hook_outputs({model.token_embedding("target"): lambda tokens: tokens * whole[..., None]})
-    with block_keys(model, "decoder", whole), zeroed:
+    with mask_attention_keys(model, "decoder", whole), zeroed:
         memory = model.encode(source).expand(len(keep), -1)
         states = model.decode(inputs.expand(len(keep), -1), memory, model.source_mask(source))
     return target.value(model.generator(states[:, target.position :]))
 
 
 @contextmanager
-def block_keys(model: AutoregressiveModel, kind: Kind, keep: Tensor) -> Iterator[None]:
+def mask_attention_keys(model: AutoregressiveModel, kind: Kind, keep: Tensor) -> Iterator[None]:
     """Block the keys where keep (B, K) is False in all layers of one kind of attention."""
     with edit_masks(model, kind, lambda mask, first: mask & keep[:, None, None, :]):
         yield
@@ -369,7 +369,7 @@ def compute_source_effect(translator: RunnableModel, translation: Translation) -
     source = torch.tensor([translation.source_ids], device=translator.device)
     with_source = teacher_forced_log_probs(model, source, ids)
     nothing = torch.zeros_like(source, dtype=torch.bool)
-    with block_keys(model, "encoder", nothing), block_keys(model, "cross", nothing):
+    with mask_attention_keys(model, "encoder", nothing), mask_attention_keys(model, "cross", nothing):
         without = teacher_forced_log_probs(model, source, ids)
     own = torch.tensor(ids, device=translator.device)[:, None]
     return (with_source - without).gather(1, own)[:, 0].double().cpu().numpy()

@@ -51,12 +51,12 @@ def average_last_attention(seen: AttentionPass) -> tuple[Tensor, Tensor]:
     Of a decoder alone those of its last attention, for the prefix (T, T - 1) and the prompt (T, S).
     """
     if seen.prompt:
-        return split_prompt(seen.weights["decoder"][-1].mean(0), seen.prompt)
+        return split_scores_at_prompt(seen.weights["decoder"][-1].mean(0), seen.prompt)
     source = seen.weights["cross"][-1].mean(0)
     return source.new_zeros(len(source), 0), source
 
 
-def split_prompt(scores: Tensor, prompt: int) -> tuple[Tensor, Tensor]:
+def split_scores_at_prompt(scores: Tensor, prompt: int) -> tuple[Tensor, Tensor]:
     """Split scores (N, N) of a whole text at the end of its prompt: of the rows that predict, what they give to the
     continuation (T, T - 1) and to the prompt (T, S).
     """
@@ -64,7 +64,7 @@ def split_prompt(scores: Tensor, prompt: int) -> tuple[Tensor, Tensor]:
     return rows[:, prompt:], rows[:, :prompt]
 
 
-def compute_last_read_norms(decoder: Sequence[AttentionBlock]) -> tuple[Tensor, Tensor]:
+def compute_last_attention_vector_norms(decoder: Sequence[AttentionBlock]) -> tuple[Tensor, Tensor]:
     """Return the norms of what the last layer reads from each decoder input (T, T) and from the memory (T, S).
 
     Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2, the heads added up before the norm is taken:
@@ -83,7 +83,7 @@ def compute_last_rollout(seen: AttentionPass) -> tuple[Tensor, Tensor]:
     found = compute_rollout(AttentionTrace(encoder, decoder, cross))
     assert found.decoder is not None
     if seen.prompt:
-        return split_prompt(torch.from_numpy(found.decoder.weights[-1, 0]), seen.prompt)
+        return split_scores_at_prompt(torch.from_numpy(found.decoder.weights[-1, 0]), seen.prompt)
     assert found.cross is not None
     return torch.from_numpy(found.decoder.weights[-1, 0]), torch.from_numpy(found.cross.weights[-1, 0])
 
@@ -264,12 +264,14 @@ def _score_by_blocks(
     seen: AttentionPass, scores: Callable[[list[AttentionBlock], list[AttentionBlock]], tuple[Tensor, Tensor]]
 ) -> tuple[Tensor, Tensor]:
     own, source = scores(*seen.stacks())
-    return split_prompt(own, seen.prompt) if seen.prompt else (own, source)
+    return split_scores_at_prompt(own, seen.prompt) if seen.prompt else (own, source)
 
 
 _MAP_METHODS: dict[str, Callable[[AttentionPass], tuple[Tensor, Tensor]]] = {
     "attention": average_last_attention,
-    "attention-norm": lambda seen: _score_by_blocks(seen, lambda _, decoder: compute_last_read_norms(decoder)),
+    "attention-norm": lambda seen: _score_by_blocks(
+        seen, lambda _, decoder: compute_last_attention_vector_norms(decoder)
+    ),
     "rollout": compute_last_rollout,
     "alti": lambda seen: _score_by_blocks(seen, compute_alti_shares),
 }

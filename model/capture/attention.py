@@ -294,7 +294,7 @@ class HookRecording:
         for kind in KINDS:
             for site in [one for one in self.sites if one.kind == kind][:1]:
                 calls = self.calls[site.path, "weights"]
-                last |= {tensor.shape[0] for tensor in calls[-self._calls_of_last_run(kind, site) :]}
+                last |= {tensor.shape[0] for tensor in calls[-self._count_last_run_calls(kind, site) :]}
         if len(last) > 1:
             raise TraceError(
                 say(
@@ -307,7 +307,7 @@ class HookRecording:
             raise make_no_sentence_error(index, max(last))
 
     def _map(self, kind: Kind, sites: list[AttentionSite], sample: int) -> AttentionMap:
-        calls = self.calls[sites[0].path, "weights"][-self._calls_of_last_run(kind, sites[0]) :]
+        calls = self.calls[sites[0].path, "weights"][-self._count_last_run_calls(kind, sites[0]) :]
         queries, keys = sum(tensor.shape[2] for tensor in calls), calls[-1].shape[3]
         kept = [name for name in TENSOR_NAMES if self.calls[sites[0].path, name]]
         rows = {name: keys if name in ("k", "v") else queries for name in kept}
@@ -322,7 +322,7 @@ class HookRecording:
             tensors={name: self._stack_layers(sites, name, sample, rows[name]) for name in kept},
         )
 
-    def _calls_of_last_run(self, kind: Kind, site: AttentionSite) -> int:
+    def _count_last_run_calls(self, kind: Kind, site: AttentionSite) -> int:
         """How many of the last calls belong together: one, or all the steps of a cached decoding."""
         if kind == "encoder":
             return 1

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ..language import say, to_say, typed_command
+from ..language import replace_command_names, say, to_say
 from ..network.config import PRESETS, TransformerConfig
 from ..network.transformer import Transformer
-from .load import WEIGHTS_FILE, Checkpoint, CheckpointError, parse_config, read_facts, unique_weights
+from .load import WEIGHTS_FILE, Checkpoint, CheckpointError, parse_config, read_checkpoint_config, unique_weights
 from .measurements import SCORES_SECTION, HistoryRow, Score, read_history, read_scores
 from .recipe import RECIPE_FILE, Recipe
 
@@ -35,8 +35,9 @@ def make_model_card(checkpoint: Checkpoint, recipe: Recipe, folder: Path) -> str
     table = "\n".join(f"| {name} | {_escape_cell(text)} |" for name, text in rows.items())
     return (
         f"# {recipe.name}\n\n{title}.\n\n| | |\n|---|---|\n{table}\n\n"
-        f"## Scores\n\nComputed by `{typed_command('python -m model evaluate')}`.\n\n{SCORES_SECTION.empty}\n"
-        f"## Reproduce\n\n    {typed_command('python -m model')} train --config {folder / RECIPE_FILE} --data FOLDER\n"
+        f"## Scores\n\nComputed by `{replace_command_names('python -m model evaluate')}`.\n\n{SCORES_SECTION.empty}\n"
+        f"## Reproduce\n\n"
+        f"    {replace_command_names('python -m model')} train --config {folder / RECIPE_FILE} --data FOLDER\n"
     )
 
 
@@ -90,7 +91,7 @@ class CheckpointSummary:
 
 def summarise_checkpoint(folder: Path) -> CheckpointSummary:
     """Return what a list says of a checkpoint. Raises a kind of ValueError for one that cannot be read."""
-    card = {key: str(value) for key, value in read_facts(folder)["card"].items()}
+    card = {key: str(value) for key, value in read_checkpoint_config(folder)["card"].items()}
     kept = [one for one in read_scores(folder) if one.step is None and one.protocol == "raw"]
     score = max(kept, key=lambda one: one.beam, default=None)
     languages = card.get("source_language", ""), card.get("target_language", "")
@@ -145,7 +146,7 @@ def read_preset_model(folder: Path) -> PresetModel | None:
     """Return what can be compared of a checkpoint, None if its recipe names no preset. Raises a kind of ValueError."""
     if not has_preset(folder):
         return None
-    config = parse_config(folder, read_facts(folder))
+    config = parse_config(folder, read_checkpoint_config(folder))
     return PresetModel(folder.name, config, count_parameters(folder), read_history(folder), read_scores(folder))
 
 

@@ -57,7 +57,7 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path, dtype: torch.dtype = t
     write_file(folder / TOKENIZER_FILE, checkpoint.tokenizer.model)
     hashes = {WEIGHTS_FILE: sha256_hex(weights), TOKENIZER_FILE: sha256_hex(checkpoint.tokenizer.model)}
     facts = {"model": dataclasses.asdict(checkpoint.model.config), "card": checkpoint.card, "sha256": hashes}
-    write_facts(folder, facts)
+    write_checkpoint_config(folder, facts)
 
 
 def to_safetensors(weights: Mapping[str, Tensor], dtype: torch.dtype = torch.float16) -> bytes:
@@ -71,7 +71,7 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
     Raises CheckpointError.
     """
     folder = find_checkpoint_folder(name)
-    facts = read_facts(folder)
+    facts = read_checkpoint_config(folder)
     config = parse_config(folder, facts)
     weights = read_verified_file(folder, WEIGHTS_FILE, facts)
     tokenizer_bytes = read_verified_file(folder, TOKENIZER_FILE, facts)
@@ -246,13 +246,13 @@ def find_checkpoint_folder(name: str | Path) -> Path:
     return folder
 
 
-def write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write config.json, which :func:`read_facts` reads, with the hash of the architecture in it."""
+def write_checkpoint_config(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Write config.json, which :func:`read_checkpoint_config` reads, with the hash of the architecture in it."""
     hashes = {**facts["sha256"], ARCHITECTURE_KEY: hash_architecture(facts["model"])}
     write_file(folder / CONFIG_FILE, json.dumps({**facts, "sha256": hashes}, indent=2, ensure_ascii=False) + "\n")
 
 
-def read_facts(folder: Path) -> dict[str, Any]:
+def read_checkpoint_config(folder: Path) -> dict[str, Any]:
     """Return what a checkpoint's config.json says: "model", "card" and "sha256". Raises CheckpointError."""
     path = folder / CONFIG_FILE
     try:
@@ -346,7 +346,7 @@ def list_snapshot_steps(name: str | Path) -> tuple[int, ...]:
 
     Raises CheckpointError.
     """
-    return _parse_snapshot_steps(read_facts(find_checkpoint_folder(name)))
+    return _parse_snapshot_steps(read_checkpoint_config(find_checkpoint_folder(name)))
 
 
 def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:
@@ -357,8 +357,8 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
     """
     place = find_checkpoint_folder(folder or checkpoint.name)
     if step == 0:
-        return restore_random_start(checkpoint, read_start_seed(place))
-    facts = read_facts(place)
+        return restore_random_initial_weights(checkpoint, read_initial_weight_seed(place))
+    facts = read_checkpoint_config(place)
     if step not in _parse_snapshot_steps(facts):
         known = join_items(format_number(one, ",") for one in _parse_snapshot_steps(facts)) or say("none")
         raise CheckpointError(
@@ -377,7 +377,7 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
     return _replace_model(checkpoint, model, sha256_hex(weights)[:12])
 
 
-def restore_random_start(checkpoint: Checkpoint, seed: int) -> Checkpoint:
+def restore_random_initial_weights(checkpoint: Checkpoint, seed: int) -> Checkpoint:
     """Return the checkpoint with the random weights that the `seed` of its recipe gives."""
     return _replace_model(checkpoint, build_random_model(checkpoint.model.config, seed), f"random {seed}")
 
@@ -389,10 +389,10 @@ def build_random_model(config: TransformerConfig, seed: int) -> Transformer:
         return Transformer(config).eval()
 
 
-def has_random_start(name: str | Path) -> bool:
+def has_random_initial_weights(name: str | Path) -> bool:
     """Return whether a recipe beside the checkpoint says that its training began with random weights.
 
-    Also True for a recipe that cannot be read: :func:`read_start_seed` says what is wrong with it.
+    Also True for a recipe that cannot be read: :func:`read_initial_weight_seed` says what is wrong with it.
     """
     path = find_checkpoint_folder(name) / RECIPE_FILE
     try:
@@ -401,7 +401,7 @@ def has_random_start(name: str | Path) -> bool:
         return path.is_file()
 
 
-def read_start_seed(name: str | Path) -> int:
+def read_initial_weight_seed(name: str | Path) -> int:
     """Return the seed of a checkpoint's random start, from the recipe beside it.
 
     Raises CheckpointError where there is no recipe to read it from, or where training began with trained weights.
@@ -425,13 +425,13 @@ def read_start_seed(name: str | Path) -> int:
     return recipe.seed
 
 
-def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:
+def copy_snapshots_to_checkpoint(run: Path, folder: Path) -> tuple[int, ...]:
     """Copy the snapshots of a training's folder into a checkpoint's, in half precision; return their steps.
 
     Those of an earlier release are removed. Raises CheckpointError for a file that is no snapshot.
     """
     shutil.rmtree(folder / SNAPSHOTS_FOLDER, ignore_errors=True)
-    facts = read_facts(folder)
+    facts = read_checkpoint_config(folder)
     hashes = {name: one for name, one in facts["sha256"].items() if not SNAPSHOT_PATTERN.fullmatch(name)}
     for path in sorted(run.glob("snapshot-*.safetensors")):
         try:
@@ -442,7 +442,7 @@ def release_snapshots(run: Path, folder: Path) -> tuple[int, ...]:
         (folder / SNAPSHOTS_FOLDER).mkdir(exist_ok=True)
         write_file(folder / name, data)
         hashes[name] = sha256_hex(data)
-    write_facts(folder, {**facts, "sha256": hashes})
+    write_checkpoint_config(folder, {**facts, "sha256": hashes})
     return list_snapshot_steps(folder)
 
 

@@ -121,7 +121,7 @@ class Recipe:
             raise ValueError(
                 say('precision is {precision!r}; it must be "bfloat16" or "float32".', precision=self.precision)
             )
-        self._check_own_text()
+        self._check_text_file_fields()
         if self.keep_tokenizer and not self.begin_from:
             raise ValueError(say("keep_tokenizer needs a checkpoint to begin with: name its recipe in begin_from."))
         if self.schedule not in SCHEDULES:
@@ -150,7 +150,7 @@ class Recipe:
         for name in ("mixture", "decay_mixture"):
             _check_mixture(name, getattr(self, name))
 
-    def _check_own_text(self) -> None:
+    def _check_text_file_fields(self) -> None:
         for name in ("written", "decay_written"):
             _check_file_list(name, getattr(self, name))
         if (self.decay_written or self.rewritten) and self.decay_mixture is None:
@@ -180,18 +180,18 @@ class Recipe:
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
         write_file(path, text + "\n")
 
-    def mismatches(self, saved: Recipe, step: int) -> dict[str, tuple[Any, Any]]:
+    def find_resume_mismatches(self, saved: Recipe, step: int) -> dict[str, tuple[Any, Any]]:
         """Return the fields, (theirs, mine), by which a run of `saved` at `step` is no run of this recipe.
 
         So fields that matter later may change: `steps`, as long as no learning rate and no snapshot up to here does.
         """
-        mine, theirs = self._facts_until_step(step), saved._facts_until_step(step)
+        mine, theirs = self._collect_step_dependent_settings(step), saved._collect_step_dependent_settings(step)
         names = {one.name for one in dataclasses.fields(self)}.difference(WEIGHT_FREE_FIELDS, *mine)
         names.update(*(fields for fields in mine if mine[fields] != theirs[fields]))
         pairs = {name: (getattr(saved, name), getattr(self, name)) for name in sorted(names)}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
-    def _facts_until_step(self, step: int) -> dict[tuple[str, ...], list[Any]]:
+    def _collect_step_dependent_settings(self, step: int) -> dict[tuple[str, ...], list[Any]]:
         """What a run has left behind at a step, by the fields that decide it."""
         done = range(1, step + 1)
         return {
@@ -203,11 +203,11 @@ class Recipe:
 
     def _mixture_switch_facts(self, step: int) -> list[Any]:
         """The switch of mixtures, if a run has gone past it."""
-        passed = self.decay_mixture is not None and step > self.decay_begins
-        return [self.decay_mixture, self.decay_written, self.rewritten, self.decay_begins] if passed else []
+        passed = self.decay_mixture is not None and step > self.last_step_before_decay
+        return [self.decay_mixture, self.decay_written, self.rewritten, self.last_step_before_decay] if passed else []
 
     @property
-    def decay_begins(self) -> int:
+    def last_step_before_decay(self) -> int:
         """The last step before the learning rate falls."""
         return self.steps - self.decay_steps
 

@@ -19,7 +19,7 @@ from ..hugging_face.masks import (
     read_architecture_masks,
 )
 from ..language import SOURCE_LANGUAGE, join_items, say, use_language
-from ..masks.places import list_ranges
+from ..masks.places import format_index_ranges
 from ..masks.rule import simpler_meanings_text
 
 MAX_DRAWN_TOKENS = 40
@@ -44,14 +44,14 @@ def run_mask(arguments: argparse.Namespace) -> int:
     if arguments.json:
         with use_language(SOURCE_LANGUAGE):
             found = read_architecture_masks(folder, arguments.text, kernels)
-            print(json.dumps(_collect_facts(found), ensure_ascii=False))
+            print(json.dumps(_build_mask_json(found), ensure_ascii=False))
     else:
         found = read_architecture_masks(folder, arguments.text, kernels)
         print(_describe_masks(found))
     return int(any(one.diagnosis is not None and one.diagnosis.verdict == "faulty" for one in found.masks))
 
 
-def _collect_facts(found: ArchitectureMasks) -> dict[str, Any]:
+def _build_mask_json(found: ArchitectureMasks) -> dict[str, Any]:
     return {
         "model": found.model,
         "tokens": list(found.tokens),
@@ -83,7 +83,7 @@ def _describe_masks(found: ArchitectureMasks) -> str:
 
 def _mask_lines(one: LayerMask, tokens: tuple[str, ...]) -> list[str]:
     """Return the heading of a mask, its verdict, and its picture where that is small."""
-    place = {"map": one.map, "layers": list_ranges(one.layers), "kernels": join_items(one.kernels)}
+    place = {"map": one.map, "layers": format_index_ranges(one.layers), "kernels": join_items(one.kernels)}
     heading = say("{map}, layers {layers}, by {kernels}", **place)
     if one.layer_kind:
         heading = say("{map}, {kind}, layers {layers}, by {kernels}", kind=one.layer_kind, **place)

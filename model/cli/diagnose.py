@@ -16,9 +16,9 @@ from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
 from ..masks.arrays import DiagnosisError, assign_roles
-from ..masks.findings import Diagnosis, Finding, Verdict, add_origins
+from ..masks.findings import Diagnosis, Finding, Verdict, add_attention_calls
 from ..masks.fixes import APIS, Api, write_fixes_for_api
-from ..masks.judge import diagnose_arrays, diagnose_documents, state_documents
+from ..masks.judge import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
 from ..masks.places import name_keys, name_queries
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
 from ..masks.rule import hides_future, parse_meaning, simpler_meanings_text
@@ -109,7 +109,7 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
     """
     try:
         contents = read_array_file(file)
-        meanings = [_choose_meaning(one.map, [other.map for other in contents], meant) for one in contents]
+        meanings = [_choose_intended_mask(one.map, [other.map for other in contents], meant) for one in contents]
         diagnoses = tuple(_diagnose_contents(one, name, api) for one, name in zip(contents, meanings, strict=True))
     except DiagnosisError as error:
         return FileDiagnosis(file, "unreadable", reason=str(error))
@@ -121,7 +121,7 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
     verdict = next(one for one in VERDICTS_WORST_FIRST if one in verdicts)
     left = [one.map for one, name in zip(contents, meanings, strict=True) if meant is not None and name is None]
     notes = list(dict.fromkeys(note for one in contents for note in one.notes))
-    notes += _list_simpler_meanings(diagnoses, meanings)
+    notes += _describe_simpler_intended_masks(diagnoses, meanings)
     if left:
         notes += [
             say("--meant {meant} was taken for the decoder, not for: {maps}.", meant=meant, maps=join_items(left))
@@ -133,12 +133,14 @@ def _diagnose_contents(contents: MapContents, meant: str | None, api: Api | None
     named, blocks = assign_roles(contents.arrays, meant)
     if (documents := diagnose_documents(named)) is not None:
         return documents
-    named, meant = state_documents(named, meant)
-    diagnosis = add_origins(diagnose_arrays(normalise_arrays(named, contents.map, blocks), meant), contents.calls)
+    named, meant = convert_cu_seqlens_to_meant(named, meant)
+    diagnosis = add_attention_calls(
+        diagnose_arrays(normalise_arrays(named, contents.map, blocks), meant), contents.calls
+    )
     return diagnosis if api is None else write_fixes_for_api(diagnosis, api)
 
 
-def _list_simpler_meanings(diagnoses: Sequence[Diagnosis], meanings: Sequence[str | None]) -> list[str]:
+def _describe_simpler_intended_masks(diagnoses: Sequence[Diagnosis], meanings: Sequence[str | None]) -> list[str]:
     """Return a sentence for each meaning that is a simpler one at the sizes of its map."""
     said = [
         simpler_meanings_text(name, *one.meant.shape[-2:])
@@ -148,7 +150,7 @@ def _list_simpler_meanings(diagnoses: Sequence[Diagnosis], meanings: Sequence[st
     return list(dict.fromkeys(filter(None, said)))
 
 
-def _choose_meaning(kind: str, kinds: list[str], meant: str | None) -> str | None:
+def _choose_intended_mask(kind: str, kinds: list[str], meant: str | None) -> str | None:
     """Return what is meant for the map of this kind, among those of its file."""
     if meant is None or kind == "decoder" or not hides_future(meant):
         return meant

@@ -34,7 +34,7 @@ from ..checkpoint.load import (
     find_checkpoint_folder,
     list_snapshot_steps,
     load_checkpoint,
-    read_facts,
+    read_checkpoint_config,
     read_verified_file,
     sha256_hex,
 )
@@ -45,7 +45,7 @@ from ..runnable_model import InputError, RunnableModel
 from ..text.parts_of_speech import TAGGER_MODELS
 from ..translate import Translator
 from ..user_model import load_user_model
-from ..word_alignment.gold import GoldError, find_released_gold, read_gold
+from ..word_alignment.gold import GoldError, find_bundled_gold_folder, read_gold
 from ..word_alignment.measure import ALIGNMENT_FILE, AlignmentRate, AlignmentRates, measure_alignment
 from .models import add_checkpoint_argument, add_common_arguments, check_writable, format_table, read_lines
 
@@ -195,7 +195,7 @@ def add_heads_arguments(parser: argparse.ArgumentParser) -> None:
 def run_heads(arguments: argparse.Namespace) -> int:
     """Print every measure of every head, or the answer to a question."""
     folder = find_checkpoint_folder(arguments.checkpoint)
-    model_hash = sha256_hex(read_verified_file(folder, WEIGHTS_FILE, read_facts(folder)))[:12]
+    model_hash = sha256_hex(read_verified_file(folder, WEIGHTS_FILE, read_checkpoint_config(folder)))[:12]
     atlas = open_atlas(arguments.atlas or released_atlas_folder(arguments.checkpoint), folder.name, model_hash)
     if arguments.measures:
         print(
@@ -205,11 +205,11 @@ def run_heads(arguments: argparse.Namespace) -> int:
     found = search_atlas(atlas, read_question(arguments.find))
     shown = find_examples(atlas, found.question)
     if arguments.json:
-        print(json.dumps(_search_record(found, shown), ensure_ascii=False))
+        print(json.dumps(_convert_search_result_to_dict(found, shown), ensure_ascii=False))
         return 0
     print(f"{found.question.words}\n{found.sentence}\n")
-    heads = [_head_cells(one) for one in found.heads[:EXAMPLES_SHOWN].to_dict("records")]
-    lines = [_example_cells(one) for one in shown[:EXAMPLES_SHOWN].to_dict("records")]
+    heads = [_format_head_hit_row(one) for one in found.heads[:EXAMPLES_SHOWN].to_dict("records")]
+    lines = [_format_attention_link_row(one) for one in shown[:EXAMPLES_SHOWN].to_dict("records")]
     print("\n".join(f"  {line}" for line in (*format_table(heads), *format_table(lines, texts=3))))
     return 0
 
@@ -223,20 +223,20 @@ def collect_measures(atlas: Atlas) -> dict[str, Any]:
     return {**plan, "licence": manifest.licence, "sentences": manifest.sentences, "heads": heads}
 
 
-def _search_record(found: SearchResult, shown: pd.DataFrame) -> dict[str, Any]:
+def _convert_search_result_to_dict(found: SearchResult, shown: pd.DataFrame) -> dict[str, Any]:
     facts = {"question": found.question.text, "words": found.question.words, "sentence": found.sentence}
     heads = json.loads(found.heads.to_json(orient="records"))
     links = json.loads(shown.to_json(orient="records"))
     return {**facts, "hits": found.hits, "links": found.links, "heads": heads, "examples": links}
 
 
-def _head_cells(one: Mapping[Hashable, Any]) -> list[str]:
+def _format_head_hit_row(one: Mapping[Hashable, Any]) -> list[str]:
     """A head with how often it does what was asked for."""
     hits = say("{hits:,} of {links:,}", hits=one["hits"], links=one["links"])
     return [_row_head_name(one), hits, format_number(one["share"], ".1%"), say("lift {lift:.2f}", lift=one["lift"])]
 
 
-def _example_cells(one: Mapping[Hashable, Any]) -> list[str]:
+def _format_attention_link_row(one: Mapping[Hashable, Any]) -> list[str]:
     """A link of a sentence."""
     line = say("line {line}", line=one["sentence"] + 1)
     return [line, _row_head_name(one), f"{one['query_word']} -> {one['key_word']}", format_number(one["weight"], ".2f")]
@@ -279,7 +279,7 @@ def run_align(arguments: argparse.Namespace) -> int:
     check_writable(folder / ALIGNMENT_FILE)
     translator = Translator.load(arguments.checkpoint, choose_device(arguments.device))
     source, target = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
-    place = arguments.gold or find_released_gold(source, target)
+    place = arguments.gold or find_bundled_gold_folder(source, target)
     if place is None:
         raise GoldError(
             say(
@@ -381,7 +381,7 @@ def run_prune(arguments: argparse.Namespace) -> int:
                 references=len(sides[1]),
             )
         )
-    check_sentences(translator, sides[0], arguments.skip + 1)
+    check_sentences_fit_model(translator, sides[0], arguments.skip + 1)
     models = (arguments.orders + 1) * (len(choose_head_counts(len(order), arguments.points)) - 2) + 2
     with tqdm(total=models, unit=f" {say('models')}") as bar:
         found = measure_pruning(
@@ -399,7 +399,7 @@ def run_prune(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_sentences(translator: Translator, sentences: list[str], first_line: int) -> None:
+def check_sentences_fit_model(translator: Translator, sentences: list[str], first_line: int) -> None:
     """Raise InputError, naming the line, for a sentence that the model cannot read."""
     for line, sentence in enumerate(sentences, first_line):
         try:

@@ -32,16 +32,16 @@ from ..evaluation.in_domain_detection import (
 from ..evaluation.quality import (
     PHENOMENA_SECTION,
     READINGS_FILE,
-    attach_readings,
+    attach_translation_judgements,
     choose_closest,
     describe_evaluation,
     evaluate_translator,
-    format_quality_table,
+    format_sample_translation_table,
+    read_card_translations,
     read_phenomenon_items,
-    read_quotes,
-    read_readings,
+    read_translation_judgements,
     replace_phenomena_table,
-    retranslate_quotes,
+    retranslate_card_table,
 )
 from ..language import SOURCE_LANGUAGE, format_number, join_items, say, to_say, use_language
 from ..training.data import SentencePair, read_pairs
@@ -107,7 +107,7 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", help=say("its name for people (default: folder and split)"))
 
 
-def read_named_text(arguments: argparse.Namespace, translator: Translator) -> tuple[list[SentencePair], str]:
+def load_parallel_text_pairs(arguments: argparse.Namespace, translator: Translator) -> tuple[list[SentencePair], str]:
     """Return the pairs of the text that the arguments name, in the translator's languages, and its name for people."""
     source, target = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
     pairs = read_pairs([arguments.data], source, target, arguments.split)
@@ -205,15 +205,15 @@ def run_quality(arguments: argparse.Namespace) -> int:
     translator = _load_translator(arguments)
     sentences = _read_fixed_sentences(translator)
     with use_language(SOURCE_LANGUAGE):
-        write_file(path, format_quality_table(translator, sentences, arguments.checkpoint))
+        write_file(path, format_sample_translation_table(translator, sentences, arguments.checkpoint))
     print(say("Wrote {path}", path=path))
     if card.exists():
-        text = retranslate_quotes(
+        text = retranslate_card_table(
             card.read_text(encoding="utf-8"), lambda sentence: translator.translate(sentence, capture=False).text
         )
         with use_language(SOURCE_LANGUAGE):
             write_file(card, _update_phenomena(text, translator, folder))
-        print(say("Wrote {path}, translations quoted: {count}", path=card, count=len(read_quotes(text))))
+        print(say("Wrote {path}, translations quoted: {count}", path=card, count=len(read_card_translations(text))))
     return 0
 
 
@@ -222,7 +222,7 @@ def run_familiarity(arguments: argparse.Namespace) -> int:
     folder = find_checkpoint_folder(arguments.checkpoint)
     check_writable(folder / FAMILIARITY_FILE)
     translator = _load_translator(arguments)
-    found = measure_familiarity(translator, *read_named_text(arguments, translator), arguments.sentences)
+    found = measure_familiarity(translator, *load_parallel_text_pairs(arguments, translator), arguments.sentences)
     with use_language(SOURCE_LANGUAGE):
         write_familiarity(folder, found)
     print(describe_familiarity(found))
@@ -238,8 +238,8 @@ def _update_phenomena(card: str, translator: Translator, folder: Path) -> str:
         return card
     items = read_phenomenon_items(path)
     written = translator.translate_batch([one.source for one in items], beam=READING_BEAM)
-    read = read_readings(folder / READINGS_FILE)
-    return replace_phenomena_table(card, attach_readings(items, written, read), READING_BEAM)
+    read = read_translation_judgements(folder / READINGS_FILE)
+    return replace_phenomena_table(card, attach_translation_judgements(items, written, read), READING_BEAM)
 
 
 def _read_fixed_sentences(translator: Translator) -> list[str]:
@@ -306,7 +306,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     found = []
     for check in _check_models(arguments.checkpoint or list_checkpoints(), device):
         found.append(check)
-        print(_format_line(_check_cells(check)), flush=True)
+        print(_format_line(_format_device_check_cells(check)), flush=True)
     faulty = [one for one in found if one.faults]
     print()
     print(
@@ -339,7 +339,7 @@ def _describe_device(device: str) -> str:
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.startswith("cuda") else device
 
 
-def _check_cells(check: DeviceCheck) -> tuple[str, ...]:
+def _format_device_check_cells(check: DeviceCheck) -> tuple[str, ...]:
     looking = (
         say("unchanged")
         if check.observer.difference == 0

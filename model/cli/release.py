@@ -17,9 +17,9 @@ from ..atlas.query import released_atlas_folder
 from ..checkpoint.load import (
     WEIGHTS_FILE,
     find_checkpoint_folder,
-    has_random_start,
+    has_random_initial_weights,
     list_snapshot_steps,
-    read_facts,
+    read_checkpoint_config,
     sha256_hex,
 )
 from ..checkpoint.measurements import Score, read_scores
@@ -95,7 +95,7 @@ class Release(NamedTuple):
         path = self.folder / file
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
-    def is_of_others(self, file: str) -> bool:
+    def is_from_other_weights(self, file: str) -> bool:
         """Return whether a file is there that was measured with other weights."""
         found = self.read_json(file)
         return bool(found) and found.get("plan", found).get("model_hash") != self.hash
@@ -105,20 +105,20 @@ class Release(NamedTuple):
         return [name, "--checkpoint", str(self.folder), *device, *map(str, words)]
 
 
-def score_commands(one: Release) -> Iterator[CommandWords]:
+def list_score_commands(one: Release) -> Iterator[CommandWords]:
     """Yield a command for every score that is kept, and for the greedy score of each snapshot on the first text."""
     kept = read_scores(one.folder)
     for score in kept:
         if score.step is None:
-            yield from _evaluate_commands(one, score, None)
+            yield from _list_evaluate_commands(one, score, None)
     greedy = next((score for score in kept if score.beam == 1 and score.step is None and one.text(score.set)), None)
     steps = list_snapshot_steps(one.folder)
-    for step in ((0,) if steps and has_random_start(one.folder) else ()) + steps:
+    for step in ((0,) if steps and has_random_initial_weights(one.folder) else ()) + steps:
         if greedy:
-            yield from _evaluate_commands(one, greedy, step)
+            yield from _list_evaluate_commands(one, greedy, step)
 
 
-def _evaluate_commands(one: Release, score: Score, step: int | None) -> Iterator[CommandWords]:
+def _list_evaluate_commands(one: Release, score: Score, step: int | None) -> Iterator[CommandWords]:
     text = one.text(score.set)
     if text is None:
         print(say("No folder of --data is the text of {set}: its score stays.", set=score.set))
@@ -128,14 +128,14 @@ def _evaluate_commands(one: Release, score: Score, step: int | None) -> Iterator
     yield one.command("evaluate", *words, *(["--step", step] if step is not None else []))
 
 
-def quality_commands(one: Release) -> Iterator[CommandWords]:
+def list_quality_commands(one: Release) -> Iterator[CommandWords]:
     yield one.command("quality")
 
 
-def atlas_commands(one: Release) -> Iterator[CommandWords]:
+def list_atlas_commands(one: Release) -> Iterator[CommandWords]:
     """Build the atlas beside the old one, and replace that once the new one is whole."""
     place = released_atlas_folder(one.folder)
-    if not one.is_of_others(f"{place.name}/{MANIFEST_FILE}"):
+    if not one.is_from_other_weights(f"{place.name}/{MANIFEST_FILE}"):
         return
     found, built = one.read_json(f"{place.name}/{MANIFEST_FILE}"), place.with_name("atlas.new")
     begun = one.read_json(f"{built.name}/{MANIFEST_FILE}")
@@ -149,37 +149,37 @@ def atlas_commands(one: Release) -> Iterator[CommandWords]:
     built.rename(place)
 
 
-def prune_commands(one: Release) -> Iterator[CommandWords]:
+def list_prune_commands(one: Release) -> Iterator[CommandWords]:
     found, text = one.read_json(pruning.PRUNING_FILE), one.data[0]
-    if one.is_of_others(pruning.PRUNING_FILE):
+    if one.is_from_other_weights(pruning.PRUNING_FILE):
         words = ["--source", text.source, "--target", text.target, "--skip", found["first_line"] - 1]
         words += ["--sentences", found["sentences"], "--points", len(found["left"]), "--orders", len(found["random"])]
         yield one.command("prune", *words)
 
 
-def align_commands(one: Release) -> Iterator[CommandWords]:
-    if one.is_of_others(measure.ALIGNMENT_FILE):
+def list_align_commands(one: Release) -> Iterator[CommandWords]:
+    if one.is_from_other_weights(measure.ALIGNMENT_FILE):
         yield one.command("align")
 
 
-def attribution_commands(one: Release) -> Iterator[CommandWords]:
-    yield from _first_text_commands(one, "attribution", attribution.ATTRIBUTION_FILE)
+def list_attribution_commands(one: Release) -> Iterator[CommandWords]:
+    yield from _list_first_text_commands(one, "attribution", attribution.ATTRIBUTION_FILE)
 
 
-def familiarity_commands(one: Release) -> Iterator[CommandWords]:
-    yield from _first_text_commands(one, "familiarity", in_domain_detection.FAMILIARITY_FILE)
+def list_familiarity_commands(one: Release) -> Iterator[CommandWords]:
+    yield from _list_first_text_commands(one, "familiarity", in_domain_detection.FAMILIARITY_FILE)
 
 
-def _first_text_commands(one: Release, name: str, file: str) -> Iterator[CommandWords]:
+def _list_first_text_commands(one: Release, name: str, file: str) -> Iterator[CommandWords]:
     found, text = one.read_json(file), one.data[0]
-    if one.is_of_others(file):
+    if one.is_from_other_weights(file):
         words = ["--data", text.folder, "--split", text.split, "--set", found["set"]]
         yield one.command(name, *words, "--sentences", found["sentences"])
 
 
-def timeline_commands(one: Release) -> Iterator[CommandWords]:
+def list_timeline_commands(one: Release) -> Iterator[CommandWords]:
     found, text = one.read_json(timeline.TIMELINE_FILE), one.data[0]
-    if list_snapshot_steps(one.folder) and (not found or one.is_of_others(timeline.TIMELINE_FILE)):
+    if list_snapshot_steps(one.folder) and (not found or one.is_from_other_weights(timeline.TIMELINE_FILE)):
         words = ["--source", text.source, "--target", text.target, "--sentences", found.get("sentences", 500)]
         yield one.command("timeline", *words, *(["--costs"] if "cost" in found.get("heads", ()) else []))
 
@@ -187,24 +187,24 @@ def timeline_commands(one: Release) -> Iterator[CommandWords]:
 def measure_int8_loss(one: Release) -> Iterator[CommandWords]:
     """Measure what 8 bits lose; this has no command of its own, since only a release needs it."""
     text = one.data[0]
-    if one.is_of_others(quality.INT8_FILE) or not one.read_json(quality.INT8_FILE):
+    if one.is_from_other_weights(quality.INT8_FILE) or not one.read_json(quality.INT8_FILE):
         translator = Translator.load(one.folder, choose_device(one.device))
         pairs = read_pairs([text.folder], text.source_language, text.target_language, text.split)
-        found = quality.measure_eight_bits(translator, pairs, f"{text.folder.name}/{text.source.name}")
-        quality.write_eight_bits(one.folder, found)
+        found = quality.measure_int8_quality(translator, pairs, f"{text.folder.name}/{text.source.name}")
+        quality.write_int8_quality(one.folder, found)
         print(say("BLEU {half:.2f}, in 8 bits {int8:.2f}", half=found.half, int8=found.int8))
     yield from ()
 
 
 RELEASE_PARTS: dict[str, Callable[[Release], Iterator[CommandWords]]] = {
-    "scores": score_commands,
-    "quality": quality_commands,
-    "atlas": atlas_commands,
-    "prune": prune_commands,
-    "align": align_commands,
-    "attribution": attribution_commands,
-    "familiarity": familiarity_commands,
-    "timeline": timeline_commands,
+    "scores": list_score_commands,
+    "quality": list_quality_commands,
+    "atlas": list_atlas_commands,
+    "prune": list_prune_commands,
+    "align": list_align_commands,
+    "attribution": list_attribution_commands,
+    "familiarity": list_familiarity_commands,
+    "timeline": list_timeline_commands,
     "int8": measure_int8_loss,
 }
 
@@ -230,7 +230,7 @@ def run_release(arguments: argparse.Namespace) -> int:
     """
     folder = find_checkpoint_folder(arguments.checkpoint)
     check_writable(folder / quality.INT8_FILE)
-    card = read_facts(folder)["card"]
+    card = read_checkpoint_config(folder)["card"]
     languages = (str(card.get("source_language", "")), str(card.get("target_language", "")))
     texts = [DataText(one, arguments.split, *languages) for one in arguments.data]
     one = Release(folder, sha256_hex((folder / WEIGHTS_FILE).read_bytes())[:12], texts, arguments.device)

@@ -20,8 +20,8 @@ from ..checkpoint.card import make_model_card
 from ..checkpoint.load import (
     OUTPUT_FOLDER,
     Checkpoint,
+    copy_snapshots_to_checkpoint,
     load_checkpoint,
-    release_snapshots,
     save_checkpoint,
     unique_weights,
 )
@@ -100,7 +100,7 @@ def _train_checkpoint(
     folder.mkdir(parents=True, exist_ok=True)
     texts = _read_phase_texts(recipe, arguments.data, arguments.config.parent)
     if rank == 0 and recipe.unlike_dev:
-        print(*(_left_out_text(text) for text in texts), sep="\n", flush=True)
+        print(*(_describe_left_out_pairs(text) for text in texts), sep="\n", flush=True)
     start = _load_start(recipe, arguments)
     tokenizer = _keep_start_tokenizer(recipe, start) or _learn_tokenizer(recipe, texts[0], folder, rank)
     batches = _make_batches(recipe, texts, tokenizer)
@@ -177,25 +177,27 @@ def _read_phase_texts(recipe: Recipe, folders: list[Path], beside: Path) -> list
         for one in folders
     }
     if recipe.frames:
-        texts["frames"] = synthetic.fill_frames(synthetic.read_frames(beside / recipe.frames), recipe.seed)
+        texts["frames"] = synthetic.fill_sentence_frames(
+            synthetic.read_sentence_frames(beside / recipe.frames), recipe.seed
+        )
     if recipe.written:
-        texts["written"] = _read_written_pairs(recipe.written, beside)
+        texts["written"] = _read_recipe_pairs(recipe.written, beside)
     dev = _read_dev_sources(recipe, folders) if recipe.unlike_dev else []
     phases = [_mix_pairs(texts, recipe.mixture, dev)]
     if recipe.decay_mixture is not None:
         if recipe.rewritten:
             texts["rewritten"] = read_rewritten_pairs(beside / recipe.rewritten, texts)
         if recipe.decay_written:
-            texts["written"] = [*texts.get("written", ()), *_read_written_pairs(recipe.decay_written, beside)]
+            texts["written"] = [*texts.get("written", ()), *_read_recipe_pairs(recipe.decay_written, beside)]
         phases.append(_mix_pairs(texts, recipe.decay_mixture, dev))
     return phases
 
 
-def _read_written_pairs(names: list[str], beside: Path) -> list[SentencePair]:
+def _read_recipe_pairs(names: list[str], beside: Path) -> list[SentencePair]:
     return [pair for name in names for pair in read_pair_table(beside / name)]
 
 
-def _left_out_text(text: PhaseText) -> str:
+def _describe_left_out_pairs(text: PhaseText) -> str:
     every = len(text.pairs) + text.left_out
     return say(
         "{left_out:,} of {every:,} pairs ({share:.1%}) are left out: almost dev sentences.",
@@ -233,18 +235,20 @@ def _make_batches(recipe: Recipe, texts: list[PhaseText], tokenizer: Tokenizer) 
             ids.extend(_encode_texts(recipe, tokenizer, [pair[side] for pair in everything]))
     phases = [
         TrainingPhase(done, np.concatenate([one if one is own else np.zeros(len(one)) for one in often]))
-        for done, own in zip((0, recipe.decay_begins), often, strict=False)
+        for done, own in zip((0, recipe.last_step_before_decay), often, strict=False)
     ]
     return Batches(*sides, recipe.tokens_per_batch, recipe.longest, recipe.seed, phases)
 
 
 def _make_copies(recipe: Recipe, pairs: list[SentencePair]) -> tuple[synthetic.PairCopies, ...]:
     return (
-        synthetic.make_sloppy_copies(pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes),
+        synthetic.make_lowercase_unpunctuated_copies(
+            pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes
+        ),
         synthetic.make_joined_copies(pairs, recipe.joined_share, recipe.seed),
-        synthetic.make_shouted_copies(pairs, recipe.shouted_share, recipe.seed),
-        synthetic.make_renumbered_copies(pairs, recipe.renumbered, recipe.seed),
-        synthetic.make_renamed_copies(pairs, recipe.renamed_share, recipe.seed),
+        synthetic.make_uppercase_copies(pairs, recipe.shouted_share, recipe.seed),
+        synthetic.make_replaced_number_copies(pairs, recipe.renumbered, recipe.seed),
+        synthetic.make_replaced_name_copies(pairs, recipe.renamed_share, recipe.seed),
     )
 
 
@@ -258,7 +262,7 @@ def _encode_texts(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> Ite
     for start in range(0, len(texts), TEXTS_A_SLICE):
         yield from (array("i", ids) for ids in tokenizer.encode_ids(texts[start : start + TEXTS_A_SLICE]))
     for seed in range(recipe.seed, recipe.seed + recipe.resegmented):
-        yield from (array("i", ids) for ids in tokenizer.sample_ids(texts, recipe.merge_dropout, seed))
+        yield from (array("i", ids) for ids in tokenizer.encode_ids_with_dropout(texts, recipe.merge_dropout, seed))
 
 
 def _keep_start_tokenizer(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
@@ -339,5 +343,5 @@ def _write_checkpoint(trainer: Trainer, tokenizer: Tokenizer, output: Path) -> N
     if not (output / CARD_FILE).exists():  # one written by hand says more
         write_file(output / CARD_FILE, make_model_card(checkpoint, recipe, output))
     shutil.copyfile(trainer.folder / HISTORY_FILE, output / HISTORY_FILE)
-    release_snapshots(trainer.folder, output)
+    copy_snapshots_to_checkpoint(trainer.folder, output)
     print(say("Wrote {path}", path=output))

@@ -33,14 +33,14 @@ from ..evaluation.attribution import (
     measure_attribution,
     write_attribution_scores,
 )
-from ..experiments.ablation import WordWithoutHeads, read_word_without_heads
+from ..experiments.ablation import WordWithoutHeads, ablate_heads_for_word
 from ..interventions.apply import apply_changes
 from ..interventions.changes import parse_changes
 from ..language import SOURCE_LANGUAGE, format_number, join_items, join_sentences, say, say_many, use_language
 from ..runnable_model import LocalModel, RunnableModel
 from ..translate import Translator
 from ..user_model import load_user_model
-from .models import add_common_arguments, add_text_arguments, check_writable, format_table, read_named_text
+from .models import add_common_arguments, add_text_arguments, check_writable, format_table, load_parallel_text_pairs
 
 WordExplanation = Attribution | LogitParts | WordWithoutHeads
 BAR_LENGTH = 24  # characters of the longest bar
@@ -86,7 +86,7 @@ def run_why(arguments: argparse.Namespace) -> int:
     else:
         translator = Translator.load(arguments.checkpoint, choose_device(arguments.device))
     if isinstance(translator, LocalModel):
-        return _run_any_model(translator, arguments)
+        return _explain_local_model_word(translator, arguments)
     if not translator.can("attribution"):
         raise AttributionError(translator.cannot("attribution"))
     with apply_changes(translator.model, changes):
@@ -123,7 +123,7 @@ def run_attribution(arguments: argparse.Namespace) -> int:
     folder = find_checkpoint_folder(arguments.checkpoint)
     check_writable(folder / ATTRIBUTION_FILE)
     translator = Translator.load(arguments.checkpoint, choose_device(arguments.device))
-    scores = measure_attribution(translator, *read_named_text(arguments, translator), arguments.sentences)
+    scores = measure_attribution(translator, *load_parallel_text_pairs(arguments, translator), arguments.sentences)
     with use_language(SOURCE_LANGUAGE):
         write_attribution_scores(folder, scores)
     print(format_attribution_table(scores), end="")
@@ -135,7 +135,7 @@ def _explain_target(translator: RunnableModel, target: Target, method: str) -> t
     """Return what one method or all of them say, and why some of all cannot be computed."""
     check_target_value(target, compute_target_value(translator.model, target))
     if method == "heads-off":
-        return [read_word_without_heads(translator.model, target)], ""
+        return [ablate_heads_for_word(translator.model, target)], ""
     if method not in ("all", "heads"):
         seen = run_attention_pass(translator.model, target.source_ids, target.input_ids)
         return [attribute_target(translator, target, method, seen)], ""
@@ -151,7 +151,7 @@ def _explain_target(translator: RunnableModel, target: Target, method: str) -> t
 def _explanation_lines(found: WordExplanation) -> list[str]:
     if isinstance(found, LogitParts):
         return _logit_part_lines(found)
-    return _head_fall_lines(found) if isinstance(found, WordWithoutHeads) else _attribution_lines(found)
+    return _format_head_effect_lines(found) if isinstance(found, WordWithoutHeads) else _attribution_lines(found)
 
 
 def _heading_text(target: Target, value: float) -> str:
@@ -195,7 +195,7 @@ def _logit_part_lines(found: LogitParts) -> list[str]:
     return [f"{say('heads')}: {found.exactness}", *_bar_table_lines(rows)]
 
 
-def _head_fall_lines(found: WordWithoutHeads) -> list[str]:
+def _format_head_effect_lines(found: WordWithoutHeads) -> list[str]:
     heads = found.effects.strongest()[:PARTS_SHOWN]
     rows = [
         [head_name(head), format_number(-change, ".4f"), _bar_text(-change, abs(heads[0][1]))] for head, change in heads
@@ -213,7 +213,7 @@ def _bar_text(score: float, longest: float) -> str:
     return ("-" if score < 0 else "+") * round(BAR_LENGTH * abs(score) / max(longest, 1e-12))
 
 
-def _run_any_model(model: LocalModel, arguments: argparse.Namespace) -> int:
+def _explain_local_model_word(model: LocalModel, arguments: argparse.Namespace) -> int:
     if arguments.changes or arguments.given or arguments.against:
         raise ValueError(say("A model of your own takes neither --changes nor --given nor --against."))
     answers, missing = attribute_any_model(model, arguments.sentence, arguments.word, arguments.method)

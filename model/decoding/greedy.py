@@ -330,7 +330,7 @@ def teacher_forced_log_probs(model: AutoregressiveModel, source: Tensor, target_
 
 
 @torch.inference_mode()
-def replay_log_probs(model: AutoregressiveModel, source: Tensor, target_ids: Sequence[int]) -> Tensor:
+def compute_cached_forced_log_probs(model: AutoregressiveModel, source: Tensor, target_ids: Sequence[int]) -> Tensor:
     """Read T given tokens one at a time with a cache, as a decoding that wrote them did: log-probabilities (T, V)."""
     decoder = CachedDecoder(model, source)
     fed = make_decoder_inputs(target_ids, model.start_id)
@@ -502,7 +502,7 @@ def check_observer(
     again, on the tokens that were written. A single forward pass over those would be cheaper but rounds otherwise, so
     that no difference below its rounding could be told from none. Interventions open in this thread take part.
     """
-    again = teacher_forced_log_probs if one_pass else replay_log_probs
+    again = teacher_forced_log_probs if one_pass else compute_cached_forced_log_probs
     ids, kept = [step.token_id for step in steps], _collect_log_probs(steps)
     path, found = choose_attention_path(source.device), again(model, source, ids)
     difference = by_capture = _largest_difference(kept, found)

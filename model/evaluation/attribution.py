@@ -173,11 +173,11 @@ def measure_attribution(
         )
     chosen = [encoded[at] for at in generator.permutation(len(encoded))[:sentences]]
     methods, drop, area = _score_methods(translator, [source for source, _ in chosen], generator)
-    loose = find_loose_threshold(translator, chosen)
+    loose = find_mismatched_pair_threshold(translator, chosen)
     return AttributionScores(name, translator.checkpoint.hash, sentences, methods, drop, area, loose)
 
 
-def find_loose_threshold(translator: Translator, pairs: Sequence[SentencePair]) -> LooseThreshold:
+def find_mismatched_pair_threshold(translator: Translator, pairs: Sequence[SentencePair]) -> LooseThreshold:
     """Return the threshold that tells the pairs from the same pairs with each target moved on to the next source."""
     shifted = [(source, pairs[at - 1][1]) for at, (source, _) in enumerate(pairs)]
     (true, true_share), (shuffled, shuffled_share) = (

@@ -69,7 +69,7 @@ class Familiarity:
     foreign: DetectionRates
     """The reference translations, given to the model as if they were in its source language."""
 
-    def is_unlike(self, steps: Iterable[DecodingStep]) -> bool:
+    def is_translation_unfamiliar(self, steps: Iterable[DecodingStep]) -> bool:
         """Return whether a translation that the model wrote itself lies below the threshold."""
         return mean_log_prob(steps) < self.threshold
 

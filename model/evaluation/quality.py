@@ -20,7 +20,7 @@ from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, to_sa
 from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
 from ..decoding.beam import BeamStop
 from ..fast_layers import reorder_linear_weights
-from ..language import say, to_say, typed_command
+from ..language import replace_command_names, say, to_say
 from ..network.transformer import Transformer
 from ..translate import Translator
 
@@ -223,7 +223,7 @@ def read_phenomenon_items(path: Path) -> list[PhenomenonItem]:
     return items
 
 
-def read_readings(path: Path) -> dict[str, Reading]:
+def read_translation_judgements(path: Path) -> dict[str, Reading]:
     """Readings by sentence; none where there is no file. Raises PhenomenaError for a file that holds no readings."""
     if not path.exists():
         return {}
@@ -239,8 +239,8 @@ def read_readings(path: Path) -> dict[str, Reading]:
         ) from error
 
 
-def write_readings(path: Path, readings: Mapping[str, Reading]) -> None:
-    """Write what :func:`read_readings` reads, a sentence a line."""
+def write_translation_judgements(path: Path, readings: Mapping[str, Reading]) -> None:
+    """Write what :func:`read_translation_judgements` reads, a sentence a line."""
     lines = [
         f"  {json.dumps(source, ensure_ascii=False)}: {json.dumps(one._asdict(), ensure_ascii=False)}"
         for source, one in readings.items()
@@ -248,7 +248,7 @@ def write_readings(path: Path, readings: Mapping[str, Reading]) -> None:
     write_file(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def attach_readings(
+def attach_translation_judgements(
     items: Sequence[PhenomenonItem], translations: Sequence[str], readings: Mapping[str, Reading]
 ) -> list[TranslatedItem]:
     """Return each sentence with its translation, and its reading where that very translation was read."""
@@ -296,7 +296,9 @@ def _phenomenon_row(name: str, found: Sequence[TranslatedItem]) -> str:
 # Fixed everyday sentences as a table to be read: a regression shows here before it shows in a score.
 
 
-def format_quality_table(translator: Translator, sentences: Sequence[str], checkpoint: str, beam: int = 4) -> str:
+def format_sample_translation_table(
+    translator: Translator, sentences: Sequence[str], checkpoint: str, beam: int = 4
+) -> str:
     """Return Markdown: each sentence with the greedy translation, and the beam's where it differs.
 
     `checkpoint` is the name or the folder that the translator was loaded by.
@@ -305,7 +307,7 @@ def format_quality_table(translator: Translator, sentences: Sequence[str], check
     lines = [
         f"# {translator.name} on {len(sentences)} everyday sentences",
         "",
-        f"Made by `{typed_command('python -m model quality')} --checkpoint {checkpoint}`.",
+        f"Made by `{replace_command_names('python -m model quality')} --checkpoint {checkpoint}`.",
         "",
         f"| source | greedy | beam {beam}, where it differs |",
         "|---|---|---|",
@@ -326,20 +328,20 @@ QUOTES_SECTION = CardSection("quotes", "python -m model quality")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
-def read_quotes(card: str) -> tuple[tuple[str, str], ...]:
+def read_card_translations(card: str) -> tuple[tuple[str, str], ...]:
     """Return the sentences of a card's table with their translations there; none where there is no table."""
-    return tuple((cells[0], cells[1]) for cells in map(_split_cells, _quote_rows(card)))
+    return tuple((cells[0], cells[1]) for cells in map(_split_cells, _list_card_table_rows(card)))
 
 
-def retranslate_quotes(card: str, translate: Callable[[str], str]) -> str:
+def retranslate_card_table(card: str, translate: Callable[[str], str]) -> str:
     """Return a card with every translation of its table made again; one without the two marks stays as it is."""
-    for row in _quote_rows(card):
+    for row in _list_card_table_rows(card):
         sentence, _, *remarks = _split_cells(row)
         card = card.replace(row, f"| {' | '.join(map(_escape_cell, (sentence, translate(sentence), *remarks)))} |")
     return card
 
 
-def _quote_rows(card: str) -> list[str]:
+def _list_card_table_rows(card: str) -> list[str]:
     """The lines of the table below its heading."""
     return [line for line in QUOTES_SECTION.text(card).splitlines() if line.startswith("|")][2:]
 
@@ -412,7 +414,7 @@ def quantise_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scales, np.rint(values / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
 
 
-def measure_eight_bits(translator: Translator, pairs: Sequence[tuple[str, str]], source: str) -> EightBits:
+def measure_int8_quality(translator: Translator, pairs: Sequence[tuple[str, str]], source: str) -> EightBits:
     """Translate the sources of `pairs` greedily with the model's weights, and with its matrices in 8 bits."""
     import sacrebleu  # what only evaluation needs is not asked of people who run the app
 
@@ -437,12 +439,12 @@ def _round_to_8_bits(checkpoint: Checkpoint) -> Transformer:
     return model
 
 
-def write_eight_bits(folder: Path, found: EightBits) -> None:
+def write_int8_quality(folder: Path, found: EightBits) -> None:
     """Write int8.json into a checkpoint's folder."""
     write_file(folder / INT8_FILE, json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) + "\n")
 
 
-def read_all_eight_bits(folder: Path = CHECKPOINTS_FOLDER) -> Mapping[str, EightBits]:
+def read_all_int8_quality(folder: Path = CHECKPOINTS_FOLDER) -> Mapping[str, EightBits]:
     """Return what was measured of the checkpoints in a folder, by the hash of their weights."""
     found = [
         EightBits(**json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob(f"*/{INT8_FILE}"))

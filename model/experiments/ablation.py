@@ -88,7 +88,7 @@ def translate_with_changes(
         return _add_change_settings(translator.translate(text, strategy, capture=capture), changes)
 
 
-def force_with_changes(
+def teacher_force_with_changes(
     translator: RunnableModel,
     text: str,
     target: str | Sequence[int],
@@ -112,12 +112,13 @@ def compare_with_changes(
     A translation that was given is not made again but read again.
     """
     if is_teacher_forced(before):
-        after = force_with_changes(translator, before.source, before.target_ids, changes)
+        after = teacher_force_with_changes(translator, before.source, before.target_ids, changes)
     else:
         after = translate_with_changes(translator, before.source, changes, strategy)
     # Both by teacher forcing, so that no change at all is a difference of exactly zero.
     forced = [
-        force_with_changes(translator, before.source, before.target_ids, made, capture=False) for made in ((), changes)
+        teacher_force_with_changes(translator, before.source, before.target_ids, made, capture=False)
+        for made in ((), changes)
     ]
     as_it_was, as_it_is = (tuple(step.log_prob for step in one.steps) for one in forced)
     difference = compare_words(before.text, after.text)
@@ -189,7 +190,7 @@ class WordWithoutHeads:
         return {"word": self.target.word, "against": self.target.against, "method": "heads-off", "heads": heads}
 
 
-def read_word_without_heads(model: AutoregressiveModel, target: Target) -> WordWithoutHeads:
+def ablate_heads_for_word(model: AutoregressiveModel, target: Target) -> WordWithoutHeads:
     """Switch off every head of the model, one at a time, and read the word again."""
     passes = plan_ablation_batches(model, len(target.source_ids), len(target.input_ids))
     return WordWithoutHeads(
@@ -333,7 +334,7 @@ class WordFacts:
     lens: LogitLens
     special_tokens: AbstractSet[str] = SPECIAL_TOKENS
 
-    def source_shares(self, position: int) -> tuple[SourceShare, ...]:
+    def rank_source_attention_shares(self, position: int) -> tuple[SourceShare, ...]:
         """Return the words of the source by their share of a token's attention, the largest first."""
         row = self.attention[position]
         shares = [
@@ -342,7 +343,7 @@ class WordFacts:
         ]
         return tuple(sorted(shares, key=lambda one: -one.share))
 
-    def decided_place(self, position: int) -> str | None:
+    def find_deciding_lens_layer(self, position: int) -> str | None:
         """Return the first place of the lens from which on the token written is the most probable one to the end.
 
         None where the model would have written another token.
@@ -356,7 +357,7 @@ def read_word_facts(
     translator: RunnableModel, text: str, target_ids: Sequence[int], changes: Sequence[ModelChange] = ()
 ) -> WordFacts:
     """Read a translation of `text` again, by its ids, with the changes made. Raises InputError, InterventionError."""
-    found = force_with_changes(translator, text, target_ids, changes, tensors=("v",))
+    found = teacher_force_with_changes(translator, text, target_ids, changes, tensors=("v",))
     attention = found.trace.cross or found.trace.decoder
     assert attention is not None
     weighted = weight_by_value_norms(attention, read_output_projections(translator.model, attention.kind))

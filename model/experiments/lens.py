@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..attribution.any_model import compute_decoder_streams
-from ..checkpoint.load import Checkpoint, has_random_start, list_snapshot_steps, load_snapshot
+from ..checkpoint.load import Checkpoint, has_random_initial_weights, list_snapshot_steps, load_snapshot
 from ..decoding.greedy import decode_batch_greedily
 from ..network.autoregressive import AutoregressiveModel, shift_right
 from ..network.hooks import hook_streams, record_streams
@@ -181,7 +181,7 @@ class SnapshotRun:
         return self.reading.trace
 
     @property
-    def token_probability(self) -> float:
+    def mean_token_probability(self) -> float:
         """The probability it gives a token of the fixed translation: their geometric mean."""
         return math.exp(self.reading.log_prob / len(self.reading.steps))
 
@@ -192,7 +192,7 @@ def load_training_snapshots(checkpoint: Checkpoint, folder: str | Path | None = 
     Raises CheckpointError.
     """
     place = folder or checkpoint.name
-    steps = ((0,) if has_random_start(place) else ()) + list_snapshot_steps(place)
+    steps = ((0,) if has_random_initial_weights(place) else ()) + list_snapshot_steps(place)
     found = [TrainingSnapshot(step, Translator(load_snapshot(checkpoint, step, place))) for step in steps]
     return (*found, TrainingSnapshot(None, Translator(checkpoint)))
 

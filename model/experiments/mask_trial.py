@@ -100,7 +100,7 @@ class MaskTrial:
 
 
 @contextmanager
-def use_mask(model: RunnableModel, trial: MaskTrial | None, *real: int) -> Iterator[None]:
+def override_attention_mask(model: RunnableModel, trial: MaskTrial | None, *real: int) -> Iterator[None]:
     """Put the mask in force inside the block, in this thread; `real` source tokens of each sample are no padding."""
     if trial is None:
         yield
@@ -188,11 +188,11 @@ def run_mask_trial(model: RunnableModel, text: str, trial: MaskTrial | None, pad
     targets = tuple(map(model.tokenizer.token, target))
 
     def run_with_mask(mask: MaskTrial | None, ids: tuple[int, ...]) -> MaskedRun:
-        with use_mask(model, mask, real), capture_attention(network) as capture:
+        with override_attention_mask(model, mask, real), capture_attention(network) as capture:
             log_prob_of_target = _sum_log_prob(model, source, target)
-        with use_mask(model, mask, real):
+        with override_attention_mask(model, mask, real):
             log_prob = _sum_log_prob(model, source, ids)
-        maps = model.name_trace(capture.trace, names, targets).maps
+        maps = model.name_trace_axes(capture.trace, names, targets).maps
         return MaskedRun(model.decode_target(ids), ids, log_prob, log_prob_of_target, maps)
 
     own = run_with_mask(None, target)
@@ -208,7 +208,7 @@ def _decode_greedily(model: RunnableModel, source: Tensor, real: int, trial: Mas
     """Decode greedily, without a cache, at most so many tokens."""
     network, most = model.model, min(most, compute_length_limit(model.model, real))
     written = [network.start_id]
-    with use_mask(model, trial, real):
+    with override_attention_mask(model, trial, real):
         memory, mask = network.encode(source), network.source_mask(source)
         while len(written) <= most and (len(written) == 1 or written[-1] not in network.end_ids):
             states = network.decode(torch.tensor([written], device=source.device), memory, mask)
@@ -255,7 +255,7 @@ def perturb_inputs(model: RunnableModel, result: TrialResult, trial: MaskTrial |
     found = []
     for places in inputs.split(INPUTS_A_BATCH):
         many, decoded = source.expand(len(places), -1), fed.expand(len(places), -1)
-        with force_attention_path("explicit"), use_mask(model, trial, result.real):
+        with force_attention_path("explicit"), override_attention_mask(model, trial, result.real):
             before = network(many, decoded)
             with _exchange_tokens(model, "source", places, 0):
                 memory = network.encode(many)
@@ -300,7 +300,7 @@ def run_trial_tests(
     lengths = (len(source), max(1, len(source) // 2))
 
     def apply_mask() -> AbstractContextManager[None]:
-        return use_mask(model, trial, *lengths)
+        return override_attention_mask(model, trial, *lengths)
 
     padded = _add_half_sample(network.pad_id, source), _add_half_sample(network.pad_id, target)
     return run_mask_tests(make_part_subject(network, kind, *padded, apply_mask))
@@ -339,7 +339,7 @@ class CacheAgreement:
         return max(value for one in self.differences.values() for value in one.values())
 
     @property
-    def holds(self) -> bool:
+    def is_within_tolerance(self) -> bool:
         return self.largest <= AGREEMENT_TOLERANCE
 
 
@@ -347,13 +347,13 @@ def measure_cache_agreement(
     translator: Translator, source_ids: Sequence[int], target_ids: Sequence[int], changes: Sequence[ModelChange] = ()
 ) -> CacheAgreement:
     """Return the agreement of a translation, given as the ids of its source and of what was written."""
-    return compare_three_ways(
+    return compare_attention_across_passes(
         translator.model, torch.tensor([source_ids], device=translator.device), target_ids, changes
     )
 
 
 @torch.inference_mode()
-def compare_three_ways(
+def compare_attention_across_passes(
     model: Transformer, source: Tensor, target_ids: Sequence[int], changes: Sequence[ModelChange] = ()
 ) -> CacheAgreement:
     """Run source (1, S) with the T target ids in each of :data:`CAPTURE_WAYS` and compare all attention weights.
@@ -370,7 +370,7 @@ def compare_three_ways(
         runs = (
             _capture_cached(exact, source, target_ids),
             _capture_full(exact, source, target),
-            _capture_in_batch(exact, source, target),
+            _capture_padded_batch(exact, source, target),
         )
     maps = dict(zip(CAPTURE_WAYS, runs, strict=True))
     pairs = combinations(CAPTURE_WAYS, 2)
@@ -396,15 +396,15 @@ def _capture_full(model: Transformer, source: Tensor, target: Tensor) -> dict[Ki
     return recording.trace.maps
 
 
-def _capture_in_batch(model: Transformer, source: Tensor, target: Tensor) -> dict[Kind, AttentionMap]:
+def _capture_padded_batch(model: Transformer, source: Tensor, target: Tensor) -> dict[Kind, AttentionMap]:
     """The sentence, padded, is row 1 of a batch of two; row 0 is made of its own tokens in reverse, and longer."""
     room = min(PADDING_COLUMNS, model.config.max_length - max(source.shape[1], target.shape[1]))
     with capture_attention(model) as recording:
-        model(_batch_with_another(source, room), _batch_with_another(target, room))
+        model(_batch_with_reversed_sentence(source, room), _batch_with_reversed_sentence(target, room))
     return recording.sample(1).maps
 
 
-def _batch_with_another(ids: Tensor, room: int) -> Tensor:
+def _batch_with_reversed_sentence(ids: Tensor, room: int) -> Tensor:
     """ids (1, N) -> (2, N + room)"""
     other = torch.cat([ids.flip(1), ids[:, :1].expand(-1, room)], 1)
     return torch.cat([other, torch.nn.functional.pad(ids, (0, room), value=PAD_ID)])

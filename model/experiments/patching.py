@@ -70,7 +70,7 @@ class PatchMap:
         return self.change / self.difference
 
     @property
-    def whole_fraction(self) -> np.ndarray:
+    def whole_row_recovered_fraction(self) -> np.ndarray:
         """(rows,)"""
         return self.whole / self.difference
 
@@ -103,7 +103,7 @@ class _PatchPlaces:
 
 
 @torch.no_grad()
-def find_contrast(translator: RunnableModel, first: Translation, second: Translation) -> Contrast:
+def compare_at_first_difference(translator: RunnableModel, first: Translation, second: Translation) -> Contrast:
     """Compare two translations at the first piece in which they differ.
 
     Raises AttributionError for translations that are equal, and for sources with different numbers of pieces.

@@ -24,7 +24,7 @@ from ..masks.shapes import expand_to_five_axes, normalise_arrays
 from ..masks.softmax import PaddingSide
 from ..masks.toy_attention import draw_random_scores
 from . import more_pairs, pairs
-from .pairs import Batch, keep_mask
+from .pairs import Batch, make_real_token_mask
 from .recipes import (
     LEFT_PADDED_BATCH,
     RECIPES,
@@ -32,7 +32,7 @@ from .recipes import (
     Recipe,
     causal_and_padding_mask,
     causal_only_mask,
-    find_suitable_batch,
+    find_batch_showing_fault,
     padding_only_mask,
 )
 
@@ -149,7 +149,7 @@ def _make_exhibit_batch(recipe: Recipe) -> Batch:
     """Return sentences of a few words at least; one-word sentences show little."""
     generator = torch.Generator().manual_seed(3)
     while True:
-        x = find_suitable_batch(recipe, generator)
+        x = find_batch_showing_fault(recipe, generator)
         real = x.key_keep.sum(-1)
         if bool(((real > x.keys / 2) | (real == 0)).all() & (x.query_keep.sum(-1) > x.queries / 2).all()):
             return x
@@ -204,7 +204,7 @@ def _random_states() -> Tensor:
 
 
 def _padded_keep_mask(side: PaddingSide = "right") -> Tensor:
-    return keep_mask(torch.tensor([STATE_LENGTH, STATE_LENGTH - 2]), STATE_LENGTH, side)
+    return make_real_token_mask(torch.tensor([STATE_LENGTH, STATE_LENGTH - 2]), STATE_LENGTH, side)
 
 
 def _allow_real_keys(keep: Tensor) -> Tensor:
@@ -279,15 +279,19 @@ ADDITIVE_AS_KEEP_RECIPE = Recipe(
     batch=UNPADDED_BATCH,
 )
 DOCSTRING_RECIPE = Recipe(
-    "inverted", more_pairs.docstring_broken, more_pairs.docstring_fixed, causal_only_mask, batch=UNPADDED_BATCH
+    "inverted",
+    more_pairs.misdocumented_mask_broken,
+    more_pairs.misdocumented_mask_fixed,
+    causal_only_mask,
+    batch=UNPADDED_BATCH,
 )
 HALF_PRECISION_RECIPE = Recipe(
     "fill-overflow", more_pairs.half_precision_broken, more_pairs.half_precision_fixed, causal_and_padding_mask
 )
 LEFT_PADS_RECIPE = Recipe(
     "empty-row",
-    more_pairs.left_pads_broken,
-    more_pairs.left_pads_fixed,
+    more_pairs.left_padding_nan_broken,
+    more_pairs.left_padding_nan_fixed,
     causal_and_padding_mask,
     batch=LEFT_PADDED_BATCH,
 )
@@ -336,11 +340,23 @@ FIELD_EXHIBITS = (
         tests=("gradient-reach",),
     ),
     Exhibit(
-        *("is-decoder", more_pairs.is_decoder_broken, more_pairs.is_decoder_fixed, None, _make_language_model_subject),
+        *(
+            "is-decoder",
+            more_pairs.decoder_flag_broken,
+            more_pairs.decoder_flag_fixed,
+            None,
+            _make_language_model_subject,
+        ),
         tests=("future-token", "gradient-reach"),
     ),
     Exhibit(
-        *("observer", more_pairs.observer_broken, more_pairs.observer_fixed, None, _make_observer_subject),
+        *(
+            "observer",
+            more_pairs.need_weights_effect_broken,
+            more_pairs.need_weights_effect_fixed,
+            None,
+            _make_observer_subject,
+        ),
         tests=("observer",),
     ),
 )
@@ -355,7 +371,7 @@ EXAMPLE_LENGTHS, EXAMPLE_SIZE = (6, 4), 6
 
 def _make_example_batch(left: bool = False) -> Batch:
     """Return two samples of six tokens, the second with two of padding."""
-    keep = keep_mask(torch.tensor(EXAMPLE_LENGTHS), EXAMPLE_SIZE, "left" if left else "right")
+    keep = make_real_token_mask(torch.tensor(EXAMPLE_LENGTHS), EXAMPLE_SIZE, "left" if left else "right")
     return Batch(
         torch.from_numpy(draw_random_scores(len(EXAMPLE_LENGTHS), 1, EXAMPLE_SIZE, EXAMPLE_SIZE, seed=3)), keep, keep
     )
@@ -367,29 +383,29 @@ def _format_arrays(**arrays: torch.Tensor) -> str:
         return "\n".join(texts)
 
 
-def format_visible_padding() -> str:
+def format_visible_padding_example() -> str:
     x = _make_example_batch()
     return _format_arrays(weights=pairs.padding_visible_broken(x), key_keep=x.key_keep)
 
 
-def format_inverted_mask() -> str:
+def format_inverted_mask_example() -> str:
     x = _make_example_batch()
-    return _format_arrays(weights=pairs.inverted_broken(x), key_keep=x.key_keep)
+    return _format_arrays(weights=pairs.inverted_mask_broken(x), key_keep=x.key_keep)
 
 
-def format_visible_future() -> str:
+def format_visible_future_example() -> str:
     x = _make_example_batch()
     return _format_arrays(weights=pairs.future_visible_broken(x), meant=x.causal & x.keep[:, 0])
 
 
-def format_nan_rows() -> str:
+def format_nan_rows_example() -> str:
     return _format_arrays(weights=pairs.empty_row_broken(_make_example_batch(left=True)))
 
 
 PRINTED_EXAMPLES = {
-    to_say("Padding is seen"): format_visible_padding,
-    to_say("NaN rows"): format_nan_rows,
-    to_say("The future shows"): format_visible_future,
-    to_say("Upside down"): format_inverted_mask,
+    to_say("Padding is seen"): format_visible_padding_example,
+    to_say("NaN rows"): format_nan_rows_example,
+    to_say("The future shows"): format_visible_future_example,
+    to_say("Upside down"): format_inverted_mask_example,
 }
 """By the label of its button, in English, the function that writes the text."""

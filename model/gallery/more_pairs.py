@@ -31,11 +31,11 @@ def attend_with_mask(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 # the docstring says the opposite of what the code does
-def docstring_broken(x: Batch) -> Tensor:
+def misdocumented_mask_broken(x: Batch) -> Tensor:
     return attend_with_mask(x.scores, x.causal)
 
 
-def docstring_fixed(x: Batch) -> Tensor:
+def misdocumented_mask_fixed(x: Batch) -> Tensor:
     return attend_with_mask(x.scores, ~x.causal)
 
 
@@ -59,11 +59,11 @@ def run_three_layers(x: Batch, attend: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 # two pads at the left: NaN in their rows, and 0 * NaN is NaN
-def left_pads_broken(x: Batch) -> Tensor:
+def left_padding_nan_broken(x: Batch) -> Tensor:
     return run_three_layers(x, lambda scores: scores.masked_fill(~x.allowed, -torch.inf).softmax(-1))
 
 
-def left_pads_fixed(x: Batch) -> Tensor:
+def left_padding_nan_fixed(x: Batch) -> Tensor:
     return run_three_layers(x, lambda scores: masked_softmax(scores, x.allowed))
 
 
@@ -88,11 +88,11 @@ def run_causal_lm(states: Tensor, real: Tensor, is_decoder: bool = False) -> Ten
 
 
 # the causal mask depends on a flag that is off by default
-def is_decoder_broken(states: Tensor, real: Tensor) -> Tensor:
+def decoder_flag_broken(states: Tensor, real: Tensor) -> Tensor:
     return run_causal_lm(states, real)
 
 
-def is_decoder_fixed(states: Tensor, real: Tensor) -> Tensor:
+def decoder_flag_fixed(states: Tensor, real: Tensor) -> Tensor:
     return run_causal_lm(states, real, is_decoder=True)
 
 
@@ -106,11 +106,11 @@ def run_two_layers(states: Tensor, blocked: Tensor, need_weights: bool) -> Tenso
 
 
 # rows without any key: finite without need_weights, NaN with it
-def observer_broken(states: Tensor, allowed: Tensor, need_weights: bool = True) -> Tensor:
+def need_weights_effect_broken(states: Tensor, allowed: Tensor, need_weights: bool = True) -> Tensor:
     return run_two_layers(states, ~allowed, need_weights)
 
 
-def observer_fixed(states: Tensor, allowed: Tensor, need_weights: bool = True) -> Tensor:
+def need_weights_effect_fixed(states: Tensor, allowed: Tensor, need_weights: bool = True) -> Tensor:
     empty = ~allowed.any(-1, keepdim=True)
     return run_two_layers(states, ~(allowed | empty), need_weights)
 
@@ -234,12 +234,12 @@ def bias_missing_broken(x: Batch) -> dict[str, Tensor]:
 
 
 # positions-wrong: positions by column, whatever is padding
-def positions_broken(x: Batch) -> dict[str, Tensor]:
+def left_pad_positions_broken(x: Batch) -> dict[str, Tensor]:
     positions = torch.arange(x.keys).expand(x.key_keep.shape)
     return {"weights": masked_softmax(x.scores, x.allowed), "position_ids": positions}
 
 
-def positions_fixed(x: Batch) -> dict[str, Tensor]:
+def left_pad_positions_fixed(x: Batch) -> dict[str, Tensor]:
     positions = (x.key_keep.long().cumsum(-1) - 1).clamp(min=0)
     return {"weights": masked_softmax(x.scores, x.allowed), "position_ids": positions}
 

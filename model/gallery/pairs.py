@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..masks.softmax import PaddingSide, lengths_to_keep
+from ..masks.softmax import PaddingSide, lengths_to_keep_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,9 @@ class Batch:
         return self.causal & self.keep
 
 
-def keep_mask(lengths: Tensor, size: int, side: PaddingSide = "right") -> Tensor:
+def make_real_token_mask(lengths: Tensor, size: int, side: PaddingSide = "right") -> Tensor:
     """Return (B, size) bool, True = a real token, from (B,) lengths."""
-    return torch.from_numpy(lengths_to_keep(lengths.numpy(), size, side))
+    return torch.from_numpy(lengths_to_keep_mask(lengths.numpy(), size, side))
 
 
 def random_batch(
@@ -77,8 +77,10 @@ def random_batch(
     lengths = _random_lengths(generator, b, keys, padded)
     if empty:
         lengths[-1] = 0
-    key_keep = keep_mask(lengths, keys, side)
-    query_keep = keep_mask(_random_lengths(generator, b, queries, padded), queries, side) if cross else key_keep
+    key_keep = make_real_token_mask(lengths, keys, side)
+    query_keep = (
+        make_real_token_mask(_random_lengths(generator, b, queries, padded), queries, side) if cross else key_keep
+    )
     q = torch.randn(b, h, queries, 16, generator=generator)
     k = torch.randn(b, h, keys, 16, generator=generator)
     return Batch(sharpness * q @ k.transpose(-2, -1) / 4, key_keep, query_keep)
@@ -101,7 +103,7 @@ def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     return weights.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
 
 
-def fused_weights(scores: Tensor, mask: Tensor) -> Tensor:
+def compute_sdpa_weights(scores: Tensor, mask: Tensor) -> Tensor:
     """Return the weights of F.scaled_dot_product_attention: with values = identity its output is its weights."""
     batch, heads, queries, keys = scores.shape
     identity = torch.eye(keys).expand(batch, heads, keys, keys)
@@ -117,20 +119,20 @@ def fused_weights(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 # inverted: a keep-mask handed to an API in which True blocks
-def inverted_broken(x: Batch) -> Tensor:
+def inverted_mask_broken(x: Batch) -> Tensor:
     return x.scores.masked_fill(x.allowed, -1e9).softmax(-1)
 
 
-def inverted_fixed(x: Batch) -> Tensor:
+def inverted_mask_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.allowed)
 
 
 def inverted_padding_broken(x: Batch) -> Tensor:
-    return fused_weights(x.scores, ~x.keep)  # this API keeps where True
+    return compute_sdpa_weights(x.scores, ~x.keep)  # this API keeps where True
 
 
 def inverted_padding_fixed(x: Batch) -> Tensor:
-    return fused_weights(x.scores, x.keep)
+    return compute_sdpa_weights(x.scores, x.keep)
 
 
 # future-visible: trg_mask = trg != 0 alone
@@ -242,24 +244,24 @@ def document_leak_fixed(x: Batch) -> Tensor:
 
 
 # hole-inside: a real token has the padding id
-def hole_inside_broken(x: Batch) -> Tensor:
+def pad_id_inside_text_broken(x: Batch) -> Tensor:
     ids = torch.where(x.key_keep, 5, 0)
     ids[:, 1] = 0  # a real token whose id is that of padding
     return masked_softmax(x.scores, (ids != 0)[:, None, None, :])
 
 
-def hole_inside_fixed(x: Batch) -> Tensor:
+def pad_id_inside_text_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep)
 
 
 # leak: one cell open by accident
-def leak_broken(x: Batch) -> Tensor:
+def single_cell_leak_broken(x: Batch) -> Tensor:
     allowed = x.allowed.clone()
     allowed[0, ..., 0, 2] = True
     return masked_softmax(x.scores, allowed)
 
 
-def leak_fixed(x: Batch) -> Tensor:
+def single_cell_leak_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.allowed)
 
 
@@ -309,12 +311,12 @@ def stale_cache_fixed(x: Batch) -> Tensor:
 
 
 # soft-mask: zeros and ones added to the scores
-def soft_mask_broken(x: Batch) -> Tensor:
-    return fused_weights(x.scores, x.allowed.float().expand(x.scores.shape))
+def float_mask_added_broken(x: Batch) -> Tensor:
+    return compute_sdpa_weights(x.scores, x.allowed.float().expand(x.scores.shape))
 
 
-def soft_mask_fixed(x: Batch) -> Tensor:
-    return fused_weights(x.scores, x.allowed.expand(x.scores.shape))
+def float_mask_added_fixed(x: Batch) -> Tensor:
+    return compute_sdpa_weights(x.scores, x.allowed.expand(x.scores.shape))
 
 
 # weak-fill: a finite fill that extreme scores reach

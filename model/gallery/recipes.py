@@ -73,7 +73,7 @@ PADDING_NEEDS = ("weights", "key_keep")
 
 
 RECIPES: tuple[Recipe, ...] = (
-    Recipe("inverted", pairs.inverted_broken, pairs.inverted_fixed, causal_and_padding_mask),
+    Recipe("inverted", pairs.inverted_mask_broken, pairs.inverted_mask_fixed, causal_and_padding_mask),
     Recipe(
         "inverted",
         pairs.inverted_padding_broken,
@@ -114,7 +114,13 @@ RECIPES: tuple[Recipe, ...] = (
         ("weights", "key_keep", "query_keep"),
         CROSS_ATTENTION_BATCH,
     ),
-    Recipe("soft-mask", pairs.soft_mask_broken, pairs.soft_mask_fixed, causal_and_padding_mask, ("weights", "scores")),
+    Recipe(
+        "soft-mask",
+        pairs.float_mask_added_broken,
+        pairs.float_mask_added_fixed,
+        causal_and_padding_mask,
+        ("weights", "scores"),
+    ),
     Recipe(
         "weak-fill",
         pairs.weak_fill_broken,
@@ -268,8 +274,8 @@ RECIPES: tuple[Recipe, ...] = (
     ),
     Recipe(
         "positions-wrong",
-        more_pairs.positions_broken,
-        more_pairs.positions_fixed,
+        more_pairs.left_pad_positions_broken,
+        more_pairs.left_pad_positions_fixed,
         causal_and_padding_mask,
         ("weights", "key_keep", "position_ids"),
         LEFT_PADDED_BATCH,
@@ -300,14 +306,18 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe("document-leak", pairs.document_leak_broken, pairs.document_leak_fixed, document_mask, batch=UNPADDED_BATCH),
     Recipe(
         "hole-inside",
-        pairs.hole_inside_broken,
-        pairs.hole_inside_fixed,
+        pairs.pad_id_inside_text_broken,
+        pairs.pad_id_inside_text_fixed,
         padding_only_mask,
         ("weights",),
         {"sizes": (6, 12)},
     ),
     Recipe(
-        "leak", pairs.leak_broken, pairs.leak_fixed, causal_and_padding_mask, batch=UNPADDED_BATCH | {"sizes": (4, 10)}
+        "leak",
+        pairs.single_cell_leak_broken,
+        pairs.single_cell_leak_fixed,
+        causal_and_padding_mask,
+        batch=UNPADDED_BATCH | {"sizes": (4, 10)},
     ),
     Recipe("over-blocked", pairs.over_blocked_broken, pairs.over_blocked_fixed, padding_only_mask),
 )
@@ -324,7 +334,7 @@ class Case:
     arrays: dict[str, np.ndarray]
 
 
-def list_codes() -> tuple[str, ...]:
+def list_fault_codes() -> tuple[str, ...]:
     """Return every code that has a recipe, in order."""
     return tuple(dict.fromkeys(recipe.code for recipe in RECIPES))
 
@@ -334,7 +344,9 @@ def generate_case(code: str, broken: bool, seed: int) -> Case:
     ways = [recipe for recipe in RECIPES if recipe.code == code]
     recipe = ways[seed % len(ways)]
     generator = torch.Generator().manual_seed(seed)
-    return Case(code, broken, make_case_arrays(recipe, find_suitable_batch(recipe, generator), broken, seed, generator))
+    return Case(
+        code, broken, make_case_arrays(recipe, find_batch_showing_fault(recipe, generator), broken, seed, generator)
+    )
 
 
 def make_case_arrays(
@@ -358,7 +370,7 @@ def make_case_arrays(
     return {name: everything[name].numpy() for name in everything if name in keep}
 
 
-def find_suitable_batch(recipe: Recipe, generator: torch.Generator) -> Batch:
+def find_batch_showing_fault(recipe: Recipe, generator: torch.Generator) -> Batch:
     """Return a random batch on which the mistake makes a difference."""
     while True:
         sharpness = (0.0, 0.3, 1.0, 1.0, 3.0)[int(torch.randint(5, (), generator=generator))]
@@ -367,12 +379,12 @@ def find_suitable_batch(recipe: Recipe, generator: torch.Generator) -> Batch:
             return x
 
 
-def _has_more_pads(x: Batch) -> bool:
+def _has_distinct_left_padding(x: Batch) -> bool:
     pads = x.key_keep.int().argmax(-1)
     return len(set(pads.tolist())) > 1 or int(pads.max()) > 1
 
 
-def _has_room_for_one_more(x: Batch) -> bool:
+def _has_several_padding_keys(x: Batch) -> bool:
     lengths = x.key_keep.sum(-1)
     return bool((lengths < x.keys).any() & (lengths + 1 < x.keys).any()) and x.queries > 1
 
@@ -395,11 +407,11 @@ _VISIBLE_WHEN: dict[str, Callable[[Batch], bool]] = {
     **dict.fromkeys(
         ("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late", "scores-mismatch"), _has_uneven_scores
     ),
-    "positions-wrong": _has_more_pads,
+    "positions-wrong": _has_distinct_left_padding,
     "batch-axis": lambda x: x.scores.shape[0] != x.keys,
     "top-left-causal": lambda x: 2 <= x.queries < x.keys,
     "stale-cache": lambda x: x.keys >= 8 and 2 <= x.queries <= x.keys // 2,
-    "mask-shifted": _has_room_for_one_more,
+    "mask-shifted": _has_several_padding_keys,
     "sample-order": lambda x: len(set(x.key_keep.sum(-1).tolist())) == len(x.key_keep),
     "causal-on-cross": lambda x: x.queries != x.keys and bool(x.key_keep[:, 1:].any()),
     "hole-inside": lambda x: bool((x.key_keep.sum(-1) > 3).all()),

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
-from .pairs import Batch, fused_weights, masked_softmax
+from .pairs import Batch, compute_sdpa_weights, masked_softmax
 from .recipes import UNPADDED_BATCH, causal_only_mask, padding_only_mask
 from .reported_masks import (
     ALONE_SYMPTOM,
@@ -23,14 +23,14 @@ from .reported_masks import (
 INVERTED_SYMPTOMS = (to_say("it learns nothing"), to_say("the last row is NaN"), to_say("attention sits on the future"))
 
 
-def llms_from_scratch_broken(x: Batch) -> Tensor:
+def llms_from_scratch_inverted_broken(x: Batch) -> Tensor:
     mask = torch.ones(x.queries, x.keys).triu(1).bool()  # True = the future
-    return fused_weights(x.scores, mask)
+    return compute_sdpa_weights(x.scores, mask)
 
 
-def llms_from_scratch_fixed(x: Batch) -> Tensor:
+def llms_from_scratch_inverted_fixed(x: Batch) -> Tensor:
     mask = torch.ones(x.queries, x.keys).triu(1).bool()
-    return fused_weights(x.scores, ~mask)
+    return compute_sdpa_weights(x.scores, ~mask)
 
 
 def additive_causal_mask(x: Batch) -> Tensor:
@@ -38,21 +38,21 @@ def additive_causal_mask(x: Batch) -> Tensor:
     return torch.zeros(x.queries, x.keys).masked_fill(~x.causal, torch.finfo(torch.float32).min)
 
 
-def llama4_broken(x: Batch) -> Tensor:
-    return fused_weights(x.scores, additive_causal_mask(x).bool())  # 0 becomes False, which blocks
+def llama4_additive_as_bool_broken(x: Batch) -> Tensor:
+    return compute_sdpa_weights(x.scores, additive_causal_mask(x).bool())  # 0 becomes False, which blocks
 
 
-def llama4_fixed(x: Batch) -> Tensor:
-    return fused_weights(x.scores, additive_causal_mask(x))
+def llama4_additive_as_bool_fixed(x: Batch) -> Tensor:
+    return compute_sdpa_weights(x.scores, additive_causal_mask(x))
 
 
-def x_transformers_broken(x: Batch) -> Tensor:
+def x_transformers_inverted_padding_broken(x: Batch) -> Tensor:
     mask = ~x.keep  # True = not to be attended to
-    return fused_weights(x.scores, mask)
+    return compute_sdpa_weights(x.scores, mask)
 
 
-def x_transformers_fixed(x: Batch) -> Tensor:
-    return fused_weights(x.scores, x.keep)
+def x_transformers_inverted_padding_fixed(x: Batch) -> Tensor:
+    return compute_sdpa_weights(x.scores, x.keep)
 
 
 def same_element_mask(x: Batch) -> Tensor:
@@ -61,30 +61,30 @@ def same_element_mask(x: Batch) -> Tensor:
     return element[:, None] == element
 
 
-def gemap_broken(x: Batch) -> Tensor:
+def gemap_inverted_mask_broken(x: Batch) -> Tensor:
     attn_mask = same_element_mask(x)  # nn.MultiheadAttention fills where True
     return x.scores.masked_fill(attn_mask, -torch.inf).softmax(-1)
 
 
-def gemap_fixed(x: Batch) -> Tensor:
+def gemap_inverted_mask_fixed(x: Batch) -> Tensor:
     attn_mask = ~same_element_mask(x)
     return x.scores.masked_fill(attn_mask, -torch.inf).softmax(-1)
 
 
-def label_attention_broken(x: Batch) -> Tensor:
+def label_attention_inverted_padding_broken(x: Batch) -> Tensor:
     mask = (~x.keep).expand(x.scores.shape)
-    return fused_weights(x.scores, mask)
+    return compute_sdpa_weights(x.scores, mask)
 
 
-def label_attention_fixed(x: Batch) -> Tensor:
-    return fused_weights(x.scores, x.keep.expand(x.scores.shape))
+def label_attention_inverted_padding_fixed(x: Batch) -> Tensor:
+    return compute_sdpa_weights(x.scores, x.keep.expand(x.scores.shape))
 
 
-def gluonts_broken(x: Batch) -> Tensor:
+def gluonts_tiny_fill_broken(x: Batch) -> Tensor:
     return (x.scores - 1e-9 * (~x.keep)).softmax(-1)  # 1e-9, not 1e9
 
 
-def gluonts_fixed(x: Batch) -> Tensor:
+def gluonts_tiny_fill_fixed(x: Batch) -> Tensor:
     return (x.scores - 1e9 * (~x.keep)).softmax(-1)
 
 
@@ -96,36 +96,36 @@ def tiny_fill_fixed(x: Batch) -> Tensor:
     return x.scores.masked_fill(x.keep == 0, -torch.inf).softmax(-1)
 
 
-def good_features_broken(x: Batch) -> Tensor:
+def good_features_multiplied_mask_broken(x: Batch) -> Tensor:
     return (x.scores * x.keep).softmax(-1)  # a score of 0 still takes its share
 
 
-def good_features_fixed(x: Batch) -> Tensor:
+def good_features_multiplied_mask_fixed(x: Batch) -> Tensor:
     return x.scores.masked_fill(~x.keep, -torch.inf).softmax(-1)
 
 
-def timm_broken(x: Batch) -> Tensor:
+def timm_mask_after_softmax_broken(x: Batch) -> Tensor:
     return x.scores.softmax(-1).masked_fill(~x.causal, 0.0)
 
 
-def timm_fixed(x: Batch) -> Tensor:
+def timm_mask_after_softmax_fixed(x: Batch) -> Tensor:
     return x.scores.masked_fill(~x.causal, -torch.inf).softmax(-1)
 
 
-def fastnlp_broken(x: Batch) -> Tensor:
+def fastnlp_softmax_axis_broken(x: Batch) -> Tensor:
     return x.scores.masked_fill(~x.allowed, -1e9).softmax(2)  # right on three axes
 
 
-def fastnlp_fixed(x: Batch) -> Tensor:
+def fastnlp_softmax_axis_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.allowed)
 
 
-def unet_broken(x: Batch) -> Tensor:
+def unet_softmax_axis_broken(x: Batch) -> Tensor:
     scores = x.scores.permute(0, 2, 3, 1)  # (batch, i, j, head)
     return scores.softmax(1).permute(0, 3, 1, 2)
 
 
-def unet_fixed(x: Batch) -> Tensor:
+def unet_softmax_axis_fixed(x: Batch) -> Tensor:
     scores = x.scores.permute(0, 2, 3, 1)
     return scores.softmax(2).permute(0, 3, 1, 2)
 
@@ -150,21 +150,27 @@ CONVENTION_REPORTS = (
             "A boolean causal mask, True at the future, went into F.scaled_dot_product_attention, which keeps where "
             "True. A test that changes a future token would have shown it."
         ),
-        ("inverted", llms_from_scratch_broken, llms_from_scratch_fixed, causal_only_mask),
+        ("inverted", llms_from_scratch_inverted_broken, llms_from_scratch_inverted_fixed, causal_only_mask),
         batch=UNPADDED_BATCH,
         symptoms=INVERTED_SYMPTOMS,
     ),
     make_report(
         ("huggingface/transformers#38094", to_say("An additive mask cast to booleans")),
         to_say("In Llama 4 the additive mask, 0 or the lowest number, was cast to booleans for sdpa: 0 becomes False."),
-        ("inverted", llama4_broken, llama4_fixed, causal_only_mask),
+        ("inverted", llama4_additive_as_bool_broken, llama4_additive_as_bool_fixed, causal_only_mask),
         batch=UNPADDED_BATCH,
         symptoms=INVERTED_SYMPTOMS,
     ),
     make_report(
         ("lucidrains/x-transformers#160", to_say("The fused path wants the mask the other way around")),
         to_say("The explicit path filled where the mask is True, the flash path kept there."),
-        ("inverted", x_transformers_broken, x_transformers_fixed, padding_only_mask, ("weights", "key_keep")),
+        (
+            "inverted",
+            x_transformers_inverted_padding_broken,
+            x_transformers_inverted_padding_fixed,
+            padding_only_mask,
+            ("weights", "key_keep"),
+        ),
         batch={"samples": (2, 4)},
         symptoms=(to_say("only with flash attention"),),
     ),
@@ -174,7 +180,7 @@ CONVENTION_REPORTS = (
             "The mask that should keep the points of one element together said True for them, which "
             "nn.MultiheadAttention blocks."
         ),
-        ("inverted", gemap_broken, gemap_fixed, same_element_mask),
+        ("inverted", gemap_inverted_mask_broken, gemap_inverted_mask_fixed, same_element_mask),
         batch=UNPADDED_BATCH,
     ),
     make_report(
@@ -183,14 +189,20 @@ CONVENTION_REPORTS = (
             "The padding mask of the attention from labels to tokens was inverted before "
             "F.scaled_dot_product_attention."
         ),
-        ("inverted", label_attention_broken, label_attention_fixed, padding_only_mask, ("weights", "key_keep")),
+        (
+            "inverted",
+            label_attention_inverted_padding_broken,
+            label_attention_inverted_padding_fixed,
+            padding_only_mask,
+            ("weights", "key_keep"),
+        ),
         batch={"cross": True, "samples": (2, 4), "sizes": (5, 7)},
         symptoms=INVERTED_SYMPTOMS,
     ),
     make_report(
         ("awslabs/gluonts#1401", to_say("1e-9 in place of 1e9")),
         to_say("The number added to blocked scores was a billionth, not a billion: nothing was blocked."),
-        ("padding-visible", gluonts_broken, gluonts_fixed),
+        ("padding-visible", gluonts_tiny_fill_broken, gluonts_tiny_fill_fixed),
         **PADDING_REPORT_ARGUMENTS,
         symptoms=(to_say("the mask seems to do nothing"),),
     ),
@@ -206,21 +218,27 @@ CONVENTION_REPORTS = (
             "Multiplying makes blocked scores 0, and the softmax of 0 is not 0. With a batch of one, without padding, "
             "nothing shows."
         ),
-        ("padding-visible", good_features_broken, good_features_fixed),
+        ("padding-visible", good_features_multiplied_mask_broken, good_features_multiplied_mask_fixed),
         **PADDING_REPORT_ARGUMENTS,
         symptoms=(ALONE_SYMPTOM,),
     ),
     make_report(
         ("huggingface/pytorch-image-models#2236", to_say("The mask after the softmax")),
         to_say("EVA's attention took the softmax first and masked its result."),
-        ("applied-late", timm_broken, timm_fixed, causal_only_mask, ("weights", "meant")),
+        (
+            "applied-late",
+            timm_mask_after_softmax_broken,
+            timm_mask_after_softmax_fixed,
+            causal_only_mask,
+            ("weights", "meant"),
+        ),
         batch=UNPADDED_BATCH,
         symptoms=(to_say("rows do not sum to 1"),),
     ),
     make_report(
         ("FudanNLP/fastNLP#254", to_say("softmax(2), with a head axis")),
         to_say("softmax over axis 2 is over the keys of three axes, and over the queries of four."),
-        ("softmax-axis", fastnlp_broken, fastnlp_fixed),
+        ("softmax-axis", fastnlp_softmax_axis_broken, fastnlp_softmax_axis_fixed),
         symptoms=(to_say("columns sum to 1"),),
     ),
     make_report(
@@ -229,7 +247,7 @@ CONVENTION_REPORTS = (
             "With scores laid out (batch, i, j, head) the softmax ran over i. The images hardly changed, which is why "
             "nobody saw it."
         ),
-        ("softmax-axis", unet_broken, unet_fixed, full_mask),
+        ("softmax-axis", unet_softmax_axis_broken, unet_softmax_axis_fixed, full_mask),
         batch=UNPADDED_BATCH,
         symptoms=(to_say("columns sum to 1"), to_say("nothing is reported")),
     ),
@@ -277,7 +295,7 @@ def closed_head_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, closed_head_mask(x))
 
 
-def apex_broken(x: Batch) -> Tensor:
+def apex_half_fill_broken(x: Batch) -> Tensor:
     return x.scores.half().masked_fill(x.allowed == 0, -1e10).softmax(-1)
 
 
@@ -286,26 +304,26 @@ def lowest_fill_fixed(x: Batch) -> Tensor:
     return scores.masked_fill(~x.allowed, torch.finfo(scores.dtype).min).softmax(-1)
 
 
-def fairseq_broken(x: Batch) -> Tensor:
+def fairseq_half_fill_broken(x: Batch) -> Tensor:
     return x.scores.half().masked_fill(~x.causal, -1e8).softmax(-1)
 
 
-def fairseq_fixed(x: Batch) -> Tensor:
+def fairseq_half_fill_fixed(x: Batch) -> Tensor:
     return x.scores.half().masked_fill(~x.causal, -1e4).softmax(-1)
 
 
-def lerobot_broken(x: Batch) -> Tensor:
+def lerobot_half_fill_broken(x: Batch) -> Tensor:
     big_neg = -2.3819763e38
     return x.scores.half().masked_fill(~x.allowed, big_neg).softmax(-1)
 
 
-def amp_broken(x: Batch) -> dict[str, Tensor]:
+def amp_fill_overflow_broken(x: Batch) -> dict[str, Tensor]:
     fill = torch.zeros(x.allowed.shape).masked_fill(~x.allowed, -1e15)
     masked = x.scores.half() + fill.half()  # -inf
     return {"weights": masked.softmax(-1), "scores": x.scores.half(), "masked_scores": masked, "mask": fill}
 
 
-def amp_fixed(x: Batch) -> dict[str, Tensor]:
+def amp_fill_overflow_fixed(x: Batch) -> dict[str, Tensor]:
     fill = torch.zeros(x.allowed.shape).masked_fill(~x.allowed, torch.finfo(torch.float16).min)
     masked = x.scores.half() + fill.half()
     weights = masked.softmax(-1).masked_fill(~x.allowed.any(-1, keepdim=True), 0)
@@ -332,20 +350,20 @@ HALF_PRECISION_REPORTS = (
     make_report(
         ("NVIDIA/apex#1105", to_say("-1e10 in mixed precision")),
         to_say("masked_fill with -1e10 stops with an error in half precision."),
-        ("fill-overflow", apex_broken, lowest_fill_fixed),
+        ("fill-overflow", apex_half_fill_broken, lowest_fill_fixed),
         symptoms=HALF_PRECISION_SYMPTOMS,
     ),
     make_report(
         ("facebookresearch/fairseq#3575", to_say("-1e8 in mixed precision")),
         to_say("The encoder's attn_mask was turned into -1e8, which float16 does not hold."),
-        ("fill-overflow", fairseq_broken, fairseq_fixed, causal_only_mask),
+        ("fill-overflow", fairseq_half_fill_broken, fairseq_half_fill_fixed, causal_only_mask),
         batch=UNPADDED_BATCH,
         symptoms=HALF_PRECISION_SYMPTOMS,
     ),
     make_report(
         ("huggingface/lerobot#710", to_say("The lowest bfloat16 in float16")),
         to_say("The fill -2.38e38 fits bfloat16 and float32, and not float16, which autocast had chosen."),
-        ("fill-overflow", lerobot_broken, lowest_fill_fixed),
+        ("fill-overflow", lerobot_half_fill_broken, lowest_fill_fixed),
         symptoms=HALF_PRECISION_SYMPTOMS,
     ),
     make_report(
@@ -354,7 +372,7 @@ HALF_PRECISION_REPORTS = (
             "Cast to half precision after the fill nothing stops it: the number is minus infinity, and rows of nothing "
             "else are NaN."
         ),
-        ("fill-overflow", amp_broken, amp_fixed),
+        ("fill-overflow", amp_fill_overflow_broken, amp_fill_overflow_fixed),
         batch={"side": "left"},
         symptoms=NAN_SYMPTOMS,
     ),

@@ -112,52 +112,52 @@ CACHED_BATCH = {"cross": True, "padded": False, "sizes": (3, 7)}
 CROSS_BATCH = {"cross": True, "sizes": (5, 7)}
 
 
-def xformers_attention(scores: Tensor, att_mask: Tensor | None, causal: Tensor) -> Tensor:
+def attend_like_xformers(scores: Tensor, att_mask: Tensor | None, causal: Tensor) -> Tensor:
     """Apply the causal mask together with ``att_mask``, and only then."""
     if att_mask is not None:
         scores = scores.masked_fill(~(att_mask & causal), -torch.inf)
     return scores.softmax(-1)
 
 
-def xformers_broken(x: Batch) -> Tensor:
-    return xformers_attention(x.scores, None, x.causal)
+def xformers_causal_dropped_broken(x: Batch) -> Tensor:
+    return attend_like_xformers(x.scores, None, x.causal)
 
 
-def xformers_fixed(x: Batch) -> Tensor:
-    return xformers_attention(x.scores, torch.ones(x.queries, x.keys, dtype=torch.bool), x.causal)
+def xformers_causal_dropped_fixed(x: Batch) -> Tensor:
+    return attend_like_xformers(x.scores, torch.ones(x.queries, x.keys, dtype=torch.bool), x.causal)
 
 
-def keras_attention(scores: Tensor, causal: Tensor, fused: bool) -> Tensor:
+def attend_like_keras(scores: Tensor, causal: Tensor, fused: bool) -> Tensor:
     """Drop the mask where the kernel is causal by itself."""
     mask = None if fused else causal
     return scores.softmax(-1) if mask is None else masked_softmax(scores, mask)
 
 
-def keras_broken(x: Batch) -> Tensor:
-    return keras_attention(x.scores, x.causal, fused=True)  # then return_attention_scores takes the plain path
+def keras_causal_dropped_broken(x: Batch) -> Tensor:
+    return attend_like_keras(x.scores, x.causal, fused=True)  # then return_attention_scores takes the plain path
 
 
-def keras_fixed(x: Batch) -> Tensor:
-    return keras_attention(x.scores, x.causal, fused=False)
+def keras_causal_dropped_fixed(x: Batch) -> Tensor:
+    return attend_like_keras(x.scores, x.causal, fused=False)
 
 
-def doge_broken(x: Batch) -> Tensor:
+def doge_causal_missing_broken(x: Batch) -> Tensor:
     mask = None  # no padding: the mask is skipped, as is_causal will do
     dynamic = torch.zeros(x.keys)
     return (x.scores + (dynamic if mask is None else mask + dynamic)).softmax(-1)
 
 
-def doge_fixed(x: Batch) -> Tensor:
+def doge_causal_missing_fixed(x: Batch) -> Tensor:
     mask = torch.zeros(x.queries, x.keys).masked_fill(~x.causal, -torch.inf)
     dynamic = torch.zeros(x.keys)
     return (x.scores + mask + dynamic).softmax(-1)
 
 
-def roformer_broken(x: Batch) -> Tensor:
+def roformer_causal_missing_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep)  # the extended padding mask, also of a decoder
 
 
-def roformer_fixed(x: Batch) -> Tensor:
+def roformer_causal_missing_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep & x.causal)
 
 
@@ -170,52 +170,52 @@ def block_diagonal_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, document_mask(x))
 
 
-def fairseq2_broken(x: Batch) -> Tensor:
+def fairseq2_causal_flag_lost_broken(x: Batch) -> Tensor:
     mask, is_causal = torch.zeros(x.queries + 2, x.keys + 2), True
     mask, is_causal = mask[: x.queries, : x.keys], False  # the flag is lost with the slice
     return masked_softmax(x.scores, x.causal if is_causal else mask == 0)
 
 
-def fairseq2_fixed(x: Batch) -> Tensor:
+def fairseq2_causal_flag_lost_fixed(x: Batch) -> Tensor:
     mask, is_causal = torch.zeros(x.queries + 2, x.keys + 2), True
     mask = mask[: x.queries, : x.keys]
     return masked_softmax(x.scores, x.causal if is_causal else mask == 0)
 
 
-def speculative_broken(x: Batch) -> Tensor:
+def speculative_causal_alignment_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, lower_triangle_mask(x))  # no mask was passed, and is_causal starts at the top left
 
 
-def speculative_fixed(x: Batch) -> Tensor:
+def speculative_causal_alignment_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, lower_triangle_mask(x, x.keys - x.queries))
 
 
-def varlen_broken(x: Batch) -> Tensor:
+def varlen_causal_alignment_broken(x: Batch) -> Tensor:
     query, key = torch.arange(x.queries)[:, None], torch.arange(x.keys)
     return masked_softmax(x.scores, key <= query)
 
 
-def varlen_fixed(x: Batch) -> Tensor:
+def varlen_causal_alignment_fixed(x: Batch) -> Tensor:
     query, key = torch.arange(x.queries)[:, None], torch.arange(x.keys)
     return masked_softmax(x.scores, key <= query + x.keys - x.queries)
 
 
-def prefill_broken(x: Batch) -> Tensor:
+def prefill_causal_alignment_broken(x: Batch) -> Tensor:
     ends = [min(x.keys, position + 1) for position in range(x.queries)]
     return masked_softmax(x.scores, torch.arange(x.keys) < torch.tensor(ends)[:, None])
 
 
-def prefill_fixed(x: Batch) -> Tensor:
+def prefill_causal_alignment_fixed(x: Batch) -> Tensor:
     ends = [min(x.keys, position + 1 + x.keys - x.queries) for position in range(x.queries)]
     return masked_softmax(x.scores, torch.arange(x.keys) < torch.tensor(ends)[:, None])
 
 
-def onlybooks_broken(x: Batch, is_causal: bool = True) -> Tensor:
+def onlybooks_needless_causal_broken(x: Batch, is_causal: bool = True) -> Tensor:
     # is_causal is meant for self-attention
     return masked_softmax(x.scores, x.keep & lower_triangle_mask(x) if is_causal else x.keep)
 
 
-def onlybooks_fixed(x: Batch, is_causal: bool = False) -> Tensor:
+def onlybooks_needless_causal_fixed(x: Batch, is_causal: bool = False) -> Tensor:
     return masked_softmax(x.scores, x.keep & lower_triangle_mask(x) if is_causal else x.keep)
 
 
@@ -225,11 +225,11 @@ def flash_window_mask(x: Batch, left: int, right: int) -> Tensor:
     return ((offset >= -left) | (left < 0)) & ((offset <= right) | (right < 0))
 
 
-def transformer_engine_broken(x: Batch) -> Tensor:
+def transformer_engine_needless_causal_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep & flash_window_mask(x, -1, 0))  # set for self-attention, passed to both
 
 
-def transformer_engine_fixed(x: Batch) -> Tensor:
+def transformer_engine_needless_causal_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep & flash_window_mask(x, -1, -1))
 
 
@@ -237,7 +237,7 @@ CAUSALITY_REPORTS = (
     make_report(
         ("facebookresearch/xformers#103", to_say("No causal mask unless another is passed")),
         to_say("The causal mask was applied together with att_mask; without one it was skipped."),
-        ("future-visible", xformers_broken, xformers_fixed, causal_only_mask),
+        ("future-visible", xformers_causal_dropped_broken, xformers_causal_dropped_fixed, causal_only_mask),
         batch=UNPADDED_BATCH,
         symptoms=COPYING_SYMPTOMS,
     ),
@@ -247,7 +247,7 @@ CAUSALITY_REPORTS = (
             "The mask was left to the fused kernel, and dropout, return_attention_scores or other shapes took the "
             "plain path, which had none."
         ),
-        ("future-visible", keras_broken, keras_fixed, causal_only_mask),
+        ("future-visible", keras_causal_dropped_broken, keras_causal_dropped_fixed, causal_only_mask),
         batch=UNPADDED_BATCH,
         symptoms=COPYING_SYMPTOMS,
     ),
@@ -257,7 +257,7 @@ CAUSALITY_REPORTS = (
             "Without padding the causal mask is skipped, as sdpa can make it; Doge passes a dynamic mask instead, "
             "which is not causal."
         ),
-        ("future-visible", doge_broken, doge_fixed, causal_only_mask),
+        ("future-visible", doge_causal_missing_broken, doge_causal_missing_fixed, causal_only_mask),
         batch=UNPADDED_BATCH,
         symptoms=(*COPYING_SYMPTOMS, to_say("only under sdpa")),
     ),
@@ -267,7 +267,7 @@ CAUSALITY_REPORTS = (
             "RoFormer, BigBird, RemBERT and MegatronBERT for causal language modelling saw the tokens after each "
             "position; the loss on random tokens fell to zero."
         ),
-        ("future-visible", roformer_broken, roformer_fixed),
+        ("future-visible", roformer_causal_missing_broken, roformer_causal_missing_fixed),
         symptoms=(*COPYING_SYMPTOMS, to_say("loss goes to zero")),
     ),
     make_report(
@@ -282,14 +282,14 @@ CAUSALITY_REPORTS = (
     make_report(
         ("facebookresearch/fairseq2#59", to_say("A slice loses the flag")),
         to_say("Slicing the self-attention mask dropped the flag that says it is causal."),
-        ("future-visible", fairseq2_broken, fairseq2_fixed, causal_only_mask),
+        ("future-visible", fairseq2_causal_flag_lost_broken, fairseq2_causal_flag_lost_fixed, causal_only_mask),
         batch=UNPADDED_BATCH,
         symptoms=COPYING_SYMPTOMS,
     ),
     make_report(
         ("huggingface/transformers#30311", to_say("Speculative decoding without its mask")),
         to_say("Several new tokens beside a cache, and no mask passed: is_causal of sdpa is aligned at the top left."),
-        ("top-left-causal", speculative_broken, speculative_fixed, causal_only_mask),
+        ("top-left-causal", speculative_causal_alignment_broken, speculative_causal_alignment_fixed, causal_only_mask),
         batch=CACHED_BATCH,
         symptoms=OTHER_TEXT_SYMPTOMS,
     ),
@@ -298,28 +298,33 @@ CAUSALITY_REPORTS = (
         to_say(
             "With more keys than queries the causal argument counted both from 0. Since 2.1 it is aligned at the end."
         ),
-        ("top-left-causal", varlen_broken, varlen_fixed, causal_only_mask),
+        ("top-left-causal", varlen_causal_alignment_broken, varlen_causal_alignment_fixed, causal_only_mask),
         batch=CACHED_BATCH,
         symptoms=OTHER_TEXT_SYMPTOMS,
     ),
     make_report(
         ("gittensor-ai-lab/sparkinfer#3", to_say("A prefill kernel that forgets the cached keys")),
         to_say("The last key of a query was its own number in the chunk: the cached context at the end was cut off."),
-        ("top-left-causal", prefill_broken, prefill_fixed, causal_only_mask),
+        ("top-left-causal", prefill_causal_alignment_broken, prefill_causal_alignment_fixed, causal_only_mask),
         batch=CACHED_BATCH,
         symptoms=OTHER_TEXT_SYMPTOMS,
     ),
     make_report(
         ("onlybooks/llm#4", to_say("is_causal at the wrong attention")),
         to_say("The flag of the decoder's self-attention was passed to its cross-attention, and not to itself."),
-        ("causal-on-cross", onlybooks_broken, onlybooks_fixed, padding_only_mask),
+        ("causal-on-cross", onlybooks_needless_causal_broken, onlybooks_needless_causal_fixed, padding_only_mask),
         batch=CROSS_BATCH,
         symptoms=(to_say("the end of the source is ignored"),),
     ),
     make_report(
         ("NVIDIA/TransformerEngine#629", to_say("A window that makes cross-attention causal")),
         to_say("A causal decoder layer set window_size = (-1, 0) and gave it to both of its attentions."),
-        ("causal-on-cross", transformer_engine_broken, transformer_engine_fixed, padding_only_mask),
+        (
+            "causal-on-cross",
+            transformer_engine_needless_causal_broken,
+            transformer_engine_needless_causal_fixed,
+            padding_only_mask,
+        ),
         batch=CROSS_BATCH,
         symptoms=(to_say("the end of the source is ignored"),),
     ),
@@ -345,11 +350,11 @@ def flash_window_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.causal & inclusive_window_mask(x, WINDOW - 1, WINDOW - 1))
 
 
-def mlx_broken(x: Batch) -> Tensor:
+def mlx_window_size_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.causal & (key_distances(x) < WINDOW + 1))
 
 
-def mlx_fixed(x: Batch) -> Tensor:
+def mlx_window_size_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.causal & (key_distances(x) < WINDOW))
 
 
@@ -358,20 +363,20 @@ def lookahead_mask(x: Batch) -> Tensor:
     return (key_distances(x) <= 2) & (-key_distances(x) <= 2)
 
 
-def moonshine_broken(x: Batch) -> Tensor:
+def moonshine_lookahead_size_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, (key_distances(x) <= 2) & (-key_distances(x) < 2))
 
 
-def moonshine_fixed(x: Batch) -> Tensor:
+def moonshine_lookahead_size_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, lookahead_mask(x))
 
 
-def sdpa_path_broken(x: Batch) -> Tensor:
+def sdpa_window_missing_broken(x: Batch) -> Tensor:
     window_size = None  # handed to the flash path alone
     return masked_softmax(x.scores, x.causal if window_size is None else x.causal & (key_distances(x) < window_size))
 
 
-def sdpa_path_fixed(x: Batch) -> Tensor:
+def sdpa_window_missing_fixed(x: Batch) -> Tensor:
     window_size: int | None = WINDOW
     return masked_softmax(x.scores, x.causal if window_size is None else x.causal & (key_distances(x) < window_size))
 
@@ -382,30 +387,30 @@ def attend_by_layer(x: Batch, is_local: list[bool]) -> Tensor:
     return torch.stack([masked_softmax(x.scores, near if local else x.causal) for local in is_local], 1)
 
 
-def gemma_fixed(x: Batch) -> Tensor:
+def gemma_layers_swapped_fixed(x: Batch) -> Tensor:
     return attend_by_layer(x, [not layer % 2 for layer in range(LAYERS)])
 
 
-def gemma_broken(x: Batch) -> Tensor:
+def gemma_layers_swapped_broken(x: Batch) -> Tensor:
     return attend_by_layer(x, [bool(layer % 2) for layer in range(LAYERS)])
 
 
-def transformer_lens_broken(x: Batch) -> Tensor:
+def transformer_lens_layers_swapped_broken(x: Batch) -> Tensor:
     attn_types = ["global", "local"] * (LAYERS // 2)
     return attend_by_layer(x, [kind == "local" for kind in attn_types])
 
 
-def transformer_lens_fixed(x: Batch) -> Tensor:
+def transformer_lens_layers_swapped_fixed(x: Batch) -> Tensor:
     attn_types = ["local", "global"] * (LAYERS // 2)
     return attend_by_layer(x, [kind == "local" for kind in attn_types])
 
 
-def megatron_bridge_broken(x: Batch) -> Tensor:
+def megatron_bridge_layers_swapped_broken(x: Batch) -> Tensor:
     numbers = range(1, LAYERS + 1)  # Megatron counts layers from 1
     return attend_by_layer(x, [number % 2 == 0 for number in numbers])
 
 
-def megatron_bridge_fixed(x: Batch) -> Tensor:
+def megatron_bridge_layers_swapped_fixed(x: Batch) -> Tensor:
     numbers = range(1, LAYERS + 1)
     return attend_by_layer(x, [number % 2 == 1 for number in numbers])
 
@@ -421,12 +426,12 @@ def all_local_fixed(x: Batch) -> Tensor:
     return attend_by_layer(x, [size is not None for size in per_layer])
 
 
-def vllm_metal_broken(x: Batch) -> Tensor:
+def vllm_metal_windows_lost_broken(x: Batch) -> Tensor:
     windows = [-1] * LAYERS  # hardcoded
     return attend_by_layer(x, [size > 0 for size in windows])
 
 
-def vllm_metal_fixed(x: Batch) -> Tensor:
+def vllm_metal_windows_lost_fixed(x: Batch) -> Tensor:
     windows = [WINDOW, -1] * (LAYERS // 2)
     return attend_by_layer(x, [size > 0 for size in windows])
 
@@ -444,7 +449,7 @@ WINDOW_REPORTS = (
     make_report(
         ("ml-explore/mlx-lm#390", to_say("One value too many in the window")),
         to_say("Prompts were read with a window of W + 1, the rotating cache kept W."),
-        ("window-off-by-one", mlx_broken, mlx_fixed, causal_window_mask),
+        ("window-off-by-one", mlx_window_size_broken, mlx_window_size_fixed, causal_window_mask),
         batch=LONG_BATCH,
         symptoms=(to_say("two libraries disagree by one key"),),
     ),
@@ -453,7 +458,7 @@ WINDOW_REPORTS = (
         to_say(
             "The right end of a streaming window was compared with < where <= was meant: three frames ahead, not four."
         ),
-        ("window-off-by-one", moonshine_broken, moonshine_fixed, lookahead_mask),
+        ("window-off-by-one", moonshine_lookahead_size_broken, moonshine_lookahead_size_fixed, lookahead_mask),
         batch=LONG_BATCH,
     ),
     make_report(
@@ -461,28 +466,38 @@ WINDOW_REPORTS = (
         to_say(
             "The flash path was given the window, the sdpa path fell through to is_causal: training saw the whole past."
         ),
-        ("window-missing", sdpa_path_broken, sdpa_path_fixed, causal_window_mask),
+        ("window-missing", sdpa_window_missing_broken, sdpa_window_missing_fixed, causal_window_mask),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
     make_report(
         ("huggingface/transformers#31775", to_say("Gemma 2: global where it should be local")),
         to_say("Sliding layers were 1, 3, 5, ... and in the original they are 0, 2, 4, ..."),
-        ("wrong-layer-pattern", gemma_broken, gemma_fixed, local_and_global_masks),
+        ("wrong-layer-pattern", gemma_layers_swapped_broken, gemma_layers_swapped_fixed, local_and_global_masks),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
     make_report(
         ("TransformerLensOrg/TransformerLens#778", to_say("The same order, hardcoded")),
         to_say('attn_types = ["global", "local"] * 21 for Gemma 2, whose first layer is local.'),
-        ("wrong-layer-pattern", transformer_lens_broken, transformer_lens_fixed, local_and_global_masks),
+        (
+            "wrong-layer-pattern",
+            transformer_lens_layers_swapped_broken,
+            transformer_lens_layers_swapped_fixed,
+            local_and_global_masks,
+        ),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
     make_report(
         ("NVIDIA-NeMo/Megatron-Bridge#4875", to_say("Layers that count from 1")),
         to_say("The window was set on even layer numbers; Megatron counts from 1, Gemma 2's configuration from 0."),
-        ("wrong-layer-pattern", megatron_bridge_broken, megatron_bridge_fixed, local_and_global_masks),
+        (
+            "wrong-layer-pattern",
+            megatron_bridge_layers_swapped_broken,
+            megatron_bridge_layers_swapped_fixed,
+            local_and_global_masks,
+        ),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
@@ -499,7 +514,7 @@ WINDOW_REPORTS = (
     make_report(
         ("vllm-project/vllm-metal#282", to_say("sliding_window=-1, everywhere")),
         to_say("The window of each layer was known and a constant -1 was passed: all layers were global."),
-        ("wrong-layer-pattern", vllm_metal_broken, vllm_metal_fixed, local_and_global_masks),
+        ("wrong-layer-pattern", vllm_metal_windows_lost_broken, vllm_metal_windows_lost_fixed, local_and_global_masks),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
@@ -516,7 +531,7 @@ IMAGE_BATCH = UNPADDED_BATCH | {"sizes": (8, 8)}
 IMAGE_SYMPTOMS = (to_say("images are described badly"), to_say("text alone is right"))
 
 
-def _see_image(x: Batch, *images: tuple[int, int]) -> Tensor:
+def _make_within_image_mask(x: Batch, *images: tuple[int, int]) -> Tensor:
     """Return (Q, K) bool: cells within each image."""
     at, key = torch.arange(x.queries)[:, None], torch.arange(x.keys)
     inside = torch.zeros(x.queries, x.keys, dtype=torch.bool)
@@ -527,16 +542,16 @@ def _see_image(x: Batch, *images: tuple[int, int]) -> Tensor:
 
 def image_mask(x: Batch) -> Tensor:
     """Two images in a causal text, each of which sees itself whole."""
-    return causal_only_mask(x) | _see_image(x, _IMAGE, _SECOND_IMAGE)
+    return causal_only_mask(x) | _make_within_image_mask(x, _IMAGE, _SECOND_IMAGE)
 
 
 def image_in_window_mask(x: Batch) -> Tensor:
     """An image in a local layer: seen whole ahead, and back no farther than the window."""
-    return (causal_only_mask(x) | _see_image(x, _LONG_IMAGE)) & (key_distances(x) < _WINDOW)
+    return (causal_only_mask(x) | _make_within_image_mask(x, _LONG_IMAGE)) & (key_distances(x) < _WINDOW)
 
 
 def joined_images_broken(x: Batch) -> Tensor:
-    return masked_softmax(x.scores, causal_only_mask(x) | _see_image(x, (_IMAGE[0], _SECOND_IMAGE[1])))
+    return masked_softmax(x.scores, causal_only_mask(x) | _make_within_image_mask(x, (_IMAGE[0], _SECOND_IMAGE[1])))
 
 
 def joined_images_fixed(x: Batch) -> Tensor:
@@ -545,7 +560,9 @@ def joined_images_fixed(x: Batch) -> Tensor:
 
 def image_beyond_window_broken(x: Batch) -> Tensor:
     window = causal_only_mask(x) & (key_distances(x) < _WINDOW)
-    return masked_softmax(x.scores, window | _see_image(x, _LONG_IMAGE))  # the image comes after the window
+    return masked_softmax(
+        x.scores, window | _make_within_image_mask(x, _LONG_IMAGE)
+    )  # the image comes after the window
 
 
 def image_in_window_fixed(x: Batch) -> Tensor:

@@ -39,11 +39,11 @@ from .reported_masks import (
 CROSS_BATCH = {"cross": True, "sizes": (5, 7)}
 
 
-def story_model_broken(x: Batch) -> Tensor:
+def story_model_padding_visible_broken(x: Batch) -> Tensor:
     return x.scores.softmax(-1)  # attention(query, encoder_a, encoder_b): no padding mask among them
 
 
-def story_model_fixed(x: Batch) -> Tensor:
+def story_model_padding_visible_fixed(x: Batch) -> Tensor:
     return x.scores.masked_fill(~x.keep, -torch.inf).softmax(-1)
 
 
@@ -63,12 +63,12 @@ def attend_to_memory(scores: Tensor, lengths: Tensor | None) -> Tensor:
     return masked_softmax(scores, keep[:, None, None, :])
 
 
-def addons_broken(x: Batch) -> Tensor:
+def addons_memory_length_broken(x: Batch) -> Tensor:
     memory_sequence_length = x.key_keep.sum(-1)  # noqa: F841 stored, and never used
     return attend_to_memory(x.scores, None)
 
 
-def addons_fixed(x: Batch) -> Tensor:
+def addons_memory_length_fixed(x: Batch) -> Tensor:
     return attend_to_memory(x.scores, x.key_keep.sum(-1))
 
 
@@ -77,22 +77,22 @@ def flatten_heads(x: Batch) -> Tensor:
     return x.scores.flatten(0, 1)
 
 
-def lighthouse_broken(x: Batch) -> Tensor:
+def lighthouse_head_order_broken(x: Batch) -> Tensor:
     mask = x.keep[:, 0].repeat(x.scores.shape[1], 1, 1)  # M0, M1, M0, M1
     return masked_softmax(flatten_heads(x), mask).view_as(x.scores)
 
 
-def lighthouse_fixed(x: Batch) -> Tensor:
+def lighthouse_head_order_fixed(x: Batch) -> Tensor:
     mask = x.keep[:, 0].repeat_interleave(x.scores.shape[1], 0)  # M0, M0, M1, M1
     return masked_softmax(flatten_heads(x), mask).view_as(x.scores)
 
 
-def clip4clip_broken(x: Batch) -> Tensor:
+def clip4clip_head_order_broken(x: Batch) -> Tensor:
     grid = x.keep[:, 0] & x.keep.new_ones(x.queries, 1)
     return masked_softmax(flatten_heads(x), grid.repeat(x.scores.shape[1], 1, 1)).view_as(x.scores)
 
 
-def clip4clip_fixed(x: Batch) -> Tensor:
+def clip4clip_head_order_fixed(x: Batch) -> Tensor:
     grid = x.keep[:, 0] & x.keep.new_ones(x.queries, 1)
     return masked_softmax(flatten_heads(x), grid.repeat_interleave(x.scores.shape[1], dim=0)).view_as(x.scores)
 
@@ -103,36 +103,36 @@ def attend_head_major(x: Batch, mask: Tensor) -> Tensor:
     return masked_softmax(scores.flatten(0, 1), mask).view_as(scores).transpose(0, 1)
 
 
-def keras_tutorial_broken(x: Batch) -> Tensor:
+def keras_tutorial_head_order_broken(x: Batch) -> Tensor:
     return attend_head_major(x, x.keep[:, 0].repeat_interleave(x.scores.shape[1], 0))
 
 
-def keras_tutorial_fixed(x: Batch) -> Tensor:
+def keras_tutorial_head_order_fixed(x: Batch) -> Tensor:
     return attend_head_major(x, x.keep[:, 0].repeat(x.scores.shape[1], 1, 1))
 
 
 EXAMPLE_EOS_ID, EXAMPLE_WORD_ID = 2, 5
 
 
-def onnx_broken(x: Batch) -> Tensor:
+def onnx_eos_as_padding_broken(x: Batch) -> Tensor:
     ids = torch.where(x.key_keep, EXAMPLE_WORD_ID, EXAMPLE_EOS_ID)
     ids[:, 1] = EXAMPLE_EOS_ID  # an end of sentence inside the prompt; padding has the same id
     return masked_softmax(x.scores, (ids != EXAMPLE_EOS_ID)[:, None, None, :])
 
 
-def onnx_fixed(x: Batch) -> Tensor:
+def onnx_eos_as_padding_fixed(x: Batch) -> Tensor:
     ids = torch.where(x.key_keep, EXAMPLE_WORD_ID, EXAMPLE_EOS_ID)
     ids[:, 1] = EXAMPLE_EOS_ID
     last = (ids != EXAMPLE_EOS_ID).int().flip(-1).argmax(-1)  # from the end: how much is padding
     return masked_softmax(x.scores, (torch.arange(x.keys) < x.keys - last[:, None])[:, None, None, :])
 
 
-def qwen_broken(x: Batch) -> Tensor:
+def qwen_last_token_blocked_broken(x: Batch) -> Tensor:
     real = torch.arange(x.keys) < x.key_keep.sum(-1, keepdim=True) - 1  # EOS is the padding id
     return masked_softmax(x.scores, real[:, None, None, :])
 
 
-def qwen_fixed(x: Batch) -> Tensor:
+def qwen_last_token_blocked_fixed(x: Batch) -> Tensor:
     real = torch.arange(x.keys) < x.key_keep.sum(-1, keepdim=True)
     return masked_softmax(x.scores, real[:, None, None, :])
 
@@ -141,7 +141,7 @@ PADDING_REPORTS = (
     make_report(
         ("facebookresearch/fairseq#318", to_say("Stories that read the padding of their prompt")),
         to_say("The attention between encoder and decoder of the story model had no key_padding_mask."),
-        ("padding-visible", story_model_broken, story_model_fixed),
+        ("padding-visible", story_model_padding_visible_broken, story_model_padding_visible_fixed),
         **PADDING_REPORT_ARGUMENTS,
         batch=CROSS_BATCH,
         symptoms=BATCH_SYMPTOMS,
@@ -162,7 +162,7 @@ PADDING_REPORTS = (
         to_say(
             "Scores were not masked even when memory_sequence_length was passed, and the tests expected the wrong mean."
         ),
-        ("padding-visible", addons_broken, addons_fixed),
+        ("padding-visible", addons_memory_length_broken, addons_memory_length_fixed),
         **PADDING_REPORT_ARGUMENTS,
         batch=CROSS_BATCH,
         symptoms=BATCH_SYMPTOMS,
@@ -173,14 +173,14 @@ PADDING_REPORTS = (
             "A three-axis mask for nn.MultiheadAttention was made by repeat in five models: heads used another "
             "sample's padding."
         ),
-        ("head-order", lighthouse_broken, lighthouse_fixed),
+        ("head-order", lighthouse_head_order_broken, lighthouse_head_order_fixed),
         **PADDING_REPORT_ARGUMENTS,
         symptoms=BATCH_SYMPTOMS,
     ),
     make_report(
         ("ArrowLuo/CLIP4Clip#22", to_say("Heads with the mask of another video")),
         to_say("The mask of text and video was repeated batch after batch for the heads."),
-        ("head-order", clip4clip_broken, clip4clip_fixed),
+        ("head-order", clip4clip_head_order_broken, clip4clip_head_order_fixed),
         **PADDING_REPORT_ARGUMENTS,
         symptoms=BATCH_SYMPTOMS,
     ),
@@ -190,14 +190,14 @@ PADDING_REPORTS = (
             "The heads were put before the samples, and the mask was repeated as if they came after: here "
             "repeat_interleave is the wrong one."
         ),
-        ("head-order", keras_tutorial_broken, keras_tutorial_fixed),
+        ("head-order", keras_tutorial_head_order_broken, keras_tutorial_head_order_fixed),
         **PADDING_REPORT_ARGUMENTS,
         symptoms=BATCH_SYMPTOMS,
     ),
     make_report(
         ("microsoft/onnxruntime-genai#1694", to_say("An end of sentence inside the prompt")),
         to_say("For models whose padding id is that of EOS, every EOS of the input was taken for padding."),
-        ("hole-inside", onnx_broken, onnx_fixed, padding_only_mask, ("weights", "meant")),
+        ("hole-inside", onnx_eos_as_padding_broken, onnx_eos_as_padding_fixed, padding_only_mask, ("weights", "meant")),
         symptoms=(to_say("one word is never looked at"),),
     ),
     make_report(
@@ -206,7 +206,7 @@ PADDING_REPORTS = (
             "pad_token = eos_token, and a mask made of ids: the end of each sentence is masked with the padding after "
             "it, and the model does not learn when to stop."
         ),
-        ("mask-shifted", qwen_broken, qwen_fixed),
+        ("mask-shifted", qwen_last_token_blocked_broken, qwen_last_token_blocked_fixed),
         **PADDING_REPORT_ARGUMENTS,
         batch=CROSS_BATCH,
         symptoms=(to_say("it never stops"),),
@@ -260,19 +260,19 @@ def attend_with_alibi(x: Batch, sign: int) -> dict[str, Tensor]:
     return {"weights": scores.softmax(-1), "scores": x.scores, "mask": causal_alibi_bias(x)}
 
 
-def attention_gym_broken(x: Batch) -> dict[str, Tensor]:
+def attention_gym_alibi_sign_broken(x: Batch) -> dict[str, Tensor]:
     return attend_with_alibi(x, 1)  # alibi_bias[h] * (q_idx - kv_idx)
 
 
-def attention_gym_fixed(x: Batch) -> dict[str, Tensor]:
+def attention_gym_alibi_sign_fixed(x: Batch) -> dict[str, Tensor]:
     return attend_with_alibi(x, -1)  # alibi_bias[h] * (kv_idx - q_idx)
 
 
-def nnsight_broken(states: Tensor, keep: Tensor) -> Tensor:
+def nnsight_left_pad_positions_broken(states: Tensor, keep: Tensor) -> Tensor:
     return attend_at_positions(states, keep, torch.arange(keep.shape[1]).expand(keep.shape))  # none were given
 
 
-def nnsight_fixed(states: Tensor, keep: Tensor) -> Tensor:
+def nnsight_left_pad_positions_fixed(states: Tensor, keep: Tensor) -> Tensor:
     return attend_at_positions(states, keep, (keep.long().cumsum(-1) - 1).clamp(min=0))
 
 
@@ -293,19 +293,19 @@ def run_encoder_layer(states: Tensor, keep: Tensor, batch_first: bool) -> Tensor
     return layer(states, src_key_padding_mask=~keep if batch_first else None)
 
 
-def tabformer_broken(states: Tensor, keep: Tensor) -> Tensor:
+def tabformer_batch_axis_broken(states: Tensor, keep: Tensor) -> Tensor:
     return run_encoder_layer(states, keep, batch_first=False)  # states are (batch, tokens, width)
 
 
-def tabformer_fixed(states: Tensor, keep: Tensor) -> Tensor:
+def tabformer_batch_axis_fixed(states: Tensor, keep: Tensor) -> Tensor:
     return run_encoder_layer(states.transpose(0, 1), keep, batch_first=False).transpose(0, 1)
 
 
-def torchleet_broken(states: Tensor, keep: Tensor) -> Tensor:
+def torchleet_batch_axis_broken(states: Tensor, keep: Tensor) -> Tensor:
     return run_encoder_layer(states, keep, batch_first=False)
 
 
-def torchleet_fixed(states: Tensor, keep: Tensor) -> Tensor:
+def torchleet_batch_axis_fixed(states: Tensor, keep: Tensor) -> Tensor:
     return run_encoder_layer(states, keep, batch_first=True)
 
 
@@ -355,8 +355,8 @@ PACKING_REPORTS = (
         to_say("alibi_bias[h] * (q_idx - kv_idx) rewards distance; the example meant kv_idx - q_idx."),
         (
             "bias-wrong",
-            attention_gym_broken,
-            attention_gym_fixed,
+            attention_gym_alibi_sign_broken,
+            attention_gym_alibi_sign_fixed,
             causal_only_mask,
             ("weights", "scores", "mask", "meant"),
         ),
@@ -369,7 +369,7 @@ PACKING_REPORTS = (
             "Prompts were padded at the left and no position_ids given: GPT-2 mispredicted every prompt but the "
             "longest."
         ),
-        ("positions-wrong", nnsight_broken, nnsight_fixed),
+        ("positions-wrong", nnsight_left_pad_positions_broken, nnsight_left_pad_positions_fixed),
         **_POSITIONS_ARGUMENTS,
         symptoms=LEFT_PADDING_SYMPTOMS,
     ),
@@ -389,14 +389,14 @@ PACKING_REPORTS = (
             "nn.TransformerEncoder was given the batch first and expects it second: rows of the table attended to rows "
             "of other samples."
         ),
-        ("batch-axis", tabformer_broken, tabformer_fixed),
+        ("batch-axis", tabformer_batch_axis_broken, tabformer_batch_axis_fixed),
         **_BATCH_AXIS_ARGUMENTS,
         symptoms=(ALONE_SYMPTOM,),
     ),
     make_report(
         ("Exorust/TorchLeet#5", to_say("batch_first is False by default")),
         to_say("An exercise left it out: high training loss and test error."),
-        ("batch-axis", torchleet_broken, torchleet_fixed),
+        ("batch-axis", torchleet_batch_axis_broken, torchleet_batch_axis_fixed),
         **_BATCH_AXIS_ARGUMENTS,
         symptoms=(ALONE_SYMPTOM,),
     ),

@@ -25,7 +25,7 @@ from ..runnable_model import LocalError
 from ..trace import Kind
 from .folder import AbsentMaps
 from .inline_attention import add_inline_points, find_inline_attention
-from .networks import FolderNetwork, find_state_layers
+from .networks import FolderNetwork, find_recurrent_state_layers
 
 # The attention that a loaded folder runs with is registered under a name of its own by transformers' public interface
 # (`AttentionInterface`), which hands over queries, keys, values and the mask of every attention of a model. Nothing in
@@ -45,7 +45,7 @@ def register_attention() -> None:
 
 
 @contextmanager
-def find_attention_modules() -> Iterator[Counter[nn.Module]]:
+def add_attention_hook_points() -> Iterator[Counter[nn.Module]]:
     """Give hook points to every attention module that runs in this block, and count the calls of each, in order."""
     found: Counter[nn.Module] = Counter()
     token = _found_modules.set(found)
@@ -145,12 +145,12 @@ def _run_explicit_attention(
     masked = points.masked_scores(_mask_scores(points, scores, mask))
     # A row with no key allowed would be NaN: the lowest finite number gives a uniform row, which is cleared.
     empty = (masked == -math.inf).all(-1, keepdim=True) if is_observed() else None
-    weights = _normalise(masked.clamp_min(torch.finfo(masked.dtype).min), sinks)
+    weights = _softmax_with_sinks(masked.clamp_min(torch.finfo(masked.dtype).min), sinks)
     weights = points.weights(weights if empty is None else weights.masked_fill(empty, 0.0))
     return weights, points.context(weights @ value)
 
 
-def _normalise(scores: Tensor, sinks: Tensor | None) -> Tensor:
+def _softmax_with_sinks(scores: Tensor, sinks: Tensor | None) -> Tensor:
     """The softmax of scores (B, H, Q, K) over their keys, and over a sink (H,) that is none of them."""
     if sinks is not None:
         beside = sinks.to(scores).reshape(1, -1, 1, 1).expand(len(scores), -1, scores.shape[2], 1)
@@ -209,7 +209,7 @@ def probe_attention(model: PreTrainedModel, run: ProbeRun, source: int) -> None:
     """
     expected = run()
     model.set_attn_implementation(ATTENTION_NAME)
-    with find_attention_modules() as calls:
+    with add_attention_hook_points() as calls:
         run()
     if max(calls.values(), default=0) > 1:
         raise ProbeError(say("one of its attention modules runs more than once for one text"))
@@ -358,7 +358,7 @@ def find_absent_maps(network: FolderNetwork) -> AbsentMaps:
         at for at, layer in enumerate(layers) if not any(isinstance(one, AttentionPoints) for one in layer.modules())
     }
     cache = network.new_cache().past
-    states = set(find_state_layers(cache)) if isinstance(cache, DynamicCache) else set()
+    states = set(find_recurrent_state_layers(cache)) if isinstance(cache, DynamicCache) else set()
     return AbsentMaps(
         encoder=network.model.config.is_encoder_decoder and not any(one.kind == "encoder" for one in points),
         bare_layers=tuple(sorted(bare)),

@@ -142,7 +142,7 @@ def _check_layer_counts(folder: Path, config: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def explain_failure(folder: Path, message: str) -> Iterator[None]:
+def convert_failure_to_local_error(folder: Path, message: str) -> Iterator[None]:
     """Raise LocalError with a message of ours for whatever transformers raises in this block.
 
     What it raised itself speaks of its own inside; it goes to the log. The message may name {folder} and {version}.

@@ -40,7 +40,7 @@ def add_inline_points(module: nn.Module, name: str, heads: int) -> None:
     def enter(own: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         points = own.get_submodule(name)
         assert isinstance(points, AttentionPoints)
-        watched = _InlineAttention(points, _list_masks(own, given, named))
+        watched = _InlineAttention(points, _list_mask_arguments(own, given, named))
         watched.__enter__()
         _running.calls.append(watched)
 
@@ -61,7 +61,7 @@ class _RunningCalls(threading.local):
 _running = _RunningCalls()
 
 
-def _list_masks(module: nn.Module, given: tuple[Any, ...], named: Mapping[str, Any]) -> list[Tensor]:
+def _list_mask_arguments(module: nn.Module, given: tuple[Any, ...], named: Mapping[str, Any]) -> list[Tensor]:
     """The tensors that a call is given as a mask, by the names of its arguments."""
     names = _read_argument_names(type(module).forward)
     pairs = [*zip(names, given, strict=False), *named.items()]
@@ -92,7 +92,7 @@ class _InlineAttention(TorchFunctionMode):
     ) -> Any:
         named = dict(kwargs or {})
         if func in PRODUCTS or func in PRODUCTS_WITH_BIAS:
-            return self._multiply(func, args, named)
+            return self._intercept_matrix_product(func, args, named)
         if self.scores is not None and self.weights is None:
             if func in SOFTMAX_FUNCTIONS and self._are_scores(args[0]):
                 return self._normalise(func, args, named)
@@ -100,7 +100,7 @@ class _InlineAttention(TorchFunctionMode):
                 return masked
         return func(*args, **named)
 
-    def _multiply(self, func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def _intercept_matrix_product(self, func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         output = func(*args, **named)
         first, second = _read_factors(func, args, named)
         if second.dim() < 3:  # weights of the module

@@ -58,11 +58,11 @@ from .folder import (
     SAFETENSORS_FILES,
     TRANSLATION_LACKS,
     AbsentMaps,
+    convert_failure_to_local_error,
     describe_unapplied_settings,
-    explain_failure,
 )
 from .masked_words import MaskedWordModel
-from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, get_text_config, has_residual_streams_only
+from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, can_patch_all_streams, get_text_config
 from .positions import find_added_positions
 from .prompt_templates import (
     ChatTemplate,
@@ -129,12 +129,16 @@ def load_folder_model(
         raise LocalError(
             say("{folder} needs code that comes with it, and code from a folder is never run.", folder=folder.name)
         )
-    with explain_failure(folder, to_say("{folder}: transformers {version} does not understand its configuration.")):
+    with convert_failure_to_local_error(
+        folder, to_say("{folder}: transformers {version} does not understand its configuration.")
+    ):
         facts = AutoConfig.from_pretrained(folder, **OFFLINE_OPTIONS)
     kind = _choose_model_class(folder, config, facts)
     dtype = _choose_dtype(folder, config, options.get("dtype", DEFAULT_DTYPE))
     _check_memory(folder, dtype)
-    with explain_failure(folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")):
+    with convert_failure_to_local_error(
+        folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")
+    ):
         tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
     if not kind.can_generate():
         return _load_encoder_only(folder, kind, tokenizer, dtype)
@@ -169,7 +173,9 @@ def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrain
 
 def _load_pretrained_model(folder: Path, kind: type[PreTrainedModel], dtype: torch.dtype) -> PreTrainedModel:
     """The model in eval mode, with eager attention; one whose weights are missing would be another model."""
-    with explain_failure(folder, to_say("{folder}: transformers {version} cannot read its weights into its model.")):
+    with convert_failure_to_local_error(
+        folder, to_say("{folder}: transformers {version} cannot read its weights into its model.")
+    ):
         model, report = kind.from_pretrained(
             folder,
             local_files_only=True,
@@ -197,7 +203,7 @@ def _load_encoder_only(
     """An encoder: it reads, and its attention is seen as that of any model."""
     model = _load_pretrained_model(folder, kind, dtype)
     names = FolderTokenizer(tokenizer, model.config.vocab_size, continues=False)
-    most = _count_positions(model.config)
+    most = _compute_max_positions(model.config)
 
     def encode(text: str) -> tuple[int, ...]:
         ids = names.encode(text).ids
@@ -245,7 +251,9 @@ def _load_text_generator(
     written = [one for one in range(len(names)) if one != get_text_config(model).pad_token_id]  # which may be zero
     target = torch.tensor([(written * (ids.shape[1] + 2))[: ids.shape[1] + 2]], device=model.device)
     try:
-        with explain_failure(folder, to_say("{folder} fails on a short text in transformers {version}.")):
+        with convert_failure_to_local_error(
+            folder, to_say("{folder} fails on a short text in transformers {version}.")
+        ):
             probe_attention(model, lambda: network(ids, target), ids.shape[1])
             probe_cache(network, ids, target)
     except ProbeError as error:
@@ -272,7 +280,7 @@ def _load_text_generator(
     lacks = dict(TRANSLATION_LACKS if two_sided else CONTINUATION_LACKS)
     if len(network.added) != 1 + two_sided:
         lacks["positions"] = NO_POSITIONS_MESSAGE
-    if not has_residual_streams_only(network, ids, target):
+    if not can_patch_all_streams(network, ids, target):
         lacks |= NO_STREAMS_LACKS
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)
     found.templates, found.template_fault = _list_templates(folder, tokenizer, tasks, two_sided=two_sided)
@@ -310,7 +318,7 @@ def _make_network(
     end_ids = tuple(ends) if isinstance(ends, list | tuple) else (ends,)
     if None in end_ids:
         raise LocalError(say("{folder} does not say which token ends a text (eos_token_id).", folder=folder.name))
-    positions = _count_positions(get_text_config(model))
+    positions = _compute_max_positions(get_text_config(model))
     if not model.config.is_encoder_decoder:
         return DecoderNetwork(model, end_ids[0], end_ids, positions)
     start = generation.decoder_start_token_id
@@ -322,7 +330,7 @@ def _make_network(
     return EncoderDecoderNetwork(model, start, end_ids, positions)
 
 
-def _count_positions(config: PreTrainedConfig) -> int:
+def _compute_max_positions(config: PreTrainedConfig) -> int:
     known = [getattr(config, name, None) for name in POSITION_COUNT_NAMES]
     offset = 2 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0  # which begin to count at 2
     return min([MAX_POSITIONS, *(one - offset for one in known if isinstance(one, int) and one > offset)])
@@ -391,7 +399,7 @@ def _choose_dtype(folder: Path, config: Mapping[str, Any], asked: str) -> torch.
 
 def _check_memory(folder: Path, dtype: torch.dtype) -> None:
     """Raise LocalError where the model would not fit: better than a process that the system ends."""
-    needed, free = estimate_bytes(folder, dtype), read_free_bytes()
+    needed, free = estimate_bytes(folder, dtype), read_free_memory_bytes()
     if free is not None and needed > free:
         raise LocalError(
             join_sentences(
@@ -443,12 +451,12 @@ def _read_shapes(folder: Path) -> Iterator[list[int]]:
         yield from (one for one in shapes if isinstance(one, list) and all(type(size) is int for size in one))
 
 
-def read_free_bytes() -> int | None:
+def read_free_memory_bytes() -> int | None:
     """Return the memory that a model may take where it will lie; None where the system does not say."""
     device = choose_device()
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    found = [one for one in (_read_available_memory(), _read_group_limit()) if one is not None]
+    found = [one for one in (_read_available_memory(), _read_free_cgroup_memory()) if one is not None]
     return min(found, default=None)
 
 
@@ -461,7 +469,7 @@ def _read_available_memory() -> int | None:
         return None
 
 
-def _read_group_limit() -> int | None:
+def _read_free_cgroup_memory() -> int | None:
     """What is left of the limit that a container has, with the copies of files that the kernel gives back."""
     group = Path("/sys/fs/cgroup")
     try:

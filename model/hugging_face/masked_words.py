@@ -64,7 +64,7 @@ class MaskedWordModel(LocalModel):
     """An id as people read it."""
     mask_id: int
 
-    def trace_changed(self, text: str, changes: Sequence[ModelChange]) -> AttentionTrace:
+    def trace_with_changes(self, text: str, changes: Sequence[ModelChange]) -> AttentionTrace:
         """Return what the model attends to with some of its heads changed.
 
         A head that is off has the weights that it computes and does not pass on. Raises LocalError and
@@ -91,12 +91,12 @@ class MaskedWordModel(LocalModel):
             capture.tokens = self.run(text)
         return mark_special_tokens(capture.sample(0), self.special_tokens)
 
-    def find_masks(self, text: str) -> tuple[int, ...]:
+    def find_mask_tokens(self, text: str) -> tuple[int, ...]:
         """Return the positions at which the text itself has a mask. Raises LocalError."""
         return tuple(at for at, one in enumerate(self.encode(text)) if one == self.mask_id)
 
     @torch.no_grad()
-    def read_masked_word(self, text: str, position: int, changes: Sequence[ModelChange] = ()) -> MaskedWord:
+    def predict_masked_word(self, text: str, position: int, changes: Sequence[ModelChange] = ()) -> MaskedWord:
         """Mask the token at a position, from 0, and read it from the others, with some heads changed.
 
         Raises LocalError for a position that the text has not or that stands for no text, InterventionError for changes
@@ -135,7 +135,7 @@ class MaskedWordModel(LocalModel):
 
         Below 0, the head speaks for it. Heads that `changes` already changes are left out.
         """
-        read = self.read_masked_word(text, position, changes)
+        read = self.predict_masked_word(text, position, changes)
         ids, _ = self._check_position(text, position)
         asked = ids[position] if read.is_given else read.candidates[0].token_id
         trace, touched = self.trace(text), {(one.kind, one.layer, one.head) for one in _list_head_changes(changes)}

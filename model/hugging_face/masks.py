@@ -35,7 +35,7 @@ from ..masks.softmax import count_extra_keys
 from ..masks.structure import recognise_structure
 from ..runnable_model import LocalError
 from ..trace import KINDS, Kind
-from .folder import explain_failure, read_checked_config
+from .folder import convert_failure_to_local_error, read_checked_config
 
 KERNELS = ("eager", "sdpa", "flex_attention")
 """Implementations of attention that are tried."""
@@ -139,7 +139,7 @@ def build_architecture_masks(
     kind = _find_model_class(config)
     layer_kinds = _list_layer_kinds(config)
     small = shrink_configuration(config, list(dict.fromkeys(layer_kinds)))
-    meanings = _list_meanings(config, list(dict.fromkeys(layer_kinds)), tokens)
+    meanings = _list_intended_masks(config, list(dict.fromkeys(layer_kinds)), tokens)
     _check_size(kind, small)
     masks: list[LayerMask] = []
     left_out: dict[str, str] = {}
@@ -166,7 +166,9 @@ def _read_configuration(folder: Path) -> PreTrainedConfig:
     named = read_checked_config(folder)["model_type"]
     if named not in CONFIG_MAPPING:
         raise LocalError(say("transformers has no model of the type {type}.", type=named[:80]))
-    with explain_failure(folder, to_say("{folder}: transformers {version} does not understand its configuration.")):
+    with convert_failure_to_local_error(
+        folder, to_say("{folder}: transformers {version} does not understand its configuration.")
+    ):
         config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     return config
 
@@ -175,7 +177,9 @@ def _read_tokens(folder: Path, text: str) -> list[str]:
     """Return the tokens of a text by the folder's tokenizer, or its words where it has none; marks stay whole."""
     if not any((folder / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "tokenizer.model")):
         return text.split()
-    with explain_failure(folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")):
+    with convert_failure_to_local_error(
+        folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")
+    ):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     parts = re.split(f"({IMAGE_MARK}|{AUDIO_MARK})", text)
     pieces = ([part] if part in (IMAGE_MARK, AUDIO_MARK) else tokenizer.tokenize(part) for part in parts)
@@ -210,26 +214,26 @@ def _list_layer_kinds(config: PreTrainedConfig) -> tuple[str, ...]:
 def shrink_configuration(config: PreTrainedConfig, layer_kinds: Sequence[str]) -> PreTrainedConfig:
     """Return the configuration of a model with one layer of each kind, narrow, with a small vocabulary."""
     values = config.to_dict()
-    _narrow_values(values, list(layer_kinds))
+    _shrink_configuration_values(values, list(layer_kinds))
     return type(config).from_dict(values)
 
 
-def _narrow_values(values: dict[str, Any], layer_kinds: list[str]) -> None:
+def _shrink_configuration_values(values: dict[str, Any], layer_kinds: list[str]) -> None:
     """Change the sizes in a configuration, and in those inside of it, in place."""
     for name, value in list(values.items()):
         if isinstance(value, dict) and name.endswith("_config"):
-            _narrow_values(value, layer_kinds if name.startswith(_TEXT_PARTS) else [""])
+            _shrink_configuration_values(value, layer_kinds if name.startswith(_TEXT_PARTS) else [""])
         elif name in _LEFT_OUT:
             values.pop(name)
         elif name == "rope_parameters" and value:
-            values[name] = _plain_rotation(value)
+            values[name] = _reset_rope_to_default(value)
         elif name in _TOKEN_IDS:
             values[name] = _TOKEN_IDS[name]
         else:
-            values[name] = _narrow_value(name, value, layer_kinds)
+            values[name] = _shrink_configuration_value(name, value, layer_kinds)
 
 
-def _narrow_value(name: str, value: Any, layer_kinds: list[str]) -> Any:
+def _shrink_configuration_value(name: str, value: Any, layer_kinds: list[str]) -> Any:
     """Return what takes the place of one value of a configuration."""
     if isinstance(value, list) and value and name in _LISTS_OF_LAYERS:
         return layer_kinds if name == "layer_types" else value[: len(layer_kinds)]
@@ -242,10 +246,10 @@ def _narrow_value(name: str, value: Any, layer_kinds: list[str]) -> Any:
     return next((small for names, small in _NARROW if re.fullmatch(names, name)), value)
 
 
-def _plain_rotation(value: dict[str, Any]) -> dict[str, Any]:
+def _reset_rope_to_default(value: dict[str, Any]) -> dict[str, Any]:
     """Return rotary positions of the default kind: their tables depend on the width, and masks on none of it."""
     if any(isinstance(one, dict) for one in value.values()):
-        return {name: _plain_rotation(one) if isinstance(one, dict) else one for name, one in value.items()}
+        return {name: _reset_rope_to_default(one) if isinstance(one, dict) else one for name, one in value.items()}
     return {"rope_type": "default", "rope_theta": 10000.0}
 
 
@@ -300,11 +304,15 @@ def _make_inputs(model: PreTrainedModel, tokens: Sequence[str]) -> dict[str, Any
     return given | {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
 
-def _list_meanings(config: PreTrainedConfig, layer_kinds: Sequence[str], tokens: Sequence[str]) -> dict[str, str]:
+def _list_intended_masks(config: PreTrainedConfig, layer_kinds: Sequence[str], tokens: Sequence[str]) -> dict[str, str]:
     """Return what the mask of each kind of layer of a decoder, or of an encoder alone, should be, by its kind."""
     text = config.get_text_config(decoder=True)
-    spans = "".join(f"+span:{first + 1}-{end}" for first, end in _find_spans(tokens)) if _has_spans(config) else ""
-    two_ways = _reads_both_ways(config)
+    spans = (
+        "".join(f"+span:{first + 1}-{end}" for first, end in _find_image_spans(tokens))
+        if _has_image_spans(config)
+        else ""
+    )
+    two_ways = _is_encoder_only(config)
     found = {}
     for kind in layer_kinds:
         window = getattr(text, "sliding_window", None) if kind in ("sliding_attention", "") else None
@@ -316,17 +324,17 @@ def _list_meanings(config: PreTrainedConfig, layer_kinds: Sequence[str], tokens:
     return found
 
 
-def _reads_both_ways(config: PreTrainedConfig) -> bool:
+def _is_encoder_only(config: PreTrainedConfig) -> bool:
     """Whether the model is an encoder alone: one of a type that fills gaps, and is not said to write."""
     writes = config.is_encoder_decoder or getattr(config, "is_decoder", False)
     return not writes and type(config) in MODEL_FOR_MASKED_LM_MAPPING
 
 
-def _has_spans(config: PreTrainedConfig) -> bool:
+def _has_image_spans(config: PreTrainedConfig) -> bool:
     return config.model_type in _TYPES_WITH_SPANS
 
 
-def _find_spans(tokens: Sequence[str]) -> list[tuple[int, int]]:
+def _find_image_spans(tokens: Sequence[str]) -> list[tuple[int, int]]:
     """Return the first and one past the last of each run of two or more image tokens."""
     runs = find_runs(np.array([one == IMAGE_MARK for one in tokens]))
     return [(first, end) for first, end in runs if end - first > 1]

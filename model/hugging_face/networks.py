@@ -54,7 +54,7 @@ def make_cache(model: PreTrainedModel) -> DynamicCache:
     like, that drops no key: a window is the mask's alone.
     """
     made = DynamicCache(config=model.config)
-    if not find_state_layers(made):
+    if not find_recurrent_state_layers(made):
         return DynamicCache()
     for at, layer in enumerate(made.layers):
         if isinstance(layer, LinearAttentionAndSlidingWindowAttentionLayer):
@@ -64,7 +64,7 @@ def make_cache(model: PreTrainedModel) -> DynamicCache:
     return made
 
 
-def find_state_layers(cache: DynamicCache) -> list[int]:
+def find_recurrent_state_layers(cache: DynamicCache) -> list[int]:
     """Return the layers, from 0, that keep a state in place of keys and values, or beside them."""
     return [at for at, layer in enumerate(cache.layers) if isinstance(layer, LinearAttentionCacheLayerMixin)]
 
@@ -232,7 +232,7 @@ STREAM_TOLERANCE = 1e-4
 
 
 @torch.inference_mode()
-def has_residual_streams_only(network: FolderNetwork, source: Tensor, target: Tensor) -> bool:
+def can_patch_all_streams(network: FolderNetwork, source: Tensor, target: Tensor) -> bool:
     """Whether the run of one text becomes that of another, (1, N) ids both, once the other's stream is put into it.
 
     The streams behind the embedding and behind the last layer are tried, in encoder and decoder; of a decoder alone

@@ -56,7 +56,7 @@ def _find_side_positions(network: FolderNetwork, side: Side, run: PositionRun, l
         return None
     for module, output in seen.outputs.items():
         place = None if module is embedding else _find_table_rows(module, output)
-        total = None if place is None else _find_sum(seen.inputs, embedded, output)
+        total = None if place is None else _find_embedding_sum(seen.inputs, embedded, output)
         if place is not None and total is not None:
             return _make_added_positions(network, embedding, module, place, *total)
     return None
@@ -97,7 +97,7 @@ def _find_table_rows(module: nn.Module, output: Tensor) -> tuple[str, int] | Non
     return None
 
 
-def _find_sum(
+def _find_embedding_sum(
     inputs: list[tuple[nn.Module, Tensor]], embedded: Tensor, added: Tensor
 ) -> tuple[float, nn.Module] | None:
     """What the embeddings were multiplied by and the first module that was given the sum; None where none was."""

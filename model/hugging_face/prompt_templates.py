@@ -113,7 +113,7 @@ class ChatTemplate:
         self._template = tokenizer.get_chat_template()
         if not isinstance(self._template, str) or len(self._template) > LONGEST_TEMPLATE:
             raise ValueError(f"no chat template, or one of more than {LONGEST_TEMPLATE} characters")
-        self._names = {name: _to_plain_names(value) for name, value in tokenizer.special_tokens_map.items()}
+        self._names = {name: _convert_to_plain_strings(value) for name, value in tokenizer.special_tokens_map.items()}
         self._process = _TemplateProcess()
 
     def apply(self, text: str) -> Prompt:
@@ -160,7 +160,7 @@ def _find_system_text(prompt: str, with_system: str, system: str) -> RoleSpan | 
     return ("system", start, end) if is_there else None
 
 
-def _to_plain_names(value: Any) -> Any:
+def _convert_to_plain_strings(value: Any) -> Any:
     return [str(one) for one in value] if isinstance(value, list | tuple) else str(value)
 
 

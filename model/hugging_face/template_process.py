@@ -30,21 +30,21 @@ def serve_requests(requests: TextIO, replies: TextIO) -> None:
         return None
 
     _limit_memory()
-    _write(replies, "ready")
+    _write_json_line(replies, "ready")
     for line in requests:
         asked = json.loads(line)
-        with _end_after(SECONDS_OF_COMPUTING):
+        with _limit_computing_time(SECONDS_OF_COMPUTING):
             texts = [render(chat, asked["template"], asked["names"]) for chat in asked["chats"]]
-        _write(replies, [text if text is None else text[: asked["longest"]] for text in texts])
+        _write_json_line(replies, [text if text is None else text[: asked["longest"]] for text in texts])
 
 
-def _write(replies: TextIO, reply: Any) -> None:
+def _write_json_line(replies: TextIO, reply: Any) -> None:
     replies.write(f"{json.dumps(reply)}\n")
     replies.flush()
 
 
 @contextmanager
-def _end_after(seconds: float) -> Iterator[None]:
+def _limit_computing_time(seconds: float) -> Iterator[None]:
     """End this process where the block computes longer, on systems that can."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)  # The signal's default is the end, inside of C too.

@@ -46,7 +46,7 @@ def choose_languages(
     """
     known = _find_language_tokens(tokenizer)
     if source := asked.get("source"):
-        _choose_source(folder, tokenizer, known, source)
+        _set_source_language(folder, tokenizer, known, source)
     target = asked.get("target") or (str(getattr(tokenizer, "tgt_lang", None) or "") if known else "")
     if target in known:
         tokenizer.tgt_lang = target  # given translations begin with it too
@@ -56,7 +56,7 @@ def choose_languages(
         tokenizer.target_lang = target
         return ChosenLanguages(source_prefix=f"{source_tokens[target]} ")
     if target and target != getattr(tokenizer, "target_lang", None):
-        raise _make_unknown_error(folder, target, [*known, *source_tokens])
+        raise _make_unknown_language_error(folder, target, [*known, *source_tokens])
     begins = {generation.forced_bos_token_id, generation.decoder_start_token_id} & set(known.values())
     if (len(known) > 1 and not begins and not target) or (len(source_tokens) > 1 and not target):
         raise LocalError(
@@ -93,15 +93,17 @@ def _find_source_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
     return {one["code"]: one.group() for one in found if one}
 
 
-def _choose_source(folder: Path, tokenizer: PreTrainedTokenizerBase, known: Mapping[str, int], source: str) -> None:
+def _set_source_language(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, known: Mapping[str, int], source: str
+) -> None:
     """Set the language that is read, where the tokenizer has a token for it or reads no other."""
     if source in known and hasattr(tokenizer, "src_lang"):
         tokenizer.src_lang = source
     elif source != getattr(tokenizer, "source_lang", None):
-        raise _make_unknown_error(folder, source, [*known])
+        raise _make_unknown_language_error(folder, source, [*known])
 
 
-def _make_unknown_error(folder: Path, code: str, known: list[str]) -> LocalError:
+def _make_unknown_language_error(folder: Path, code: str, known: list[str]) -> LocalError:
     if not known:
         return LocalError(
             say("{folder} cannot be told a language: its tokenizer has no token for one.", folder=folder.name)
@@ -180,7 +182,7 @@ class FolderTokenizer:
         if not prompt.is_whole:
             return self._encode_text(f"{self._prefix}{prompt.text}")
         encoded = self._encode_text(prompt.text, add_special_tokens=False)
-        return dataclasses.replace(encoded, roles=self._find_pieces_of_roles(prompt))
+        return dataclasses.replace(encoded, roles=self._find_role_token_spans(prompt))
 
     def encode_target(self, text: str) -> EncodedText:
         if self._continues:
@@ -219,7 +221,7 @@ class FolderTokenizer:
             unknown = self._find_unknown_words(text) if self._tokenizer.unk_token_id in ids else ()
         return EncodedText(ids, tokens, unknown)
 
-    def _find_pieces_of_roles(self, prompt: Prompt) -> tuple[tuple[str, int, int], ...]:
+    def _find_role_token_spans(self, prompt: Prompt) -> tuple[tuple[str, int, int], ...]:
         """The pieces that have a part of each role's text; none where the tokenizer does not say where they stand."""
         if not self._tokenizer.is_fast:
             return ()

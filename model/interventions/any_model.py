@@ -33,14 +33,14 @@ from ..capture.any_model.watcher import (
     SOFTMAX_FUNCTIONS,
     HeadEdit,
     HeadEdits,
-    announce_head_edits,
     is_editing_paused,
     read_softmax_axis,
+    register_active_head_edits,
 )
 from ..capture.attention import find_attention_sites
 from ..language import join_items, say, to_say
 from ..network.hooks import is_observed
-from ..torch_internals import check_watchable, copy_without_override_check, run_eagerly, unwrap_compiled
+from ..torch_internals import check_frame_reading_supported, copy_without_override_check, run_eagerly, unwrap_compiled
 from ..trace import AttentionTrace, Kind
 from .apply import apply_changes
 from .changes import (
@@ -88,9 +88,9 @@ def intervene(
         raise InterventionError(
             say("Open intervene around capture_attention: a capture inside it sees what is changed.")
         )
-    check_watchable(model)
+    check_frame_reading_supported(model)
     edits = make_head_edits(model, asked, trace)
-    with run_eagerly(), announce_head_edits(edits), _HeadChanger(model, edits):
+    with run_eagerly(), register_active_head_edits(edits), _HeadChanger(model, edits):
         yield
     if unmade := sorted(set(edits.by_path) - edits.made):
         raise InterventionError(
@@ -187,13 +187,15 @@ class _HeadChanger(TorchFunctionMode):
             site = find_call_site(self._modules)
             edits = self._edits.select_call_edits(site.path if site else None)
             if site is not None and edits:
-                change = _change_context if func is F.scaled_dot_product_attention else _change_weights
+                change = (
+                    _edit_fused_attention_output if func is F.scaled_dot_product_attention else _edit_attention_weights
+                )
                 output = change(edits, site, args, given, output, self._edits.heads[site.path])
                 self._edits.made.add(site.path)
         return output
 
 
-def _change_context(
+def _edit_fused_attention_output(
     edits: Sequence[HeadEdit], site: CallSite, args: Any, given: dict[str, Any], output: Tensor, heads: int
 ) -> Tensor:
     """The output of a fused kernel, (B, H, Q, d) in some layout, with another for the changed heads."""
@@ -204,10 +206,10 @@ def _change_context(
     changed = output.clone()
     view = None if layout is None else layout(changed)
     if layout is None or view is None or view.data_ptr() != changed.data_ptr():
-        raise InterventionError(_unknown_heads_text(site))
+        raise InterventionError(_inseparable_heads_text(site))
     attention = unfold_heads(compute_fused_attention(*args, **given, layout=layout), site.module)
     if attention.weights.shape[1] != heads:
-        raise InterventionError(_unknown_heads_text(site))
+        raise InterventionError(_inseparable_heads_text(site))
     rows = heads // view.shape[1]  # more than 1 where a group of heads stands as rows beside each other
     for edit in edits:
         context = edit.weights(attention.weights, attention.allowed) @ attention.tensors["v"][:, edit.head].float()
@@ -216,7 +218,7 @@ def _change_context(
     return changed
 
 
-def _change_weights(
+def _edit_attention_weights(
     edits: Sequence[HeadEdit], site: CallSite, args: Any, given: dict[str, Any], output: Tensor, heads: int
 ) -> Tensor:
     """The output of a softmax, with other weights for the changed heads."""
@@ -225,14 +227,14 @@ def _change_weights(
     changed = output.clone()
     view = None if layout is None or read_block_attention(site, scores, output, None) is not None else layout(changed)
     if layout is None or view is None or view.data_ptr() != changed.data_ptr() or view.shape[1] != heads:
-        raise InterventionError(_unknown_heads_text(site))
+        raise InterventionError(_inseparable_heads_text(site))
     weights, allowed = layout(output), read_softmax_attention(scores, output, layout).allowed
     for edit in edits:
         view[:, edit.head] = edit.weights(weights, allowed)
     return changed
 
 
-def _unknown_heads_text(site: CallSite) -> str:
+def _inseparable_heads_text(site: CallSite) -> str:
     return say(
         "The heads of {module} ({type}) cannot be told apart in what it computes, so none is changed.",
         module=site.path,

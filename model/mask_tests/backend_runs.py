@@ -43,7 +43,8 @@ def _run_batch(model: nn.Module, batch: Batch, **more: Any) -> LayerOutputs:
         recorder.run(**batch.arguments, **_no_cache_arguments(model), **more)
     rows = recorder.join_outputs()
     return {
-        path: [row[kept] for row, kept in zip(found, batch.keep_at(path), strict=True)] for path, found in rows.items()
+        path: [row[kept] for row, kept in zip(found, batch.get_layer_keep_mask(path), strict=True)]
+        for path, found in rows.items()
     }
 
 
@@ -260,7 +261,7 @@ class Batch:
             return given
         return given | {"decoder_input_ids": self.target.ids, "decoder_attention_mask": self.target.keep.long()}
 
-    def keep_at(self, path: str) -> Tensor:
+    def get_layer_keep_mask(self, path: str) -> Tensor:
         """Return which positions count of the outputs of a layer, by its path."""
         decoded = path == OUTPUT_LAYER or DECODER_PATH.search(path)
         return self.target.keep if self.target is not None and decoded else self.keep

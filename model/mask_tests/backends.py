@@ -137,22 +137,22 @@ def compare_backends(
         )
     batch = _make_input_batch(model, inputs)
     hides = causal if causal is not None else batch.target is not None or is_language_model(type(model).__name__)
-    with _record_masks_if(masks) as recordings:
+    with _record_masks_when_requested(masks) as recordings:
         reference = backend_runs.run_unchanged(model, batch)
     noise = _measure_noise(reference, backend_runs.run_doubled_batch(model, batch))
     functions = _make_run_functions(hides)
     found = []
     for name in WAYS:
         if name in ways:
-            with _record_masks_if(masks) as seen:
-                result = _compare_one_way(name, functions[name], model, batch, reference, noise)
+            with _record_masks_when_requested(masks) as seen:
+                result = _compare_one_backend(name, functions[name], model, batch, reference, noise)
             found.append(
                 replace(result, **_read_recorded_masks(seen)) if masks and result.status != "not run" else result
             )
     return BackendComparison(tuple(found), _read_recorded_masks(recordings)["masks"])
 
 
-def _record_masks_if(masks: bool) -> AbstractContextManager[list[AnyModelRecording]]:
+def _record_masks_when_requested(masks: bool) -> AbstractContextManager[list[AnyModelRecording]]:
     return record_attention_masks() if masks else nullcontext([])
 
 
@@ -256,7 +256,7 @@ def _read_fixed_cache_masks(recording: AnyModelRecording) -> MasksByKind:
     return {"decoder": np.stack([torch.cat(steps).cpu().numpy() for steps in rows])}
 
 
-def _compare_one_way(
+def _compare_one_backend(
     name: str,
     function: Callable[[Any, Batch], LayerOutputs],
     model: Any,

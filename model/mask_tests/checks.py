@@ -85,7 +85,7 @@ def _make_changed_pair(subject: Subject, inputs: Tensor, rows: Tensor, outputs: 
     return ProbePair(_make_unchanged_probe(subject, rows, outputs), Probe(inputs, subject.keep, rows, counted))
 
 
-def change_later_tokens(subject: Subject) -> Iterator[ProbePair]:
+def make_later_token_pairs(subject: Subject) -> Iterator[ProbePair]:
     """Yield a pair for each token: it changes, and outputs of earlier ones must not."""
     x, keep = subject.embeddings, subject.keep
     noise, places = make_probe_noise(x), torch.arange(x.shape[1], device=keep.device)
@@ -95,17 +95,17 @@ def change_later_tokens(subject: Subject) -> Iterator[ProbePair]:
         yield _make_changed_pair(subject, changed, keep & (places < t - subject.ahead))
 
 
-def change_later_tokens_unpadded(subject: Subject) -> Iterator[ProbePair]:
+def make_unpadded_later_token_pairs(subject: Subject) -> Iterator[ProbePair]:
     """Yield the same pairs with every token called real; none where every token is.
 
     Where nothing is padded, some models are given no mask at all.
     """
     whole = torch.ones_like(subject.keep)
-    for pair in () if bool(subject.keep.all()) else change_later_tokens(subject):
+    for pair in () if bool(subject.keep.all()) else make_later_token_pairs(subject):
         yield ProbePair(replace(pair.before, keep=whole), replace(pair.after, keep=whole))
 
 
-def change_later_ids(subject: Subject) -> Iterator[ProbePair]:
+def make_later_id_pairs(subject: Subject) -> Iterator[ProbePair]:
     """Yield two pairs for each token: its id changes, and outputs of earlier ones must not; none without ids."""
     if subject.ids is None or subject.run_ids is None:
         return
@@ -119,7 +119,7 @@ def change_later_ids(subject: Subject) -> Iterator[ProbePair]:
             yield ProbePair(Probe(ids, keep, rows, rows), Probe(changed, keep, rows, rows))
 
 
-def change_unreachable_tokens(subject: Subject) -> Iterator[ProbePair]:
+def make_unreachable_token_pairs(subject: Subject) -> Iterator[ProbePair]:
     """Yield a pair for each token: it changes, and the outputs that its mask keeps it from must not."""
     x, noise, may = subject.embeddings, make_probe_noise(subject.embeddings), find_reachable_inputs(subject)
     for t in range(x.shape[1]):
@@ -128,13 +128,13 @@ def change_unreachable_tokens(subject: Subject) -> Iterator[ProbePair]:
         yield _make_changed_pair(subject, changed, subject.keep & ~may[:, :, t])
 
 
-def change_padding(subject: Subject) -> Iterator[ProbePair]:
+def make_padding_content_pair(subject: Subject) -> Iterator[ProbePair]:
     """Yield the pair in which all padding changes."""
     x, keep = subject.embeddings, subject.keep
     yield _make_changed_pair(subject, torch.where(keep[..., None], x, make_probe_noise(x)), keep, subject.real_outputs)
 
 
-def add_padding(subject: Subject) -> Iterator[tuple[SequenceSide, ProbePair]]:
+def make_padding_amount_pairs(subject: Subject) -> Iterator[tuple[SequenceSide, ProbePair]]:
     """Yield a pair for each end that is padded: the first sentence alone, a little shorter, and with padding there."""
     sentence = subject.embeddings[:1, subject.keep[0]]
     width = min(3, sentence.shape[1] // 2) or 1  # room for padding: a learned table of positions may end at T
@@ -146,7 +146,7 @@ def add_padding(subject: Subject) -> Iterator[tuple[SequenceSide, ProbePair]]:
         yield side, ProbePair(Probe(x, whole, whole, whole), Probe(padded, keep, keep, keep))
 
 
-def change_other_samples(subject: Subject) -> Iterator[ProbePair]:
+def make_batch_neighbour_pairs(subject: Subject) -> Iterator[ProbePair]:
     """Yield two pairs for each sample: all the others change, to noise and to its opposite, and it must not."""
     x, keep, real = subject.embeddings, subject.keep, subject.real_outputs
     noise = make_probe_noise(x)
@@ -158,7 +158,7 @@ def change_other_samples(subject: Subject) -> Iterator[ProbePair]:
         yield _make_changed_pair(subject, changed, own, outputs)
 
 
-def isolate_first_sentence(subject: Subject) -> Iterator[ProbePair]:
+def make_first_sentence_alone_pair(subject: Subject) -> Iterator[ProbePair]:
     """Yield the first sentence in its batch and alone, without the padding at its right that only the batch needs."""
     if subject.output_keep is not None:
         return
@@ -168,18 +168,18 @@ def isolate_first_sentence(subject: Subject) -> Iterator[ProbePair]:
     yield ProbePair(_make_unchanged_probe(subject, first), Probe(subject.embeddings[:1, :end], keep, keep, keep))
 
 
-def _pair_generators(subject: Subject) -> dict[Check, Callable[[], Iterator[ProbePair]]]:
+def _map_checks_to_pair_generators(subject: Subject) -> dict[Check, Callable[[], Iterator[ProbePair]]]:
     return {
         FUTURE_TOKEN: lambda: (
             pair
-            for find in (change_later_tokens, change_later_tokens_unpadded, change_later_ids)
+            for find in (make_later_token_pairs, make_unpadded_later_token_pairs, make_later_id_pairs)
             for pair in find(subject)
         ),
-        GRADIENT_REACH: lambda: change_unreachable_tokens(subject),
-        PADDING_CONTENT: lambda: change_padding(subject),
-        PADDING_AMOUNT: lambda: (pair for _, pair in add_padding(subject)),
+        GRADIENT_REACH: lambda: make_unreachable_token_pairs(subject),
+        PADDING_CONTENT: lambda: make_padding_content_pair(subject),
+        PADDING_AMOUNT: lambda: (pair for _, pair in make_padding_amount_pairs(subject)),
         BATCH_NEIGHBOUR: lambda: (
-            pair for find in (change_other_samples, isolate_first_sentence) for pair in find(subject)
+            pair for find in (make_batch_neighbour_pairs, make_first_sentence_alone_pair) for pair in find(subject)
         ),
     }
 
@@ -187,7 +187,7 @@ def _pair_generators(subject: Subject) -> dict[Check, Callable[[], Iterator[Prob
 @torch.no_grad()
 def find_worst_pair(subject: Subject, check: Check) -> ProbePair | None:
     """Return the pair of a failed test whose outputs differ most; None where it changes no inputs, or nothing moves."""
-    find = _pair_generators(subject).get(check)
+    find = _map_checks_to_pair_generators(subject).get(check)
     pairs = [] if find is None else [(pair.change(subject), pair) for pair in find()]
     moved = [(change, pair) for change, pair in pairs if not change <= 0]  # NaN has moved
     return max(moved, key=lambda one: (one[0] != one[0], one[0]))[1] if moved else None
@@ -228,7 +228,7 @@ def run_future_tests(subject: Subject) -> tuple[Outcome, ...]:
         return changed, _no_gradient_outcome()
     later = torch.ones_like(depends, dtype=torch.bool).triu(1 + subject.ahead)
     leaks = subject.keep[:, :, None] & later & is_more_than_rounding(depends)
-    return changed, _find_leak(depends, leaks) or judge_difference(GRADIENT_REACH, 0.0)
+    return changed, _find_forbidden_dependency(depends, leaks) or judge_difference(GRADIENT_REACH, 0.0)
 
 
 @torch.no_grad()
@@ -238,7 +238,7 @@ def _check_future_token(subject: Subject, tolerance: float) -> Outcome:
     if subject.output_keep is not None:
         return _other_sequence_outcome(FUTURE_TOKEN)
     before = subject.run(subject.embeddings, subject.keep)
-    worst = reduce(larger_change, (pair.change(subject, before) for pair in change_later_tokens(subject)), 0.0)
+    worst = reduce(larger_change, (pair.change(subject, before) for pair in make_later_token_pairs(subject)), 0.0)
     where = say("more than {count} ahead", count=subject.ahead) if subject.ahead else ""
     outcome = judge_difference(FUTURE_TOKEN, worst, noise_limit(subject, before), where)
     if outcome.status == "fault":
@@ -251,7 +251,7 @@ def _check_unpadded_future(subject: Subject) -> Outcome | None:
     if bool(subject.keep.all()):
         return None
     before = subject.run(subject.embeddings, torch.ones_like(subject.keep))
-    pairs = change_later_tokens_unpadded(subject)
+    pairs = make_unpadded_later_token_pairs(subject)
     worst = reduce(larger_change, (pair.change(subject, before) for pair in pairs), 0.0)
     outcome = judge_difference(FUTURE_TOKEN, worst, noise_limit(subject, before), say("where nothing is padded"))
     return outcome if outcome.status == "fault" else None
@@ -262,7 +262,7 @@ def _check_later_ids(subject: Subject) -> Outcome | None:
     if subject.ids is None or subject.run_ids is None:
         return None
     before = subject.run_ids(subject.ids, subject.keep)
-    worst = reduce(larger_change, (pair.change(subject, before) for pair in change_later_ids(subject)), 0.0)
+    worst = reduce(larger_change, (pair.change(subject, before) for pair in make_later_id_pairs(subject)), 0.0)
     outcome = judge_difference(
         FUTURE_TOKEN, worst, rounding_limit(before, subject.keep), say("read from the token ids")
     )
@@ -278,7 +278,7 @@ def _check_padding_content(subject: Subject, tolerance: float) -> Outcome:
     if bool(subject.keep.all()):
         return not_applicable_outcome(PADDING_CONTENT, say("no sample has padding"))
     before = subject.run(subject.embeddings, subject.keep)
-    (change,) = (pair.change(subject, before) for pair in change_padding(subject))
+    (change,) = (pair.change(subject, before) for pair in make_padding_content_pair(subject))
     return judge_difference(
         PADDING_CONTENT, change, noise_limit(subject, before), _padding_side_text(find_padded_sides(subject.keep))
     )
@@ -297,7 +297,7 @@ def _padding_side_text(sides: Sequence[SequenceSide]) -> str:
 def _check_padding_amount(subject: Subject, tolerance: float) -> Outcome:
     if subject.output_keep is not None:
         return _other_sequence_outcome(PADDING_AMOUNT)
-    pairs = dict(add_padding(subject))
+    pairs = dict(make_padding_amount_pairs(subject))
     first = next(iter(pairs.values())).before
     alone = first.run(subject)
     changes = {side: pair.change(subject, alone) for side, pair in pairs.items()}
@@ -313,14 +313,14 @@ def _check_batch_neighbour(subject: Subject, tolerance: float) -> Outcome:
     if subject.embeddings.shape[0] < 2:
         return not_applicable_outcome(BATCH_NEIGHBOUR, say("one sample has no neighbour"))
     before = subject.run(subject.embeddings, subject.keep)
-    worst = reduce(larger_change, (pair.change(subject, before) for pair in change_other_samples(subject)), 0.0)
+    worst = reduce(larger_change, (pair.change(subject, before) for pair in make_batch_neighbour_pairs(subject)), 0.0)
     outcome = judge_difference(BATCH_NEIGHBOUR, worst, noise_limit(subject, before))
     return outcome if outcome.status == "fault" else _check_first_sentence_alone(subject, before, tolerance) or outcome
 
 
 def _check_first_sentence_alone(subject: Subject, before: Tensor, tolerance: float) -> Outcome | None:
     """Return the fault of a first sentence whose outputs (1, T, ...) are others when it is run alone; else None."""
-    for pair in isolate_first_sentence(subject):
+    for pair in make_first_sentence_alone_pair(subject):
         change, limit = pair.change(subject, before), tolerance_limit(before, subject.keep, tolerance)
         found = judge_difference(
             BATCH_NEIGHBOUR, change, limit, say("between the first sentence alone and in the batch")
@@ -338,15 +338,17 @@ def _check_gradient_reach(subject: Subject, tolerance: float) -> Outcome:
         return _no_gradient_outcome()
     real = subject.keep[:, :, None] & subject.keep[:, None, :]
     rows = subject.keep[:, :, None].expand_as(depends)
-    leak = _find_leak(depends, rows & ~may & is_more_than_rounding(depends))
-    return leak or _find_gap(depends, real & may & ~(depends > 0)) or judge_difference(GRADIENT_REACH, 0.0)
+    leak = _find_forbidden_dependency(depends, rows & ~may & is_more_than_rounding(depends))
+    return (
+        leak or _find_missing_dependency(depends, real & may & ~(depends > 0)) or judge_difference(GRADIENT_REACH, 0.0)
+    )
 
 
 def _no_gradient_outcome() -> Outcome:
     return not_applicable_outcome(GRADIENT_REACH, say("no gradient can be taken through the model"))
 
 
-def _find_leak(depends: Tensor, bad: Tensor) -> Outcome | None:
+def _find_forbidden_dependency(depends: Tensor, bad: Tensor) -> Outcome | None:
     """A fault naming the first of the cells (B, T, T) on which an output must not depend, None if there is none."""
     return _make_cell_fault(
         depends,
@@ -356,7 +358,7 @@ def _find_leak(depends: Tensor, bad: Tensor) -> Outcome | None:
     )
 
 
-def _find_gap(depends: Tensor, bad: Tensor) -> Outcome | None:
+def _find_missing_dependency(depends: Tensor, bad: Tensor) -> Outcome | None:
     """A fault naming the first of the cells on which an output should depend."""
     return _make_cell_fault(
         depends,
@@ -377,7 +379,7 @@ def _make_cell_fault(depends: Tensor, bad: Tensor, one: str, several: str) -> Ou
 
 
 @torch.no_grad()
-def _check_observer(subject: Subject, tolerance: float) -> Outcome:
+def _check_alternative_runs_agree(subject: Subject, tolerance: float) -> Outcome:
     if not subject.others:
         return not_applicable_outcome(OBSERVER, say("there is only one way through this model"))
     before, worst, name = subject.run(subject.embeddings, subject.keep), 0.0, ""
@@ -398,7 +400,7 @@ def _check_cache(subject: Subject, tolerance: float) -> Outcome:
 
 
 @torch.no_grad()
-def _check_position_free(subject: Subject, tolerance: float) -> Outcome:
+def _check_outputs_without_positions(subject: Subject, tolerance: float) -> Outcome:
     if subject.unpositioned is None:
         return not_applicable_outcome(POSITION_FREE, say("the position encoding cannot be taken out"))
     if subject.causal or subject.allowed is not None or subject.output_keep is not None:
@@ -418,7 +420,7 @@ TEST_FUNCTIONS: dict[Check, Callable[[Subject, float], Outcome]] = {
     PADDING_AMOUNT: _check_padding_amount,
     BATCH_NEIGHBOUR: _check_batch_neighbour,
     GRADIENT_REACH: _check_gradient_reach,
-    OBSERVER: _check_observer,
+    OBSERVER: _check_alternative_runs_agree,
     CACHE: _check_cache,
-    POSITION_FREE: _check_position_free,
+    POSITION_FREE: _check_outputs_without_positions,
 }

@@ -99,7 +99,7 @@ def describe_leaking_module(subject: Subject, check: Check) -> str:
             with watch(module, ("q", "k", "v")) as recording:
                 probe.run(subject)
             recordings.append(recording)
-    if check != BATCH_NEIGHBOUR and (outside := _describe_outside_of_attention(recordings, found, pair)):
+    if check != BATCH_NEIGHBOUR and (outside := _describe_leak_outside_attention(recordings, found, pair)):
         return outside
     return _describe_call(recordings[0], found, _FAULT_CODES.get(check, "padding-visible"))
 
@@ -117,8 +117,12 @@ def _match_calls(before: list[_ModuleCall], after: list[_ModuleCall]) -> Iterato
 def _is_change_source(before: _ModuleCall, after: _ModuleCall, pair: ProbePair) -> bool:
     if len(before.inputs) != len(after.inputs) or len(before.outputs) != len(after.outputs):
         return False
-    came = [_has_moved(one, other, pair) for one, other in zip(before.inputs, after.inputs, strict=True)]
-    went = [_has_moved(one, other, pair) for one, other in zip(before.outputs, after.outputs, strict=True)]
+    came = [
+        _has_changed_counted_values(one, other, pair) for one, other in zip(before.inputs, after.inputs, strict=True)
+    ]
+    went = [
+        _has_changed_counted_values(one, other, pair) for one, other in zip(before.outputs, after.outputs, strict=True)
+    ]
     strange = any(
         moved is None and one.shape == other.shape and not torch.equal(one, other)
         for moved, one, other in zip(came, before.inputs, after.inputs, strict=True)
@@ -126,7 +130,7 @@ def _is_change_source(before: _ModuleCall, after: _ModuleCall, pair: ProbePair) 
     return True in went and True not in came and not strange
 
 
-def _has_moved(before: Tensor, after: Tensor, pair: ProbePair) -> bool | None:
+def _has_changed_counted_values(before: Tensor, after: Tensor, pair: ProbePair) -> bool | None:
     """Whether two tensors differ at the positions that count, however their axes are read; None where none fits."""
     found = [_is_different(one, other) for one, other in _select_counted_values(before, after, pair)]
     return all(found) if found else None
@@ -164,22 +168,22 @@ def _is_different(one: Tensor, other: Tensor) -> bool:
     return bool((~((one - other).abs() <= limit) & ~(one.isnan() & other.isnan()) & (one != other)).any())
 
 
-def _describe_outside_of_attention(recordings: list[AnyModelRecording], call: _ModuleCall, pair: ProbePair) -> str:
+def _describe_leak_outside_attention(recordings: list[AnyModelRecording], call: _ModuleCall, pair: ProbePair) -> str:
     """Return a sentence on a module whose attention puts no weight on what changed; empty for any other.
 
     Then no argument of its call carries the fault: what is attended with had moved before, or it is let in after.
     """
     before, after = ([one for one in recording.calls if one.path == call.path] for recording in recordings)
-    if not before or len(before) != len(after) or any(_sees_change(one, pair) for one in (*before, *after)):
+    if not before or len(before) != len(after) or any(_is_change_attended(one, pair) for one in (*before, *after)):
         return ""
     moved = [
         name
         for name in ("q", "k", "v")
         for one, other in zip(before, after, strict=True)
         if name in one.attention.tensors
-        and _has_moved(one.attention.tensors[name], other.attention.tensors[name], pair)
+        and _has_changed_counted_values(one.attention.tensors[name], other.attention.tensors[name], pair)
     ]
-    named = {"module": call.path or say("the model itself"), "place": _describe_place(call.module)}
+    named = {"module": call.path or say("the model itself"), "place": _describe_module_location(call.module)}
     function = next((one.origin.function for one in before if one.origin), "softmax")
     if moved:
         return say(
@@ -196,7 +200,7 @@ def _describe_outside_of_attention(recordings: list[AnyModelRecording], call: _M
     )
 
 
-def _sees_change(call: CapturedCall, pair: ProbePair) -> bool:
+def _is_change_attended(call: CapturedCall, pair: ProbePair) -> bool:
     """Whether weights (B, H, T, T) of positions that must stay lie on what changed; True where that cannot be told."""
     before, after, weights = pair.before, pair.after, call.attention.weights
     if before.inputs.shape != after.inputs.shape or call.is_cross or call.shape != tuple(before.rows.shape[1:]) * 2:
@@ -211,13 +215,13 @@ def _describe_call(recording: AnyModelRecording, call: _ModuleCall, code: str) -
     origins = (one.origin for one in recording.calls if one.path == call.path)
     if origin := next(filter(None, origins), None):
         return say("First let in by the attention of {place}.", place=origin.words(code))
-    named = {"module": call.path or say("the model itself"), "place": _describe_place(call.module)}
+    named = {"module": call.path or say("the model itself"), "place": _describe_module_location(call.module)}
     if call.path in recording.other_softmaxes:
         return say("First let in by {module} ({place}), in which a softmax runs.", **named)
     return say("First let in by {module} ({place}), which calls no attention.", **named)
 
 
-def _describe_place(module: nn.Module) -> str:
+def _describe_module_location(module: nn.Module) -> str:
     """Return the class of a module, and where its forward is written unless it is one of torch."""
     forward = inspect.unwrap(module.forward)
     code = getattr(forward, "__code__", None)

@@ -215,7 +215,7 @@ def subjects_from_hugging_face(
         keep,
         causal or generates,
         padding_sides=SEQUENCE_SIDES if has_position_argument(model) else None,
-        others=_make_other_kernel(model),
+        others=_make_other_kernel_run(model),
         cached=cached,
         unpositioned=_make_run_function(_copy_without_positions(model)),
         module=model,
@@ -247,7 +247,7 @@ def read_output_tensor(found: Any) -> Any:
     return getattr(found, "last_hidden_state", found) if logits is None else logits
 
 
-def _make_other_kernel(model: Any) -> dict[str, RunFunction]:
+def _make_other_kernel_run(model: Any) -> dict[str, RunFunction]:
     """Return, by its name, a run of a copy by the other kernel, explicit or fused; empty where there is none."""
     other = copy.deepcopy(model)
     now = getattr(model.config, "_attn_implementation", None)
@@ -372,11 +372,11 @@ class _NetworkParts:
         def run_decoder(y: Tensor, keep: Tensor) -> Tensor:
             rows = y.shape[0]
             with self.within(), self._replace_embeddings("target", y):
-                states = self.network.decode(self._ids(keep), memory[:rows], mask[:rows])
+                states = self.network.decode(self._make_padded_ids(keep), memory[:rows], mask[:rows])
             return self.network.generator(states)
 
         def run_with_cache(y: Tensor, keep: Tensor) -> Tensor:
-            cache, steps, ids = self.network.new_cache(), [], self._ids(keep)
+            cache, steps, ids = self.network.new_cache(), [], self._make_padded_ids(keep)
             for t in range(y.shape[1]):
                 with self.within(), self._replace_embeddings("target", y[:, t : t + 1]):
                     steps.append(self.network.decode(ids[:, t : t + 1], memory, mask, cache=cache))
@@ -394,7 +394,7 @@ class _NetworkParts:
 
     def _encode(self, x: Tensor, keep: Tensor) -> Tensor:
         with self.within(), self._replace_embeddings("source", x):
-            return self.network.encode(self._ids(keep), keep[:, None, None, :])
+            return self.network.encode(self._make_padded_ids(keep), keep[:, None, None, :])
 
     def _encode_without_positions(self, x: Tensor, keep: Tensor) -> Tensor:
         positions = self.network.added_positions("source")
@@ -406,7 +406,7 @@ class _NetworkParts:
         with torch.no_grad(), self.within():
             return self.network.encode(self.source.ids)
 
-    def _ids(self, keep: Tensor) -> Tensor:
+    def _make_padded_ids(self, keep: Tensor) -> Tensor:
         """Return ids (B, T) that are padding where ``keep`` is False; elsewhere it does not matter which they are."""
         pad = self.network.pad_id or 0
         return torch.where(keep, int(pad == 0), pad)
@@ -414,7 +414,7 @@ class _NetworkParts:
     def _replace_embeddings(self, side: Side, x: Tensor) -> AbstractContextManager[None]:
         return hook_outputs({self.network.token_embedding(side): lambda _: x})
 
-    def _embeddings(self, side: Side, ids: Tensor) -> Tensor:
+    def _embed_tokens(self, side: Side, ids: Tensor) -> Tensor:
         """Return the embeddings (B, T, D) of the tokens (B, T) of one side."""
         seen: list[Tensor] = []
         with torch.no_grad(), hook_outputs({self.network.token_embedding(side): seen.append}):
@@ -423,7 +423,7 @@ class _NetworkParts:
                 self.network.decode(ids, memory, self.network.source_mask(self.source.ids))
         return seen[-1].detach()
 
-    def _make_other_runs(self, run: RunFunction) -> dict[str, RunFunction]:
+    def _make_capture_and_fused_runs(self, run: RunFunction) -> dict[str, RunFunction]:
         """Return runs under capture, and by the fused kernel, which runs unobserved on a GPU."""
 
         @contextmanager
@@ -454,11 +454,11 @@ class _NetworkParts:
     ) -> Subject:
         return Subject(
             run,
-            self._embeddings(side, of.ids),
+            self._embed_tokens(side, of.ids),
             of.keep,
             causal,
             output_keep,
-            others=self._make_other_runs(run),
+            others=self._make_capture_and_fused_runs(run),
             cached=cached,
             unpositioned=unpositioned,
         )

@@ -30,15 +30,15 @@ def compare_text_backends(model: RunnableModel, text: str) -> BackendComparison:
     except (ValueError, ImportError):
         network.set_attn_implementation("eager")
     ids = model.encode(text).ids
-    given = _pad_with_half(ids, "input_ids", "attention_mask", network.device)
+    given = _make_full_and_half_batch(ids, "input_ids", "attention_mask", network.device)
     if network.config.is_encoder_decoder:
         written = model.translate(text, capture=False).target_ids
         target = (model.model.start_id, *written)[: max(2, len(written))]  # what was predicted last is not fed
-        given |= _pad_with_half(target, "decoder_input_ids", "decoder_attention_mask", network.device)
+        given |= _make_full_and_half_batch(target, "decoder_input_ids", "decoder_attention_mask", network.device)
     return compare_backends(network, given, ways=PAGE_WAYS, masks=True)
 
 
-def _pad_with_half(ids: Sequence[int], name: str, mask: str, device: torch.device) -> dict[str, Tensor]:
+def _make_full_and_half_batch(ids: Sequence[int], name: str, mask: str, device: torch.device) -> dict[str, Tensor]:
     """Return the ids and their first half, (2, T), padded at the right with the first of them."""
     if len(ids) < 2:
         raise InputError(say("Two tokens are needed to compare ways to compute: please type more."))

@@ -55,7 +55,7 @@ def find_score_mismatch(arrays: Arrays, evidence: Evidence, allowed: np.ndarray)
         bias = np.where(arrays.mask, arrays.bias, 0.0).astype(np.float64)
     readable = arrays.weights > max(1e-12, _READABLE * evidence.precision.smallest)
     cells = readable & allowed & np.isfinite(given) & ~is_blocked(np.where(np.abs(given) > _LARGEST_SCORE, 0, given))
-    drowned = _find_drowned_rows(arrays, evidence, cells)
+    drowned = _find_precision_loss_rows(arrays, evidence, cells)
     if drowned is not None:
         return drowned
     cells &= ~is_blocked(given)
@@ -119,7 +119,7 @@ _BLOCKS_TEXT = to_say("{keys} have a normaliser of their own in each row: the so
 _UNEXPLAINED_TEXT = to_say("they miss it by up to {nats:.2g} nats, and no known mistake explains it")
 
 
-def _find_drowned_rows(arrays: Arrays, evidence: Evidence, cells: np.ndarray) -> ScoreMismatch | None:
+def _find_precision_loss_rows(arrays: Arrays, evidence: Evidence, cells: np.ndarray) -> ScoreMismatch | None:
     """Return the rows whose masked scores on allowed cells are so large that the scores beside them are lost."""
     masked = arrays.masked_scores if arrays.masked_scores is not None else arrays.bias
     if masked is None or arrays.scores is None:
@@ -137,7 +137,7 @@ def _find_drowned_rows(arrays: Arrays, evidence: Evidence, cells: np.ndarray) ->
     return ScoreMismatch(rows, text)
 
 
-def _explain_scale(fit: _RowFit, rows: np.ndarray) -> _Explanations:
+def _explain_by_score_scale(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     varied = rows & (fit.spread(np.zeros(())) <= fit.near) & (measure_spread(fit.scores, fit.cells) > _CLEAR * fit.near)
     if varied.any() and not (rows & ~varied).any():
         yield say(_EQUAL_TEXT, queries=name_queries(np.flatnonzero(rows.any((0, 1, 2))))), False
@@ -162,7 +162,7 @@ def _fit_scale(logs: np.ndarray, scores: np.ndarray, cells: np.ndarray) -> float
     return float((x * y).sum() / max(float((x * x).sum()), 1e-12))
 
 
-def _explain_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations:
+def _explain_by_misapplied_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     if not fit.bias.any():
         return
     if fit.explains(fit.scores, rows):
@@ -172,7 +172,7 @@ def _explain_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations:
             yield say(_OTHER_BIAS_TEXT), False
 
 
-def _explain_neighbour(fit: _RowFit, rows: np.ndarray) -> _Explanations:
+def _explain_by_head_or_sample(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     for axis, text in ((2, _OTHER_HEAD_TEXT), (0, _OTHER_SAMPLE_TEXT)):
         for step in range(1, fit.scores.shape[axis]):
             both = np.roll(fit.cells, step, axis) & fit.cells
@@ -182,7 +182,7 @@ def _explain_neighbour(fit: _RowFit, rows: np.ndarray) -> _Explanations:
                 yield say(text), False
 
 
-def _explain_cap(fit: _RowFit, rows: np.ndarray) -> _Explanations:
+def _explain_by_softcap(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     largest = float(np.abs(fit.scores).max())
     for cap in np.geomspace(largest / 4, largest * 8, 200) if largest else ():
         if fit.explains(cap * np.tanh(fit.scores / cap) + fit.bias, rows):
@@ -190,7 +190,7 @@ def _explain_cap(fit: _RowFit, rows: np.ndarray) -> _Explanations:
             return
 
 
-def _explain_distance(fit: _RowFit, rows: np.ndarray) -> _Explanations:
+def _explain_by_distance_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     """Explain by a bias that depends, in each head, on the distance of the keys alone."""
     queries, keys = fit.cells.shape[-2:]
     distance = np.arange(keys)[None, :] - np.arange(queries)[:, None]
@@ -201,7 +201,7 @@ def _explain_distance(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     yield say(_DISTANCE_TEXT), True
 
 
-def _explain_keys(fit: _RowFit, rows: np.ndarray) -> _Explanations:
+def _explain_by_shifted_keys(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     """Some keys were moved, in every row by the same amount, or by an amount of its own: both leave a step."""
     keys = fit.cells.shape[-1]
     flat = (fit.logs - fit.scores - fit.bias).reshape(-1, keys)
@@ -262,11 +262,11 @@ def _is_function_of(index: np.ndarray, values: np.ndarray, cells: np.ndarray, ne
 
 
 _EXPLANATIONS: tuple[Callable[[_RowFit, np.ndarray], _Explanations], ...] = (
-    _explain_bias,
-    _explain_scale,
-    _explain_neighbour,
-    _explain_cap,
-    _explain_distance,
-    _explain_keys,
+    _explain_by_misapplied_bias,
+    _explain_by_score_scale,
+    _explain_by_head_or_sample,
+    _explain_by_softcap,
+    _explain_by_distance_bias,
+    _explain_by_shifted_keys,
 )
 """Each yields (words, whether that is sound) of what explains the rows."""

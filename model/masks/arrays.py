@@ -94,7 +94,7 @@ class Arrays:
         return np.ones((b, queries), bool)
 
 
-def expand_to_columns(keep: np.ndarray) -> np.ndarray:
+def broadcast_key_mask(keep: np.ndarray) -> np.ndarray:
     """Return (B, K) as (B, 1, 1, 1, K), which broadcasts to the weights."""
     return keep[:, None, None, None, :]
 
@@ -211,7 +211,7 @@ def evaluate_block_mask(name: str, block_mask: Any) -> np.ndarray:
     return tensor_to_array(name, cells)
 
 
-def apply_blocks(name: str, block_mask: Any, cells: np.ndarray) -> np.ndarray:
+def resolve_block_mask_cells(name: str, block_mask: Any, cells: np.ndarray) -> np.ndarray:
     """Return the mask (B, H, Q, K) that a kernel applies: ``cells`` of its mask_mod in the blocks listed as partial.
 
     Full blocks are computed without a look at the mask_mod, and blocks that are not listed are skipped.
@@ -383,8 +383,8 @@ def guess_role(array: np.ndarray, name: str = "") -> RoleGuess:
     if name == "mask" and array.dtype.kind != "f":
         return RoleGuess("mask keeps", 0.9, say("its name is mask, which here means True = may attend"), by_name=True)
     if array.dtype.kind in "biu" and np.isin(array, (0, 1)).all():
-        return _guess_boolean(array.astype(bool))
-    return _guess_numbers(array.astype(np.float64))
+        return _guess_boolean_role(array.astype(bool))
+    return _guess_number_role(array.astype(np.float64))
 
 
 def convert_to_role(array: np.ndarray, role: ArrayRole) -> tuple[str, np.ndarray]:
@@ -405,7 +405,7 @@ def convert_to_role(array: np.ndarray, role: ArrayRole) -> tuple[str, np.ndarray
     return name, ~array.astype(bool) if role.endswith("blocks") else array.astype(bool)
 
 
-def _guess_numbers(values: np.ndarray) -> RoleGuess:
+def _guess_number_role(values: np.ndarray) -> RoleGuess:
     finite = values[np.isfinite(values)]
     blocked = is_blocked(values)
     if blocked.any():
@@ -416,15 +416,15 @@ def _guess_numbers(values: np.ndarray) -> RoleGuess:
     if np.isposinf(values).any() or (finite < 0).any():
         return RoleGuess("scores", 0.8, say("it holds values below zero, and none that blocks"))
     if np.isin(values, (0, 1)).all() and not (values.ndim > 1 and (values.sum(-1) == 1).all()):
-        return _guess_float_triangle(values)
+        return _guess_zero_one_float_role(values)
     if values.ndim > 1 and _has_unit_sums(values):
         return RoleGuess("weights", 0.97, say("its rows or columns sum to 1"))
     return RoleGuess("weights", 0.7, say("its values are not negative"))
 
 
-def _guess_float_triangle(values: np.ndarray) -> RoleGuess:
+def _guess_zero_one_float_role(values: np.ndarray) -> RoleGuess:
     """Return the role of zeros and ones as floats: compared with 0 they are a mask; added they would block nothing."""
-    found = _guess_boolean(values.astype(bool))
+    found = _guess_boolean_role(values.astype(bool))
     why = say("{why}; added, zeros and ones would block nothing", why=found.why)
     return RoleGuess(found.role, min(found.sure, 0.55), why)
 
@@ -440,7 +440,7 @@ def _has_unit_sums(values: np.ndarray) -> bool:
     return False
 
 
-def _guess_boolean(values: np.ndarray) -> RoleGuess:
+def _guess_boolean_role(values: np.ndarray) -> RoleGuess:
     """Return the role of booleans, or of whole numbers 0 and 1."""
     if values.ndim < 2 or _looks_like_padding(values):
         rows = np.atleast_2d(values)
@@ -454,11 +454,11 @@ def _guess_boolean(values: np.ndarray) -> RoleGuess:
     block = float(np.mean([_rate_plausibility(~grid) for grid in grids]))
     sure = max(keep, block) / max(keep + block, 1e-9)
     if keep >= block:
-        return RoleGuess("mask keeps", sure, _reading_text(grids[0]))
-    return RoleGuess("mask blocks", sure, _reading_text(~grids[0]))
+        return RoleGuess("mask keeps", sure, _mask_interpretation_text(grids[0]))
+    return RoleGuess("mask blocks", sure, _mask_interpretation_text(~grids[0]))
 
 
-def _reading_text(allowed: np.ndarray) -> str:
+def _mask_interpretation_text(allowed: np.ndarray) -> str:
     found = recognise_structure(allowed, np.broadcast_to(allowed.any(0), allowed.shape))
     if found is None or not found.plausible:
         return say("neither way does it read as a mask of a known kind, and this way more of it is allowed")

@@ -72,7 +72,7 @@ class AttentionCall:
         return replace(self, passed=passed, passed_cells=cells, readings=tuple(readings))
 
     @property
-    def passed_in_words(self) -> str:
+    def passed_masks_description(self) -> str:
         """What ``passed`` says, in the reader's language; as it is saved where nothing else was recorded."""
         try:
             return _readings_text(self.readings) or self.passed or ""
@@ -115,7 +115,7 @@ class AttentionCall:
             function=self.function,
         )
 
-    def received_masks(self) -> list[str]:
+    def received_mask_names(self) -> list[str]:
         """Return the arguments that arrived with a mask."""
         return [name for name, value in self.arguments.items() if value not in ("None", "False")]
 
@@ -125,7 +125,7 @@ class AttentionCall:
             return self.place
         apart = [name for name in self.arguments if name in PADDING_ARGUMENTS]
         takes = apart if apart and code in _PADDING_CODES else [name for name in self.arguments if name not in apart]
-        carrying = [name for name in self.received_masks() if name in takes]
+        carrying = [name for name in self.received_mask_names() if name in takes]
         if not carrying:
             none = _arguments_text({name: self.arguments[name] for name in takes})
             return say("{place}; none arrived: {arguments}", place=self.place, arguments=none)

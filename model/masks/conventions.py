@@ -27,7 +27,7 @@ def mask_to_boolean(array: np.ndarray, source: str, heads: int = 1) -> np.ndarra
     convention = _find_convention(source)
     array = np.asarray(array)
     if convention.layout == "lengths":
-        return _lengths_to_mask(array)
+        return _cumulative_lengths_to_mask(array)
     return _expand_axes(_values_to_boolean(array, convention), convention, heads)
 
 
@@ -44,7 +44,7 @@ def mask_from_boolean(allowed: np.ndarray, target: str, heads: int = 1) -> np.nd
             say("A mask needs the axes (batch, heads, queries, keys); this one has {shape}.", shape=allowed.shape)
         )
     if convention.layout == "lengths":
-        return _keep_to_lengths(_extract_key_mask(allowed, convention))
+        return _padding_to_cumulative_lengths(_extract_key_mask(allowed, convention))
     return _values_from_boolean(_reduce_axes(allowed, convention, heads), convention)
 
 
@@ -156,13 +156,13 @@ def _extract_key_mask(allowed: np.ndarray, convention: Convention) -> np.ndarray
     return keys
 
 
-def _keep_to_lengths(keep: np.ndarray) -> np.ndarray:
+def _padding_to_cumulative_lengths(keep: np.ndarray) -> np.ndarray:
     if (keep[:, 1:] & ~keep[:, :-1]).any():
         raise ConversionError(say("FlashAttention counts lengths, so padding must be at the right."))
     return np.concatenate([[0], np.cumsum(keep.sum(-1))]).astype(np.int32)
 
 
-def _lengths_to_mask(ends: np.ndarray) -> np.ndarray:
+def _cumulative_lengths_to_mask(ends: np.ndarray) -> np.ndarray:
     if ends.ndim != 1 or ends.size < 2 or ends.dtype.kind not in "iu" or (np.diff(ends) < 0).any() or ends[-1] > 2**20:
         raise ConversionError(say("cu_seqlens is a list of growing whole numbers that starts at 0."))
     lengths = np.diff(ends)

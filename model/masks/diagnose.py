@@ -16,20 +16,20 @@ from ..trace import KINDS
 from .arrays import (
     ARRAY_NAMES,
     DiagnosisError,
-    apply_blocks,
     assign_roles,
     evaluate_block_mask,
     is_block_mask,
     is_known_argument,
     is_tensor,
     join_generation_steps,
+    resolve_block_mask_cells,
     stack_layer_tensors,
     tensor_to_array,
 )
 from .attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
-from .findings import Diagnosis, add_origins
+from .findings import Diagnosis, add_attention_calls
 from .fixes import API_OF_FUNCTION, APIS, Api, write_fixes_for_api
-from .judge import diagnose_arrays, diagnose_documents, state_documents
+from .judge import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
 from .shapes import normalise_arrays
 
 __all__ = ["diagnose"]
@@ -77,9 +77,9 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
         named, blocks = assign_roles(raw, meant_name)
         if (documents := diagnose_documents(named)) is not None:
             return documents
-        named, meant_name = state_documents(named, meant_name)
+        named, meant_name = convert_cu_seqlens_to_meant(named, meant_name)
         arranged = normalise_arrays(named, map, blocks, extra_keys)
-        return _write_api_fixes(add_origins(diagnose_arrays(arranged, meant_name), calls), api, calls)
+        return _write_api_fixes(add_attention_calls(diagnose_arrays(arranged, meant_name), calls), api, calls)
     except DiagnosisError:
         raise
     except ValueError as error:
@@ -93,7 +93,9 @@ def _apply_block_masks(
 
     Then the mask_mod is what was meant, unless a meaning is given.
     """
-    in_force = {name: apply_blocks(name, one, raw[name]) for name, one in given.items() if is_block_mask(one)}
+    in_force = {
+        name: resolve_block_mask_cells(name, one, raw[name]) for name, one in given.items() if is_block_mask(one)
+    }
     changed = {name: cells for name, cells in in_force.items() if not np.array_equal(cells, raw[name])}
     if not changed or has_meaning:
         return changed

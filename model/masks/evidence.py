@@ -51,7 +51,7 @@ _FLOAT64 = Precision(2.0**-53, 1e-308, 0.001)
 
 def detect_precision(weights: np.ndarray) -> Precision:
     """Return the most forgiving of all formats that hold every weight exactly; ``weights`` of any shape."""
-    values = _list_values(weights)
+    values = _list_distinct_weights(weights)
     fits = [_FLOAT64, *_find_exact_formats(values)]
     if weights.dtype == np.float16:
         fits.append(_FLOAT16)
@@ -63,7 +63,7 @@ def detect_precision(weights: np.ndarray) -> Precision:
     return Precision(*worst)
 
 
-def _list_values(weights: np.ndarray) -> np.ndarray:
+def _list_distinct_weights(weights: np.ndarray) -> np.ndarray:
     """Return the finite weights above 0, each once; of rows that hold one value alone, one cell is looked at."""
     with np.errstate(invalid="ignore"):
         largest = weights.max(-1)
@@ -137,7 +137,7 @@ def gather_evidence(weights: np.ndarray, real_queries: np.ndarray, has_even_rows
     Rows that are even since a mask alone implies them (``has_even_rows``) are not measured: nothing is rounded.
     """
     if has_even_rows:
-        return _gather_even_rows(weights)
+        return _gather_uniform_row_evidence(weights)
     nan = np.isnan(weights).any(-1)
     clean = np.where(nan[..., None], 0, weights) if nan.any() else weights
     clean = clean if clean.dtype.kind == "f" else clean.astype(np.float64)  # A file may hold whole numbers.
@@ -154,7 +154,7 @@ def gather_evidence(weights: np.ndarray, real_queries: np.ndarray, has_even_rows
     return Evidence(nonzero, ~nan & ~nonzero.any(-1), nan, uniform, uniform_nonzero, maybe_underflow, stored)
 
 
-def _gather_even_rows(weights: np.ndarray) -> Evidence:
+def _gather_uniform_row_evidence(weights: np.ndarray) -> Evidence:
     """Return the facts that (B, L, H, Q, K) weights show whose rows hold one value besides zero, or NaN alone."""
     nan = np.isnan(weights[..., 0])
     nonzero = weights > 0
@@ -196,7 +196,9 @@ class CellDepth:
     """The logarithm of the chance to find them so deep without a fill."""
 
 
-def measure_depth(evidence: Evidence, weights: np.ndarray, allowed: np.ndarray, cells: np.ndarray) -> CellDepth:
+def measure_nonzero_cell_depth(
+    evidence: Evidence, weights: np.ndarray, allowed: np.ndarray, cells: np.ndarray
+) -> CellDepth:
     """Return the depth of nonzero ``cells``; all arrays are (B, L, H, Q, K), ``allowed`` may have axes of 1.
 
     Of n allowed weights the deepest of which lies m nats down, one lies g nats down with a chance of n ^ (-g / m), if

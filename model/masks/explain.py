@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..language import say, say_many, to_say
-from .arrays import Arrays, expand_to_columns
+from .arrays import Arrays, broadcast_key_mask
 from .evidence import Evidence
 from .fault_catalogue import NOTHING_TO_FIX, Severity
 from .findings import DiagnosisCase
 from .intent import IntendedMask, find_segment_padding, stack_structures
-from .mask_descriptions import compare_in_words, describe_rows_alone
+from .mask_descriptions import describe_affected_rows, describe_mask_difference
 from .places import find_differing_rows
 from .rows import find_empty_rows, find_fill_rows, find_keyless_samples
 from .scores import find_unmasked_heads
@@ -149,7 +149,7 @@ def _explain_by_hypothesis(
         return None
     if code == "inverted" and not (allowed.any(-1) & rows).any():
         return None  # a mask that allows nothing explains every empty row, and says nothing
-    if code == "mask-ignored" and not _can_be_ignored(case, intent, unexplained):
+    if code == "mask-ignored" and not _is_mask_ignored_possible(case, intent, unexplained):
         return None
     first = code == "mask-ignored" and mask_had_no_effect(case, intent, unexplained)
     counts = real.unexplained_count, padded.unexplained_count, padded.uninformative_rows, padded.allowed_zeros
@@ -213,10 +213,10 @@ def mask_had_no_effect(case: DiagnosisCase, intent: IntendedMask, units: np.ndar
         return True
     if mask is not None and not (mask | ~units[..., None, None]).all():
         return bool((stray & ~mask).any())
-    return intent.binding and intent.count_blocked_kinds(units) > 1 and not _lacks_only_a_window(intent)
+    return intent.binding and intent.count_blocked_kinds(units) > 1 and not _is_window_only_restriction(intent)
 
 
-def _lacks_only_a_window(intent: IntendedMask) -> bool:
+def _is_window_only_restriction(intent: IntendedMask) -> bool:
     """Whether everything would be allowed if there were no window."""
     queries, keys = intent.base.shape[-2:]
     free = [dataclasses.replace(one, lo=None, hi=one.hi if one.hi == 0 else None) for one in intent.structures]
@@ -224,7 +224,7 @@ def _lacks_only_a_window(intent: IntendedMask) -> bool:
     return windows and bool((stack_structures(free, queries, keys) & intent.columns).all())
 
 
-def _can_be_ignored(case: DiagnosisCase, intent: IntendedMask, unexplained: np.ndarray) -> bool:
+def _is_mask_ignored_possible(case: DiagnosisCase, intent: IntendedMask, unexplained: np.ndarray) -> bool:
     """Whether ``mask-ignored`` is possible: the scores agree, and a mask that was given blocks nonzero cells."""
     plain = find_unmasked_heads(case.arrays, case.evidence)
     if plain is not None and not (plain | ~unexplained).all():
@@ -232,7 +232,7 @@ def _can_be_ignored(case: DiagnosisCase, intent: IntendedMask, unexplained: np.n
     if case.arrays.mask is not None:
         return mask_had_no_effect(case, intent, unexplained)
     return plain is not None or (
-        intent.binding and intent.count_blocked_kinds(unexplained) > 1 and not _lacks_only_a_window(intent)
+        intent.binding and intent.count_blocked_kinds(unexplained) > 1 and not _is_window_only_restriction(intent)
     )
 
 
@@ -289,7 +289,7 @@ def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: n
     if code == "padding-visible":
         judged = intent.base & ~intent.columns & case.rows(intent)[..., None]
         rows, all_rows = (np.asarray(one.any((0, 1, 2, 4))) for one in (wrong, judged))
-        return None, describe_rows_alone(rows, all_rows)
+        return None, describe_affected_rows(rows, all_rows)
     if code == _LAYER_PATTERN_CODE and (sinks := _count_lost_sinks(explanation)):
         looks = say_many(
             "the first key is no longer seen beside the window: the sink is lost",
@@ -297,7 +297,7 @@ def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: n
             sinks,
         )
         return looks, ""
-    return None, compare_in_words(case, intent, wrong) if code in ("over-blocked", "leak") else ""
+    return None, describe_mask_difference(case, intent, wrong) if code in ("over-blocked", "leak") else ""
 
 
 def _count_lost_sinks(explanation: Explanation) -> int:
@@ -453,7 +453,7 @@ _ZERO_SCORES_TEXT = to_say("they are the cells whose score is 0: scores of 0 wer
 _NAN_FIX = "scores = (q / d**0.5) @ k.mT  # NaN or an overflow in the scores, or NaN in the input: the mask is not why"
 
 
-def report_residual(case: DiagnosisCase, intent: IntendedMask) -> None:
+def report_unexplained_cells(case: DiagnosisCase, intent: IntendedMask) -> None:
     """Add the cells on which weights and intent disagree.
 
     When nothing was stated only the padding is binding, since any other mask may have been meant.
@@ -472,27 +472,27 @@ def report_residual(case: DiagnosisCase, intent: IntendedMask) -> None:
     elif (gaps.any() or evidence.maybe_underflow.any()) and _is_mask_inverted(evidence, intent, rows):
         case.add("inverted", stray | gaps, intent=intent)
         return
-    stray = _report_missing_parts(case, intent, stray, rows)
+    stray = _report_leaking_mask_parts(case, intent, stray, rows)
     gaps = _report_diagonal(case, intent, gaps, rows)
     if gaps.any() and is_sparse_attention(evidence, intent.allowed, rows) and not stray.any():
-        cause = _find_cause_of_gaps(case, intent, gaps)
+        cause = _find_zero_weight_cause(case, intent, gaps)
         if cause == "choice":
             case.add("over-blocked", gaps, "info", looks=say(_SPARSE_TEXT), fix=NOTHING_TO_FIX)
         if cause == "unknown":
             case.add("over-blocked", gaps, looks=say(_UNPROVEN_TEXT), level="likely", intent=intent)
         if cause != "mask":
             gaps = np.zeros_like(gaps)
-    words = compare_in_words(case, intent, stray | gaps) or say(_NO_PATTERN_TEXT)
+    words = describe_mask_difference(case, intent, stray | gaps) or say(_NO_PATTERN_TEXT)
     largest = _largest_weight_text(case, stray)
     case.add("leak", stray, detail=say("{one}; {other}", one=words, other=largest), intent=intent)
     case.add("over-blocked", gaps, detail=_zero_scores_text(case, gaps, rows) or words, intent=intent)
     emptied = nan & (~case.arrays.mask.any(-1) if case.arrays.mask is not None else False)
-    case.add_rows("empty-row", emptied, say("its row is NaN although keys are allowed"))
+    case.add_row_finding("empty-row", emptied, say("its row is NaN although keys are allowed"))
     looks = say("the row of a query that has keys is NaN")
     case.add("empty-row", (nan & ~emptied)[..., None], looks=looks, fix=_NAN_FIX)
 
 
-def _find_cause_of_gaps(
+def _find_zero_weight_cause(
     case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray
 ) -> Literal["choice", "mask", "unknown"]:
     """Return whether the scores chose what is left out, as sparsemax and the top k do, or a mask closed it.
@@ -505,7 +505,7 @@ def _find_cause_of_gaps(
     masked = arrays.masked_scores
     if "weights" not in arrays.given or (masked is not None and (gaps & is_blocked(masked)).any()):
         return "mask"
-    if compare_in_words(case, intent, gaps):
+    if describe_mask_difference(case, intent, gaps):
         return "mask"
     nonzero = evidence.nonzero & intent.allowed
     if arrays.scores is not None:
@@ -514,10 +514,10 @@ def _find_cause_of_gaps(
         return "choice" if (~gaps | (scores <= lowest + 1e-6 * np.abs(lowest))).all() else "mask"
     count = nonzero.sum(-1)[gaps.any(-1)]
     same = (count == count[0]).all() and count.size >= _LONG_ROW
-    return "choice" if same or _do_heads_differ(nonzero, gaps) else "unknown"
+    return "choice" if same or _has_head_specific_zeros(nonzero, gaps) else "unknown"
 
 
-def _do_heads_differ(nonzero: np.ndarray, gaps: np.ndarray) -> bool:
+def _has_head_specific_zeros(nonzero: np.ndarray, gaps: np.ndarray) -> bool:
     """Whether in most rows with zeros some head or layer leaves out other keys than the first; (B, L, H, Q, K)."""
     b, layers, heads, queries, keys = nonzero.shape
     units = nonzero.reshape(b, layers * heads, queries, keys)
@@ -550,14 +550,16 @@ def _is_mask_inverted(evidence: Evidence, intent: IntendedMask, rows: np.ndarray
     return bool(evidence.nonzero[blocked].mean() > _MOST_CELLS and evidence.nonzero[allowed].mean() < 1 - _MOST_CELLS)
 
 
-def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _report_leaking_mask_parts(
+    case: DiagnosisCase, intent: IntendedMask, stray: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
     """Add the parts of the mask all of whose cells leak, head by head; return the stray cells that are left."""
     if not stray.any():
         return stray
     future = np.zeros(intent.base.shape, bool)
     if intent.structures:
         queries, keys = intent.base.shape[-2:]
-        open_ended = [one.drop_causal()[0] if one.causal else one for one in intent.structures]
+        open_ended = [one.list_noncausal_variants()[0] if one.causal else one for one in intent.structures]
         future = stack_structures(open_ended, queries, keys) & ~intent.base
     elif not (intent.base & (ahead := ~CAUSAL.build_mask(*intent.base.shape[-2:]))).any():
         future = np.broadcast_to(ahead, intent.base.shape)
@@ -573,8 +575,8 @@ def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.n
         case.add(code, leaking, intent=intent)
         stray = stray > leaking
         some = stray & cells & leaks_all[..., None]
-        if some.any() and not (stray & cells & ~some).any() and _are_rows_apart(some, cells):
-            alone = describe_rows_alone(some.any((0, 1, 2, 4)), cells.any((0, 1, 2, 4)))
+        if some.any() and not (stray & cells & ~some).any() and _is_fault_decided_by_rows(some, cells):
+            alone = describe_affected_rows(some.any((0, 1, 2, 4)), cells.any((0, 1, 2, 4)))
             case.add(code, some, detail=alone, intent=intent)
             stray, leaking = stray & ~some, leaking | some
         if code == "padding-visible" and leaking.any() and (both := stray & padding & future).any():
@@ -582,7 +584,7 @@ def _report_missing_parts(case: DiagnosisCase, intent: IntendedMask, stray: np.n
     return stray
 
 
-def _are_rows_apart(some: np.ndarray, cells: np.ndarray) -> bool:
+def _is_fault_decided_by_rows(some: np.ndarray, cells: np.ndarray) -> bool:
     """Whether all units that could have the same rows wrong: the rows, not the units, make the difference."""
     rows = some.any((0, 1, 2, 4))
     return bool((some.any(-1) == (cells.any(-1) & rows))[some.any((-1, -2))].all())
@@ -673,7 +675,7 @@ def _open_unfilled_slots(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypot
     _, _, _, queries, keys = arrays.sizes
     if queries < keys and intent.causal and arrays.self_or_cross != "cross":
         ends = keys - np.argmax(intent.keep[:, ::-1], -1)
-        slots = expand_to_columns(np.arange(keys) >= ends[:, None])
+        slots = broadcast_key_mask(np.arange(keys) >= ends[:, None])
         yield "stale-cache", intent.allowed | slots
         if any((one.hi or 0) < 0 for one in intent.structures):  # the slots are counted among the keys before them
             yield "stale-cache", intent.allowed | CAUSAL.build_mask(queries, keys)
@@ -684,12 +686,12 @@ def _remove_window(structure: Structure) -> Structure:
 
 
 def _remove_causal(structure: Structure, n: int) -> Structure:
-    ways = structure.drop_causal()
+    ways = structure.list_noncausal_variants()
     return ways[min(n, len(ways) - 1)] if structure.causal else structure
 
 
 def _shift_window_end(structure: Structure, n: int) -> Structure:
-    return structure.shifted_ends()[n]
+    return structure.list_shifted_windows()[n]
 
 
 def _join_documents(structure: Structure) -> Structure:
@@ -699,7 +701,7 @@ def _join_documents(structure: Structure) -> Structure:
 def _list_omissions(structures: tuple[Structure, ...]) -> Iterator[Callable[[Structure], Structure]]:
     if any(one.starts or one.chunk for one in structures):
         yield _join_documents
-    for n in range(max((len(one.drop_causal()) for one in structures if one.causal), default=0)):
+    for n in range(max((len(one.list_noncausal_variants()) for one in structures if one.causal), default=0)):
         yield partial(_remove_causal, n=n)
 
 
@@ -712,8 +714,8 @@ def _misplace_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesi
     if (queries == keys and arrays.self_or_cross != "cross") or (queries < keys and intent.causal):
         yield "diagonal-blocked", intent.allowed & ~diagonal
     yield from _add_causal(arrays, intent)
-    for n in range(max((len(one.shifted_ends()) for one in intent.structures), default=0)):
-        ends = [one.shifted_ends() for one in intent.structures]
+    for n in range(max((len(one.list_shifted_windows()) for one in intent.structures), default=0)):
+        ends = [one.list_shifted_windows() for one in intent.structures]
         if all(len(one) > n for one in ends):
             yield "window-off-by-one", _change_structures(arrays, intent, partial(_shift_window_end, n=n))
     if any(one.lo is not None for one in intent.structures):
@@ -748,7 +750,7 @@ def _misplace_padding(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
         for rest in (True, False):
             swapped = np.full((b, keys), rest)
             swapped[:, : min(queries, keys)] = arrays.query_keep[:, :keys]
-            yield "padding-swapped", intent.base & expand_to_columns(swapped)
+            yield "padding-swapped", intent.base & broadcast_key_mask(swapped)
     if not intent.has_padding:
         return
     if b == queries and b > 1:
@@ -756,7 +758,7 @@ def _misplace_padding(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
     if queries == keys:
         yield "wrong-axis", intent.base & keep[:, None, None, :, None]
     for sample in range(b if b > 1 else 0):
-        yield "wrong-axis", intent.base & expand_to_columns(keep[sample : sample + 1])
+        yield "wrong-axis", intent.base & broadcast_key_mask(keep[sample : sample + 1])
 
 
 def _shift_boundaries(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -769,7 +771,7 @@ def _shift_boundaries(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
                 ends = slice(0, step) if step > 0 else slice(step, None)
                 moved[:, ends] = intent.keep[:, ends] if edge else moved[:, ends] & intent.keep[:, ends] & (step > 0)
                 if moved.any(-1).all():
-                    yield "mask-shifted", intent.base & expand_to_columns(moved)
+                    yield "mask-shifted", intent.base & broadcast_key_mask(moved)
         if any(one.starts for one in intent.structures):
             yield (
                 "mask-shifted",
@@ -789,7 +791,7 @@ def _reorder_samples(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -
     same = (attended[:, None] == intent.keep[None]).all(-1)
     order = np.argmax(same, -1)
     if same.any(-1).all() and not np.diag(same).all() and len(set(map(bytes, intent.keep[order]))) > 1:
-        yield "sample-order", intent.base & expand_to_columns(intent.keep[order])
+        yield "sample-order", intent.base & broadcast_key_mask(intent.keep[order])
 
 
 def _reorder_heads(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -828,11 +830,11 @@ def _block_unseen_columns(arrays: Arrays, evidence: Evidence, intent: IntendedMa
         segment = find_segment_padding(~unseen.any((1, 2))).any()
         if segment or not samples.any():
             continue
-        if all(_is_hole(one, keep, certain) for one, keep in zip(samples, keeps, strict=True)):
+        if all(_has_isolated_unseen_tokens(one, keep, certain) for one, keep in zip(samples, keeps, strict=True)):
             yield "hole-inside", intent.allowed & ~unseen[..., None, :]
 
 
-def _is_hole(unseen: np.ndarray, keep: np.ndarray, certain: bool) -> bool:
+def _has_isolated_unseen_tokens(unseen: np.ndarray, keep: np.ndarray, certain: bool) -> bool:
     """Whether the unseen columns of one sample are single tokens rather than an end cut off."""
     where = np.flatnonzero(unseen)
     if not where.size:
@@ -930,7 +932,7 @@ def _split_global_tokens(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 # Positions that count the padding in front of a sentence, read off the position ids.
 
 
-def find_counted_padding(arrays: Arrays) -> np.ndarray | None:
+def find_positions_counting_padding(arrays: Arrays) -> np.ndarray | None:
     """Return (B, K) bool: real tokens whose positions count the padding at their left; None where there are none.
 
     A sample is compared with those that have less padding: the first real token of each should have the same position,
@@ -942,7 +944,9 @@ def find_counted_padding(arrays: Arrays) -> np.ndarray | None:
         return None
     pads = np.argmax(keep, -1)
     first = np.take_along_axis(positions, pads[:, None], 1)[:, 0]
-    counted = np.array([_is_counting_up(row, count) for row, count in zip(positions, pads, strict=True)])
+    counted = np.array(
+        [_has_consecutive_padding_positions(row, count) for row, count in zip(positions, pads, strict=True)]
+    )
     fewer = pads[None, :] < pads[:, None]
     late = first[:, None] - first[None, :] == pads[:, None] - pads[None, :]
     same = first[:, None] == first[None, :]
@@ -950,6 +954,6 @@ def find_counted_padding(arrays: Arrays) -> np.ndarray | None:
     return keep & wrong[:, None] if wrong.any() else None
 
 
-def _is_counting_up(positions: np.ndarray, pads: int) -> bool:
+def _has_consecutive_padding_positions(positions: np.ndarray, pads: int) -> bool:
     """Whether ``pads`` positions in front of the first real one lead up to it in steps of one."""
     return pads > 0 and bool((np.diff(positions[: pads + 1]) == 1).all())

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ..language import say, say_many, to_say
-from .arrays import Arrays, expand_to_columns
+from .arrays import Arrays, broadcast_key_mask
 from .attention_call import AttentionCall
 from .evidence import Evidence
 from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Level, Severity
-from .fix_lines import write_fix
+from .fix_lines import write_intent_fix_line
 from .intent import IntendedMask
 
 # A place is a number from 0 for programs, and from 1 in the message, which people read. A finding of the level
@@ -146,10 +146,10 @@ def make_finding(
     return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, line, known, layers)
 
 
-def add_origins(diagnosis: Diagnosis, calls: Sequence[AttentionCall]) -> Diagnosis:
+def add_attention_calls(diagnosis: Diagnosis, calls: Sequence[AttentionCall]) -> Diagnosis:
     """Return the diagnosis with the call of the first layer of each finding; ``calls`` (L,), a call a layer."""
     findings = tuple(
-        dataclasses.replace(one, origin=_origin_text(calls[one.layers[0]].words(one.code), len(one.layers) - 1))
+        dataclasses.replace(one, origin=_attention_call_text(calls[one.layers[0]].words(one.code), len(one.layers) - 1))
         if one.layers and one.layers[0] < len(calls)
         else one
         for one in diagnosis.findings
@@ -157,7 +157,7 @@ def add_origins(diagnosis: Diagnosis, calls: Sequence[AttentionCall]) -> Diagnos
     return dataclasses.replace(diagnosis, findings=findings)
 
 
-def _origin_text(first: str, others: int) -> str:
+def _attention_call_text(first: str, others: int) -> str:
     """Return the call of the first layer, and how many other layers there are."""
     if not others:
         return first
@@ -253,17 +253,19 @@ class DiagnosisCase:
         cells = np.broadcast_to(where, self.evidence.nonzero.shape)
         if cells.any():
             if fix is None:
-                fix = write_fix(code, self.arrays, intent, cells, self.rows(intent) if intent is not None else None)
-            known = level or ("certain" if self.stated or contradicts_given_arrays(self, cells) else "likely")
+                fix = write_intent_fix_line(
+                    code, self.arrays, intent, cells, self.rows(intent) if intent is not None else None
+                )
+            known = level or ("certain" if self.stated or has_contradicting_given_arrays(self, cells) else "likely")
             self.findings.append(make_finding(code, cells, self.arrays.map, severity, detail, fix, looks, known))
 
-    def add_rows(
+    def add_row_finding(
         self, code: str, rows: np.ndarray, detail: str = "", severity: Severity | None = None, fix: str | None = None
     ) -> None:
         """Add a finding about whole rows (B, L, H, Q)."""
         self.add(code, np.broadcast_to(rows[..., None], self.evidence.nonzero.shape), severity, detail, fix)
 
-    def exclude(self, units: np.ndarray) -> None:
+    def exclude_units(self, units: np.ndarray) -> None:
         """Look for nothing more in these units (B, L, H)."""
         self.explained_units = units if self.explained_units is None else self.explained_units | units
 
@@ -292,13 +294,13 @@ class DiagnosisCase:
         units = whole if self.explained_units is None else self.explained_units | whole
         return DiagnosisCase(self.arrays, self.evidence, [], units, self.stated)
 
-    def hide_cells(self, cells: np.ndarray) -> DiagnosisCase:
+    def copy_with_zeroed_cells(self, cells: np.ndarray) -> DiagnosisCase:
         """Return the same case as if these cells were zero, with no finding yet."""
         evidence = dataclasses.replace(self.evidence, nonzero=self.evidence.nonzero & ~cells)
         return DiagnosisCase(self.arrays, evidence, [], self.explained_units, self.stated)
 
 
-def contradicts_given_arrays(case: DiagnosisCase, cells: np.ndarray) -> bool:
+def has_contradicting_given_arrays(case: DiagnosisCase, cells: np.ndarray) -> bool:
     """Whether in some of ``cells`` (B, L, H, Q, K) the arrays given contradict each other, whatever was meant.
 
     That is a row of NaN; weight where the mask given blocks, or on padding, in a row that has other keys; and a real
@@ -309,9 +311,9 @@ def contradicts_given_arrays(case: DiagnosisCase, cells: np.ndarray) -> bool:
         return True
     keep = np.ones((1, 1), bool) if arrays.key_keep is None else arrays.key_keep
     mask = np.ones((1, 1, 1, 1, 1), bool) if arrays.mask is None else arrays.mask
-    allowed = mask & expand_to_columns(keep)
+    allowed = mask & broadcast_key_mask(keep)
     live = allowed.any(-1, keepdims=True)
     if arrays.given & {"weights", "masked_scores"} and (evidence.nonzero & ~allowed & live & cells).any():
         return True
-    real = arrays.real_queries[:, None, None, :, None] & expand_to_columns(keep).any(-1, keepdims=True)
+    real = arrays.real_queries[:, None, None, :, None] & broadcast_key_mask(keep).any(-1, keepdims=True)
     return bool((mask.any(-1, keepdims=True) & ~live & real & cells).any())

@@ -74,7 +74,7 @@ _REBUILT_CODES = (
 _INDEX_LINE = "i, j = torch.arange(K - Q, K)[:, None], torch.arange(K)"
 
 
-def write_fix(
+def write_intent_fix_line(
     code: str, arrays: Arrays, intent: IntendedMask | None, cells: np.ndarray, rows: np.ndarray | None = None
 ) -> str:
     """Return the line that fixes ``code`` at the ``cells`` (B, L, H, Q, K) that are not as ``intent`` means.
@@ -82,33 +82,33 @@ def write_fix(
     It takes away what those cells have in common, the future or the padding, where that is right; else it builds the
     mask that was meant. ``rows`` (B, L, H, Q) are those that count.
     """
-    plain = write_fix_line(code, arrays.writing)
+    plain = write_generic_fix_line(code, arrays.writing)
     if intent is None or code not in _REBUILT_CODES:
         return plain
     if code == "inverted" and rows is not None and cells[rows].all():
         return plain
     if code in ("future-visible", "padding-visible", "leak"):
         queries, keys = arrays.sizes[3:]
-        parts = ((CAUSAL.build_mask(queries, keys), _CAUSAL_CELLS), (intent.columns, _name_columns(arrays)))
+        parts = ((CAUSAL.build_mask(queries, keys), _CAUSAL_CELLS), (intent.columns, _name_real_keys(arrays)))
         for part, text in parts:
             if not (cells & part).any() and not (intent.allowed & ~part).any():
                 return f"mask = {_restrict_mask(text, arrays.writing)}{_writing_comment(arrays.writing)}"
     if code == "mask-ignored" and "mask" in arrays.given:
         return plain
-    line = _rebuild_mask(arrays, intent) or plain
+    line = _write_mask_rebuild_line(arrays, intent) or plain
     if code == "mask-ignored" and line != plain:
         keeps = "~mask" if arrays.writing == "blocks" else "mask"
         line = f"{line.partition('  #')[0]}; out = F.scaled_dot_product_attention(q, k, v, attn_mask={keeps})"
     return line
 
 
-def _rebuild_mask(arrays: Arrays, intent: IntendedMask) -> str:
+def _write_mask_rebuild_line(arrays: Arrays, intent: IntendedMask) -> str:
     """Return the line that builds the mask of the intent; empty where it has no name and nobody gave it."""
     kinds = intent.structures
     known = len(set(kinds)) == 1 and not intent.keyless_queries.any()
     if known and (not kinds[0].starts or arrays.sizes[3] == arrays.sizes[4]):
         origins = tuple(dict.fromkeys(one.origin for one in kinds if one.chunk or one.block)) or (0,)
-        padding = _name_columns(arrays) if intent.has_padding else ""
+        padding = _name_real_keys(arrays) if intent.has_padding else ""
         if len(origins) == 1 or padding:
             return _write_meant_mask(kinds[0], arrays.writing, padding, origins)
     if arrays.meant is not None:
@@ -118,7 +118,7 @@ def _rebuild_mask(arrays: Arrays, intent: IntendedMask) -> str:
     return ""
 
 
-def _name_columns(arrays: Arrays) -> str:
+def _name_real_keys(arrays: Arrays) -> str:
     """Return the real keys by a name that the reader has: ``key_keep``, or the columns of ``meant``."""
     if arrays.key_keep is None and arrays.meant is not None:
         return "meant.any(-2, keepdim=True)"
@@ -130,14 +130,14 @@ def _write_layer_masks(structures: Sequence[Structure], arrays: Arrays, intent: 
     counted = any(one.chunk or one.block for one in structures)
     if any(one.starts for one in structures) or (counted and not intent.keep[:, 0].all()):
         return ""  # Chunks count from the first real key, which differs with the sample.
-    padding = f" & {_name_columns(arrays)}" if intent.has_padding else ""
+    padding = f" & {_name_real_keys(arrays)}" if intent.has_padding else ""
     each = [write_structure_cells(one) or "torch.ones(Q, K, dtype=torch.bool)" for one in structures]
     period = next(n for n in range(1, len(each) + 1) if all(one == each[at % n] for at, one in enumerate(each)))
     cells = f"({', '.join(each[:period])})[layer % {period}]{padding}"
     return f"{_INDEX_LINE}; mask = {_write_mask(cells, arrays.writing)}  # layer from 0"
 
 
-def write_fix_line(code: str, writing: MaskWriting) -> str:
+def write_generic_fix_line(code: str, writing: MaskWriting) -> str:
     """Return the line that fixes ``code`` in a mask of this ``writing``, whatever was meant."""
     if line := _FIXES_BY_WRITING.get(code, {}).get(writing, ""):
         return line
@@ -184,7 +184,7 @@ def _write_meant_mask(
     else:
         first = "0" if origins == (0,) else str(origins[0]) if len(origins) == 1 else "first"
         cells = write_structure_cells(structure, first=first)
-        indices = f"{_INDEX_LINE}; " if uses_positions(structure) else ""
+        indices = f"{_INDEX_LINE}; " if has_position_based_cells(structure) else ""
         if first == "first":
             row = padding.partition("[")[0] if padding.startswith("key_keep") else f"{padding}[:, 0, 0]"
             indices += f"first = {row}.int().argmax(-1)[:, None, None, None]; "
@@ -197,7 +197,7 @@ def _write_meant_mask(
     return f"{indices}mask = {_write_mask(joined, writing)}{why or _writing_comment(writing)}"
 
 
-def uses_positions(structure: Structure) -> bool:
+def has_position_based_cells(structure: Structure) -> bool:
     """Whether its cells are written by positions, and not by documents alone."""
     joined = bool(structure.starts and structure.shared)
     return joined or bool(write_structure_cells(dataclasses.replace(structure, starts=())))

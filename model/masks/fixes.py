@@ -11,9 +11,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..language import say, to_say
-from .arrays import ARRAY_NAMES, Arrays, expand_to_columns
+from .arrays import ARRAY_NAMES, Arrays, broadcast_key_mask
 from .findings import Diagnosis
-from .fix_lines import uses_positions, write_structure_cells
+from .fix_lines import has_position_based_cells, write_structure_cells
 from .scores import has_bias
 from .softmax import softmax
 from .structure import CAUSAL, FULL, Structure, parse_structure
@@ -103,7 +103,7 @@ def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
     change, description = _MASK_FIXES.get(code, (_use_current_mask, _SOFTMAX_TEXT))
     if code == "leak" and not diagnosis.stated and arrays.key_keep is not None:
         change, description = _MASK_FIXES["padding-visible"]  # The guess says nothing about the other cells.
-    return _reapply_mask(arrays, change(_FixState(arrays, mask, meant, expand_to_columns(keep))), say(description))
+    return _reapply_mask(arrays, change(_FixState(arrays, mask, meant, broadcast_key_mask(keep))), say(description))
 
 
 def _add_bias(arrays: Arrays) -> FixResult:
@@ -253,38 +253,38 @@ def write_mask_call(api: Api, structure: Structure, padded: bool) -> str:
     return _CALL_WRITERS[api](structure, padded)
 
 
-def _write_cells(structure: Structure, padding: str = "", indices: str = _TORCH_RANGE) -> tuple[str, str]:
+def _write_allowed_cells_code(structure: Structure, padding: str = "", indices: str = _TORCH_RANGE) -> tuple[str, str]:
     """Return what defines i and j, and the cells that are allowed; each empty where it is not needed."""
-    define = f"{_INDEX_LINE.format(range=indices)}; " if uses_positions(structure) else ""
+    define = f"{_INDEX_LINE.format(range=indices)}; " if has_position_based_cells(structure) else ""
     return define, " & ".join(part for part in (write_structure_cells(structure), padding) if part)
 
 
-def _write_sdpa(structure: Structure, padded: bool) -> str:
-    define, cells = _write_cells(structure, _PADDING_CELLS if padded else "")
+def _write_sdpa_call(structure: Structure, padded: bool) -> str:
+    define, cells = _write_allowed_cells_code(structure, _PADDING_CELLS if padded else "")
     mask = f", attn_mask={cells}" if cells else ""
     return f"{define}out = F.scaled_dot_product_attention(q, k, v{mask})" + ("  # True keeps" if cells else "")
 
 
-def _write_multihead_attention(structure: Structure, padded: bool) -> str:
-    define, cells = _write_cells(structure)
+def _write_multihead_attention_call(structure: Structure, padded: bool) -> str:
+    define, cells = _write_allowed_cells_code(structure)
     masks = (f", attn_mask=~({cells})" if cells else "") + (", key_padding_mask=~key_keep" if padded else "")
     return f"{define}out, weights = attention(q, k, v{masks})" + ("  # True blocks" if masks else "")
 
 
-def _write_transformer(structure: Structure, padded: bool) -> str:
+def _write_transformer_call(structure: Structure, padded: bool) -> str:
     if structure == FULL:
         masks = ", src_key_padding_mask=~key_keep, memory_key_padding_mask=~key_keep" if padded else ""
         return f"out = model(src, tgt{masks}, tgt_mask=future)  # memory_key_padding_mask has no default"
-    define, cells = _write_cells(structure)
+    define, cells = _write_allowed_cells_code(structure)
     masks = f", tgt_mask=~({cells})" + (", tgt_key_padding_mask=~key_keep" if padded else "")
     return f"{define}out = model(src, tgt{masks})  # True blocks"
 
 
-def _write_hugging_face(structure: Structure, padded: bool) -> str:
+def _write_hugging_face_call(structure: Structure, padded: bool) -> str:
     if structure in (CAUSAL, FULL):
         mask = ", attention_mask=key_keep.long()" if padded else ""
         return f"out = model(input_ids{mask})  # 1 is a real token; a decoder adds its causal part"
-    define, cells = _write_cells(structure, _PADDING_CELLS if padded else "")
+    define, cells = _write_allowed_cells_code(structure, _PADDING_CELLS if padded else "")
     added = f"torch.zeros(allowed.shape).masked_fill(~allowed, {_LOWEST_FLOAT})"
     return f"{define}allowed = ({cells}).expand(B, 1, Q, K); out = model(input_ids, attention_mask={added})"
 
@@ -292,7 +292,7 @@ def _write_hugging_face(structure: Structure, padded: bool) -> str:
 _LOWEST_FLOAT = "torch.finfo(torch.float32).min"
 
 
-def _write_flex_attention(structure: Structure, padded: bool) -> str:
+def _write_flex_attention_call(structure: Structure, padded: bool) -> str:
     structured = write_structure_cells(structure, "(document[i] == document[j])")
     cells = " & ".join(part for part in (structured, "key_keep[b, j]" if padded else "") if part)
     if not cells:
@@ -302,11 +302,11 @@ def _write_flex_attention(structure: Structure, padded: bool) -> str:
     return f"mask_mod = lambda b, h, i, j: {shifted}; out = flex_attention(q, k, v, block_mask={made})"
 
 
-def _write_xformers(structure: Structure, padded: bool) -> str:
+def _write_xformers_call(structure: Structure, padded: bool) -> str:
     if structure == CAUSAL and not padded:
         bias = "xops.fmha.attn_bias.LowerTriangularFromBottomRightMask()"
         return f"out = xops.memory_efficient_attention(q, k, v, attn_bias={bias})"
-    define, cells = _write_cells(structure, _PADDING_CELLS if padded else "")
+    define, cells = _write_allowed_cells_code(structure, _PADDING_CELLS if padded else "")
     if not cells:
         return "out = xops.memory_efficient_attention(q, k, v)"
     added = 'torch.zeros(allowed.shape, dtype=q.dtype).masked_fill(~allowed, float("-inf"))'
@@ -316,27 +316,27 @@ def _write_xformers(structure: Structure, padded: bool) -> str:
     )
 
 
-def _write_jax(structure: Structure, padded: bool) -> str:
-    define, cells = _write_cells(structure, _PADDING_CELLS if padded else "", _JAX_RANGE)
+def _write_jax_call(structure: Structure, padded: bool) -> str:
+    define, cells = _write_allowed_cells_code(structure, _PADDING_CELLS if padded else "", _JAX_RANGE)
     cells = cells.replace("(i - j).abs()", "abs(i - j)")
     mask = f", mask={cells}" if padded or not cells else f", mask=({cells})[None, None]"
     return f"{define}out = jax.nn.dot_product_attention(q, k, v{mask if cells else ''})  # [batch, token, head, width]"
 
 
-def _write_keras(structure: Structure, padded: bool) -> str:
-    define, cells = _write_cells(structure, "key_keep[:, None, :]" if padded else "", _KERAS_RANGE)
+def _write_keras_call(structure: Structure, padded: bool) -> str:
+    define, cells = _write_allowed_cells_code(structure, "key_keep[:, None, :]" if padded else "", _KERAS_RANGE)
     cells = cells.replace("(i - j).abs()", "ops.abs(i - j)")  # use_causal_mask would count from the top left
     mask = f", attention_mask={cells if padded else f'({cells})[None]'}" if cells else ""
     return f"{define if mask else ''}out = layer(query, value{mask})  # (B, T, S), True keeps"
 
 
 _CALL_WRITERS: dict[Api, Callable[[Structure, bool], str]] = {
-    "sdpa": _write_sdpa,
-    "multihead_attention": _write_multihead_attention,
-    "transformer": _write_transformer,
-    "hugging_face": _write_hugging_face,
-    "flex_attention": _write_flex_attention,
-    "xformers": _write_xformers,
-    "jax": _write_jax,
-    "keras": _write_keras,
+    "sdpa": _write_sdpa_call,
+    "multihead_attention": _write_multihead_attention_call,
+    "transformer": _write_transformer_call,
+    "hugging_face": _write_hugging_face_call,
+    "flex_attention": _write_flex_attention_call,
+    "xformers": _write_xformers_call,
+    "jax": _write_jax_call,
+    "keras": _write_keras_call,
 }

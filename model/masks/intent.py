@@ -12,10 +12,10 @@ from functools import reduce
 import numpy as np
 
 from ..language import join_items, say
-from .arrays import Arrays, expand_to_columns
+from .arrays import Arrays, broadcast_key_mask
 from .evidence import Evidence
 from .rule import build_layer_masks, build_meaning_mask, parse_meaning, split_layer_meanings
-from .softmax import find_restarts
+from .softmax import find_position_restarts
 from .structure import CAUSAL, FULL, Structure, recognise_structure
 
 
@@ -41,7 +41,7 @@ class IntendedMask:
     @property
     def columns(self) -> np.ndarray:
         """(B, 1, 1, 1, K) bool: ``keep``, able to broadcast to the weights."""
-        return expand_to_columns(self.keep)
+        return broadcast_key_mask(self.keep)
 
     @property
     def allowed(self) -> np.ndarray:
@@ -78,7 +78,7 @@ def stack_structures(structures: Sequence[Structure], queries: int, keys: int, s
     return np.stack([masks[one, one.origin] for one in structures])[:, None, None]
 
 
-def fill_between_ends(keep: np.ndarray) -> np.ndarray:
+def fill_keep_mask_gaps(keep: np.ndarray) -> np.ndarray:
     """Return (B, K): True from the first to the last True of each sample."""
     before = np.maximum.accumulate(keep, -1)
     after = np.maximum.accumulate(keep[:, ::-1], -1)[:, ::-1]
@@ -91,7 +91,7 @@ def find_segment_padding(keep: np.ndarray) -> np.ndarray:
     One run of padding a sample, two keys long somewhere, that ends in the same place in all samples that have one, or
     begins there: the end of the first segment, or the start of the second.
     """
-    holes = fill_between_ends(keep) & ~keep
+    holes = fill_keep_mask_gaps(keep) & ~keep
     runs = [np.flatnonzero(np.diff(np.pad(row.astype(int), 1))) for row in holes[holes.any(-1)]]
     if not runs or any(len(run) != 2 for run in runs):
         return np.zeros_like(holes)
@@ -121,10 +121,12 @@ def build_intent_from_name(arrays: Arrays, name: str, keep: np.ndarray) -> Inten
     parts = split_layer_meanings(name)
     structures = [parse_meaning(part) for part in parts]
     if len(parts) == 1 and structures[0] is not None:
-        return build_intent_from_structures(_place_structure(structures[0], arrays, keep), keep, queries, 1.0, True)
+        return build_intent_from_structures(
+            _align_structure_per_sample(structures[0], arrays, keep), keep, queries, 1.0, True
+        )
     build_layer_masks(name, layers, 1, 1)  # raises where the layers do not fit
     each = [
-        stack_structures(_place_structure(structure, arrays, keep), queries, keys)
+        stack_structures(_align_structure_per_sample(structure, arrays, keep), queries, keys)
         if structure is not None
         else build_meaning_mask(part, queries, keys)[None, None, None]
         for part, structure in zip(parts, structures, strict=True)
@@ -143,10 +145,10 @@ def build_intent_from_name(arrays: Arrays, name: str, keep: np.ndarray) -> Inten
     return IntendedMask(base, keep, (), words, 1.0, True, keyless, tuple(each_layer))
 
 
-def _place_structure(structure: Structure, arrays: Arrays, keep: np.ndarray) -> tuple[Structure, ...]:
+def _align_structure_per_sample(structure: Structure, arrays: Arrays, keep: np.ndarray) -> tuple[Structure, ...]:
     """Return the structure for each sample: at the newest key that is filled, chunks from the first that is real."""
     aligned = _align_to_newest_key(structure, keep, arrays.sizes[3])
-    return tuple(aligned.count_from(int(first)) for first in np.argmax(keep, -1))
+    return tuple(aligned.copy_with_chunk_start(int(first)) for first in np.argmax(keep, -1))
 
 
 def build_intent_from_array(arrays: Arrays, allowed: np.ndarray, sure: float) -> IntendedMask:
@@ -162,7 +164,7 @@ def build_intent_from_array(arrays: Arrays, allowed: np.ndarray, sure: float) ->
         intent = build_intent_from_structures(structures, keep, queries, sure, True)
         keyless = intent.allowed.any((1, 2, 4)) & ~np.asarray(allowed.any((1, 2, 4)))
         return dataclasses.replace(intent, keyless_queries=np.asarray(keyless))
-    base = allowed | ~expand_to_columns(keep)
+    base = allowed | ~broadcast_key_mask(keep)
     return IntendedMask(base, keep, (), say("a mask of its own kind"), sure, True, np.zeros((b, queries), bool))
 
 
@@ -201,7 +203,7 @@ def contradicts_padding(arrays: Arrays, mask: np.ndarray) -> bool:
     """Whether a mask (B, L, H, Q, K; axes may be 1) leaves some real query nothing but padding, by ``key_keep``."""
     if arrays.key_keep is None:
         return False
-    columns = expand_to_columns(arrays.key_keep)
+    columns = broadcast_key_mask(arrays.key_keep)
     emptied = mask.any(-1) & ~(mask & columns).any(-1) & columns.any(-1)
     return bool((emptied & arrays.real_queries[:, None, None]).any())
 
@@ -217,10 +219,10 @@ def is_top_left_causal(mask: np.ndarray, self_or_cross: str) -> bool:
     return bool((mask == CAUSAL.build_mask(queries, keys, 0)).all())
 
 
-def find_used_keys(evidence: Evidence) -> np.ndarray:
+def find_attended_keys(evidence: Evidence) -> np.ndarray:
     """Return (B, K): keys between the first and the last that any informative row of any head attends to."""
     nonzero = evidence.nonzero & ~evidence.uniform_nonzero[..., None]
-    keys = fill_between_ends(nonzero.any((1, 2, 3)))
+    keys = fill_keep_mask_gaps(nonzero.any((1, 2, 3)))
     return keys | ~keys.any(-1, keepdims=True)
 
 
@@ -281,7 +283,7 @@ def find_stated_intent(arrays: Arrays, name: str | None) -> IntendedMask | None:
     if arrays.meant is not None:
         return build_intent_from_array(arrays, arrays.meant, 1.0)
     if arrays.map:
-        return _find_intent_of_kind(arrays)
+        return _find_usual_intent_for_kind(arrays)
     return None
 
 
@@ -294,7 +296,7 @@ def find_padded_intent(arrays: Arrays, evidence: Evidence, name: str | None) -> 
     known = arrays.key_keep is not None or arrays.mask is not None
     if name is None or known or "full" in re.split(r"[\s+/]+", name.lower()):
         return None
-    keep = find_used_keys(evidence)
+    keep = find_attended_keys(evidence)
     return None if keep.all() or not _can_see_itself(arrays, name, keep) else build_intent_from_name(arrays, name, keep)
 
 
@@ -310,11 +312,11 @@ def find_intent_padded_at_first(arrays: Arrays, evidence: Evidence, name: str | 
         or any(one is None or one.hi != 0 for one in map(parse_meaning, split_layer_meanings(name)))
     ):
         return None
-    keep = ~find_late_keys(evidence)
+    keep = ~find_initially_hidden_keys(evidence)
     return None if keep.all() else build_intent_from_name(arrays, name, keep)
 
 
-def find_late_keys(evidence: Evidence) -> np.ndarray:
+def find_initially_hidden_keys(evidence: Evidence) -> np.ndarray:
     """Return (B, K): first keys of a sample that all queries see from one on, and none of at least two before it."""
     seen = np.asarray(evidence.nonzero.any((1, 2))) & np.asarray(evidence.informative_rows.any((1, 2)))[..., None]
     samples, _, keys = seen.shape
@@ -335,7 +337,7 @@ def _can_see_itself(arrays: Arrays, name: str, keep: np.ndarray) -> bool:
     return not causal or queries >= keys or bool(keep[:, -1].all())
 
 
-def _find_intent_of_kind(arrays: Arrays) -> IntendedMask:
+def _find_usual_intent_for_kind(arrays: Arrays) -> IntendedMask:
     """Return what is usual on a map of this kind, or its own mask where that is a case of the usual."""
     _, _, _, queries, keys = arrays.sizes
     usual = CAUSAL if arrays.map == "decoder" else FULL
@@ -381,7 +383,7 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     _, _, _, queries, _ = arrays.sizes
     if arrays.mask is not None:
         return _propose_from_mask(arrays, arrays.mask)
-    keep = find_known_keys(arrays) if arrays.key_keep is not None else find_used_keys(evidence)
+    keep = find_known_keys(arrays) if arrays.key_keep is not None else find_attended_keys(evidence)
     nonzero = np.asarray(evidence.nonzero.any((1, 2)))
     informative = np.asarray(evidence.informative_rows.any((1, 2)))
     if (documents := _propose_restarted_documents(arrays, nonzero, keep)) is not None:
@@ -404,7 +406,7 @@ def _propose_restarted_documents(arrays: Arrays, nonzero: np.ndarray, keep: np.n
     samples, _, _, queries, keys = arrays.sizes
     if arrays.position_ids is None or queries != keys:
         return None
-    restarts = find_restarts(arrays.position_ids)
+    restarts = find_position_restarts(arrays.position_ids)
     if not restarts.any():
         return None
     hi = None if (nonzero & ~CAUSAL.build_mask(queries, keys)).any() else 0
@@ -461,7 +463,7 @@ class AlternativeMask:
 
 def find_alternatives(arrays: Arrays, evidence: Evidence, keep: np.ndarray | None) -> Iterator[AlternativeMask]:
     """Yield readings of the weights, for the keys ``keep`` (B, K) or else those that have weight."""
-    keep = find_used_keys(evidence) if keep is None else keep
+    keep = find_attended_keys(evidence) if keep is None else keep
     samples, layers, heads, queries, keys = arrays.sizes
     for shape in dict.fromkeys(((1, 1), (layers, 1), (layers, heads))):
         units = _recognise_units(evidence, keep, shape)

@@ -9,24 +9,24 @@ import numpy as np
 
 from ..language import say, say_many, to_say
 from .agreement import find_score_mismatch
-from .arrays import Arrays, DiagnosisError, expand_to_columns
-from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_depth
+from .arrays import Arrays, DiagnosisError, broadcast_key_mask
+from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_nonzero_cell_depth
 from .explain import (
     MAX_CHANCE,
     TRIANGLE_FIX,
     contradicts_given_mask,
-    find_counted_padding,
     find_explanations,
+    find_positions_counting_padding,
     matches_intent,
     report_explanation,
-    report_residual,
+    report_unexplained_cells,
 )
 from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Severity
 from .findings import Diagnosis, DiagnosisCase, Finding, find_undecided_faults, make_finding
 from .intent import (
     AlternativeMask,
     IntendedMask,
-    fill_between_ends,
+    fill_keep_mask_gaps,
     find_alternatives,
     find_intent_padded_at_first,
     find_known_keys,
@@ -35,20 +35,20 @@ from .intent import (
     find_stated_intent,
     propose_intents,
 )
-from .rows import check_sums, find_fill_rows, report_empty_rows, report_keyless_samples, report_uniform_samples
+from .rows import check_row_sums, find_fill_rows, report_empty_rows, report_keyless_samples, report_uniform_samples
 from .rule import build_layer_masks, parse_meaning
 from .scores import (
+    find_added_boolean_mask_cells,
     find_bias_effects,
     find_overflow_cells,
     find_positive_fill_cells,
-    find_reversed_slopes,
-    find_soft_mask_cells,
+    find_reversed_distance_bias_heads,
     find_underflow_cells,
     find_weak_fill_cells,
     is_fill_harmless,
 )
 from .shapes import is_zeros_and_ones
-from .softmax import find_restarts
+from .softmax import find_position_restarts
 from .structure import CAUSAL, name_structure
 
 _MIN_TOKENS = 4
@@ -112,8 +112,8 @@ def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: s
     """Add what the scores and the mask in force show; return what was meant, stated or the best guess."""
     _refine_evidence(case)
     report_uniform_samples(case)
-    _report_given_holes(case)
-    _report_positions(case)
+    _report_padding_mask_holes(case)
+    _report_padding_counting_positions(case)
     _report_score_faults(case)
     padded = find_padded_intent(case.arrays, case.evidence, meant_name)
     if padded is not None and matches_intent(case, padded):
@@ -121,7 +121,7 @@ def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: s
     elif late := find_intent_padded_at_first(case.arrays, case.evidence, meant_name):
         stated = late if find_explanations(case, late) else stated
     positions = case.arrays.position_ids
-    documents = stated is None and positions is not None and find_restarts(positions).any()
+    documents = stated is None and positions is not None and find_position_restarts(positions).any()
     intent = None if documents else find_alternative_intent(case, meant_name)
     if intent is None:
         intent = _report_best_explanation(
@@ -165,8 +165,8 @@ def _judge_sums(arrays: Arrays, extra: int, meant_name: str | None) -> tuple[Arr
     if stated is not None and extra:
         known = np.pad(stated.allowed, [(0, 0)] * 4 + [(0, extra)], constant_values=True)
     if known is None and arrays.key_keep is not None:
-        known = expand_to_columns(arrays.key_keep)
-    fault = check_sums(arrays, known, is_said=meant_name is not None or arrays.meant is not None)
+        known = broadcast_key_mask(arrays.key_keep)
+    fault = check_row_sums(arrays, known, is_said=meant_name is not None or arrays.meant is not None)
     if fault is None:
         return arrays, [], False
     where = np.broadcast_to(fault.rows[..., None], arrays.weights.shape)
@@ -212,15 +212,15 @@ def _report_unlikely_mask(case: DiagnosisCase, intent: IntendedMask) -> None:
         case.add("inverted", where, "warning", detail, TRIANGLE_FIX, looks)
 
 
-def _report_given_holes(case: DiagnosisCase) -> None:
+def _report_padding_mask_holes(case: DiagnosisCase) -> None:
     """Add a padding mask with a hole in it, unless what was meant has the same hole."""
     keep = case.arrays.key_keep
     if keep is None:
         return
-    holes = fill_between_ends(keep) & ~keep & ~find_segment_padding(keep)
+    holes = fill_keep_mask_gaps(keep) & ~keep & ~find_segment_padding(keep)
     if case.arrays.meant is not None:
         holes &= case.arrays.meant.any((1, 2, 3))
-    case.add("hole-inside", expand_to_columns(holes), detail=say("key_keep itself has the hole"))
+    case.add("hole-inside", broadcast_key_mask(holes), detail=say("key_keep itself has the hole"))
 
 
 def _report_score_faults(case: DiagnosisCase) -> None:
@@ -229,32 +229,32 @@ def _report_score_faults(case: DiagnosisCase) -> None:
     if overflow is not None:
         beyond = say("beyond 65504, the largest number of float16")
         case.add("fill-overflow", overflow, detail=beyond, level="certain")
-        case.exclude(np.asarray(case.evidence.nan.any(-1)))
+        case.exclude_units(np.asarray(case.evidence.nan.any(-1)))
     positive = find_positive_fill_cells(case.arrays)
     if positive is not None:
         case.add("fill-overflow", positive, looks=say(_POSITIVE_FILL_TEXT), fix=_POSITIVE_FILL_FIX, level="certain")
-        case.exclude(np.asarray(np.broadcast_to(positive, case.evidence.nonzero.shape).any((-1, -2))))
+        case.exclude_units(np.asarray(np.broadcast_to(positive, case.evidence.nonzero.shape).any((-1, -2))))
     bias = case.arrays.bias
     if bias is not None and not case.arrays.given & {"weights", "scores", "masked_scores"}:
         if is_zeros_and_ones(bias):
             case.add("soft-mask", bias == 0, looks=say(_ZERO_ONE_TEXT), level="likely")
         return
-    biased = _report_biases(case)
-    lowered = find_soft_mask_cells(case.arrays, case.evidence)
+    biased = _report_misapplied_biases(case)
+    lowered = find_added_boolean_mask_cells(case.arrays, case.evidence)
     lowered = None if lowered is None else lowered & ~biased[..., None, None]
     if lowered is not None and lowered.any():
         measured = case.arrays.given & {"weights", "masked_scores"}
         case.add("soft-mask", lowered, level="certain" if measured else None)
-        case.exclude(np.asarray(lowered.any((-1, -2))))
+        case.exclude_units(np.asarray(lowered.any((-1, -2))))
 
 
-def _report_biases(case: DiagnosisCase) -> np.ndarray:
+def _report_misapplied_biases(case: DiagnosisCase) -> np.ndarray:
     """Add biases that did not take effect as given; return (B, L, H), units in which a bias was recognised."""
     told, effects = find_bias_effects(case.arrays, case.evidence)
     for units, what in effects:
         case.add("bias-wrong", units[..., None, None], looks=what, level="certain")
         told = told | units
-    reversed_ = find_reversed_slopes(case.arrays, case.evidence)
+    reversed_ = find_reversed_distance_bias_heads(case.arrays, case.evidence)
     if reversed_ is not None:
         case.add(
             "bias-wrong",
@@ -267,11 +267,11 @@ def _report_biases(case: DiagnosisCase) -> np.ndarray:
     return told
 
 
-def _report_positions(case: DiagnosisCase) -> None:
+def _report_padding_counting_positions(case: DiagnosisCase) -> None:
     """Add positions that count the padding at the left."""
-    counted = find_counted_padding(case.arrays)
+    counted = find_positions_counting_padding(case.arrays)
     if counted is not None:
-        case.add("positions-wrong", expand_to_columns(counted), level="likely")
+        case.add("positions-wrong", broadcast_key_mask(counted), level="likely")
 
 
 def _report_best_explanation(case: DiagnosisCase, intents: list[IntendedMask]) -> IntendedMask:
@@ -289,7 +289,7 @@ def _report_best_explanation(case: DiagnosisCase, intents: list[IntendedMask]) -
         if found:
             return report_explanation(case, found)
     last = next((intent for intent in intents if intent.binding), intents[0])
-    report_residual(case, last)
+    report_unexplained_cells(case, last)
     return last
 
 
@@ -304,15 +304,17 @@ def _report_weak_fill(case: DiagnosisCase, intents: list[IntendedMask]) -> None:
                 case.add("weak-fill", cells, "info", fix=NOTHING_TO_FIX, looks=looks)
             else:
                 case.add("weak-fill", cells, detail=say("up to {weight:.2g}", weight=most))
-            case.evidence = case.hide_cells(cells).evidence
+            case.evidence = case.copy_with_zeroed_cells(cells).evidence
             return
 
 
 def _is_unlikely_by_chance(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> bool:
     """Whether an unstated mask fits but for ``cells``, whose weights are too small to have come about without it."""
-    if not matches_intent(case.hide_cells(cells), intent):
+    if not matches_intent(case.copy_with_zeroed_cells(cells), intent):
         return False
-    return measure_depth(case.evidence, case.arrays.weights, intent.allowed, cells).log_chance < np.log(MAX_CHANCE)
+    return measure_nonzero_cell_depth(case.evidence, case.arrays.weights, intent.allowed, cells).log_chance < np.log(
+        MAX_CHANCE
+    )
 
 
 # Whether the weights follow a sound mask that nobody stated, so that the usual one would be a false alarm.
@@ -338,7 +340,7 @@ def find_alternative_intent(case: DiagnosisCase, meant_name: str | None) -> Inte
         if named and not (one.odd is None and one.hides_future and set(one.intent.structures) != {CAUSAL}):
             continue
         if _matches_alternative(case, one):
-            _report_odd_units(case, one)
+            _report_deviating_layers_or_heads(case, one)
             if not named:
                 return one.intent
             closed = ~one.intent.allowed & CAUSAL.build_mask(*arrays.sizes[3:]) & one.intent.columns
@@ -361,7 +363,7 @@ def _matches_alternative(case: DiagnosisCase, one: AlternativeMask) -> bool:
     return not find_explanations(rest, one.intent)
 
 
-def _report_odd_units(case: DiagnosisCase, one: AlternativeMask) -> None:
+def _report_deviating_layers_or_heads(case: DiagnosisCase, one: AlternativeMask) -> None:
     """Add the few layers or heads that see what all the others do not, or do not see what they do."""
     if one.odd is None:
         return
@@ -386,7 +388,7 @@ CUMULATIVE = "cu_seqlens"
 """The name of cumulative lengths among the arrays of a diagnosis."""
 
 
-def state_documents(
+def convert_cu_seqlens_to_meant(
     named: Mapping[str, np.ndarray], meant: str | None = None
 ) -> tuple[dict[str, np.ndarray], str | None]:
     """Return the arrays with the documents of ``cu_seqlens``, where given, as ``meant``, and what ``meant`` is then.
@@ -461,7 +463,7 @@ def diagnose_documents(named: Mapping[str, np.ndarray]) -> Diagnosis | None:
         return Diagnosis((), (), words, 1.0, stated=True)
     starts = np.concatenate([[False], document[1:] != document[:-1]])
     flat = np.asarray(positions).reshape(-1)
-    disagree = {"document-leak": find_restarts(flat) & ~starts, "over-blocked": starts & (flat != flat[0])}
+    disagree = {"document-leak": find_position_restarts(flat) & ~starts, "over-blocked": starts & (flat != flat[0])}
     findings = [_make_document_finding(code, wrong, document) for code, wrong in disagree.items() if wrong.any()]
     return Diagnosis(tuple(findings), (), words, 1.0, stated=True)
 

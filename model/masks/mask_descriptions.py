@@ -18,7 +18,7 @@ _MOST_CELLS, _MOST_ROW_CELLS = 2**20, 2**24
 """Cells of a map up to which groups of keys are looked for, and what wrong rows see among themselves."""
 
 
-def compare_in_words(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> str:
+def describe_mask_difference(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> str:
     """Return ``in force: causal, in chunks of 4; meant: a causal window of 4``, without the end of the sentence.
 
     ``cells`` (B, L, H, Q, K) are those on which the two differ. Empty where the mask in force has no name.
@@ -53,7 +53,7 @@ def _describe_unit(
         return words if columns.all() else say("{mask}, without padding", mask=words)
     if not columns.all() and (words := _describe_grid(grid, known)):
         return words
-    return _describe_rows(grid, known, columns, wrong)
+    return _describe_wrong_rows(grid, known, columns, wrong)
 
 
 def _describe_grid(grid: np.ndarray, known: np.ndarray) -> str:
@@ -82,7 +82,7 @@ def _describe_groups(grid: np.ndarray, known: np.ndarray) -> str:
     return ""
 
 
-def _describe_rows(grid: np.ndarray, known: np.ndarray, columns: np.ndarray, wrong: np.ndarray) -> str:
+def _describe_wrong_rows(grid: np.ndarray, known: np.ndarray, columns: np.ndarray, wrong: np.ndarray) -> str:
     """Return in words what the rows that are not as meant see, where they follow one structure among themselves."""
     at = np.flatnonzero(wrong)
     if not at.size or wrong.all() or grid.size > _MOST_ROW_CELLS:
@@ -92,17 +92,17 @@ def _describe_rows(grid: np.ndarray, known: np.ndarray, columns: np.ndarray, wro
     for where, padding in ((known & columns, True), (known, False)):
         structure = recognise_structure(grid, where & rows[:, None])
         if structure is not None and not (padding and (grid & ~columns & rows[:, None]).any()):
-            return _place_words(structure, at, len(wrong))
+            return _describe_structure_in_rows(structure, at, len(wrong))
     return ""
 
 
-def _place_words(structure: Structure, at: np.ndarray, queries: int) -> str:
+def _describe_structure_in_rows(structure: Structure, at: np.ndarray, queries: int) -> str:
     if np.array_equal(at, np.arange(at[0], queries)):
         return say("{mask} from query {number} on", mask=structure.words(), number=int(at[0]) + 1)
     return say("{mask} in {queries}", mask=structure.words(), queries=name_queries(at))
 
 
-def describe_rows_alone(rows: np.ndarray, judged: np.ndarray) -> str:
+def describe_affected_rows(rows: np.ndarray, judged: np.ndarray) -> str:
     """Return in words that only these ``rows`` (Q,) of those ``judged`` (Q,) are concerned; empty for all of them."""
     at, others = np.flatnonzero(rows), np.flatnonzero(judged & ~rows)
     if not others.size or not at.size:

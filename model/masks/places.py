@@ -35,7 +35,7 @@ def find_differing_rows(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, -1)
 
 
-def list_ranges(indices: Sequence[int] | np.ndarray, most: int | None = None) -> str:
+def format_index_ranges(indices: Sequence[int] | np.ndarray, most: int | None = None) -> str:
     """Return sorted indices from 0 as numbers from 1, in ranges; ``…`` stands for those beyond the first ``most``."""
     cells = np.isin(np.arange(max(indices, default=-1) + 1), indices)
     ranges = [f"{first + 1}-{end}" if end - first > 1 else f"{end}" for first, end in find_runs(cells)]
@@ -44,11 +44,11 @@ def list_ranges(indices: Sequence[int] | np.ndarray, most: int | None = None) ->
 
 def name_queries(indices: Sequence[int] | np.ndarray) -> str:
     """Return ``queries 1-3`` of indices from 0."""
-    numbers = list_ranges(indices, _MOST_RANGES)
+    numbers = format_index_ranges(indices, _MOST_RANGES)
     return say_many("query {numbers}", "queries {numbers}", len(indices), numbers=numbers)
 
 
 def name_keys(indices: Sequence[int] | np.ndarray) -> str:
     """Return ``keys 1-3`` of indices from 0."""
-    numbers = list_ranges(indices, _MOST_RANGES)
+    numbers = format_index_ranges(indices, _MOST_RANGES)
     return say_many("key {numbers}", "keys {numbers}", len(indices), numbers=numbers)

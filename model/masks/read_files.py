@@ -21,7 +21,7 @@ from .arrays import ARRAY_NAMES, MAX_CELLS, DiagnosisError, is_tensor, stack_lay
 from .attention_call import AttentionCall
 from .read_text import (
     group_by_map,
-    is_drawn,
+    is_drawn_mask,
     name_array,
     read_printed_tensors,
     read_table,
@@ -294,7 +294,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
     ``passed`` and ``in_force`` are (H, Q, K) bool, True = may attend; a cell counts once, in whatever head.
     """
     if not call.passed_cells:
-        return say("What was passed is not drawn: {passed}.", passed=call.passed_in_words)
+        return say("What was passed is not drawn: {passed}.", passed=call.passed_masks_description)
     blocked = {"blocked": len(_find_cells(~in_force)), "cells": passed.shape[1] * passed.shape[2]}
     if not call.passed:
         if not blocked["blocked"]:
@@ -308,10 +308,10 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
     if not len(ignored) and not len(added):
         return say(
             "In force as passed ({passed}): {blocked:,} of {cells:,} cells are blocked.",
-            passed=call.passed_in_words,
+            passed=call.passed_masks_description,
             **blocked,
         )
-    said = [say("Passed was {passed}.", passed=call.passed_in_words)]
+    said = [say("Passed was {passed}.", passed=call.passed_masks_description)]
     hidden = len(_find_cells(~passed))
     if len(ignored) and not (~passed & ~in_force).any():
         said.append(
@@ -515,7 +515,7 @@ def _read_table_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
 def _read_text_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
     """Read a print of tensors, which has brackets, or else a table."""
     text = _read_file_text(path)
-    if "[" not in text and not is_drawn(text):
+    if "[" not in text and not is_drawn_mask(text):
         return _read_table_maps(path, limits)
     arrays = read_printed_tensors(text)
     if set(arrays) == {""}:

@@ -18,7 +18,7 @@ import numpy as np
 from ..language import join_items, join_sentences, say, say_many, to_say
 from ..trace import KINDS
 from .arrays import ARGUMENT_ROLES, ARRAY_NAMES, DiagnosisError, is_known_argument
-from .shapes import find_own_axes
+from .shapes import find_axis_sizes
 from .structure import recognise_structure
 
 # Tables: one matrix from text, as numpy, pandas, R and spreadsheets write it. Cells are separated by tabs, semicolons,
@@ -43,7 +43,7 @@ def read_table(text: str) -> np.ndarray:
     Raises:
         DiagnosisError: for rows of different lengths, and for cells that are no numbers.
     """
-    rows = _remove_names(_split_rows(text))
+    rows = _remove_heading_and_names(_split_rows(text))
     if not rows:
         raise DiagnosisError(say("The file has no rows."))
     lengths = sorted({len(row) for row in rows})
@@ -103,7 +103,7 @@ def _replace_decimal_comma(cell: str) -> str:
     return cell.replace(",", ".") if DECIMAL_COMMA_PATTERN.fullmatch(cell) else cell
 
 
-def _remove_names(rows: TableRows) -> TableRows:
+def _remove_heading_and_names(rows: TableRows) -> TableRows:
     """Return the rows without a heading and a column of names."""
     headed = len(rows) > 1 and _is_heading(rows[0], rows[1:])
     corner = headed and not rows[0][0]
@@ -216,7 +216,7 @@ def read_printed_tensors(text: str) -> dict[str, np.ndarray]:
     """
     if not text.strip():
         raise DiagnosisError(say("There is nothing to read yet: paste a printed tensor or nested lists."))
-    if len(text) <= MAX_PRINT_CHARACTERS and is_drawn(text):
+    if len(text) <= MAX_PRINT_CHARACTERS and is_drawn_mask(text):
         return {"": _read_drawn_mask(text)}
     if len(text) > MAX_PRINT_CHARACTERS:
         raise DiagnosisError(
@@ -232,7 +232,7 @@ def read_printed_tensors(text: str) -> dict[str, np.ndarray]:
         )
     if "..." in text or "…" in text:
         raise DiagnosisError(say(SHORTENED_TEXT))
-    text = remove_prompts(text)
+    text = remove_console_prompts(text)
     found: dict[str, np.ndarray] = {}
     for name, part in _split_assignments(text):
         if name in found:
@@ -248,7 +248,7 @@ def _count_rows(text: str) -> int:
 
 def _split_assignments(text: str) -> Iterator[tuple[str, str]]:
     """Yield the name and text of every assignment; a text without one is a single part."""
-    starts = list(islice(_NAME_PATTERN.finditer(_remove_details(text, " ")), MAX_PRINT_ARRAYS + 1))
+    starts = list(islice(_NAME_PATTERN.finditer(_remove_dtype_details(text, " ")), MAX_PRINT_ARRAYS + 1))
     if len(starts) > MAX_PRINT_ARRAYS:
         raise DiagnosisError(say("The text names more than {most} arrays; fewer are read.", most=MAX_PRINT_ARRAYS))
     if not starts:
@@ -260,7 +260,7 @@ def _split_assignments(text: str) -> Iterator[tuple[str, str]]:
         yield start[1], text[start.end() : after.start() if after else len(text)]
 
 
-def _remove_details(text: str, fill: str = "") -> str:
+def _remove_dtype_details(text: str, fill: str = "") -> str:
     """Return the text with ``, dtype=...`` and the like taken away, or each character of them replaced by ``fill``."""
     parts, at = [], 0
     for match in _DETAIL_PATTERN.finditer(text):
@@ -272,7 +272,7 @@ def _remove_details(text: str, fill: str = "") -> str:
 
 def _parse_array(text: str, name: str) -> np.ndarray:
     format_name = _DTYPE_PATTERN.search(text)
-    plain = _remove_details(_TENSORFLOW_PATTERN.sub("", text)).replace(">", " ")
+    plain = _remove_dtype_details(_TENSORFLOW_PATTERN.sub("", text)).replace(">", " ")
     plain = _CALL_PATTERN.sub("⟨", plain)
     if "[" not in plain and "(" not in plain:
         plain = "".join(f"[{line}]" for line in plain.strip("⟨) \n").splitlines() if line.strip())
@@ -388,7 +388,7 @@ _CODE_PATTERN = re.compile(
 )
 
 
-def remove_prompts(text: str) -> str:
+def remove_console_prompts(text: str) -> str:
     """Return the text with prompts taken away and ``name tensor(...)`` made ``name = tensor(...)``."""
     plain = _PROMPT_PATTERN.sub("", text)
     plain = _NAMED_LINE_PATTERN.sub(r"\1 = ", plain)
@@ -525,7 +525,7 @@ def read_axes(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int
         own[4 if name == "key_keep" else 3] = shape[-1]
         own[0] = shape[0] if len(shape) > 1 else None
     else:
-        own = find_own_axes(shape, sizes[0], sizes[2])
+        own = find_axis_sizes(shape, sizes[0], sizes[2])
     return tuple(ArrayAxis(axis, size, own_size) for axis, size, own_size in zip(AXIS_NAMES, sizes, own, strict=True))
 
 
@@ -546,7 +546,7 @@ def _join_with_and(one: str, other: str) -> str:
     return say("{one} and {other}", one=one, other=other)
 
 
-def ambiguity_text(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int, int]) -> str:
+def ambiguous_axes_text(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int, int]) -> str:
     """Return a warning where the same shape would also fit another reading, else an empty text."""
     samples, _, heads, queries, keys = sizes
     if name == "mask" and shape == (samples, keys) and samples == queries > 1:
@@ -579,7 +579,7 @@ MAX_DRAWN_SIZE = 4096
 """Most rows, and most columns, of a drawn mask."""
 
 
-def is_drawn(text: str) -> bool:
+def is_drawn_mask(text: str) -> bool:
     """Whether a text draws a mask in squares, or is the print of a BlockMask."""
     return _SEEN in text or _HIDDEN in text or _BLOCK_MASK_PATTERN.search(text) is not None
 
@@ -613,7 +613,7 @@ def _block_mask_text(text: str) -> str:
     sparsity = _SPARSITY_PATTERN.search(text)
     queries, keys = sizes[-2:] if len(sizes) > 1 else (0, 0)
     said = [say("This is the print of a BlockMask: it shows blocks, and no cells.")]
-    grid = _read_blocks(text, square=queries == keys)
+    grid = _read_block_mask_grid(text, square=queries == keys)
     if sparsity and grid is not None:
         said.append(
             say(
@@ -641,7 +641,7 @@ def _block_mask_text(text: str) -> str:
     return join_sentences(*said)
 
 
-def _read_blocks(text: str, square: bool) -> np.ndarray | None:
+def _read_block_mask_grid(text: str, square: bool) -> np.ndarray | None:
     """Return the first grid of a BlockMask, 0 for skipped, 1 for partly and 2 for computed blocks; None without one.
 
     Every block is two signs wide; blanks at the end of a line may be lost.

@@ -41,7 +41,11 @@ def find_empty_rows(arrays: Arrays, evidence: Evidence, intent: IntendedMask, pa
     """Return the empty rows of an intent by what they show. ``padding`` (B, Q) marks padding queries."""
     empty = np.broadcast_to(~intent.allowed.any(-1), evidence.all_zero.shape)
     stray = (evidence.nonzero & ~intent.columns).any(-1) | ~padding[:, None, None]
-    double = _find_double_fill_rows(arrays, evidence, intent) & empty & ~_find_idle_rows(intent, padding)[:, None, None]
+    double = (
+        _find_double_fill_rows(arrays, evidence, intent)
+        & empty
+        & ~_find_keyless_padding_rows(intent, padding)[:, None, None]
+    )
     if double.any():  # its sibling rows, in which no cell is blocked twice, come from the same two fills
         double |= evidence.uniform & empty
     return EmptyRows(
@@ -53,7 +57,7 @@ def find_empty_rows(arrays: Arrays, evidence: Evidence, intent: IntendedMask, pa
     )
 
 
-def _find_idle_rows(intent: IntendedMask, padding: np.ndarray) -> np.ndarray:
+def _find_keyless_padding_rows(intent: IntendedMask, padding: np.ndarray) -> np.ndarray:
     """Return (B, Q): padding queries after all real tokens, which only a window leaves without a key.
 
     Nothing reads them, and two fills in them spoil nothing.
@@ -137,7 +141,7 @@ def report_uniform_samples(case: DiagnosisCase) -> None:
     )
     level: Level = "certain" if said else "likely"
     case.add("empty-row", samples[:, None, None, None, None], looks=looks, level=level)
-    case.exclude(np.broadcast_to(samples[:, None, None], arrays.sizes[:3]))
+    case.exclude_units(np.broadcast_to(samples[:, None, None], arrays.sizes[:3]))
 
 
 def report_empty_rows(case: DiagnosisCase, intent: IntendedMask) -> None:
@@ -150,19 +154,21 @@ def report_empty_rows(case: DiagnosisCase, intent: IntendedMask) -> None:
         spare = padding[:, None, None]
         blank |= evidence.nan & spare
         blank |= evidence.uniform & spare & (evidence.nonzero & ~intent.allowed).any(-1) & ~rows.double_fill
-    case.add_rows("double-fill", rows.double_fill)
+    case.add_row_finding("double-fill", rows.double_fill)
     if not case.has("fill-overflow"):
-        case.add_rows("empty-row", blank & evidence.nan, say("its row is NaN, and NaN spreads"))
+        case.add_row_finding("empty-row", blank & evidence.nan, say("its row is NaN, and NaN spreads"))
     uniform = blank & ~evidence.nan & ~find_uniform_samples(case)[:, None, None, None]
     idle = padding[:, None, None] & uniform
-    case.add_rows("empty-row", uniform & ~idle, say("its row is uniform over all keys, future and padding included"))
+    case.add_row_finding(
+        "empty-row", uniform & ~idle, say("its row is uniform over all keys, future and padding included")
+    )
     unread = say("its row is uniform, and nothing reads it: a padding query")
-    case.add_rows("empty-row", idle, unread, "info", NOTHING_TO_FIX)
+    case.add_row_finding("empty-row", idle, unread, "info", NOTHING_TO_FIX)
     untold = say("these masked scores do not show whether there was one fill or two")
-    case.add_rows("double-fill", rows.fills_only, untold, "warning")
-    case.add_rows("empty-row", rows.all_zero, say("its row is all zero, which is right"), "info", NOTHING_TO_FIX)
+    case.add_row_finding("double-fill", rows.fills_only, untold, "warning")
+    case.add_row_finding("empty-row", rows.all_zero, say("its row is all zero, which is right"), "info", NOTHING_TO_FIX)
     with_weight = padding[:, None, None] & evidence.nonzero.any(-1) & ~evidence.nan
-    case.add_rows("pad-query", with_weight)
+    case.add_row_finding("pad-query", with_weight)
 
 
 # Rows must sum to 1. Where another axis does, or none, the softmax or what came after it is at fault.
@@ -191,7 +197,7 @@ class SumFault:
     level: Level = "certain"
 
 
-def check_sums(arrays: Arrays, allowed: np.ndarray | None, is_said: bool = False) -> SumFault | None:
+def check_row_sums(arrays: Arrays, allowed: np.ndarray | None, is_said: bool = False) -> SumFault | None:
     """Return the fault of the sums, or None. ``allowed`` (B, L, H, Q, K) is what was meant, where that is known.
 
     ``is_said`` tells whether somebody said it; else the mask may be narrower, as windows are.
@@ -208,7 +214,7 @@ def check_sums(arrays: Arrays, allowed: np.ndarray | None, is_said: bool = False
     for axis, over in _OTHER_AXES:
         if arrays.weights.shape[axis] > 1 and _find_unit_sums(arrays.weights, axis, tolerance).all():
             return SumFault(("softmax-axis",), rows, say(over))
-    return _find_later_fault(arrays, allowed, rows, tolerance, is_said)
+    return _find_post_softmax_fault(arrays, allowed, rows, tolerance, is_said)
 
 
 def _find_nan_columns(weights: np.ndarray) -> np.ndarray:
@@ -273,7 +279,7 @@ def _are_weights_close(weights: np.ndarray, expected: np.ndarray, units: np.ndar
     return bool(np.allclose(np.nan_to_num(weights[units]), np.nan_to_num(expected[units]), atol=6e-3))
 
 
-def _find_later_fault(
+def _find_post_softmax_fault(
     arrays: Arrays, allowed: np.ndarray | None, rows: np.ndarray, tolerance: float, is_said: bool
 ) -> SumFault | None:
     """Return what happened to the weights after the softmax, where no axis sums to 1.

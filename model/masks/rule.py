@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..language import join_items, join_sentences, say
-from .softmax import PaddingSide, lengths_to_keep
+from .softmax import PaddingSide, lengths_to_keep_mask
 from .structure import REPEATABLE_WORDS, Structure, name_structure, parse_structure, recognise_structure
 
 # Rules, the longer form of a meaning: ``causal and padding``, ``window 3 or not prefix 2``.
@@ -48,7 +48,7 @@ class MaskSizes:
 
     def keep(self) -> np.ndarray:
         """Return (B, K) bool, True = a real token."""
-        return lengths_to_keep(self.lengths, self.keys, self.side)
+        return lengths_to_keep_mask(self.lengths, self.keys, self.side)
 
 
 def read_lengths(text: str, keys: int) -> tuple[int, ...]:
@@ -64,11 +64,11 @@ def read_lengths(text: str, keys: int) -> tuple[int, ...]:
 
 def build_mask(rule: str, sizes: MaskSizes) -> np.ndarray:
     """Return the mask of a rule, (B, 1, Q, K) bool, True = may attend. Raises RuleError."""
-    grid = _RuleParser(_split_tokens(rule), sizes).mask()
+    grid = _RuleParser(_split_rule_words(rule), sizes).mask()
     return np.ascontiguousarray(np.broadcast_to(grid, (len(sizes.lengths), 1, sizes.queries, sizes.keys)))
 
 
-def _split_tokens(rule: str) -> list[tuple[str, str]]:
+def _split_rule_words(rule: str) -> list[tuple[str, str]]:
     """Return (word, sizes) of each token. Raises RuleError."""
     text, at, tokens = rule.strip().lower(), 0, []
     if len(text) > MAX_RULE_CHARACTERS:
@@ -105,12 +105,12 @@ class _RuleParser:
             raise RuleError(say("Before “{word}” an and or an or is missing.", word=self.tokens[self.at][0]))
         return grid
 
-    def _next(self) -> str:
+    def _peek_word(self) -> str:
         return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
 
     def _parse_or(self) -> np.ndarray:
         grid = self._parse_and()
-        while self._next() == "or":
+        while self._peek_word() == "or":
             self.at += 1
             grid = grid | self._parse_and()
         return grid
@@ -119,7 +119,7 @@ class _RuleParser:
         """Kinds that stand beside each other are one structure, as in a name: a sink is seen beside its window."""
         kinds: dict[str, str] = {}
         grid = self._parse_operand(kinds)
-        while self._next() == "and":
+        while self._peek_word() == "and":
             self.at += 1
             grid = grid & self._parse_operand(kinds)
         if kinds:
@@ -129,7 +129,7 @@ class _RuleParser:
 
     def _parse_operand(self, kinds: dict[str, str]) -> np.ndarray:
         """Return the mask of the next operand; a kind goes into ``kinds`` instead, unless its word is there already."""
-        word = self._next()
+        word = self._peek_word()
         if word in ("", "and", "or", ")"):
             at_end = say("At the end of the rule a kind of mask is missing.")
             missing = say("At “{word}” a kind of mask is missing.", word=word) if word else at_end
@@ -142,7 +142,7 @@ class _RuleParser:
             return ~(grid & self._kind(*inner.values()) if inner else grid)
         if word == "(":
             grid = self._parse_or()
-            if self._next() != ")":
+            if self._peek_word() != ")":
                 raise RuleError(say("A bracket is not closed."))
             self.at += 1
             return grid

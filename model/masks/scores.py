@@ -8,7 +8,7 @@ import numpy as np
 
 from ..language import say, to_say
 from .arrays import Arrays
-from .evidence import Evidence, measure_depth
+from .evidence import Evidence, measure_nonzero_cell_depth
 from .softmax import is_blocked
 
 # Masks added in place of filling, masks without effect, underflow, fills that overflow.
@@ -45,7 +45,7 @@ def compute_score_tolerance(arrays: Arrays, evidence: Evidence) -> float:
     return min(0.2, 0.02 + 4 * evidence.precision.relative + stored * size)
 
 
-def find_soft_mask_cells(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
+def find_added_boolean_mask_cells(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """Return (B, L, H, Q, K): cells that a mask of zeros and ones lowered by a step of 1 or 2, or None."""
     steps, near = _find_added_steps(arrays, evidence), compute_score_tolerance(arrays, evidence)
     if steps is not None:
@@ -181,7 +181,7 @@ def find_bias_effects(arrays: Arrays, evidence: Evidence) -> tuple[np.ndarray, l
     fits = measure_spread(added - bias, cells).max(-1) <= near
     found: list[BiasEffect] = []
     left = judged & ~fits
-    for words, other in _vary_bias(bias):
+    for words, other in _generate_bias_variants(bias):
         wrong = left & (measure_spread(added - other, cells).max(-1) <= near)
         if wrong.any():
             found.append((wrong, say(words)))
@@ -189,7 +189,7 @@ def find_bias_effects(arrays: Arrays, evidence: Evidence) -> tuple[np.ndarray, l
     return judged & fits, found
 
 
-def _vary_bias(bias: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _generate_bias_variants(bias: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Yield what may have been added in the place of a bias (B, L, H, Q, K), the message of it first."""
     never = to_say("the bias given never arrived: the weights are the softmax of the scores without it")
     yield never, np.zeros_like(bias)
@@ -198,7 +198,7 @@ def _vary_bias(bias: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield to_say("the bias given is that of another head"), np.roll(bias, step, 2)
 
 
-def find_reversed_slopes(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
+def find_reversed_distance_bias_heads(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """Return (B, L, H): heads whose scores were raised in proportion to the distance of the key; None for none.
 
     ALiBi lowers them (Press et al. 2022); nobody wants tokens to be looked for the more the farther away they are.
@@ -262,7 +262,7 @@ def find_weak_fill_cells(arrays: Arrays, evidence: Evidence, allowed: np.ndarray
     leaking = evidence.nonzero & ~allowed & live & ~evidence.uniform[..., None]
     if not leaking.any():
         return None
-    if _is_fill_in_scores(arrays, evidence, allowed, leaking) or _is_equal_in_rows(arrays, allowed, leaking):
+    if _is_fill_in_scores(arrays, evidence, allowed, leaking) or _has_constant_leaks_in_rows(arrays, allowed, leaking):
         return leaking
     return leaking if arrays.scores is None and _are_leaks_weak(arrays, evidence, allowed, leaking) else None
 
@@ -308,7 +308,7 @@ def _is_constant(values: np.ndarray) -> bool:
     return values.size > 1 and float(np.ptp(values)) <= 1e-3 * max(1.0, float(np.abs(values).max()))
 
 
-def _is_equal_in_rows(arrays: Arrays, allowed: np.ndarray, leaking: np.ndarray) -> bool:
+def _has_constant_leaks_in_rows(arrays: Arrays, allowed: np.ndarray, leaking: np.ndarray) -> bool:
     """Whether the blocked cells of every leaking row hold one value and the allowed ones do not: the mark of a fill."""
     rows = leaking.sum(-1) > 1
     if not rows.any() or (leaking.any(-1) & ~rows).sum() > rows.sum():
@@ -328,7 +328,7 @@ def _are_leaks_weak(arrays: Arrays, evidence: Evidence, allowed: np.ndarray, lea
     """Whether little leaks, and where some of it is far from vanishing the rest of its row leaks as well."""
     if (
         arrays.weights[leaking].max() >= _MAX_WEAK_WEIGHT
-        or not measure_depth(evidence, arrays.weights, allowed, leaking).beyond
+        or not measure_nonzero_cell_depth(evidence, arrays.weights, allowed, leaking).beyond
     ):
         return False
     far = arrays.weights > evidence.precision.smallest * _MAX_FILL_RATIO

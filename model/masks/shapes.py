@@ -34,7 +34,7 @@ def normalise_arrays(
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
     named = {name: _check_numbers(name, np.asarray(raw[name])) for name in ARRAY_NAMES if raw.get(name) is not None}
-    over_batch = is_over_batch(named)
+    over_batch = is_attention_over_batch(named)
     named = {"weights": named["weights"]} if over_batch else reorder_axes(named, extra_keys)
     has_even_rows = False
     if "weights" in named:
@@ -62,7 +62,7 @@ def normalise_arrays(
         key_keep=_normalise_padding("key_keep", named.get("key_keep"), shape[0], shape[4]),
         query_keep=_normalise_padding("query_keep", named.get("query_keep"), shape[0], shape[3]),
         position_ids=_normalise_positions(named.get("position_ids"), shape[0], shape[4]),
-        writing=_find_writing(bias, blocks),
+        writing=_detect_mask_convention(bias, blocks),
         transposed=transposed,
         extra_keys=extra_keys,
         has_even_rows=has_even_rows,
@@ -70,7 +70,7 @@ def normalise_arrays(
     )
 
 
-def _find_writing(bias: np.ndarray | None, blocks: bool) -> MaskWriting:
+def _detect_mask_convention(bias: np.ndarray | None, blocks: bool) -> MaskWriting:
     added = bias is not None and not is_zeros_and_ones(bias)
     return "added" if added else "blocks" if blocks else "keeps"
 
@@ -84,10 +84,10 @@ def expand_to_five_axes(array: np.ndarray) -> np.ndarray:
                 shape=array.shape,
             )
         )
-    return array.reshape([size or 1 for size in find_own_axes(array.shape)])
+    return array.reshape([size or 1 for size in find_axis_sizes(array.shape)])
 
 
-def find_own_axes(shape: Sequence[int], samples: int = 0, heads: int = 0) -> list[int | None]:
+def find_axis_sizes(shape: Sequence[int], samples: int = 0, heads: int = 0) -> list[int | None]:
     """Return the sizes B, L, H, Q, K that an array of ``shape`` has of its own; None for an axis it lacks.
 
     With the numbers of ``samples`` and ``heads`` of the map, three axes may also be (B, Q, K) or the batch-major
@@ -139,7 +139,7 @@ def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> tuple[np.ndarra
         compared = mask.dtype.kind != "f" or (is_zeros_and_ones(mask) and "scores" not in named)
         if "scores" not in named and (compared or ((mask == 0) | is_blocked(mask)).all()):
             allowed = mask.astype(bool, copy=False) if compared else mask == 0
-            weights = _share_rows(allowed)
+            weights = _build_uniform_weights(allowed)
             if mask.dtype.kind != "f":
                 return weights, True
             empty = ~allowed.any(-1)
@@ -167,7 +167,7 @@ def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> tuple[np.ndarra
     return softmax(scores, nan_rows="mask" not in named or named["mask"].dtype.kind == "f"), False
 
 
-def _share_rows(allowed: np.ndarray) -> np.ndarray:
+def _build_uniform_weights(allowed: np.ndarray) -> np.ndarray:
     """Return the softmax of equal scores over the ``allowed`` cells (..., K); rows without any are zero."""
     share = 1 / np.maximum(allowed.sum(-1, keepdims=True, dtype=np.float32), 1)
     kind = np.float32 if allowed.size < _LARGE_MAP else np.float16
@@ -235,7 +235,7 @@ def _fit_to_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.nd
     """Return the array with five axes, each 1 or that of ``shape``. Raises DiagnosisError."""
     if not array.ndim:
         raise DiagnosisError(say("{name} is a single value; it needs the axes (queries, keys).", name=name))
-    fitted = array.reshape([size or 1 for size in find_own_axes(array.shape, shape[0], shape[2])])
+    fitted = array.reshape([size or 1 for size in find_axis_sizes(array.shape, shape[0], shape[2])])
     if any(have not in (1, want) for have, want in zip(fitted.shape, shape, strict=True)):
         raise DiagnosisError(
             say(
@@ -366,7 +366,7 @@ def reorder_axes(named: Mapping[str, np.ndarray], extra_keys: int = 0) -> dict[s
     return arrays
 
 
-def is_over_batch(named: Mapping[str, np.ndarray]) -> bool:
+def is_attention_over_batch(named: Mapping[str, np.ndarray]) -> bool:
     """Whether weights (T, H, B, B) or (T, B, B) lie beside padding (B, T), or beside a mask of T keys, B not being T.
 
     That is attention over the samples in place of the tokens: (B, T, D) handed to a module that takes (T, B, D).

@@ -35,7 +35,7 @@ def is_blocked(values: ArrayOrTensor) -> ArrayOrTensor:
 PaddingSide = Literal["right", "left", "both"]
 
 
-def lengths_to_keep(lengths: Sequence[int] | np.ndarray, size: int, side: PaddingSide = "right") -> np.ndarray:
+def lengths_to_keep_mask(lengths: Sequence[int] | np.ndarray, size: int, side: PaddingSide = "right") -> np.ndarray:
     """Return (B, size) bool, True = a real token, from (B,) lengths; ``side`` is where the padding stands."""
     length = np.asarray(lengths)[:, None]
     start = {"right": length * 0, "left": size - length, "both": (size - length) // 2}[side]
@@ -43,7 +43,7 @@ def lengths_to_keep(lengths: Sequence[int] | np.ndarray, size: int, side: Paddin
     return (position >= start) & (position < start + length)
 
 
-def find_restarts(positions: np.ndarray) -> np.ndarray:
+def find_position_restarts(positions: np.ndarray) -> np.ndarray:
     """Return (..., K) bool: tokens at which positions (..., K) begin anew at the first position of the sample.
 
     Padding repeats the first position, and begins nothing.

@@ -71,7 +71,7 @@ class Structure:
             grid &= self._number(places, self.chunk) == self._number(key, self.chunk)
         for first, end in self.shared:
             grid[:, first:end] |= True if self.hi is None else key[first:end] <= places + self.hi
-        return grid & _see_draft_tree(self.tree, places[:, 0], keys) if self.tree else grid
+        return grid & _build_draft_tree_mask(self.tree, places[:, 0], keys) if self.tree else grid
 
     def _build_band(self, places: np.ndarray, keys: int) -> np.ndarray:
         """Return (Q, K) bool: the band of queries at ``places`` (Q, 1), or its blocks, its sinks and its prefix."""
@@ -93,7 +93,7 @@ class Structure:
         """Return the number of the chunk or block of each position."""
         return (positions - self.origin) // size
 
-    def count_from(self, first: int) -> Structure:
+    def copy_with_chunk_start(self, first: int) -> Structure:
         """Return the same mask whose chunks and blocks begin with the key ``first``."""
         return dataclasses.replace(self, origin=first) if self.chunk or self.block else self
 
@@ -122,14 +122,14 @@ class Structure:
         """Whether it is causal, and opens no later key to any query."""
         return self.hi == 0 and not (self.spans or self.prefix or self.block)
 
-    def drop_causal(self) -> tuple[Structure, ...]:
+    def list_noncausal_variants(self) -> tuple[Structure, ...]:
         """Return what is left without the causal part: unbounded, mirrored, or one or two keys ahead."""
         free = dataclasses.replace(self, hi=None, prefix=0, block=0)
         ahead = tuple(dataclasses.replace(self, hi=(self.hi or 0) + step, block=0) for step in (1, 2))
         mirrored = (dataclasses.replace(free, hi=-self.lo),) if self.lo is not None else ()
         return (free, *mirrored, *ahead)
 
-    def shifted_ends(self) -> tuple[Structure, ...]:
+    def list_shifted_windows(self) -> tuple[Structure, ...]:
         """Return the same window one wider or narrower, at one end or at both."""
         if self.lo is None:
             return ()
@@ -140,7 +140,7 @@ class Structure:
 
     def words(self) -> str:
         """Return a few words for people, such as ``a causal window of 4``."""
-        text = self._band_in_words()
+        text = self._describe_band()
         if self.spans:
             text = say_many(
                 "{mask}, with {count} span read in both directions",
@@ -163,7 +163,7 @@ class Structure:
             text = say("{mask}, then a draft tree of {count} tokens", mask=text, count=len(self.tree))
         return text
 
-    def _band_in_words(self) -> str:
+    def _describe_band(self) -> str:
         """Return the band and the prefix, in a few words."""
         if self.block and self.lo is not None:
             return say("a window of {keys}, causal by blocks of {size}", keys=1 - self.lo, size=self.block)
@@ -208,7 +208,7 @@ def _measure_band(seen: np.ndarray, places: np.ndarray) -> tuple[int, int]:
     return int((first - places[:, 0])[rows].min()), int((last - places[:, 0])[rows].max())
 
 
-def _see_draft_tree(parents: tuple[int, ...], positions: np.ndarray, keys: int) -> np.ndarray:
+def _build_draft_tree_mask(parents: tuple[int, ...], positions: np.ndarray, keys: int) -> np.ndarray:
     """Return (Q, K) bool: all before the tree of the last keys, and of the tree each token's ancestors and itself."""
     size = len(parents)
     related = np.eye(size, dtype=bool)
@@ -225,10 +225,10 @@ def recognise_structure(allowed: np.ndarray, where: np.ndarray) -> Structure | N
     seen = allowed & where
     if not seen.any():
         return None
-    return next((one for one in _propose_structures(seen) if _agrees(one, seen, where)), None)
+    return next((one for one in _propose_structures(seen) if _is_structure_consistent(one, seen, where)), None)
 
 
-def _agrees(structure: Structure, seen: np.ndarray, where: np.ndarray) -> bool:
+def _is_structure_consistent(structure: Structure, seen: np.ndarray, where: np.ndarray) -> bool:
     """Whether a structure allows the cells that are ``seen`` (Q, K) and no other ``where`` (Q, K) is True.
 
     A part of the rows after the other: most structures are ruled out by a few.
@@ -254,7 +254,7 @@ def _propose_structures(seen: np.ndarray) -> Iterator[Structure]:
     yield from bands
     if ahead.size:
         yield Structure(hi=0, prefix=int(ahead[-1]) + 1)
-        if spans := _find_spans(later):
+        if spans := _find_bidirectional_spans(later):
             yield Structure(hi=0, spans=spans)
         yield from _propose_blocks(seen, lo)
     if hi == 0:
@@ -278,7 +278,7 @@ def _propose_blocks(seen: np.ndarray, lo: int) -> Iterator[Structure]:
         yield Structure(hi=0, block=size)
         yield Structure(lo, 0, block=size)
     ends = list(dict.fromkeys((seen.shape[1] - np.argmax(seen[rows][:, ::-1], 1)).tolist()))
-    if len(ends) > 1 and (size := _find_step(ends[:-1]) or ends[0]) > 1:
+    if len(ends) > 1 and (size := _find_common_spacing(ends[:-1]) or ends[0]) > 1:
         yield Structure(hi=0, block=size, origin=ends[0] % size)
 
 
@@ -331,11 +331,11 @@ def _propose_chunks(seen: np.ndarray) -> Iterator[Structure]:
     """Yield causal chunks, by where rows begin."""
     firsts = list(dict.fromkeys(np.argmax(seen[np.asarray(seen.any(1))], 1).tolist()))
     square = seen.shape[0] == seen.shape[1]
-    if len(firsts) >= (_MIN_CHUNKS if square else 2) and (size := _find_step(firsts)):
+    if len(firsts) >= (_MIN_CHUNKS if square else 2) and (size := _find_common_spacing(firsts)):
         yield Structure(hi=0, chunk=size, origin=firsts[1] % size)
 
 
-def _find_step(places: list[int]) -> int:
+def _find_common_spacing(places: list[int]) -> int:
     """Return the distance of neighbouring places where all share it, but the first may be shorter; else 0."""
     steps = [b - a for a, b in pairwise(places)]
     if not steps or min(steps) < 1:
@@ -356,7 +356,7 @@ def _propose_sink_windows(seen: np.ndarray, places: np.ndarray) -> Iterator[Stru
             yield Structure(lo, 0, sinks=sinks)
 
 
-def _find_spans(later: np.ndarray) -> tuple[tuple[int, int], ...]:
+def _find_bidirectional_spans(later: np.ndarray) -> tuple[tuple[int, int], ...]:
     """Return the spans outside of which no query sees a later key, if most tokens lie outside; ``later`` is (Q, K)."""
     shift, keys = later.shape[1] - later.shape[0], later.shape[1]
     spans: list[tuple[int, int]] = []
@@ -416,7 +416,7 @@ def parse_structure(name: str) -> Structure:
         ValueError: for a name of another form; the message lists the words.
     """
     structure = FULL
-    parts = sorted(_split_parts(name), key=_order_part)
+    parts = sorted(_split_parts(name), key=_get_part_priority)
     if len(parts) > MAX_STRUCTURE_PARTS:
         raise ValueError(say("A kind of mask has at most {most} parts.", most=MAX_STRUCTURE_PARTS))
     for part in parts:
@@ -425,7 +425,7 @@ def parse_structure(name: str) -> Structure:
     return structure
 
 
-def _order_part(part: str) -> int:
+def _get_part_priority(part: str) -> int:
     """Return the turn of a word: windows depend on a causal part, and the keys ahead widen it, wherever they stand."""
     return -1 if part in ("causal", "decoder") else part.startswith("ahead")
 

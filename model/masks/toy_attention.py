@@ -53,7 +53,7 @@ class AttentionRun:
     weights: np.ndarray
 
 
-def write_mask(allowed: np.ndarray, writing: ToyWriting) -> np.ndarray:
+def convert_mask_to_convention(allowed: np.ndarray, writing: ToyWriting) -> np.ndarray:
     """Return booleans, True = may attend, of any shape as a program would write them."""
     if writing in ("keep", "block"):
         return allowed if writing == "keep" else ~allowed
@@ -116,7 +116,7 @@ def apply_dropout(weights: np.ndarray, rate: float, seed: int = 0) -> np.ndarray
     return np.where(keep, weights / (1 - rate), 0).astype(weights.dtype)
 
 
-def compute_mask_dependence(
+def compute_gradients_under_mask(
     mask: np.ndarray, sizes: tuple[int, int, int, int], reader: MaskReader = "sdpa", layers: int = 1
 ) -> np.ndarray:
     """Return |d output i / d input j| (B, H, Q, K) of attention run with ``mask``, by automatic differentiation.
@@ -144,7 +144,7 @@ def compute_mask_dependence(
         return _measure_gradients(rows, stream)
 
 
-def compute_weight_dependence(weights: np.ndarray) -> np.ndarray:
+def compute_gradients_from_weights(weights: np.ndarray) -> np.ndarray:
     """Return |d output i / d input j| (B, H, Q, K) where the output is ``weights`` (B, H, Q, K) @ values."""
     fixed = torch.tensor(weights).float()
     samples, heads, queries, keys = fixed.shape

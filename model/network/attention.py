@@ -118,12 +118,12 @@ class KeyValueCache:
         return kept
 
 
-def merge_beams(q: Tensor, sentences: int) -> Tensor:
+def merge_beams_into_queries(q: Tensor, sentences: int) -> Tensor:
     """The queries of a sentence's W hypotheses as if they were W queries: (B, H, 1, d) -> (B / W, H, W, d)"""
     return q[:, :, 0].unflatten(0, (sentences, -1)).transpose(1, 2)
 
 
-def split_beams(context: Tensor) -> Tensor:
+def split_beams_from_queries(context: Tensor) -> Tensor:
     """(B / W, H, W, d) -> (B, H, 1, d)"""
     return context.transpose(1, 2).flatten(0, 1)[:, :, None]
 
@@ -170,7 +170,7 @@ class MultiHeadAttention(nn.Module):
             edited = self.mask(everything)
             mask = None if edited is everything else edited
         if len(k) < len(q):
-            context = split_beams(self._attend(merge_beams(q, len(k)), k, v, mask))
+            context = split_beams_from_queries(self._attend(merge_beams_into_queries(q, len(k)), k, v, mask))
         else:
             context = self._attend(q, k, v, mask)
         return self.out_proj(self.context(context).transpose(1, 2).flatten(2))

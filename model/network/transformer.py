@@ -18,8 +18,8 @@ from .attention import (
     compute_masked_softmax,
     make_causal_mask,
     make_padding_mask,
-    merge_beams,
-    split_beams,
+    merge_beams_into_queries,
+    split_beams_from_queries,
 )
 from .autoregressive import AutoregressiveModel, DecodingCache, Side
 from .config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
@@ -84,7 +84,7 @@ class Decoder(Stack):
         self, x: Tensor, memory: Tensor, mask: Tensor | None, memory_mask: Tensor | None, cache: DecoderCache | None
     ) -> Tensor:
         """x (B, T, D), memory (B, S, D), masks broadcastable to (B, H, T, T) and (B, H, T, S) -> (B, T, D)"""
-        if cache and cache.shortcut and cache.length and mask is None and is_unobserved(x.device):
+        if cache and cache.shortcut and cache.length and mask is None and can_use_decoder_shortcut(x.device):
             x = cache.shortcut(x, memory_mask, cache.layers)
         else:
             for index, layer in enumerate(self.layers):
@@ -172,7 +172,7 @@ class Transformer(AutoregressiveModel):
         return make_padding_mask(source, PAD_ID)
 
     def new_cache(self) -> DecoderCache:
-        return DecoderCache(self.config.decoder_layers, make_shortcut(self.decoder.layers))
+        return DecoderCache(self.config.decoder_layers, make_decoder_shortcut(self.decoder.layers))
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         """source (B, S) ids -> memory (B, S, D)"""
@@ -198,7 +198,7 @@ class Transformer(AutoregressiveModel):
         return self.decoder(self.target_embedding(target, offset), memory, mask, memory_mask, cache)
 
     def predictions(self, source: Tensor, target: Tensor, *, sublayers: bool = False) -> Iterator[tuple[str, Tensor]]:
-        paths = _name_stream_places(self.config.decoder_layers, sublayers=sublayers)
+        paths = _map_stream_paths_to_names(self.config.decoder_layers, sublayers=sublayers)
         with record_outputs(self, *paths) as streams:
             self(source, target)
         for path, name in paths.items():  # one place at a time: all of them at once are P x T x V numbers
@@ -219,7 +219,7 @@ _SUBLAYER_NAMES = {
 }
 
 
-def _name_stream_places(layers: int, *, sublayers: bool) -> dict[str, str]:
+def _map_stream_paths_to_names(layers: int, *, sublayers: bool) -> dict[str, str]:
     """Module path of each place along the decoder's stream -> its name."""
     paths = {"target_embedding.stream": "embedding"}
     for layer in range(layers):
@@ -240,13 +240,13 @@ def _name_stream_places(layers: int, *, sublayers: bool) -> dict[str, str]:
 SublayerFunction = Callable[[Tensor], Tensor]
 
 
-def is_unobserved(device: torch.device) -> bool:
+def can_use_decoder_shortcut(device: torch.device) -> bool:
     """Whether this thread computes on the explicit path now, unobserved and without gradients."""
     looked_at = torch.is_grad_enabled() or is_observed() or is_function_mode_active()
     return not looked_at and choose_attention_path(device) == "explicit"
 
 
-def make_shortcut(layers: Iterable[nn.Module]) -> DecoderShortcut | None:
+def make_decoder_shortcut(layers: Iterable[nn.Module]) -> DecoderShortcut | None:
     """Return a way through decoder layers for one decoding; None where one is in training or has a hook of anybody."""
     parts = []
     for layer in layers:
@@ -297,9 +297,9 @@ class _ShortcutAttention:
             weights = torch.bmm(q.view(rows * self.heads, 1, -1), k.flatten(0, 1).mT).softmax(-1)
             return self.out(torch.bmm(weights, v.flatten(0, 1)).view(x.shape))
         q = q.view(rows, self.heads, 1, -1)
-        scores = (merge_beams(q, memories) if memories < rows else q) @ k.mT
+        scores = (merge_beams_into_queries(q, memories) if memories < rows else q) @ k.mT
         weights = compute_masked_softmax(scores if mask is None else scores.masked_fill(~mask, -math.inf), mask)
-        context = split_beams(weights @ v) if memories < rows else weights @ v
+        context = split_beams_from_queries(weights @ v) if memories < rows else weights @ v
         return self.out(context.reshape(x.shape))
 
 

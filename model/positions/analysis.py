@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from ..analysis.heads import rows_with_choice
+from ..analysis.heads import find_multi_key_rows
 from ..capture.attention import capture_attention
 from ..network.autoregressive import make_decoder_inputs
 from ..runnable_model import Translation
@@ -130,7 +130,7 @@ class Uniqueness:
         return float(self.distance.min())
 
 
-def measure_uniqueness(table: np.ndarray) -> Uniqueness:
+def find_nearest_other_positions(table: np.ndarray) -> Uniqueness:
     """Return the nearest other position of every position of a table (P, D), P of at least 2."""
     if len(table) < 2:
         raise ValueError("Uniqueness compares positions, so it needs at least two.")
@@ -204,8 +204,8 @@ def score_positional_heads(translator: Translator, translation: Translation, see
     for kind, plain in translation.trace.maps.items():
         runs = of_target if kind == "decoder" else of_source
         weights = np.stack([run.maps[kind].weights for run in runs])
-        choosing = rows_with_choice(plain.mask)
-        stays = _mass_overlap(weights[0], weights[1:])[..., choosing].mean((0, -1))
+        choosing = find_multi_key_rows(plain.mask)
+        stays = _compute_attention_overlap(weights[0], weights[1:])[..., choosing].mean((0, -1))
         chance = compute_expected_overlap(weights[0], plain.mask)[..., choosing].mean(-1)
         for layer, head in np.ndindex(*stays.shape):
             found.append(HeadScore(kind, layer, head, float(stays[layer, head]), float(chance[layer, head])))
@@ -249,7 +249,7 @@ def _name_shuffled_trace(
     )
 
 
-def _mass_overlap(one: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _compute_attention_overlap(one: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Mass two rows share, 1 minus their total variation distance: (L,H,Q,K), (B,L,H,Q,K) -> (B,L,H,Q)."""
     return np.minimum(one, others).sum(-1)
 

@@ -58,7 +58,7 @@ class ExperimentResult:
     """(T,) natural logarithm of the probability of each piece of the old translation, under the experiment."""
 
     @property
-    def log_prob_loss(self) -> float:
+    def log_prob_drop(self) -> float:
         """Mean log-probability a piece of the old translation has lost, in nats; negative if it gained."""
         return float(np.mean([step.log_prob for step in self.before.steps]) - self.log_probs.mean())
 
@@ -106,11 +106,11 @@ def move_positions(
         for side, length in lengths.items():
             added = network.added_positions(side)
             if added is not None and experiment.sides in (side, "both"):
-                stack.enter_context(added.replace_rows(compute_experiment_rows(added, experiment, length)))
+                stack.enter_context(added.replace_rows(compute_replacement_position_rows(added, experiment, length)))
         yield
 
 
-def compute_experiment_rows(added: AddedPositions, experiment: PositionExperiment, length: int) -> Tensor:
+def compute_replacement_position_rows(added: AddedPositions, experiment: PositionExperiment, length: int) -> Tensor:
     """Return the rows (P, D) the experiment puts in place of the model's: of the same shape, type and device.
 
     A row of a formula is computed afresh, so any position will do, whole or not, also past the last row. Between two

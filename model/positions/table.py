@@ -160,21 +160,21 @@ def _interleave_sines(angle: Tensor, d_model: int) -> Tensor:
     return table
 
 
-def _count_up(count: int, dtype: torch.dtype, step: int = 1) -> Tensor:
+def _make_float_range(count: int, dtype: torch.dtype, step: int = 1) -> Tensor:
     return torch.arange(0, count, step, dtype=torch.float64, device="cpu").to(dtype)
 
 
-def _make_exp_of_log_builder(dtype: torch.dtype) -> Callable[[int, int, float], Tensor]:
+def _make_exp_log_table_builder(dtype: torch.dtype) -> Callable[[int, int, float], Tensor]:
     def build(positions: int, d_model: int, base: float) -> Tensor:
-        rate = (_count_up(d_model, dtype, 2) * (-math.log(base) / d_model)).exp()
-        return _interleave_sines(_count_up(positions, dtype)[:, None] * rate, d_model)
+        rate = (_make_float_range(d_model, dtype, 2) * (-math.log(base) / d_model)).exp()
+        return _interleave_sines(_make_float_range(positions, dtype)[:, None] * rate, d_model)
 
     return build
 
 
 def _build_by_power(positions: int, d_model: int, base: float) -> Tensor:
-    exponent = _count_up(d_model, torch.float32, 2) / d_model
-    return _interleave_sines(_count_up(positions, torch.float32)[:, None] / base**exponent, d_model)
+    exponent = _make_float_range(d_model, torch.float32, 2) / d_model
+    return _interleave_sines(_make_float_range(positions, torch.float32)[:, None] / base**exponent, d_model)
 
 
 def _build_per_cell(positions: int, d_model: int, base: float) -> Tensor:
@@ -185,10 +185,10 @@ def _build_per_cell(positions: int, d_model: int, base: float) -> Tensor:
     return torch.from_numpy(angle).float()
 
 
-def _build_inclusive(positions: int, d_model: int, base: float) -> Tensor:
+def _build_table_inclusive_exponents(positions: int, d_model: int, base: float) -> Tensor:
     pairs = (d_model + 1) // 2
-    rate = (_count_up(pairs, torch.float32) * (-math.log(base) / max(pairs - 1, 1))).exp()
-    return _interleave_sines(_count_up(positions, torch.float32)[:, None] * rate, d_model)
+    rate = (_make_float_range(pairs, torch.float32) * (-math.log(base) / max(pairs - 1, 1))).exp()
+    return _interleave_sines(_make_float_range(positions, torch.float32)[:, None] * rate, d_model)
 
 
 def _make_cast_builder(dtype: torch.dtype) -> Callable[[int, int, float], Tensor]:
@@ -218,7 +218,7 @@ TABLE_FORMS: dict[str, TableForm] = {
         "exp of log, float32",
         "torch.exp(torch.arange(0, D, 2) * (-math.log(10000.0) / D))",
         to_say("The commonest form; the exponential's rounding grows with the position."),
-        _make_exp_of_log_builder(torch.float32),
+        _make_exp_log_table_builder(torch.float32),
     ),
     "cast_half": TableForm(
         "stored as float16",
@@ -236,33 +236,33 @@ TABLE_FORMS: dict[str, TableForm] = {
         "float16 throughout",
         "torch.arange(P, dtype=torch.float16) …",
         to_say("Angles themselves are rounded: late positions are wrong, and past 2048 some share a number."),
-        _make_exp_of_log_builder(torch.float16),
+        _make_exp_log_table_builder(torch.float16),
     ),
     "bfloat16": TableForm(
         "bfloat16 throughout",
         "torch.arange(P, dtype=torch.bfloat16) …",
         to_say("Whole numbers past 256 are rounded: neighbouring positions get the same row."),
-        _make_exp_of_log_builder(torch.bfloat16),
+        _make_exp_log_table_builder(torch.bfloat16),
     ),
     "inclusive": TableForm(
         "exponents up to 1",
         "math.log(10000.0) / (D // 2 - 1)",
         to_say("Another progression, not a rounding: wavelengths reach 10000 · 2π itself (tensor2tensor, fairseq)."),
-        _build_inclusive,
+        _build_table_inclusive_exponents,
         inclusive=True,
     ),
 }
 
 
-def compute_form_values(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> np.ndarray:
+def compute_table_by_form(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> np.ndarray:
     """Return the table as the form computes it, widened exactly to float64: (positions, d_model)."""
     return TABLE_FORMS[name].build(positions, d_model, base).double().numpy()
 
 
-def compute_form_difference(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> np.ndarray:
+def compute_form_formula_difference(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> np.ndarray:
     """Return |form - float64 formula|: (positions, d_model)."""
     return np.abs(
-        compute_form_values(name, positions, d_model, base) - _compute_formula_values(positions, d_model, base)
+        compute_table_by_form(name, positions, d_model, base) - _compute_formula_values(positions, d_model, base)
     )
 
 
@@ -275,7 +275,7 @@ def _compute_formula_values(positions: int, d_model: int, base: float) -> np.nda
 
 
 def measure_form_error(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> FormError:
-    difference = compute_form_difference(name, positions, d_model, base)
+    difference = compute_form_formula_difference(name, positions, d_model, base)
     position, dimension = np.unravel_index(int(difference.argmax()), difference.shape)
     rms = float(np.sqrt(np.square(difference).mean()))
     return FormError(name, float(difference.max()), rms, int(position), int(dimension))

@@ -151,14 +151,14 @@ class Tokenizer:
         """Encode many texts at once, ids only, each closed by </s>: what training and batch translation need."""
         return [[*ids, EOS_ID] for ids in self._processor.EncodeAsIds(list(texts))]
 
-    def sample_ids(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
+    def encode_ids_with_dropout(self, texts: Sequence[str], dropout: float, seed: int) -> list[list[int]]:
         """Encode many texts for training, each merge left out with chance `dropout`, by :func:`split_with_dropout`."""
         draw = Random(seed).random
         normal = (self._processor.Normalize(text) for text in texts)
-        return [[*self._ids_of(split_with_dropout(text, self._ranks, dropout, draw)), EOS_ID] for text in normal]
+        return [[*self._ids_of(split_with_dropout(text, self._merge_ranks, dropout, draw)), EOS_ID] for text in normal]
 
     @functools.cached_property
-    def _ranks(self) -> dict[str, int]:
+    def _merge_ranks(self) -> dict[str, int]:
         """Normal pieces by their ids, which SentencePiece gives in the order of its merges, single characters last."""
         sp = self._processor
         kinds = sp.IsControl, sp.IsUnknown, sp.IsByte, sp.IsUnused
@@ -168,7 +168,7 @@ class Tokenizer:
         """Ids of pieces; of one that is unknown those of its bytes, or one <unk> for a run of them."""
         before = None
         for piece in pieces:
-            own = self._ranks.get(piece)
+            own = self._merge_ranks.get(piece)
             if own is None and self._processor.IsByte(first := self._processor.PieceToId("<0x00>")):
                 yield from (first + byte for byte in piece.encode())
             elif own is not None:

@@ -92,7 +92,7 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(part for part in (first[1:], *rest) if part)
 
 
-def merge_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap:
+def merge_map_into_words(attention: AttentionMap, rows: RowLabel = "fed") -> AttentionMap:
     """Return the map between words: the weights summed over a word's keys and averaged over its queries.
 
     A row still sums to 1. `rows` says which label of a decoder row makes its words: the token fed in or predicted.
@@ -289,7 +289,7 @@ def name_tokens(trace: AttentionTrace, tokens: TokenNames, sample: int = 0) -> A
     return dataclasses.replace(trace, **maps, source=source, target=target)
 
 
-def name_translation(
+def name_translation_trace(
     trace: AttentionTrace, source: Sequence[str], predicted: Sequence[str], start: str = START_TOKEN
 ) -> AttentionTrace:
     """Return the trace of a translation with its rows and columns named.
@@ -299,7 +299,7 @@ def name_translation(
     return name_tokens(trace, {"source": source, "target": (start, *predicted[:-1]), "predicted": predicted})
 
 
-def name_continuation(trace: AttentionTrace, prompt: Sequence[str], predicted: Sequence[str]) -> AttentionTrace:
+def name_continuation_trace(trace: AttentionTrace, prompt: Sequence[str], predicted: Sequence[str]) -> AttentionTrace:
     """Return the trace of a prompt and its continuation with its rows and columns named.
 
     Of a row of the prompt but its last, the token "predicted" is the next one of the prompt, which was given.
@@ -356,7 +356,7 @@ def _name_map(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]
     queries = named.get("source" if kind == "encoder" else "target", one.query_tokens)
     keys = named.get("target" if kind == "decoder" else "source", one.key_tokens)
     predicted = one.predicted_tokens if kind == "encoder" else named.get("predicted", one.predicted_tokens)
-    keys = (*keys, *_names_without_token(one.key_tokens, len(keys)))
+    keys = (*keys, *_find_extra_column_names(one.key_tokens, len(keys)))
     axes = (("rows", queries, one.query_tokens), ("columns", keys, one.key_tokens))
     for axis, names, numbers in (*axes, ("rows", predicted or one.query_tokens, one.query_tokens)):
         if len(names) != len(numbers):
@@ -364,7 +364,7 @@ def _name_map(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]
     return replace_tokens(one, queries, keys, predicted)
 
 
-def _names_without_token(columns: Sequence[str], tokens: int) -> Sequence[str]:
+def _find_extra_column_names(columns: Sequence[str], tokens: int) -> Sequence[str]:
     """Return the names of the columns after the numbered ones, such as a sink, which belong to no token."""
     numbered = [name.isdigit() for name in columns]
     return columns[tokens:] if all(numbered[:tokens]) and not any(numbered[tokens:]) else ()

@@ -287,7 +287,7 @@ def copy_starting_weights(model: Transformer, tokenizer: Tokenizer, start: Check
         for name, own in unique_weights(model).items():
             trained = given[name].to(own)
             own.copy_(
-                _carry_rows(own, trained, shares)
+                _compose_vocabulary_rows(own, trained, shares)
                 if trained.shape[0] in sizes and _is_vocabulary_weight(name)
                 else trained
             )
@@ -297,7 +297,7 @@ def _is_vocabulary_weight(name: str) -> bool:
     return name.startswith(("source_embedding", "target_embedding", "generator"))
 
 
-def _carry_rows(own: Tensor, trained: Tensor, shares: list[list[int]]) -> Tensor:
+def _compose_vocabulary_rows(own: Tensor, trained: Tensor, shares: list[list[int]]) -> Tensor:
     """Rows (new vocabulary, ...) made of the rows (old vocabulary, ...) that each new piece consists of."""
     return torch.stack([trained[ids].mean(0) if ids else row for ids, row in zip(shares, own, strict=True)])
 

@@ -64,7 +64,7 @@ class Frames(NamedTuple):
     lists: dict[str, list[WordEntry]]
 
 
-def read_frames(path: Path) -> Frames:
+def read_sentence_frames(path: Path) -> Frames:
     """Read a table of frames and words: kind, English, German, and of a noun its gender and both plurals.
 
     Raises ValueError, naming the line that is neither, or the slot that nothing can fill.
@@ -80,14 +80,14 @@ def read_frames(path: Path) -> Frames:
             frames.append((parts[0], parts[1]))
         else:
             lists[kind].append(WordEntry(*parts))
-    _check_frames(path, frames, lists)
+    _check_sentence_frames(path, frames, lists)
     return Frames(frames, dict(lists))
 
 
-def _check_frames(path: Path, frames: list[SentencePair], lists: Mapping[str, list[WordEntry]]) -> None:
+def _check_sentence_frames(path: Path, frames: list[SentencePair], lists: Mapping[str, list[WordEntry]]) -> None:
     """Raise ValueError unless every German slot stands on the English side and each has enough words to fill it."""
     for english, german in frames:
-        asked = Counter(_slot_kind(name) for name in _slot_names(english))
+        asked = Counter(_strip_slot_number(name) for name in _slot_names(english))
         short = [
             kind for kind, count in asked.items() if kind not in NUMBER_DRAWERS and len(lists.get(kind, [])) < count
         ]
@@ -102,7 +102,7 @@ def _check_frames(path: Path, frames: list[SentencePair], lists: Mapping[str, li
 
 def _is_declinable(slot: re.Match[str], lists: Mapping[str, list[WordEntry]]) -> bool:
     """Whether there is such an article, and a gender of each word that it can stand before."""
-    article, genders = slot["article"], [entry.gender for entry in lists.get(_slot_kind(slot["slot"]), [])]
+    article, genders = slot["article"], [entry.gender for entry in lists.get(_strip_slot_number(slot["slot"]), [])]
     known = article in ARTICLE_FORMS or (article and POSSESSIVE_PATTERN.fullmatch(article))
     return not article or bool(known and genders and all(gender in ("m", "f", "n") for gender in genders))
 
@@ -112,21 +112,21 @@ def _slot_names(frame: str) -> set[str]:
     return {name for slot in SLOT_PATTERN.finditer(frame) for name in (slot["adjective"], slot["slot"]) if name}
 
 
-def _slot_kind(name: str) -> str:
+def _strip_slot_number(name: str) -> str:
     return name.rstrip("0123456789")
 
 
-def fill_frames(frames: Frames, seed: int) -> list[SentencePair]:
+def fill_sentence_frames(frames: Frames, seed: int) -> list[SentencePair]:
     """Return the distinct pairs of :data:`DRAWS_PER_FRAME` random draws a frame, the same ones for the same seed."""
     random = np.random.default_rng(seed)
     found: dict[SentencePair, None] = {}
     for english, german in frames.frames:
-        of_one = {_fill_frame(english, german, frames.lists, random): None for _ in range(DRAWS_PER_FRAME)}
+        of_one = {_fill_sentence_frame(english, german, frames.lists, random): None for _ in range(DRAWS_PER_FRAME)}
         found.update(of_one)
     return list(found)
 
 
-def _fill_frame(
+def _fill_sentence_frame(
     english: str, german: str, lists: dict[str, list[WordEntry]], random: np.random.Generator
 ) -> SentencePair:
     words: dict[str, WordEntry] = {}
@@ -143,7 +143,7 @@ def _draw_word(
     name: str, words: dict[str, WordEntry], lists: dict[str, list[WordEntry]], random: np.random.Generator
 ) -> WordEntry:
     """A random word for a slot, of a list another one than those before it."""
-    kind = _slot_kind(name)
+    kind = _strip_slot_number(name)
     if kind in NUMBER_DRAWERS:
         return NUMBER_DRAWERS[kind](random)
     free = [entry for entry in lists[kind] if entry not in words.values()]
@@ -256,7 +256,9 @@ class PairCopies(NamedTuple):
     """(copies, originals of each): the numbers of the pairs that each was made of."""
 
 
-def make_sloppy_copies(pairs: Sequence[SentencePair], share: float, seed: int, apostrophes: bool = False) -> PairCopies:
+def make_lowercase_unpunctuated_copies(
+    pairs: Sequence[SentencePair], share: float, seed: int, apostrophes: bool = False
+) -> PairCopies:
     """Copy a random share of the pairs with the source as people type it: lower case, no final punctuation.
 
     With `apostrophes`, half of them lose these as well ("dont"), and a quarter have the curved one that phones write.
@@ -288,31 +290,31 @@ def _join_sentences(first: str, second: str) -> str:
     return first + ("" if first[-1] in WIDE_PUNCTUATION else " ") + second
 
 
-def make_shouted_copies(pairs: Sequence[SentencePair], share: float, seed: int) -> PairCopies:
+def make_uppercase_copies(pairs: Sequence[SentencePair], share: float, seed: int) -> PairCopies:
     """Copy a random share of the pairs with the source in capitals."""
     chosen = np.sort(np.random.default_rng((seed, 2)).permutation(len(pairs))[: round(share * len(pairs))])
     return PairCopies([(pairs[i][0].upper(), pairs[i][1]) for i in chosen], chosen[:, None])
 
 
-def make_renumbered_copies(pairs: Sequence[SentencePair], times: int, seed: int) -> PairCopies:
+def make_replaced_number_copies(pairs: Sequence[SentencePair], times: int, seed: int) -> PairCopies:
     """Copy each pair with numbers of two digits or more on both sides `times` times, with others of the same length."""
     random = np.random.default_rng((seed, 3))
-    return _replace_matches(
+    return _copy_with_replaced_match(
         pairs, NUMBER_PATTERN, np.repeat(np.arange(len(pairs)), times), lambda old: _draw_similar_number(old, random)
     )
 
 
-def make_renamed_copies(pairs: Sequence[SentencePair], share: float, seed: int) -> PairCopies:
+def make_replaced_name_copies(pairs: Sequence[SentencePair], share: float, seed: int) -> PairCopies:
     """Copy a random share of the pairs that have a capitalised word on both sides, with invented names in its place.
 
     So a name is learned as something to be copied piece by piece, whatever it is.
     """
     random = np.random.default_rng((seed, 4))
     chosen = np.sort(random.permutation(len(pairs))[: round(share * len(pairs))])
-    return _replace_matches(pairs, NAME_PATTERN, chosen, lambda _: _invent_name(random))
+    return _copy_with_replaced_match(pairs, NAME_PATTERN, chosen, lambda _: _invent_name(random))
 
 
-def _replace_matches(
+def _copy_with_replaced_match(
     pairs: Sequence[SentencePair], what: re.Pattern[str], chosen: np.ndarray, new: Callable[[str], str]
 ) -> PairCopies:
     """Copy the chosen pairs in which a match stands once on each side, with something new in its place."""

@@ -69,7 +69,7 @@ class Trainer:
         self._resume()
         if world > 1:
             check_same_step(self.step, self.device, folder)
-        self._forget_later()
+        self._delete_later_weights()
 
     def run(
         self, evaluate: Callable[[Transformer], float] | None = None, last: int | None = None
@@ -110,7 +110,7 @@ class Trainer:
         loss = self._loss(self.batches.batch(own)) if len(own) else None
         if loss is not None:
             (loss / tokens).backward()
-        total = self._sum_over_processes(loss)
+        total = self._sum_gradients_and_loss(loss)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -132,7 +132,7 @@ class Trainer:
                 self.recipe.label_smoothing,
             )
 
-    def _sum_over_processes(self, loss: Tensor | None) -> float:
+    def _sum_gradients_and_loss(self, loss: Tensor | None) -> float:
         if self.world == 1:
             return 0.0 if loss is None else loss.item()
         try:
@@ -173,7 +173,7 @@ class Trainer:
         if self.step in self.recipe.snapshot_steps():
             self._write_weights(self.folder / f"snapshot-{self.step:07d}.safetensors")
         if stopping or self.step % self.recipe.save_every == 0:
-            self._save()
+            self._save_run_state()
 
     def _list_weight_files(self) -> list[Path]:
         return sorted(self.folder.glob("weights-*.safetensors"))
@@ -184,7 +184,7 @@ class Trainer:
                 {name: tensor.cpu().contiguous() for name, tensor in unique_weights(self.model).items()}, temporary
             )
 
-    def _save(self) -> None:
+    def _save_run_state(self) -> None:
         state = {
             "begun": asdict(self.identity),
             "model": unique_weights(self.model),
@@ -213,7 +213,7 @@ class Trainer:
         self._since_row = HistoryRowSums(*state.get("since_row", ()))
         self.history = [HistoryRow(**row) for row in state["history"]]
 
-    def _forget_later(self) -> None:
+    def _delete_later_weights(self) -> None:
         """Remove weights of steps not done: a killed run makes them again, and those of another run are not its."""
         if self.rank:
             return
@@ -254,12 +254,12 @@ class RunIdentity:
                     path=path,
                 )
             ) from error
-        found = saved.config.differences(self.config) | self.recipe.mismatches(saved.recipe, step)
+        found = saved.config.differences(self.config) | self.recipe.find_resume_mismatches(saved.recipe, step)
         differences = [
             say("{name} was {before!r} and is now {now!r}", name=name, before=before, now=now)
             for name, (before, now) in found.items()
         ]
-        begun = 1 + (self.recipe.decay_mixture is not None and step > self.recipe.decay_begins)
+        begun = 1 + (self.recipe.decay_mixture is not None and step > self.recipe.last_step_before_decay)
         if not differences and tuple(saved.texts[:begun]) != self.texts[:begun]:
             differences = [say("the text of --data or its vocabulary is another")]
         if differences:

@@ -49,7 +49,7 @@ class GoldAlignment:
     """Of the three files."""
 
 
-def find_released_gold(source_language: str, target_language: str) -> Path | None:
+def find_bundled_gold_folder(source_language: str, target_language: str) -> Path | None:
     """Return the folder of the gold that the project brings for a pair of languages, None where there is none."""
     folder = GOLD_FOLDER / f"{source_language}-{target_language}"
     return folder if (folder / LINKS_FILE).is_file() else None
@@ -185,12 +185,12 @@ class PassAgreement:
     """Pairs of sentences whose links are the same, each as sure."""
 
 
-def combine_passes(first: PairLinks, second: PairLinks) -> PairLinks:
+def combine_annotation_passes(first: PairLinks, second: PairLinks) -> PairLinks:
     """Return the gold made of two passes: sure is what both say is sure, possible what either says."""
     return PairLinks(first.sure & second.sure, first.possible | second.possible)
 
 
-def compare_passes(first: Sequence[PairLinks], second: Sequence[PairLinks]) -> PassAgreement:
+def compare_annotation_passes(first: Sequence[PairLinks], second: Sequence[PairLinks]) -> PassAgreement:
     """Compare two passes over the same pairs."""
     both = list(zip(first, second, strict=True))
     return PassAgreement(
@@ -253,7 +253,7 @@ class LinkCounts:
         """Return the share (C,) of sure links that are found; NaN where there is none."""
         return _ratio_or_nan(self.in_sure.sum(0), np.broadcast_to(self.sure.sum(), self.in_sure.shape[1:]))
 
-    def interval(self, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    def compute_bootstrap_interval(self, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends (C,) and (C,) of the 95% bootstrap interval: pairs drawn again, with replacement."""
         random = np.random.default_rng(seed)
         drawn = [self.aer(random.integers(0, len(self.sure), len(self.sure))) for _ in range(BOOTSTRAP_RESAMPLES)]

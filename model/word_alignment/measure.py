@@ -36,7 +36,7 @@ def measure_alignment(
             continue
         finally:
             on_progress(1)
-        links = read_attention_links(translation, pair, translator.tokenizer)
+        links = derive_links_from_attention(translation, pair, translator.tokenizer)
         found.append(count_links(links.reshape(-1, *links.shape[2:]), *_gold_cells(pair)))
         diagonal.append(count_links(make_diagonal_links(pair)[None], *_gold_cells(pair)))
         heads = translation.trace.maps["cross"].weights.shape[:2]
@@ -83,7 +83,7 @@ def _link_cells(pair: GoldPair, links: frozenset[Link]) -> np.ndarray:
 
 
 def _list_alignments(layers: int, heads: int) -> list[tuple[RatePart, int, int]]:
-    """Name the alignments of :func:`read_attention_links`, in its order."""
+    """Name the alignments of :func:`derive_links_from_attention`, in its order."""
     found: list[tuple[RatePart, int, int]] = []
     for layer in range(layers):
         found += [("head", layer, head) for head in range(heads)]
@@ -92,7 +92,7 @@ def _list_alignments(layers: int, heads: int) -> list[tuple[RatePart, int, int]]
 
 
 def _make_rates(counts: LinkCounts, places: list[tuple[RatePart, int, int]]) -> tuple[AlignmentRate, ...]:
-    columns = (counts.aer(), *counts.interval(), counts.precision(), counts.recall())
+    columns = (counts.aer(), *counts.compute_bootstrap_interval(), counts.precision(), counts.recall())
     named = [(*place, reading) for reading in ALIGNMENT_READINGS for place in places]
     return tuple(
         AlignmentRate(*name, *(float(value) for value in values)) for name, *values in zip(named, *columns, strict=True)
@@ -124,7 +124,7 @@ def match_pieces_to_words(tokenizer: Tokenizer, text: str, words: Sequence[str])
     return found
 
 
-def read_attention_links(translation: Translation, pair: GoldPair, tokenizer: Tokenizer) -> np.ndarray:
+def derive_links_from_attention(translation: Translation, pair: GoldPair, tokenizer: Tokenizer) -> np.ndarray:
     """Return the links of every cross-attention head, of every layer's mean and of the mean of all heads.
 
     (2, L * (H + 1) + 1, S, T) bool: the readings in the order of ALIGNMENT_READINGS; of each layer its heads and then
@@ -142,7 +142,7 @@ def read_attention_links(translation: Translation, pair: GoldPair, tokenizer: To
     pieces = len(targets)
     # The row that predicts a token has its number; the row that it is fed into is the next one.
     rows = {"predicted": keys[:, :pieces], "fed": keys[:, 1 : pieces + 1]}
-    return np.stack([_join_word_links(rows[reading], sources, targets) for reading in ALIGNMENT_READINGS])
+    return np.stack([_merge_piece_links_to_words(rows[reading], sources, targets) for reading in ALIGNMENT_READINGS])
 
 
 def make_diagonal_links(pair: GoldPair) -> np.ndarray:
@@ -152,7 +152,7 @@ def make_diagonal_links(pair: GoldPair) -> np.ndarray:
     return np.arange(sources)[:, None] == nearest
 
 
-def _join_word_links(keys: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
+def _merge_piece_links_to_words(keys: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """keys (C, T pieces), sources (pieces, S), targets (pieces, T) -> (C, S, T) bool"""
     linked = np.einsum("cps,pt->cst", sources[keys].astype(np.int32), targets.astype(np.int32))
     return linked > 0

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from attenscope.experiments.lens import load_training_snapshots, run_snapshots
-from attenscope.positions.table import compute_form_difference, make_formula_table
+from attenscope.positions.table import compute_form_formula_difference, make_formula_table
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
@@ -201,7 +201,7 @@ def test_positions(page: Page, view: str) -> None:
     if view == "table":
         assert_agree(texts, make_formula_table(*size).values[tuple(cells.T)])
         return
-    errors = compute_form_difference("float64", *size)[tuple(cells.T)]
+    errors = compute_form_formula_difference("float64", *size)[tuple(cells.T)]
     printed = [text.split(" · ")[-1] for text in texts]
     assert printed == ["0" if error == 0 else re.sub("e([+-])0*(?=.)", r"e\1", f"{error:.1e}") for error in errors]
     assert "0" in printed

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from attenscope.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
 from attenscope.network.config import PRESETS
 from attenscope.translate import Translator
-from attenscope.viz.export.live_file import build_live_file
+from attenscope.viz.export.live_file import build_live_model_html
 from tests.browser.engine_page import EnginePage
 from tests.browser.firefox import NAMES, FirefoxPage, firefox
 from tests.browser.test_engine import (
@@ -73,7 +73,7 @@ def test_a_released_model_reads_and_writes_as_in_python(fox: FirefoxPage, tmp_pa
 def test_the_live_file_opens_from_a_disk(fox: FirefoxPage, tmp_path: Path) -> None:
     translator = Translator(toy_checkpoint())
     file = tmp_path / "live.html"
-    file.write_text(build_live_file([translator.checkpoint], date(2026, 11, 22)), encoding="utf-8")
+    file.write_text(build_live_model_html([translator.checkpoint], date(2026, 11, 22)), encoding="utf-8")
     fox.goto(file.as_uri())
     assert fox.evaluate(OPENED) > 2
     expected = translator.translate(TOY)

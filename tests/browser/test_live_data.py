@@ -20,11 +20,11 @@ from attenscope.translate import Translator
 from attenscope.viz.engine.package import encode_palette
 from attenscope.viz.figures.heatmap import make_head_grid
 from attenscope.viz.figures.look import DARK, Look
-from attenscope.viz.figures.words import head_in_words, row_in_words
+from attenscope.viz.figures.words import describe_pinned_row, describe_strongest_head_link
 from attenscope.viz.web.charts import beam_tree_data
 from attenscope.viz.web.maps import LinkOptions
+from attenscope.viz.web.maps import encode_attention_links as links
 from attenscope.viz.web.maps import encode_heatmap as heatmap
-from attenscope.viz.web.maps import encode_links as links
 from attenscope.viz.web.maps import encode_overview as overview
 from attenscope.viz.web.players import PlayerStart
 from attenscope.viz.web.players import encode_decode_player as player
@@ -99,7 +99,7 @@ def rounded(value: Any) -> Any:
 def test_heads_by_every_view(views: Views, kind: Any) -> None:
     attention = views.translator.translate(TEXT).trace.maps[kind]
     place, pins = {"layer": 1, "head": 2}, list(PINNED)
-    alt = row_in_words(attention, 1, 2, PINNED[0], "predicted")
+    alt = describe_pinned_row(attention, 1, 2, PINNED[0], "predicted")
     equal(views("overviewData", kind, place, views.palette), overview(attention, 1, 2, LOOK))
     grid = make_head_grid(attention, 1, 2, "predicted")
     special = tuple(
@@ -113,7 +113,7 @@ def test_heads_by_every_view(views: Views, kind: Any) -> None:
     equal(views("linksData", kind, place, views.palette, pins, [0, 3]), lines)
     shaded = text(attention, 1, 2, LOOK, "predicted", PINNED, alt)
     equal(views("textData", kind, place, views.palette, pins), shaded)
-    assert views("headInWords", kind, place, None) == head_in_words(attention, 1, 2, "predicted")
+    assert views("headInWords", kind, place, None) == describe_strongest_head_link(attention, 1, 2, "predicted")
 
 
 def attention_name(kind: str) -> str:

@@ -23,7 +23,7 @@ from attenscope.interventions.changes import parse_changes
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
-from attenscope.viz.export.live_file import build_live_file, build_live_folder
+from attenscope.viz.export.live_file import build_live_model_html, build_live_model_site
 from attenscope.viz.tour import TOUR_MODEL, list_live_file_steps
 from attenscope.viz.ui.sentences import EXAMPLE_SENTENCES
 from attenscope.viz.web.text_components import decision_layer_text
@@ -50,7 +50,7 @@ def translator() -> Translator:
 
 @pytest.fixture(scope="module")
 def page_text(translator: Translator) -> str:
-    return build_live_file([translator.checkpoint], date(2026, 11, 22))
+    return build_live_model_html([translator.checkpoint], date(2026, 11, 22))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
 @pytest.mark.skipif(TOUR_MODEL not in list_checkpoints(), reason="the checkpoint is not here")
 def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> None:
     file = tmp_path / "live.html"
-    file.write_text(build_live_file([load_checkpoint(TOUR_MODEL)], date(2026, 11, 22), form), encoding="utf-8")
+    file.write_text(build_live_model_html([load_checkpoint(TOUR_MODEL)], date(2026, 11, 22), form), encoding="utf-8")
     open_file(disk, file)
     disk.get_by_role("button", name="Start here").click()
     tour = disk.get_by_label("Tour")
@@ -252,7 +252,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def test_a_folder_on_a_web_host(chromium: Browser, tmp_path: Path, translator: Translator) -> None:
-    made = build_live_folder([translator.checkpoint], date(2026, 11, 22))
+    made = build_live_model_site([translator.checkpoint], date(2026, 11, 22))
     for name, data in made.items():
         (tmp_path / name).write_bytes(data)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server:
@@ -276,7 +276,7 @@ def phone(chromium: Browser) -> Iterator[Page]:
 def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translator) -> None:
     file = tmp_path / "two.html"
     other = toy_checkpoint(preset="pad_row")
-    text = build_live_file([translator.checkpoint, other], date(2026, 11, 22))
+    text = build_live_model_html([translator.checkpoint, other], date(2026, 11, 22))
     assert len(re.sub(r'id="model-\d">[^<]*', "", text)) < 500_000
     file.write_text(text, encoding="utf-8")
     open_file(phone, file)

@@ -48,7 +48,7 @@ def saved_view(translator: Translator) -> View:
     cross = result.trace.cross
     assert cross is not None
     tiles = Component("overview", maps.encode_overview(cross, 1, 2, Look(DARK)), "heads", follows=True)
-    lines = maps.encode_links(cross, maps.LinkOptions(1, 2), Look(DARK), "predicted", (None, None), "Lines.")
+    lines = maps.encode_attention_links(cross, maps.LinkOptions(1, 2), Look(DARK), "predicted", (None, None), "Lines.")
     pieces = Component("tokens", text_components.token_line_data(result.steps, None), "translation")
     columns = Columns(([tiles], [Component("links", lines)]), (0.4, 0.6))
     return View("Saved", [Words(TOY, "sentence", "large"), pieces, columns])

@@ -13,9 +13,9 @@ import pytest
 from PIL import Image, ImageSequence
 from playwright.sync_api import Page
 
-from attenscope.analysis.steps import compute_pipeline
+from attenscope.analysis.steps import compute_attention_steps
 from attenscope.trace import AttentionMap
-from attenscope.viz.export.movie import film_page
+from attenscope.viz.export.movie import record_slide_film
 from attenscope.viz.export.page import build_talk_page
 from attenscope.viz.export.parts import Chart, Component, Slide, View
 from attenscope.viz.figures.look import LIGHT, Look
@@ -64,13 +64,13 @@ def steps_page() -> str:
     tokens = ("He", " reads", " a", " book")
     tensors = {"q": q, "k": k, "v": v, "scores": scores, "masked_scores": scores}
     shown = AttentionMap("encoder", weights, tokens, tokens, np.ones((4, 4), dtype=bool), tensors=tensors)
-    data = encode_pipeline(compute_pipeline(shown, 0, 0, 1), " reads", Look(), 0, "One query, step by step.")
+    data = encode_pipeline(compute_attention_steps(shown, 0, 0, 1), " reads", Look(), 0, "One query, step by step.")
     view = View("Step by step", [Component("pipeline", data)])
     return build_talk_page("Step by step", [Slide("Step by step", view)], LIGHT, date(2026, 11, 26))
 
 
 def test_a_film_begins_and_ends_with_the_pixels_of_the_stage(steps_page: str, disk: Page) -> None:
-    frames, film = film_page(steps_page, "webm", 4 / 3)
+    frames, film = record_slide_film(steps_page, "webm", 4 / 3)
     assert len(frames) == PIPELINE_STEPS
     assert len({frame.png for frame in frames}) == PIPELINE_STEPS
     seconds = sum(frame.seconds for frame in frames)
@@ -89,17 +89,17 @@ def test_a_chart_that_moves_is_filmed_and_stands_still_at_its_own_picture() -> N
     figures = [go.Figure(go.Heatmap(z=[[at, 3 - at], [at / 2, 1]], zmin=0, zmax=3), {"height": 400}) for at in range(4)]
     view = View("Layer by layer", [Chart(figures[-1], "A map", moments=figures)])
     page = build_talk_page("Layer by layer", [Slide("Layer by layer", view)], LIGHT, date(2026, 11, 26))
-    frames, film = film_page(page, "gif", 4 / 3)
+    frames, film = record_slide_film(page, "gif", 4 / 3)
     assert len({frame.png for frame in frames}) == len(frames) == len(figures)
     still = View("Layer by layer", [Chart(figures[-1], "A map")])
     alone = build_talk_page("Layer by layer", [Slide("Layer by layer", still)], LIGHT, date(2026, 11, 26))
-    (stage,), _ = film_page(alone, "gif", 4 / 3)
+    (stage,), _ = record_slide_film(alone, "gif", 4 / 3)
     np.testing.assert_array_equal(pixels(frames[-1].png), pixels(stage.png))
     assert sum(1 for _ in ImageSequence.Iterator(Image.open(io.BytesIO(film)))) == len(figures)
 
 
 def test_a_gif_has_every_picture_for_its_time(steps_page: str) -> None:
-    frames, film = film_page(steps_page, "gif", 4 / 3)
+    frames, film = record_slide_film(steps_page, "gif", 4 / 3)
     pictures = ImageSequence.Iterator(Image.open(io.BytesIO(film)))
     for shown, frame in zip(pictures, frames, strict=True):
         assert shown.info["duration"] == round(1000 * frame.seconds)

@@ -40,9 +40,9 @@ def test_checksums_are_of_every_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_file_bears_the_day_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    assert export._read_date() == date(2023, 11, 14)
+    assert export._read_build_date() == date(2023, 11, 14)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
-    assert export._read_date() == date.today()
+    assert export._read_build_date() == date.today()
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ from attenscope.masks.rule import MaskSizes, build_mask, build_meaning_mask, rea
 from attenscope.untrusted_trace import clean_text
 from attenscope.viz.masks.gallery import search_entries
 from attenscope.viz.talk import file
-from attenscope.viz.ui.addresses.masks import read_mask_cells
+from attenscope.viz.ui.addresses.masks import parse_mask_cells
 from attenscope.viz.ui.addresses.pages import PAGES
-from attenscope.viz.ui.addresses.shared import read_pins
+from attenscope.viz.ui.addresses.shared import parse_pins
 from attenscope.viz.ui.captions import escape_markdown
 
 LONGEST = 2_000_000
@@ -52,8 +52,8 @@ READERS = {
     "a talk": Reader(file.parse_talk, ("viz/talk/file.py",)),
     "a symptom": Reader(search_entries, ()),
     "an address": Reader(_address, ()),
-    "cells": Reader(read_mask_cells, ()),
-    "pins": Reader(read_pins, ()),
+    "cells": Reader(parse_mask_cells, ()),
+    "pins": Reader(parse_pins, ()),
     "a text that is shown": Reader(escape_markdown, ()),
     "a name": Reader(lambda text: clean_text(text, 80), ()),
 }

@@ -12,7 +12,12 @@ from torch.nn import functional as F
 from attenscope import torch_internals
 from attenscope.capture.attention import capture_attention
 from attenscope.network.hooks import HookPoint
-from attenscope.torch_internals import TorchInternalsError, check_watchable, copy_without_override_check, is_compiled
+from attenscope.torch_internals import (
+    TorchInternalsError,
+    check_frame_reading_supported,
+    copy_without_override_check,
+    is_compiled,
+)
 
 X = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
 
@@ -31,7 +36,7 @@ class Plain(nn.Module):
 
 @pytest.mark.filterwarnings("ignore:.*script_method")  # of torch.compile's own
 def test_this_torch_has_every_part() -> None:
-    check_watchable(nn.Transformer(8, 2, 1, 1, 8, batch_first=True))
+    check_frame_reading_supported(nn.Transformer(8, 2, 1, 1, 8, batch_first=True))
     assert copy_without_override_check(F.multi_head_attention_forward) is not F.multi_head_attention_forward
     assert is_compiled(torch.compile(nn.Linear(2, 2)))  # type: ignore[arg-type]
     assert not is_compiled(nn.Linear(2, 2))

@@ -10,7 +10,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from attenscope import devices
-from attenscope.devices import OutOfMemory, choose_device, has_left_gpu
+from attenscope.devices import OutOfMemory, choose_device, has_switched_to_cpu
 from attenscope.language import use_language
 from attenscope.runnable_model import InputError
 from attenscope.viz.decode import runs
@@ -42,7 +42,7 @@ def test_the_cpu_goes_on(with_gpu: None) -> None:
 
     assert work("a") == "A"
     assert tried == ["cuda", "cpu"]
-    assert has_left_gpu()
+    assert has_switched_to_cpu()
     assert choose_device() == torch.device("cpu")
     assert (work("a"), work("b")) == ("A", "B")
     assert tried == ["cuda", "cpu", "cpu"]  # kept, and no second try on the GPU
@@ -69,14 +69,14 @@ def test_other_errors_pass(with_gpu: None) -> None:
 
     with pytest.raises(InputError, match="as it was"):
         work("as it was")
-    assert not has_left_gpu()
+    assert not has_switched_to_cpu()
 
 
 def test_a_model_that_did_not_fit_is_loaded_on_the_cpu(with_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     monkeypatch.setattr(cache, "_load_model_on_device", lambda name, device: loaded.append(device))
     cache.load_runnable_model("any")
-    devices.leave_gpu()
+    devices.switch_process_to_cpu()
     cache.load_runnable_model("any")
     assert loaded == ["cuda", "cpu"]
 
@@ -92,10 +92,10 @@ def test_a_decoding_says_so(with_gpu: None, monkeypatch: pytest.MonkeyPatch) -> 
     run = runs.get_or_start_run(model, DecodingRequest("two words", "greedy"))
     run.wait(20)
     assert runs.input_problem_text(run) == runs.GPU_IS_FULL
-    assert has_left_gpu()
+    assert has_switched_to_cpu()
 
 
 def test_the_page_says_so(app: AppTest, with_gpu: None) -> None:
     assert not any(FULL in one for one in captions(app.run()))
-    devices.leave_gpu()
+    devices.switch_process_to_cpu()
     assert any(FULL in one for one in captions(app.run()))

@@ -17,11 +17,11 @@ from attenscope.viz.streamlit_internals import (
     allow_caches_outside_of_runs,
     count_uploaded_bytes,
     create_connection_probe,
+    find_font_file,
     is_history_navigation,
-    read_font_file,
     read_message_kind,
-    read_whole_address,
     remove_query_parameters,
+    restore_stripped_query_parameters,
     serve_folder,
     start_runtime,
     write_query_parameter,
@@ -74,7 +74,7 @@ def test_a_name_that_is_gone_is_named(use: Callable[[], Any], gone: str, monkeyp
     [
         (is_history_navigation, "is_history_navigation"),
         (lambda: remove_query_parameters(["a"]), "QueryParams.remove_param"),
-        (read_whole_address, "QueryParams.populate_from_query_string"),
+        (restore_stripped_query_parameters, "QueryParams.populate_from_query_string"),
         (lambda: write_query_parameter("a", "b"), "QueryParams.set_corrected_value"),
     ],
 )
@@ -104,7 +104,7 @@ def test_nothing_else_imports_what_is_not_public() -> None:
 def test_a_font_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(streamlit_internals.st, "__file__", str(tmp_path / "__init__.py"))
     with pytest.raises(InternalsError, match=r"has no static/static/media/SourceSansVF-Italic.*written for"):
-        read_font_file(italic=True)
+        find_font_file(italic=True)
 
 
 class Serving:

@@ -88,7 +88,7 @@ def test_never_more_at_once_than_there_are_places(places: int) -> None:
     def work(number: int) -> int:
         with mine.turn(mine.ticket(number % 3 == 0)):
             step()
-            mine.pause()
+            mine.yield_to_earlier_tickets()
             step()
         return number
 
@@ -106,7 +106,7 @@ def test_a_long_one_pauses_for_a_short_one_and_for_no_later_long_one() -> None:
         with mine.turn(mine.ticket(is_long=True)):
             begun.set()
             assert step.wait(PATIENCE)
-            mine.pause()
+            mine.yield_to_earlier_tickets()
             order.append("long goes on")
 
     def other(name: str, is_long: bool) -> None:
@@ -163,7 +163,7 @@ def test_a_turn_within_a_turn_is_the_same_and_an_error_gives_it_back() -> None:
     with pytest.raises(KeyError), mine.turn(mine.ticket()), mine.turn(mine.ticket()):
         raise KeyError
     assert mine._free == 1
-    mine.pause()  # without a turn there is nothing to give
+    mine.yield_to_earlier_tickets()  # without a turn there is nothing to give
 
 
 def test_a_page_for_which_no_turn_comes_ends_with_a_sentence(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ def test_large_arrays_are_judged_there_as_they_are_here() -> None:
     weights = np.tril(np.ones((1, 1, 2, 300, 300), np.float32))
     weights /= weights.sum(-1, keepdims=True)
     arrays = normalise_arrays({"weights": weights, "mask": np.ones((300, 300), bool)}, "decoder")
-    there = verdict.diagnose_in_turn(arrays)
+    there = verdict.diagnose_arrays_maybe_in_worker(arrays)
     here = diagnose_arrays(arrays)
     assert [one.as_dict() for one in there.findings] == [one.as_dict() for one in here.findings]
     assert (there.verdict, there.meaning, there.sure) == (here.verdict, here.meaning, here.sure)

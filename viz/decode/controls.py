@@ -40,8 +40,8 @@ from attenscope.viz.ui.addresses.decode import (
     DECODE_TREE_PATH,
 )
 from attenscope.viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION, add_pins, get_pin, toggle_pins
-from attenscope.viz.ui.controls import draw_given_input
-from attenscope.viz.ui.links import branch_owner, set_branch_owner
+from attenscope.viz.ui.controls import draw_given_translation_field
+from attenscope.viz.ui.links import get_decode_branch_owner, set_decode_branch_owner
 from attenscope.viz.web.players import PlayerStart
 
 STOP_EARLY_HELP = to_say(
@@ -63,7 +63,9 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
         sampling = Sampling(
             _draw_number_input(say("Temperature"), DECODE_TEMPERATURE), DECODE_TOP_K.default, DECODE_TOP_P.default
         )
-        st.button(say("Again"), key="again-sample", on_click=_draw_again, help=say("Draw another translation"))
+        st.button(
+            say("Again"), key="again-sample", on_click=_resample_with_next_seed, help=say("Draw another translation")
+        )
         with _open_number_menu():
             top_k = _draw_number_input(say("Top-k"), DECODE_TOP_K)
             sampling = replace(sampling, top_k=top_k, top_p=_draw_number_input(say("Top-p"), DECODE_TOP_P))
@@ -77,7 +79,7 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
             )
         stop = "early" if early else stop
     elif method == "given":
-        given = draw_given_input(text, _own_translation_text(model, text))
+        given = draw_given_translation_field(text, _get_unchanged_model_translation(model, text))
     menu = st.popover(say("What if"), type="tertiary", key="what-if")
     with menu:
         constraints = Constraints() if method == "given" else _draw_constraints(model)
@@ -174,14 +176,14 @@ def set_tree_path(ids: tuple[int, ...], result: Translation) -> None:
 
 def _get_player_step(result: Translation, ended: bool) -> int:
     """The step of the player, from 0: that of the pinned word, which the card is of; else the one chosen last."""
-    step, pinned = DECODE_STEP.hold(), result.step_of(get_pin(result.source, "target"))
+    step, pinned = DECODE_STEP.hold(), result.find_step_of_row(get_pin(result.source, "target"))
     if pinned is None:
         return (step or (len(result.steps) if ended else 1)) - 1
     DECODE_STEP.set(pinned + 1)
     return pinned
 
 
-def _own_translation_text(model: RunnableModel, text: str) -> str:
+def _get_unchanged_model_translation(model: RunnableModel, text: str) -> str:
     """What the unchanged model writes; "" for a text that it cannot read."""
     try:
         return cache.compute_translation(model.name, text)[0].text
@@ -202,7 +204,7 @@ def _open_number_menu() -> Any:
     return st.popover(say("More"), type="tertiary", key="numbers")
 
 
-def _draw_again() -> None:
+def _resample_with_next_seed() -> None:
     """Draw another sample: with the next seed."""
     seed = DECODE_SEED.get() + 1
     st.session_state[DECODE_SEED.key] = 0 if seed > DECODE_SEED.high else seed
@@ -263,7 +265,7 @@ def _forget_branch() -> None:
 
 def _forget_other_branch(model: str, text: str) -> None:
     """Leave the branch with another model or sentence, unless a link or the Back button has brought both."""
-    before, of = branch_owner(), (model, text)
-    set_branch_owner(*of)
+    before, of = get_decode_branch_owner(), (model, text)
+    set_decode_branch_owner(*of)
     if before not in (None, of) and not is_history_navigation():
         _forget_branch()

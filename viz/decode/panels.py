@@ -28,7 +28,7 @@ from attenscope.viz.figures.look import Look, Palette, format_signed, readable_t
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import get_pin, toggle_pins
 from attenscope.viz.ui.cache import queue_and_cache
-from attenscope.viz.ui.captions import attention_difference, draw_caption, draw_hints, mark_word_changes
+from attenscope.viz.ui.captions import attention_difference, draw_caption, draw_translation_warnings, mark_word_changes
 from attenscope.viz.ui.controls import describe_given_translation, draw_changes_note
 from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
 from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
@@ -114,7 +114,7 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: D
     if result.first_row:
         draw_caption(say(texts.PROMPT_NOTE))
     own = result if run.request.is_own and not run.stopped else cache.compute_translation(model.name, result.source)[0]
-    draw_hints(model, result, own)
+    draw_translation_warnings(model, result, own)
     sentences = texts.describe_problems(result, run.stopped)
     if run.request.method == "given":
         sentences.append(describe_given_translation(result.steps))
@@ -122,7 +122,7 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: D
         draw_caption(sentence)
     with menu:
         _draw_switchboard(result, run.request)
-    _draw_versions(model, run)
+    _draw_decoding_versions(model, run)
     if model.can("cache check"):
         agreement = compute_cache_agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
         sentences.append(texts.agreement_text(agreement, changed=bool(run.request.changes)))
@@ -153,19 +153,19 @@ def _draw_player(result: Translation, look: Look, request: DecodingRequest, run:
 
 def _draw_pinned_card(model: RunnableModel, run: runs.DecodingRun, result: Translation) -> None:
     """Draw the card of the pinned word."""
-    at = result.step_of(get_pin(run.request.text, "target"))
+    at = result.find_step_of_row(get_pin(run.request.text, "target"))
     if at is None or not model.can("word facts"):
         return
     actions = CardActions(
         close=lambda: toggle_pins(run.request.text, {"target": at + result.first_row}),
         candidate=lambda token: controls.set_request_at_step(run.request.branch(result, at, token), at, result),
         head=open_head_in_explore,
-        why=lambda: open_why_for_translation(run.request.text, _translation_for_why(model, run, result)),
+        why=lambda: open_why_for_translation(run.request.text, _get_translation_for_why_page(model, run, result)),
     )
     draw_token_card(model.name, result, at, actions, run.request.changes)
 
 
-def _translation_for_why(model: RunnableModel, run: runs.DecodingRun, result: Translation) -> str:
+def _get_translation_for_why_page(model: RunnableModel, run: runs.DecodingRun, result: Translation) -> str:
     """The translation that Why is to read; "" where it is the unchanged model's own."""
     if run.request.changes and run.request.method == "greedy" and run.request.constraints == NO_CONSTRAINTS:
         return ""
@@ -226,7 +226,7 @@ def _draw_switchboard(result: Translation, request: DecodingRequest) -> None:
     )
 
 
-def _draw_versions(model: RunnableModel, current: runs.DecodingRun) -> None:
+def _draw_decoding_versions(model: RunnableModel, current: runs.DecodingRun) -> None:
     """Draw all decodings of this sentence, compared with the first; choosing one sets its request again."""
     finished = runs.list_finished_runs(model, current.request.text)
     if len(finished) < 2:
@@ -240,7 +240,7 @@ def _draw_versions(model: RunnableModel, current: runs.DecodingRun) -> None:
             (
                 format_signed(result.log_prob),
                 format_signed(result.log_prob / len(result.steps)),
-                _difference_text(first, result),
+                _format_attention_difference(first, result),
             ),
         )
         for run, result in zip(finished, results, strict=True)
@@ -253,7 +253,7 @@ def _draw_versions(model: RunnableModel, current: runs.DecodingRun) -> None:
     draw_caption(say(VERSIONS_NOTE if model.can("translate") else PROMPT_VERSIONS_NOTE))
 
 
-def _difference_text(first: Translation, other: Translation) -> str:
+def _format_attention_difference(first: Translation, other: Translation) -> str:
     return "" if first is other else format_number(attention_difference(first.to_source, other.to_source), ".3f")
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from attenscope.decoding.beam import BeamStop, BeamTree
 from attenscope.decoding.greedy import NO_CONSTRAINTS, Constraints, ObserverCheck, Sampling, Strategy
-from attenscope.devices import OutOfMemory, leave_gpu
+from attenscope.devices import OutOfMemory, switch_process_to_cpu
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import InterventionError, parse_changes
 from attenscope.language import current_language, say, to_say, use_language
@@ -62,14 +62,14 @@ class DecodingRun:
         """Whether it ended early because its visitor had gone; its result is incomplete."""
         self._finished = threading.Event()
         self._started = self._published = time.monotonic()
-        self._thread = threading.Thread(target=self._work, args=(model,), daemon=True)
+        self._thread = threading.Thread(target=self._run_in_visitor_language, args=(model,), daemon=True)
         self._thread.start()
 
     @property
     def is_working(self) -> bool:
         return not self._finished.is_set()
 
-    def has_untranslated_error(self) -> bool:
+    def has_error_in_other_language(self) -> bool:
         """Whether it has failed with a sentence that is not in the language of the visitor now."""
         return self.error is not None and self.language != current_language()
 
@@ -80,7 +80,7 @@ class DecodingRun:
         """Keep what there is and end after the step under way; what has ended stays as it is."""
         self.stopped = self.stopped or self.is_working
 
-    def _work(self, model: RunnableModel) -> None:
+    def _run_in_visitor_language(self, model: RunnableModel) -> None:
         with use_language(self.language):
             self._decode_and_check(model)
 
@@ -93,7 +93,7 @@ class DecodingRun:
                 if self.progress.result:  # with the changes still made: only the capture may differ
                     self.check = model.check_observer(self.progress.result)
         except OutOfMemory:
-            leave_gpu()
+            switch_process_to_cpu()
             self.error = InputError(say(GPU_IS_FULL))
         except Exception as error:  # shown by the page, which runs in another thread
             self.error = error
@@ -106,18 +106,20 @@ class DecodingRun:
         if request.method == "given":
             return DecodingProgress(model.force(request.text, request.given))
         if request.method != "beam":
-            show = self._publisher(DecodingProgress)
+            show = self._make_progress_publisher(DecodingProgress)
             return DecodingProgress(model.translate(request.text, request.strategy, on_step=show))
-        show = self._publisher(lambda tree: DecodingProgress(tree=tree))
+        show = self._make_progress_publisher(lambda tree: DecodingProgress(tree=tree))
         tree = model.search(request.text, request.width, request.penalty, request.constraints, request.stop, show)
         result = model.force(request.text, _best_token_ids(tree))
         return DecodingProgress(replace(result, seconds=time.monotonic() - self._started), tree)
 
-    def _publisher(self, progress: Callable[[Any], DecodingProgress]) -> Callable[[Callable[[], Any]], bool]:
+    def _make_progress_publisher(
+        self, progress: Callable[[Any], DecodingProgress]
+    ) -> Callable[[Callable[[], Any]], bool]:
         """Return a decoder's `on_step`, which updates the progress now and then and returns False once stopped."""
 
         def on_step(so_far: Callable[[], Any]) -> bool:
-            COMPUTE_QUEUE.pause()
+            COMPUTE_QUEUE.yield_to_earlier_tickets()
             if time.monotonic() - self._published > PUBLISH_SECONDS:
                 self.abandoned = self.abandoned or not self._wanted()
                 self.progress = progress(so_far())
@@ -142,7 +144,7 @@ def get_or_start_run(model: RunnableModel, request: DecodingRequest) -> Decoding
     """
     runs: dict[tuple[str, DecodingRequest], DecodingRun] = st.session_state.setdefault("runs", {})
     key = (model.name, request)
-    if key not in runs or runs[key].abandoned or runs[key].has_untranslated_error():
+    if key not in runs or runs[key].abandoned or runs[key].has_error_in_other_language():
         for other_key, other in list(runs.items()):
             if other.is_working:  # Removed as well, so that whoever comes back to it gets the whole decoding.
                 other.stop()

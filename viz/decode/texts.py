@@ -84,7 +84,7 @@ def search_end_text(request: DecodingRequest) -> str:
 
 def agreement_text(agreement: CacheAgreement, *, changed: bool = False) -> str:
     """Whether the attention weights are the same however they are computed; `changed` where heads are changed."""
-    if agreement.holds:
+    if agreement.is_within_tolerance:
         return say(CHANGED_AGREEMENT_TEXT if changed else AGREEMENT_TEXT, largest=agreement.largest)
     return say(
         CHANGED_DISAGREEMENT_TEXT if changed else DISAGREEMENT_TEXT,

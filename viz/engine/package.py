@@ -16,11 +16,11 @@ import numpy as np
 from sentencepiece import sentencepiece_model_pb2
 
 from attenscope.checkpoint.load import Checkpoint, unique_weights
-from attenscope.evaluation.quality import quantise_rows, read_all_eight_bits
+from attenscope.evaluation.quality import quantise_rows, read_all_int8_quality
 from attenscope.language import say
 from attenscope.runnable_model import RunnableModel
 from attenscope.viz.figures.look import Look, head_colour
-from attenscope.viz.web.bundle import declare_messages, pack_arrays, read_script
+from attenscope.viz.web.bundle import build_messages_statement, pack_arrays, read_script
 
 ENGINE_FOLDER = Path(__file__).parent
 KERNEL_FILE = ENGINE_FOLDER / "kernel.wasm"
@@ -85,7 +85,7 @@ def check_tokenizer(model: bytes) -> None:
 
 
 HEAD_COLOUR_COUNT = 8
-INT8_BLEU = read_all_eight_bits()
+INT8_BLEU = read_all_int8_quality()
 """Hash of a released model's weights -> its BLEU in half precision and in 8 bits."""
 SMALL_BLEU_LOSS = 0.3
 """Loss of BLEU below which a phone gets 8 bits a weight."""
@@ -165,7 +165,7 @@ def encode_palette(look: Look) -> dict[str, Any]:
 
 def build_engine_elements() -> str:
     """Return the HTML elements from which a page makes the worker that runs its models."""
-    worker = f"{declare_messages(['worker'])}{read_script('worker')}(self);"
+    worker = f"{build_messages_statement(['worker'])}{read_script('worker')}(self);"
     kernel = _encode_base64(KERNEL_FILE.read_bytes())
     return f"{_build_text_element('worker', worker)}\n{_build_text_element('kernel', kernel)}"
 

@@ -10,16 +10,16 @@ from functools import cached_property, partial
 import pandas as pd
 import streamlit as st
 
-from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, find_shared_axes
+from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, match_rows_and_columns
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_sentences, say, to_say
 from attenscope.runnable_model import InputError, LocalError, LocalModel
 from attenscope.text.words import guess_language
 from attenscope.trace import AttentionMap, Kind, TraceError, select_head
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
-from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
+from attenscope.viz.explore.saving import DrawnView, offer_view_download
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
-from attenscope.viz.explore.texts import WEIGHTS_TEXT, ViewText, draw_token_captions
+from attenscope.viz.explore.texts import WEIGHTS_TEXT, ViewText, draw_map_preprocessing_captions
 from attenscope.viz.explore.views import VIEWS
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.figures.explore import (
@@ -74,7 +74,7 @@ COMPARISON_TEXT = ViewText(
 )
 
 
-def explain_view() -> None:
+def draw_view_explanation() -> None:
     """Draw the longer explanation of the chosen view, and of the comparison if two sides of it are compared."""
     view = EXPLORE_VIEW.get()
     if view == "compare":
@@ -167,7 +167,7 @@ def compare_heads(scene: Scene, second: SecondSide) -> HeadComparison:
         change = compare_maps(one, two, scene.rows)
     except TraceError:
         change = None
-    return HeadComparison(scene, tokens, one, two, *find_shared_axes(one, two, scene.rows), change)
+    return HeadComparison(scene, tokens, one, two, *match_rows_and_columns(one, two, scene.rows), change)
 
 
 def describe_comparison(pair: HeadComparison, pinned: PinnedCell) -> list[str]:
@@ -269,8 +269,8 @@ def draw_comparison_view(view: SingleView, scene: Scene) -> None:
         return
     drawn = draw_head_comparison(scene, second) if view == "heatmap" else draw_both_sides(view, scene, second)
     if drawn:
-        draw_token_captions(drawn.displays)
-        offer_drawn_view(drawn, scene, "compare")
+        draw_map_preprocessing_captions(drawn.displays)
+        offer_view_download(drawn, scene, "compare")
 
 
 def draw_both_sides(view: SingleView, scene: Scene, second: SecondSide) -> DrawnView | None:
@@ -317,7 +317,7 @@ class SecondScene(Scene):
     def shared_positions(self) -> tuple[PositionPairs, PositionPairs]:
         """Rows and columns of the captured maps that both have."""
         first, second = (select_head(one.tokens.original, 0, 0) for one in (self.first, self))
-        return find_shared_axes(first, second, self.rows)
+        return match_rows_and_columns(first, second, self.rows)
 
     @property
     def captured_query(self) -> int | None:
@@ -395,8 +395,13 @@ def draw_second_side_controls(scene: Scene, *, of_head: bool) -> SecondSide | No
     with st.container(key="sidechoices", horizontal=True, vertical_alignment="center"):
         EXPLORE_COMPARE_WITH.hold(options)
         name = lambda option: say(SECOND_SIDE_NAMES[option])  # noqa: E731
-        choice = controls.draw_choice(
-            st.selectbox, say("Compare with"), options, format_func=name, width=285, **EXPLORE_COMPARE_WITH.storage
+        choice = controls.draw_untranslated_choice(
+            st.selectbox,
+            say("Compare with"),
+            options,
+            format_func=name,
+            width=285,
+            **EXPLORE_COMPARE_WITH.synced_widget_arguments,
         )
         if choice == "head" or scene.source.run is None:
             return _choose_second_head(scene)
@@ -424,7 +429,7 @@ def _choose_second_head(scene: Scene) -> SecondSide:
         width=120,
         label_visibility="collapsed",
     )
-    layer, head = _draw_second_place(maps[kind], scene.layer, (scene.head + 1) % maps[kind].heads)
+    layer, head = _draw_second_head_choice(maps[kind], scene.layer, (scene.head + 1) % maps[kind].heads)
     titles = _second_head_title(scene.kind, scene.layer, scene.head), _second_head_title(kind, layer, head)
     return SecondSide(scene.source, kind, layer, head, *titles)
 
@@ -450,20 +455,20 @@ def _choose_second_model(scene: Scene, run: RunKey) -> SecondSide | None:
         )
         return None
     EXPLORE_SECOND_MODEL.hold(others)
-    name = controls.draw_choice(
+    name = controls.draw_untranslated_choice(
         st.selectbox,
         say("Second model"),
         others,
         width=215,
         label_visibility="collapsed",
-        **EXPLORE_SECOND_MODEL.storage,
+        **EXPLORE_SECOND_MODEL.synced_widget_arguments,
     )
     if refused := _model_refusal_text(name):
         draw_caption(refused)
         return None
     key = RunKey(name, run.sentence, run.given)
-    first, second = cache.compute_run_translation(*run), cache.compute_run_translation(*key)
-    layer, head = _draw_second_place(second.trace.maps[scene.kind], scene.layer, scene.head)
+    first, second = cache.compute_translation_with_changes(*run), cache.compute_translation_with_changes(*key)
+    layer, head = _draw_second_head_choice(second.trace.maps[scene.kind], scene.layer, scene.head)
     titles = f"{run.model}: L{scene.layer + 1} h{scene.head + 1}", f"{name}: L{layer + 1} h{head + 1}"
     in_words = first.source_tokens != second.source_tokens
     return SecondSide(scene.source.open_run(key), scene.kind, layer, head, *titles, in_words)
@@ -471,7 +476,7 @@ def _choose_second_model(scene: Scene, run: RunKey) -> SecondSide | None:
 
 def _model_refusal_text(name: str) -> str:
     """Why the chosen model cannot be compared, "" where it can; a model of a folder is known once it is loaded."""
-    found = cache.command_line_model(name)
+    found = cache.load_command_line_model(name)
     if isinstance(found, LocalError):
         return str(found)
     if isinstance(found, LocalModel):
@@ -500,7 +505,7 @@ SECOND_RUN_CHOICES: dict[SecondSideKind, Callable[[Scene, RunKey], SecondSide | 
 }
 
 
-def _draw_second_place(attention: AttentionMap, layer: int, head: int) -> tuple[int, int]:
+def _draw_second_head_choice(attention: AttentionMap, layer: int, head: int) -> tuple[int, int]:
     """Return the layer and head of the second side, from 0; those given until others are chosen."""
     layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
     return (

@@ -25,7 +25,7 @@ from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import AttentionMap, Head, Kind
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
-from attenscope.viz.explore.texts import change_name, describe_effect, difference_html
+from attenscope.viz.explore.texts import describe_head_change_effect, name_head_change, render_word_diff
 from attenscope.viz.figures.explore import FlowKind
 from attenscope.viz.figures.look import format_signed, readable_token
 from attenscope.viz.traces.session import get_open_trace
@@ -92,10 +92,10 @@ def draw_view_choice(impossible: Collection[SingleView]) -> tuple[SingleView, bo
     """Return the chosen view, and whether two sides of it are compared; `impossible` views are not offered."""
     chosen = EXPLORE_VIEW.hold()
     view = EXPLORE_COMPARED_VIEW.hold() if chosen == "compare" else chosen
-    listed, more = controls.split_views(EXPLORE_SINGLE_VIEWS, view, FIRST_VIEWS, impossible)
+    listed, more = controls.split_shown_and_menu_views(EXPLORE_SINGLE_VIEWS, view, FIRST_VIEWS, impossible)
     choose = partial(_choose_view, comparing=chosen == "compare")
     st.session_state["view"] = view
-    shown = controls.draw_choice(
+    shown = controls.draw_untranslated_choice(
         st.segmented_control,
         say("View"),
         listed,
@@ -127,34 +127,36 @@ def draw_compare_toggle(view: SingleView, *, comparing: bool) -> None:
     st.toggle(say("Compare"), key="comparing", on_change=choose)
 
 
-def hold_display() -> DisplayOptions:
+def get_display_options() -> DisplayOptions:
     """Return how maps are shown, as chosen in :func:`draw_display_settings`; kept in the address."""
-    merge, hide = (_hold_token_switch(one) for one in (EXPLORE_MERGE_WORDS, EXPLORE_HIDE_SPECIAL))
-    return DisplayOptions(*controls.hold_look(), merge, hide, EXPLORE_HIDE_FIRST.hold(), EXPLORE_CELL_NUMBERS.hold())
+    merge, hide = (_get_token_switch(one) for one in (EXPLORE_MERGE_WORDS, EXPLORE_HIDE_SPECIAL))
+    return DisplayOptions(
+        *controls.read_look_settings(), merge, hide, EXPLORE_HIDE_FIRST.hold(), EXPLORE_CELL_NUMBERS.hold()
+    )
 
 
-def _hold_token_switch(of: Parameter[bool | None]) -> bool:
+def _get_token_switch(of: Parameter[bool | None]) -> bool:
     """Return what was chosen; else words without special tokens, but every token of an opened trace."""
     chosen = of.hold()
     return get_open_trace() is None if chosen is None else chosen
 
 
 def _draw_token_switch(label: str, of: Parameter[bool | None]) -> None:
-    st.session_state[of.name] = _hold_token_switch(of)
+    st.session_state[of.name] = _get_token_switch(of)
     st.toggle(label, key=of.name, on_change=lambda: of.set(st.session_state[of.name]))
 
 
 def draw_display_settings() -> None:
     """Draw the choices of how maps are shown."""
-    hold_display()
+    get_display_options()
     _draw_token_switch(say("Merge pieces into words"), EXPLORE_MERGE_WORDS)
     _draw_token_switch(say("Hide special tokens"), EXPLORE_HIDE_SPECIAL)
-    st.toggle(say("Leave the first token out"), **EXPLORE_HIDE_FIRST.storage)
-    st.toggle(say("Write the weights into the cells"), **EXPLORE_CELL_NUMBERS.storage)
+    st.toggle(say("Leave the first token out"), **EXPLORE_HIDE_FIRST.synced_widget_arguments)
+    st.toggle(say("Write the weights into the cells"), **EXPLORE_CELL_NUMBERS.synced_widget_arguments)
     controls.draw_look_settings()
 
 
-def hold_head(attention: AttentionMap) -> tuple[int, int]:
+def get_chosen_head(attention: AttentionMap) -> tuple[int, int]:
     """Return the chosen layer and head, from 0; kept in the address from 1."""
     layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
     # Head 1.1 stands in the address too: without a head the page would pick one.
@@ -163,7 +165,7 @@ def hold_head(attention: AttentionMap) -> tuple[int, int]:
 
 def draw_head_field(attention: AttentionMap, key: str) -> None:
     """Draw a field in which the layer and the head are typed, from 1; a menu and a view may each have one."""
-    layer, head = hold_head(attention)
+    layer, head = get_chosen_head(attention)
     st.session_state[key] = f"{layer + 1}.{head + 1}"
 
     def choose() -> None:
@@ -183,7 +185,7 @@ def draw_head_field(attention: AttentionMap, key: str) -> None:
     st.text_input(say("Head"), key=key, width=120, max_chars=12, on_change=choose)
 
 
-def draw_end_of_switching() -> None:
+def draw_stop_switching_button() -> None:
     """Draw the button after which a press of a tile opens its head again."""
 
     def end() -> None:
@@ -192,7 +194,7 @@ def draw_end_of_switching() -> None:
     st.button(say("Done"), key="pressing-ends", on_click=end)
 
 
-def hold_order(kind: Kind, source: TraceSource) -> HeadOrder:
+def get_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
     """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
     statistics = source.statistics(kind)
     # There are measures that only another kind of attention has.
@@ -208,12 +210,12 @@ def draw_order_choice(kind: Kind, source: TraceSource) -> None:
     statistics = source.statistics(kind)
     orders = _list_orders(statistics, source)
     EXPLORE_HEAD_ORDER.hold(orders)
-    measure = controls.draw_choice(
+    measure = controls.draw_untranslated_choice(
         st.selectbox,
         say("Sort heads"),
         orders,
         format_func=EXPLORE_HEAD_ORDER.label,
-        **EXPLORE_HEAD_ORDER.storage,
+        **EXPLORE_HEAD_ORDER.synced_widget_arguments,
     )
     if measure in statistics:
         low, high = _get_range(kind, measure, statistics[measure])
@@ -318,13 +320,13 @@ def draw_links_controls(scene: Scene) -> tuple[LinksLayout, LineThreshold]:
     with st.container(key="linksbar", horizontal=True, vertical_alignment="center"):
         layout = controls.segmented_control(say("Layout"), EXPLORE_LINKS_LAYOUT)
         EXPLORE_LINE_THRESHOLD.hold()
-        return layout, controls.draw_choice(
+        return layout, controls.draw_untranslated_choice(
             st.selectbox,
             say("Lines"),
             EXPLORE_LINE_THRESHOLD.options,
             width=270,
             format_func=_line_threshold_text,
-            **EXPLORE_LINE_THRESHOLD.storage,
+            **EXPLORE_LINE_THRESHOLD.synced_widget_arguments,
         )
 
 
@@ -366,7 +368,7 @@ def draw_query_choice(scene: Scene) -> int:
     def pin() -> None:
         scene.pin_captured(st.session_state["query"])
 
-    return controls.draw_choice(
+    return controls.draw_untranslated_choice(
         st.selectbox,
         say("Query"),
         range(len(names)),
@@ -389,14 +391,14 @@ def set_pipeline_step(to: int) -> None:
     EXPLORE_PIPELINE_STEP.set(to + 1)
 
 
-def get_other_heads(heads: int, head: int) -> tuple[int, ...]:
+def get_heads_drawn_beside(heads: int, head: int) -> tuple[int, ...]:
     """Return the other heads drawn beside the chosen one, from 0; kept in the address from 1: ``beside=2,5``."""
     others = tuple(other for other in EXPLORE_OTHER_HEADS.hold() if other < heads and other != head)
     EXPLORE_OTHER_HEADS.show_in_address(others)
     return others
 
 
-def set_other_heads(heads: list[int]) -> None:
+def set_heads_drawn_beside(heads: list[int]) -> None:
     """Draw these heads, from 0, beside the chosen one; for callbacks."""
     EXPLORE_OTHER_HEADS.set(tuple(heads))
 
@@ -429,7 +431,7 @@ def _draw_head_switch(attention: AttentionMap, layer: int, head: int) -> None:
     place = attention.kind, layer, head
     own = [one for one in _list_head_changes() if (one.kind, one.layer, one.head) == place]
     options = {UNCHANGED_LABEL: None} | {
-        _change_key(one): one
+        _format_head_change_action(one): one
         for one in (
             HeadChange(attention.kind, layer, head, "off"),
             HeadChange(attention.kind, layer, head, "uniform"),
@@ -441,7 +443,7 @@ def _draw_head_switch(attention: AttentionMap, layer: int, head: int) -> None:
         )
     }
     key = f"switch-{attention.kind}-{layer}-{head}"
-    st.session_state[key] = _change_key(own[0]) if own else UNCHANGED_LABEL
+    st.session_state[key] = _format_head_change_action(own[0]) if own else UNCHANGED_LABEL
 
     def switch() -> None:
         rest = tuple(one for one in read_changes() if one not in own)
@@ -450,14 +452,14 @@ def _draw_head_switch(attention: AttentionMap, layer: int, head: int) -> None:
 
     def name(option: str) -> str:
         change = options[option]
-        return change_name(change) if change else say(UNCHANGED_LABEL)
+        return name_head_change(change) if change else say(UNCHANGED_LABEL)
 
-    controls.draw_choice(
+    controls.draw_untranslated_choice(
         st.selectbox, say("This head"), list(options), key=key, format_func=name, width=200, on_change=switch
     )
 
 
-def _change_key(change: HeadChange) -> str:
+def _format_head_change_action(change: HeadChange) -> str:
     """The part of the change's text form that says what is done to the head."""
     return str(change).partition(":")[2]
 
@@ -476,7 +478,7 @@ class SwitchableHeads:
         def switch(heads: list[HeadPlace]) -> None:
             others = [one for one in off if one[0] != kind]
             places: list[Head] = [(kind, *place) for place in heads]
-            CHANGES.set(format_changes(replace_heads_off(read_changes(), [*others, *places])))
+            CHANGES.set(format_changes(replace_turned_off_heads(read_changes(), [*others, *places])))
 
         own = [(layer, head) for one, layer, head in off if one == kind]
         return TileSwitches(own, switch, pressing=bool(st.session_state.get(PRESSING_SWITCHES)))
@@ -487,7 +489,7 @@ class SwitchableHeads:
         _draw_head_switch(attention, layer, head)
 
 
-def replace_heads_off(made: tuple[ModelChange, ...], off: Collection[Head]) -> tuple[ModelChange, ...]:
+def replace_turned_off_heads(made: tuple[ModelChange, ...], off: Collection[Head]) -> tuple[ModelChange, ...]:
     """Return `made` with exactly the heads `off`, (kind, layer, head) from 0, turned off; other changes stay."""
 
     def stays(one: ModelChange) -> bool:
@@ -496,7 +498,7 @@ def replace_heads_off(made: tuple[ModelChange, ...], off: Collection[Head]) -> t
     return (*filter(stays, made), *(HeadChange(*place) for place in off))
 
 
-def draw_effect(model: RunnableModel, text: str, given: str = "") -> str:
+def draw_change_effect(model: RunnableModel, text: str, given: str = "") -> str:
     """Translate again with the changes made, and draw the difference in the words and in the log-probability.
 
     A `given` translation is read again instead of a new one. Returns the changes that the pictures are to show, in
@@ -516,8 +518,8 @@ def draw_effect(model: RunnableModel, text: str, given: str = "") -> str:
         return ""
     with place, st.container(key="again"):
         if not given:
-            st.html(f'<p dir="auto">{difference_html(comparison.words)}</p>')
-        draw_caption(describe_effect(comparison))
+            st.html(f'<p dir="auto">{render_word_diff(comparison.words)}</p>')
+        draw_caption(describe_head_change_effect(comparison))
         with st.container(key="pictured", horizontal=True, vertical_alignment="center"):
             version = _draw_version_choice()
             _draw_undo_button()
@@ -532,13 +534,13 @@ def _draw_version_choice() -> PicturedModel:
     """Return whether the pictures are of the changed model or of the unchanged one."""
     EXPLORE_PICTURED_MODEL.hold()
     names: dict[PicturedModel, str] = {"changed": say("changed model"), "unchanged": say("unchanged model")}
-    return controls.draw_choice(
+    return controls.draw_untranslated_choice(
         st.segmented_control,
         say("Pictures show"),
         EXPLORE_PICTURED_MODEL.options,
         required=True,
         format_func=names.__getitem__,
-        **EXPLORE_PICTURED_MODEL.storage,
+        **EXPLORE_PICTURED_MODEL.synced_widget_arguments,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from attenscope.language import current_language, join_sentences, load_texts, say
+from attenscope.language import current_language, join_sentences, load_translated_toml, say
 from attenscope.runnable_model import RunnableModel
 from attenscope.text.words import group_words
 from attenscope.trace import AttentionMap
@@ -21,7 +21,7 @@ from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_MERGE_WORDS, EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE
 from attenscope.viz.ui.addresses.shared import KIND, PIN, SENTENCE, add_pins
 from attenscope.viz.ui.captions import escape_markdown
-from attenscope.viz.ui.controls import draw_example_sentences, draw_examples_list, set_layer_and_head
+from attenscope.viz.ui.controls import draw_example_sentences, draw_examples_menu_container, set_layer_and_head
 from attenscope.viz.ui.links import open_in_decode
 from attenscope.viz.ui.sentences import list_example_sentences
 
@@ -70,10 +70,10 @@ def load_examples() -> tuple[Example, ...]:
 
 @functools.cache
 def _load_examples_in(language: str) -> tuple[Example, ...]:
-    return tuple(Example(**one) for one in load_texts(EXAMPLES_FILE, language)["example"])
+    return tuple(Example(**one) for one in load_translated_toml(EXAMPLES_FILE, language)["example"])
 
 
-def find_example_place(example: Example, cross: AttentionMap) -> ExamplePlace | None:
+def find_example_head(example: Example, cross: AttentionMap) -> ExamplePlace | None:
     """Return the head that links the example's row most to its column; None where none does by `MIN_LINK_WEIGHT`."""
     rows = [token.strip() for token in cross.rows("predicted")]
     columns = [token.strip() for token in cross.key_tokens]
@@ -102,35 +102,37 @@ def draw_start_menus(model: RunnableModel) -> None:
     """
     if not has_examples(model):
         return
-    welcomes = _shows_welcome(model)
+    welcomes = _has_welcome_sentence(model)
     if welcomes:
         draw_tour_button(model)
-    if menu := draw_examples_list():
+    if menu := draw_examples_menu_container():
         with menu:
             if not welcomes:
                 draw_tour_button(model)
             for at, example in enumerate(load_examples()):
-                _draw_example(model, example, f"phenomenon-{at}", "tertiary")
+                _draw_example_button(model, example, f"phenomenon-{at}", "tertiary")
 
 
-def _shows_welcome(model: RunnableModel) -> bool:
+def _has_welcome_sentence(model: RunnableModel) -> bool:
     """Return whether the box holds the sentence that a model begins with."""
     return SENTENCE.get() in (None, list_example_sentences(model.card)[0])
 
 
-def draw_example_chips(model: RunnableModel) -> None:
+def draw_example_suggestion(model: RunnableModel) -> None:
     """Draw the first example that is not on the screen, but at the welcome sentence, which has the tour in its place.
 
     Where a model has sentences of its own, or is of other languages, these are drawn.
     """
     if not has_examples(model) or model.card.get("examples"):
         draw_example_sentences(model)
-    elif not _shows_welcome(model):
+    elif not _has_welcome_sentence(model):
         example = next(one for one in load_examples() if one.sentence != SENTENCE.get())
-        _draw_example(model, example, f"example-{example.sentence}", "secondary")
+        _draw_example_button(model, example, f"example-{example.sentence}", "secondary")
 
 
-def _draw_example(model: RunnableModel, example: Example, key: str, kind: Literal["secondary", "tertiary"]) -> None:
+def _draw_example_button(
+    model: RunnableModel, example: Example, key: str, kind: Literal["secondary", "tertiary"]
+) -> None:
     """Draw a button that shows an example where it is seen."""
     text = f"**{escape_markdown(example.phenomenon)}** {escape_markdown(example.sentence)}"
     st.button(text, key=key, type=kind, on_click=_open_example, args=(model, example))
@@ -140,7 +142,7 @@ def _open_example(model: RunnableModel, example: Example) -> None:
     st.session_state[SENTENCE.key] = example.sentence
     st.session_state[KIND.key], st.session_state[EXPLORE_VIEW.key] = "cross", "heatmap"
     cross = cache.compute_translation(model.name, example.sentence)[0].trace.cross
-    place = find_example_place(example, cross) if cross else None
+    place = find_example_head(example, cross) if cross else None
     if place and cross:
         set_layer_and_head(place.layer, place.head)
         add_pins(example.sentence, {"target": place.row})
@@ -156,7 +158,7 @@ def example_hint_text(text: str, written: str, cross: AttentionMap, layer: int, 
     """
     for example in load_examples():
         if example.sentence == text and example.written in written:
-            place = find_example_place(example, cross)
+            place = find_example_head(example, cross)
             if place and (place.layer, place.head, place.row) == (layer, head, row):
                 return example.see
     return ""

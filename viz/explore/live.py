@@ -12,7 +12,7 @@ import streamlit as st
 
 from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
 from attenscope.analysis.steps import weight_trace_by_value_norms
-from attenscope.analysis.telling_word import find_best_head, read_word, weigh_words
+from attenscope.analysis.telling_word import find_best_head, read_target_word, weigh_words
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say
@@ -22,18 +22,23 @@ from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore import examples
 from attenscope.viz.explore.examples import example_hint_text
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
-from attenscope.viz.explore.screen import draw_screen, is_telling_position, pick_view, remember_picked_head
+from attenscope.viz.explore.screen import (
+    draw_screen,
+    is_default_pinned_row,
+    remember_auto_selected_head,
+    select_default_head_and_pin,
+)
 from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.look import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
-from attenscope.viz.ui.captions import draw_badge, draw_caption, draw_hints, escape_markdown
+from attenscope.viz.ui.captions import draw_badge, draw_caption, draw_translation_warnings, escape_markdown
 from attenscope.viz.ui.controls import (
-    draw_given_toggle,
     draw_given_translation,
-    hold_read_given,
+    draw_given_translation_toggle,
+    is_given_translation_on,
     set_given_translation,
     set_layer_and_head,
 )
@@ -46,7 +51,7 @@ from attenscope.viz.web.text_components import (
     SentenceSide,
     draw_sentence_picture,
     draw_tokens,
-    is_unsure,
+    is_low_probability_token,
     token_line_data,
 )
 
@@ -55,11 +60,11 @@ from attenscope.viz.web.text_components import (
 
 def draw_model_page() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
-    model, text = controls.draw_sentence_box(examples.draw_start_menus, draw_examples=examples.draw_example_chips)
+    model, text = controls.draw_sentence_box(examples.draw_start_menus, draw_examples=examples.draw_example_suggestion)
     examples.draw_tour_step(model)
     translation, check = controls.require_translation(model, text)
     draw_badge(model, translation, check)
-    pick_view(model.name, text, translation.trace)
+    select_default_head_and_pin(model.name, text, translation.trace)
     _draw_pictures(model, text)
 
 
@@ -128,7 +133,7 @@ class ExploreRun(explore_controls.SwitchableHeads):
 
     def draw_trials(self, attention: AttentionMap, layer: int, head: int) -> None:
         super().draw_trials(attention, layer, head)
-        draw_given_toggle(self.run.sentence, cache.load_runnable_model(self.run.model).writes)
+        draw_given_translation_toggle(self.run.sentence, cache.load_runnable_model(self.run.model).writes)
 
     @property
     def impossible_views(self) -> tuple[SingleView, ...]:
@@ -137,21 +142,21 @@ class ExploreRun(explore_controls.SwitchableHeads):
     @property
     def pinned_step(self) -> int | None:
         """The step of the pinned token of the translation."""
-        return self.translation.step_of(get_pin(self.identity, "target"))
+        return self.translation.find_step_of_row(get_pin(self.identity, "target"))
 
     def measure_effects(self) -> HeadEffects:
         unchanged = self.run._replace(changes="")  # Else the tiles would change places at every switch.
-        return compute_head_effects(self.run.model, cache.compute_run_translation(*unchanged))
+        return compute_head_effects(self.run.model, cache.compute_translation_with_changes(*unchanged))
 
     def open_run(self, run: RunKey) -> ExploreRun:
-        return ExploreRun(run, cache.compute_run_translation(*run))
+        return ExploreRun(run, cache.compute_translation_with_changes(*run))
 
     def word_card(self) -> None:
         step = self.pinned_step
         if step is None or not cache.load_runnable_model(self.run.model).can("word facts"):
             return
         cross, position = self.trace.cross, step + self.first_row
-        if is_presenting() or cross is None or not is_telling_position(cross, position):
+        if is_presenting() or cross is None or not is_default_pinned_row(cross, position):
             self._draw_word_card(step)
             return
         # The card of the word that the page picks is folded, also where an address names that word.
@@ -186,12 +191,12 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     with st.container(key="underline"):
         key_of_line = st.empty()
     own = cache.compute_translation(model.name, text)[0]
-    given = _draw_given_translation(model, text, own.text) if hold_read_given(text) else ""
-    key = RunKey(model.name, text, given, explore_controls.draw_effect(model, text, given))
-    run = ExploreRun(key, cache.compute_run_translation(*key))
+    given = _draw_given_translation(model, text, own.text) if is_given_translation_on(text) else ""
+    key = RunKey(model.name, text, given, explore_controls.draw_change_effect(model, text, given))
+    run = ExploreRun(key, cache.compute_translation_with_changes(*key))
     first = run.translation.first_row
     with key_of_line:
-        _draw_line_caption(model, run.translation)
+        _draw_translation_caption(model, run.translation)
     with above:
         _draw_sentence(run)
     if first:
@@ -201,7 +206,7 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
         prompt = quote_token("".join(run.translation.source_tokens))
         chat = say("The model reads {prompt}.", prompt=prompt) if model.prompt_template == CHAT_TEMPLATE else ""
         draw_caption(join_sentences(places, chat))
-    draw_hints(model, run.translation, own)
+    draw_translation_warnings(model, run.translation, own)
     return run
 
 
@@ -224,16 +229,18 @@ def _draw_sentence(run: ExploreRun) -> None:
         draw_tokens(run.translation.steps, run.pinned_step, key="translation", on_pin=pin)
         return
     row = words.row_of(get_pin(text, "target"))
-    place = get_cross_place(cross) if KIND.get() == "cross" else find_best_head(words, row or 0)
+    place = get_chosen_cross_head(cross) if KIND.get() == "cross" else find_best_head(words, row or 0)
     pinned: dict[SentenceSide, int | None] = {side: get_pin(text, side) for side in get_args(SentenceSide)}
     picture = SentencePicture(words, *place, run.translation.steps, pinned)
     draw_sentence_picture(picture, key="translation", on_pin=partial(pin_word, run.run, cross))
 
 
-def _draw_line_caption(model: RunnableModel, shown: Translation) -> None:
+def _draw_translation_caption(model: RunnableModel, shown: Translation) -> None:
     """What the marks of the translation mean, of those that there are, and what a click on it does."""
     marks = (
-        say("Underlined: a probability below {sure:.0%}.", sure=SURE_FROM) if any(map(is_unsure, shown.steps)) else ""
+        say("Underlined: a probability below {sure:.0%}.", sure=SURE_FROM)
+        if any(map(is_low_probability_token, shown.steps))
+        else ""
     )
     click = (
         say("Click a word to see what it looked at and to open its card.")
@@ -253,13 +260,13 @@ def pin_word(run: RunKey, cross: AttentionMap, side: SentenceSide, position: int
     row = words.row_of(position) if words and side == "target" else None
     if words is None or row is None or KIND.get() != "cross" or get_pin(run.sentence, "target") != position:
         return
-    place = get_cross_place(cross)
-    if better := read_word(words, row, place, explore_controls.list_changed_heads("cross")).better:
+    place = get_chosen_cross_head(cross)
+    if better := read_target_word(words, row, place, explore_controls.list_changed_heads("cross")).better:
         set_layer_and_head(*better)
-        remember_picked_head(run.model, run.sentence, better)
+        remember_auto_selected_head(run.model, run.sentence, better)
 
 
-def get_cross_place(cross: AttentionMap) -> HeadPlace:
+def get_chosen_cross_head(cross: AttentionMap) -> HeadPlace:
     """Return the chosen head of the cross-attention, from 0."""
     return min(LAYER.get(), cross.layers) - 1, min(HEAD.get(), cross.heads) - 1
 

@@ -16,8 +16,8 @@ from attenscope.analysis.flow import (
     ROLLOUT_EXPLANATION,
     ROLLOUT_EXTENSION,
     JointAttention,
+    build_joint_attention,
     compute_rollout,
-    join_attentions,
     mean_map,
 )
 from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
@@ -31,8 +31,8 @@ from attenscope.viz.explore.texts import ViewText
 from attenscope.viz.export.parts import Chart, Part, Words
 from attenscope.viz.figures.explore import (
     FlowKind,
-    flow_in_words,
-    joint_in_words,
+    describe_joint_strongest_links,
+    describe_strongest_flow_link,
     plot_flow,
     plot_flow_by_layer,
     plot_joint,
@@ -40,11 +40,11 @@ from attenscope.viz.figures.explore import (
 )
 from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
 from attenscope.viz.figures.look import Look
-from attenscope.viz.figures.words import lens_in_words
+from attenscope.viz.figures.words import describe_lens_settling_place
 from attenscope.viz.ui.addresses.explore import EXPLORE_FLOW
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.web.charts import draw_chart, draw_plot
+from attenscope.viz.web.charts import draw_chart, draw_plotly_figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -83,7 +83,7 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
         rows=scene.rows,
         pinned=blocks.pinned_pair(scene, matrix.source_length),
     )
-    text = joint_in_words(whole.join(scene, head), scene.rows)
+    text = describe_joint_strongest_links(whole.join(scene, head), scene.rows)
     key = scene.element_key("joint")
     pin = lambda row, column: blocks.pin(scene, row, column)  # noqa: E731
     draw_chart(draw(look=scene.look), text, key=key, on_cell=pin)
@@ -115,7 +115,7 @@ class _JointMaps:
 
     def join(self, scene: Scene, head: int | None) -> JointAttention:
         maps: dict[str, Any] = {kind: one.attention for kind, one in self.maps.items()}
-        return join_attentions(dataclasses.replace(scene.trace, **maps), scene.layer, head)
+        return build_joint_attention(dataclasses.replace(scene.trace, **maps), scene.layer, head)
 
     def pinned_pair(self, scene: Scene, source: int) -> tuple[int | None, int | None]:
         """Row and column of the matrix that are pinned in the chosen kind of attention."""
@@ -212,7 +212,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
             through[:-1] = [scene.display_tokens(one).attention for one in before]
         return plot_flow_by_layer(through, which, scene.head, look=look, **options)
 
-    text = flow_in_words(tokens.whole, layer, scene.head, scene.rows)
+    text = describe_strongest_flow_link(tokens.whole, layer, scene.head, scene.rows)
     if weighted:
         text = join_sentences(
             text, say(VALUE_NORM_EXPLANATION if scene.source.run is None else PROJECTION_NORM_EXPLANATION)
@@ -256,7 +256,7 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
         return None
     position = scene.position(len(lens.target_tokens))
     column, line = position or 0, say(LAYERS_TEXT.line)
-    text = lens_in_words(lens, column)
+    text = describe_lens_settling_place(lens, column)
 
     def pin(row: int, column: int) -> None:
         scene.pin_places({"target": column + scene.source.first_row})
@@ -269,7 +269,7 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
     )
     draw_caption(line)
     ranks = plot_lens_ranks(lens, column, look=scene.look)
-    draw_plot(ranks, text, key=scene.element_key("ranks"))
+    draw_plotly_figure(ranks, text, key=scene.element_key("ranks"))
     draw_caption(join_sentences(text, "" if position is not None else say("Click a column to follow another.")))
 
     def build_parts(look: Look) -> list[Part]:

@@ -25,10 +25,10 @@ from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
-from attenscope.viz.explore.screen import draw_screen, pick_view
+from attenscope.viz.explore.screen import draw_screen, select_default_head_and_pin
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict
-from attenscope.viz.traces.session import close_trace, remember_result
+from attenscope.viz.traces.session import cache_trace_result, close_trace
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import LAYER, PIN, get_pin, toggle_pins
@@ -67,7 +67,7 @@ def draw_trace(opened: OpenedTrace, draw_pictures: Callable[[], None] | None = N
     with st.container(key="verdict"):
         place = st.empty()
     if LAYER.key not in st.session_state:
-        pick_view(opened.model, opened.identity, opened.drawable)
+        select_default_head_and_pin(opened.model, opened.identity, opened.drawable)
     st.fragment(draw_pictures or partial(draw_screen, StaticTrace(opened)))()
     with place.container():  # Drawn last: a verdict on large masks takes a moment.
         verdict.draw_verdicts(opened)
@@ -128,15 +128,17 @@ class StaticTrace:
 
     def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
         attention = self.trace.maps[kind]
-        return remember_result(self.opened, f"statistics-{kind}", None, lambda: compute_head_statistics(attention))
+        return cache_trace_result(self.opened, f"statistics-{kind}", None, lambda: compute_head_statistics(attention))
 
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
         attention = self.trace.maps[kind]
         arguments = kind, display.rows, display.merge, display.hide, display.hide_first
-        return remember_result(self.opened, "tokens", arguments, lambda: display.make_token_display(attention))
+        return cache_trace_result(self.opened, "tokens", arguments, lambda: display.make_token_display(attention))
 
     def tiles(self, attention: AttentionMap) -> AttentionMap:
-        return remember_result(self.opened, "tiles", id(attention), lambda: pool_attention(attention, MAX_TILE_CELLS))
+        return cache_trace_result(
+            self.opened, "tiles", id(attention), lambda: pool_attention(attention, MAX_TILE_CELLS)
+        )
 
     def lens(self) -> LogitLens:
         raise TraceError(
@@ -145,7 +147,7 @@ class StaticTrace:
 
     def attention_flow(self, trace: AttentionTrace, kind: Kind, layer: int, *, weighted: bool) -> AttentionMap:
         arguments = kind, layer, weighted
-        return remember_result(
+        return cache_trace_result(
             self.opened, "attention flow", arguments, lambda: compute_attention_flow(trace, kind, layer)
         )
 
@@ -252,7 +254,7 @@ class MaskedWordRun(explore_controls.SwitchableHeads, StaticTrace):
 
     def word_card(self) -> None:
         """Draw the card of the pinned word, else of the first mask that the text itself has."""
-        masks = cache.load_masked_word_model(self.name).find_masks(self.text)
+        masks = cache.load_masked_word_model(self.name).find_mask_tokens(self.text)
         position = get_pin(self.text, "source")
         position = next(iter(masks), None) if position is None else position
         if position is None:

@@ -17,7 +17,7 @@ from attenscope.trace import AttentionTrace
 from attenscope.viz.explore.scene import Scene, TokenDisplay
 from attenscope.viz.export.live_file import list_live_files
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, offer_view
+from attenscope.viz.export.save import SavedView, collect_trace_facts, register_savable_view
 from attenscope.viz.figures.heatmap import pooling_block_size
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette
 from attenscope.viz.ui import cache
@@ -60,14 +60,14 @@ def build_chart_view(
     return DrawnView(lambda look: [chart(look), Words(text)], numbers, displays=displays)
 
 
-def offer_drawn_view(view: DrawnView, scene: Scene, name: str) -> None:
+def offer_view_download(view: DrawnView, scene: Scene, name: str) -> None:
     """Let the view `name` be saved. On the whole screen the view stands alone where it does in the file."""
     if is_presenting() and not view.follows:
         add_fragment_style("view-alone", SINGLE_VIEW_STYLE.read_text(encoding="utf-8"))
-    offer_view(lambda: describe_view(view, scene, name))
+    register_savable_view(lambda: build_saveable_view(view, scene, name))
 
 
-def describe_view(view: DrawnView, scene: Scene, name: str) -> SavedView:
+def build_saveable_view(view: DrawnView, scene: Scene, name: str) -> SavedView:
     """Return what can be saved of the view `name`."""
     trace = scene.trace
     # What is pinned and switched off belongs to the session, which a download no longer knows.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from attenscope.analysis.heads import HeadPlace, Measure, Sink, find_sink, make_head_claim
+from attenscope.analysis.heads import HeadPlace, Measure, Sink, describe_head_pattern, find_sink
 from attenscope.text.words import (
     RowLabel,
     find_text_tokens,
     get_special_tokens,
     group_words,
     list_token_roles,
-    merge_words,
+    merge_map_into_words,
     select_tokens,
 )
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
@@ -54,7 +54,7 @@ class Scene:
     @cached_property
     def summary(self) -> str:
         """What the chosen head does, in a sentence."""
-        return make_head_claim(self.tokens.original, self.layer, self.head, self.rows).text
+        return describe_head_pattern(self.tokens.original, self.layer, self.head, self.rows).text
 
     @property
     def is_first_side(self) -> bool:
@@ -106,7 +106,7 @@ class Scene:
         )
 
     @property
-    def whole_row(self) -> int | None:
+    def pinned_row_with_special_tokens(self) -> int | None:
         """The pinned row of the displayed map in the map with its special tokens."""
         return None if self.query is None else self.tokens.whole_rows[self.query]
 
@@ -234,18 +234,18 @@ class TokenDisplay:
         return float(1 - self.attention.weights.sum(dtype=np.float64) / rows) if rows else 0.0
 
     @cached_property
-    def first_share(self) -> float:
+    def hidden_first_token_share(self) -> float:
         """Of that, the share on the first token, where it was left out."""
         rows = self.whole.weights[:, :, list(self.whole_rows)]
         total = rows.sum(dtype=np.float64)
         return float(rows[..., 0].sum(dtype=np.float64) / total) if total and self.hides_first else 0.0
 
     @property
-    def hides_special(self) -> bool:
+    def has_hidden_special_keys(self) -> bool:
         """Whether special tokens were taken out of the columns."""
         return len(self.attention.key_tokens) + self.hides_first < len(self.whole.key_tokens)
 
-    def sink_of(self, layer: int, head: int) -> tuple[Sink, bool] | None:
+    def find_head_sink(self, layer: int, head: int) -> tuple[Sink, bool] | None:
         """Return the sink of a head, from 0, among the columns of `whole`, and whether it is displayed; None for none.
 
         It is looked for in the rows displayed.
@@ -254,7 +254,7 @@ class TokenDisplay:
         if sink is None:
             return None
         first = sink.key == 0 and self.hides_first
-        special = self.hides_special and self.whole.key_tokens[sink.key] in get_special_tokens(self.whole)
+        special = self.has_hidden_special_keys and self.whole.key_tokens[sink.key] in get_special_tokens(self.whole)
         return sink, not (first or special)
 
     def row(self, position: int | None) -> int | None:
@@ -276,7 +276,7 @@ def display_tokens(
     With `hide_first`, the first token of a decoder's own attention is taken out too, or the word that it begins: the
     sink of a model that puts no special token there. A choice that would leave nothing is not followed.
     """
-    whole, special = merge_words(original, rows) if merge else original, get_special_tokens(original)
+    whole, special = merge_map_into_words(original, rows) if merge else original, get_special_tokens(original)
     queries, keys = (
         tuple(map(tuple, group_words(tokens, special)))
         if merge

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from attenscope.analysis.heads import HeadPlace, find_clearest_head
+from attenscope.analysis.heads import HeadPlace, find_most_positional_head
 from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.language import say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace
@@ -17,8 +17,8 @@ from attenscope.viz.explore import comparison, views
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.saving import COLUMN_SHARES
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
-from attenscope.viz.explore.texts import draw_alignment, draw_head_claim, head_remark_text
-from attenscope.viz.export.save import withdraw_view
+from attenscope.viz.explore.texts import describe_changed_head, draw_alignment, draw_head_summary
+from attenscope.viz.export.save import unregister_savable_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.words import overview_in_words
 from attenscope.viz.streamlit_internals import is_history_navigation
@@ -43,10 +43,10 @@ def draw_settings() -> None:
     """Draw what the page has in the settings: how maps are shown, and opening a trace."""
     ui_controls.draw_prompt_template_choice()
     explore_controls.draw_display_settings()
-    _draw_open_settings()
+    _draw_trace_upload_expander()
 
 
-def _draw_open_settings() -> None:
+def _draw_trace_upload_expander() -> None:
     """Draw the uploader, folded away; the page says why a file cannot be opened."""
     with st.expander(say("Open a trace"), key="open"):
         st.markdown(say("A trace that `capture.trace.save(…)` or *Share* has written. It stays in your session alone."))
@@ -77,35 +77,37 @@ def draw_screen(source: TraceSource) -> None:
 
     A view of all heads has the whole width.
     """
-    withdraw_view()
+    unregister_savable_view()
     explore_controls.open_strongest_head(source)
     maps = source.trace.maps
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
         # Head 1.1 stands in the address too: without a head the page would pick one.
-        kind, layer, head = ui_controls.draw_place_choice(source.trace.sizes, heads=False, shows_default=True)
+        kind, layer, head = ui_controls.draw_attention_head_selector(
+            source.trace.sizes, heads=False, shows_default=True
+        )
         view, comparing = explore_controls.draw_view_choice(source.impossible_views)
         _draw_trials_menu(source, maps[kind], view, comparing=comparing)
-    display = _choose_known_rows(explore_controls.hold_display(), source.trace)
+    display = _fall_back_to_input_tokens(explore_controls.get_display_options(), source.trace)
     scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
     if view in explore_controls.ALL_HEADS_VIEWS:
         with st.container(key="all-heads-picture"):
-            _draw_picture(view, scene, comparing=comparing)
+            _draw_view_or_comparison(view, scene, comparing=comparing)
         source.word_card()
         return
     left, right = st.columns(COLUMN_SHARES, gap="large")
     with left:
-        _draw_heads(scene)
+        _draw_heads_overview(scene)
         card = st.container()
     with right, st.container(key="head-picture"):
-        draw_head_claim(scene)
-        _draw_picture(view, scene, comparing=comparing)
+        draw_head_summary(scene)
+        _draw_view_or_comparison(view, scene, comparing=comparing)
     with card:  # after the pictures: it may have to run the model
         source.word_card()
 
 
 def _draw_trials_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
     """Draw the menu of what can be tried; what it chooses is kept elsewhere, so that it is drawn once it is open."""
-    layer, head = explore_controls.hold_head(attention)
+    layer, head = explore_controls.get_chosen_head(attention)
     menu = st.popover(say("Try something"), type="tertiary", key=explore_controls.TRIALS_MENU, on_change="rerun")
     if not menu.open:
         return
@@ -120,7 +122,7 @@ def _draw_trials_menu(source: TraceSource, attention: AttentionMap, view: Single
         explore_controls.draw_compare_toggle(view, comparing=comparing)
 
 
-def _draw_picture(view: SingleView, scene: Scene, *, comparing: bool) -> None:
+def _draw_view_or_comparison(view: SingleView, scene: Scene, *, comparing: bool) -> None:
     """Draw the view, or two sides of it."""
     try:
         (comparison.draw_comparison_view if comparing else views.draw_view)(view, scene)
@@ -128,10 +130,10 @@ def _draw_picture(view: SingleView, scene: Scene, *, comparing: bool) -> None:
         draw_caption(say("This view cannot be drawn of this trace: {error}.", error=error))
 
 
-def _draw_heads(scene: Scene) -> None:
+def _draw_heads_overview(scene: Scene) -> None:
     """Draw the overview, which opens a head and switches heads off, and what it shows."""
     source, kind = scene.source, scene.kind
-    order, switches = explore_controls.hold_order(kind, source), source.tile_switches(kind)
+    order, switches = explore_controls.get_head_order(kind, source), source.tile_switches(kind)
     with st.container(key="tiles"):
         draw_overview(
             source.tiles(scene.attention),
@@ -144,27 +146,27 @@ def _draw_heads(scene: Scene) -> None:
             key="overview",
             on_pick=ui_controls.set_layer_and_head,
         )
-    _draw_order_captions(scene, order, switches)
+    _draw_overview_captions(scene, order, switches)
 
 
-def _draw_order_captions(scene: Scene, order: explore_controls.HeadOrder, switches: TileSwitches | None) -> None:
+def _draw_overview_captions(scene: Scene, order: explore_controls.HeadOrder, switches: TileSwitches | None) -> None:
     """Draw how the tiles are ordered, what switches them, and what changes or alignment say of the chosen head."""
     if switches and switches.pressing:
         with st.container(key="pressing", horizontal=True, vertical_alignment="center"):
             draw_caption(say("Press a tile to switch its head off and on, or L1 for all heads of a layer."))
-            explore_controls.draw_end_of_switching()
+            explore_controls.draw_stop_switching_button()
     else:
         draw_caption(order.text or overview_in_words(scene.attention))
         if switches:
             with st.container(key="tile-keys"):  # Not in sight where there are no keys.
                 draw_caption(say(SWITCHES_TEXT))
-    if remark := head_remark_text(scene.source.changes, scene.kind, scene.layer, scene.head):
+    if remark := describe_changed_head(scene.source.changes, scene.kind, scene.layer, scene.head):
         draw_caption(remark)
     if order.measure == "alignment":
         draw_alignment(scene)
 
 
-def _choose_known_rows(display: DisplayOptions, trace: AttentionTrace) -> DisplayOptions:
+def _fall_back_to_input_tokens(display: DisplayOptions, trace: AttentionTrace) -> DisplayOptions:
     """Name the decoder's rows by the tokens fed in where the trace does not have the tokens predicted."""
     known = all(one.predicted_tokens for kind, one in trace.maps.items() if kind != "encoder")
     return display if known else replace(display, rows="fed")
@@ -180,12 +182,12 @@ NO_HEAD: HeadPlace = (-1, -1)
 """In its place where the visitor has chosen the head."""
 
 
-def remember_picked_head(model: str, identity: str, place: HeadPlace) -> None:
+def remember_auto_selected_head(model: str, identity: str, place: HeadPlace) -> None:
     """Remember that the page, and not the visitor, has chosen a head of a sentence."""
     st.session_state[PICKED_HEAD] = model, identity, place
 
 
-def is_telling_position(cross: AttentionMap, position: int) -> bool:
+def is_default_pinned_row(cross: AttentionMap, position: int) -> bool:
     """Return whether a row begins the word that the page itself pins where nothing was chosen."""
     telling, words = pick_telling_word(cross), weigh_words(cross)
     return (
@@ -196,7 +198,7 @@ def is_telling_position(cross: AttentionMap, position: int) -> bool:
     )
 
 
-def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
+def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace) -> None:
     """Choose the head and the pin of a sentence where the visitor has chosen none; once for each.
 
     `identity` is what pins belong to. A head that the visitor has chosen stays with another sentence of the same model,
@@ -207,18 +209,18 @@ def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
         return
     in_address = any(is_in_address(one) for one in (LAYER, HEAD))
     if is_history_navigation() and in_address:
-        remember_picked_head(model, identity, NO_HEAD)
+        remember_auto_selected_head(model, identity, NO_HEAD)
         return
     place = LAYER.get() - 1, HEAD.get() - 1
     if before is None:
         chosen = in_address or any(one.key in st.session_state for one in (LAYER, HEAD))
     else:
         chosen = before[0] == model and before[2] != place
-    remember_picked_head(model, identity, NO_HEAD if chosen else place)
+    remember_auto_selected_head(model, identity, NO_HEAD if chosen else place)
     kind = KIND.get() if KIND.get() in trace.maps else tuple(trace.maps)[-1]
     if kind != "cross":
         if not chosen and (before is None or before[0] != model):
-            _put_picked_head(model, identity, find_clearest_head(trace.maps[kind]))
+            _select_head_for_visitor(model, identity, find_most_positional_head(trace.maps[kind]))
         return
     if PIN.get(of=identity) or (before is None and chosen):
         return
@@ -227,15 +229,15 @@ def pick_view(model: str, identity: str, trace: AttentionTrace) -> None:
     telling, words = pick_telling_word(cross, others), weigh_words(cross)
     if telling is None or words is None:
         return
-    _put_picked_head(model, identity, (telling.layer, telling.head), chosen=chosen)
+    _select_head_for_visitor(model, identity, (telling.layer, telling.head), chosen=chosen)
     if telling.row is not None:
         add_pins(identity, {"target": words.rows[telling.row].start})
     elif telling.key is not None:
         add_pins(identity, {"source": words.keys[telling.key].start})
 
 
-def _put_picked_head(model: str, identity: str, place: HeadPlace, *, chosen: bool = False) -> None:
+def _select_head_for_visitor(model: str, identity: str, place: HeadPlace, *, chosen: bool = False) -> None:
     """Choose a head for the visitor; one that they have `chosen` themselves is not remembered as picked."""
     LAYER.put(place[0] + 1)
     HEAD.put(place[1] + 1)
-    remember_picked_head(model, identity, NO_HEAD if chosen else place)
+    remember_auto_selected_head(model, identity, NO_HEAD if chosen else place)

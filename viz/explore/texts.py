@@ -24,7 +24,7 @@ from attenscope.trace import Kind
 from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.figures.look import quote_token
-from attenscope.viz.figures.words import head_in_words, row_in_words
+from attenscope.viz.figures.words import describe_pinned_row, describe_strongest_head_link
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.captions import CHANGE_MARKS, draw_caption, escape_markdown
@@ -69,7 +69,7 @@ OTHER_READING_TEXTS: dict[AlignmentReading, str] = {
 }
 
 
-def draw_head_claim(scene: Scene) -> None:
+def draw_head_summary(scene: Scene) -> None:
     """Draw above the picture what to see, what the chosen head does, and where its pinned row looks."""
     with st.container(key="headclaim"):  # Of one height for most heads, so that the picture does not move.
         if lesson := scene.source.what_to_see(scene.kind, scene.layer, scene.head):
@@ -84,8 +84,12 @@ def head_alt_text(scene: Scene) -> str:
 
 def _strongest_link_text(scene: Scene) -> str:
     """Where the pinned row looks, or else the head's strongest link; special tokens count where they are hidden too."""
-    place, row = (scene.tokens.whole, scene.layer, scene.head), scene.whole_row
-    return head_in_words(*place, scene.rows) if row is None else row_in_words(*place, row, scene.rows)
+    place, row = (scene.tokens.whole, scene.layer, scene.head), scene.pinned_row_with_special_tokens
+    return (
+        describe_strongest_head_link(*place, scene.rows)
+        if row is None
+        else describe_pinned_row(*place, row, scene.rows)
+    )
 
 
 def draw_alignment(scene: Scene) -> None:
@@ -94,11 +98,13 @@ def draw_alignment(scene: Scene) -> None:
     places = [(one.layer, one.head) for one in ranking]
     place = places.index((scene.layer, scene.head))
     position = say("Place {place} of {count}.", place=place + 1, count=len(ranking))
-    draw_caption(join_sentences(ranking[place].sentence, position, _other_reading_text(scene, ranking[0])))
+    draw_caption(
+        join_sentences(ranking[place].sentence, position, _describe_alignment_by_other_rows(scene, ranking[0]))
+    )
     draw_caption(say(ALIGNMENT_EXPLANATION))
 
 
-def _other_reading_text(scene: Scene, best: HeadAlignment) -> str:
+def _describe_alignment_by_other_rows(scene: Scene, best: HeadAlignment) -> str:
     """Which head aligns better than the `best` where the rows are read by their other token; "" for none."""
     other = rank_heads_by_alignment(scene.tokens.original, [one for one in ALIGNMENT_READINGS if one != scene.rows])[0]
     if other.mass <= best.mass:
@@ -106,9 +112,13 @@ def _other_reading_text(scene: Scene, best: HeadAlignment) -> str:
     return say(OTHER_READING_TEXTS[other.reading], head=f"{other.layer + 1}.{other.head + 1}", mass=other.mass)
 
 
-def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:
+def draw_map_preprocessing_captions(displays: Mapping[str, TokenDisplay]) -> None:
     """Draw what was done to the maps of a view before they were drawn."""
-    if special := {name: one.hidden_share - one.first_share for name, one in displays.items() if one.hides_special}:
+    if special := {
+        name: one.hidden_share - one.hidden_first_token_share
+        for name, one in displays.items()
+        if one.has_hidden_special_keys
+    }:
         draw_caption(
             say(
                 "Special tokens are hidden: they hold {shares} of the weight of the rows shown, over all layers and "
@@ -116,7 +126,7 @@ def draw_token_captions(displays: Mapping[str, TokenDisplay]) -> None:
                 shares=_shares_text(special),
             )
         )
-    if first := {name: one.first_share for name, one in displays.items() if one.hides_first}:
+    if first := {name: one.hidden_first_token_share for name, one in displays.items() if one.hides_first}:
         names = dict.fromkeys(one.whole.key_tokens[0] for one in displays.values() if one.hides_first)
         draw_caption(
             say(
@@ -140,7 +150,7 @@ def _shares_text(shares: Mapping[str, float]) -> str:
     )
 
 
-def roles_text(roles: AxisRoles) -> str:
+def describe_chat_role_bands(roles: AxisRoles) -> str:
     """What the bands on the axes of a chat's map mean; "" without any."""
     shown = [say(name) for role, name in ROLE_NAMES.items() if any(role in axis for axis in roles)]
     if not shown:
@@ -151,9 +161,9 @@ def roles_text(roles: AxisRoles) -> str:
     )
 
 
-def sink_text(scene: Scene) -> str:
+def describe_attention_sink(scene: Scene) -> str:
     """Which key is a sink of the chosen head, in the rows displayed; "" for none."""
-    found = scene.tokens.sink_of(scene.layer, scene.head)
+    found = scene.tokens.find_head_sink(scene.layer, scene.head)
     if found is None:
         return ""
     sink, shown = found
@@ -182,7 +192,7 @@ CHANGE_PHRASES = {
 CHANGE_TAGS = {"same": "span", "removed": "del", "added": "ins"}
 
 
-def describe_effect(comparison: Comparison) -> str:
+def describe_head_change_effect(comparison: Comparison) -> str:
     """The changes, and how the translation and its probability change with them."""
     changes = say("With {changes}.", changes=join_items(describe_changes(comparison.changes)))
     return join_sentences(changes, comparison.sentence)
@@ -194,10 +204,10 @@ def build_effect_parts(run: RunKey) -> list[Part]:
     marked = [(one.text, CHANGE_MARKS[one.change]) for one in comparison.words]
     text = "".join(one.text for one in comparison.words)
     translation: list[Part] = [] if run.given else [Words(text, "translation", marked=marked)]
-    return [*translation, Words(describe_effect(comparison), "translation")]
+    return [*translation, Words(describe_head_change_effect(comparison), "translation")]
 
 
-def head_remark_text(changes: str, kind: Kind, layer: int, head: int) -> str:
+def describe_changed_head(changes: str, kind: Kind, layer: int, head: int) -> str:
     """A remark on the picture of a head, counted from 0, that the changes change; "" for an unchanged one."""
     for one in parse_changes(changes):
         if isinstance(one, HeadChange) and (one.kind, one.layer, one.head) == (kind, layer, head):
@@ -205,12 +215,12 @@ def head_remark_text(changes: str, kind: Kind, layer: int, head: int) -> str:
     return ""
 
 
-def difference_html(words: Sequence[WordChange]) -> str:
+def render_word_diff(words: Sequence[WordChange]) -> str:
     """Words as HTML, what is gone struck through and what is new underlined."""
     return "".join(f"<{CHANGE_TAGS[one.change]}>{html.escape(one.text)}</{CHANGE_TAGS[one.change]}>" for one in words)
 
 
-def change_name(change: HeadChange) -> str:
+def name_head_change(change: HeadChange) -> str:
     """A change of one head, as its control names it."""
     return (
         say("as head {head}", head=change.source + 1) if change.source is not None else say(CHANGE_NAMES[change.change])
@@ -231,7 +241,7 @@ def describe_changes(changes: Sequence[ModelChange]) -> list[str]:
             CHANGE_PHRASES[one.change],
             kind=KIND.label(one.kind),
             layer=one.layer + 1,
-            heads=_heads_text(numbers),
+            heads=_format_head_numbers(numbers),
             source=(one.source or 0) + 1,
         )
         for one, numbers in heads.items()
@@ -239,7 +249,7 @@ def describe_changes(changes: Sequence[ModelChange]) -> list[str]:
     return [*phrases, *others]
 
 
-def _heads_text(numbers: Sequence[int]) -> str:
+def _format_head_numbers(numbers: Sequence[int]) -> str:
     """Heads of a layer, such as "head 3" or "heads 1 to 4 and 6"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):

@@ -7,34 +7,34 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from attenscope.analysis.steps import compute_pipeline
+from attenscope.analysis.steps import compute_attention_steps
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import TraceError, select_head
 from attenscope.viz.explore import controls, many_heads
 from attenscope.viz.explore.controls import FIRST_VIEWS
-from attenscope.viz.explore.saving import DrawnView, offer_drawn_view
+from attenscope.viz.explore.saving import DrawnView, offer_view_download
 from attenscope.viz.explore.scene import Scene, find_special_tokens
 from attenscope.viz.explore.texts import (
     WEIGHTS_TEXT,
     ViewText,
-    draw_token_captions,
+    describe_attention_sink,
+    describe_chat_role_bands,
+    draw_map_preprocessing_captions,
     head_alt_text,
-    roles_text,
-    sink_text,
 )
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid
 from attenscope.viz.figures.look import KIND_NAMES, Look
-from attenscope.viz.figures.words import heatmap_in_words, weight_row_in_words
+from attenscope.viz.figures.words import describe_strongest_row_keys, heatmap_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import AttentionCell
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.ui.links import follow_link, open_why_score
+from attenscope.viz.ui.links import open_why_score, switch_to_requested_page
 from attenscope.viz.ui.style import add_fragment_style
 from attenscope.viz.web.charts import PIPELINE_STEPS, draw_pipeline, encode_pipeline
-from attenscope.viz.web.maps import LinkOptions, draw_links, encode_heatmap, encode_links, heatmap
+from attenscope.viz.web.maps import LinkOptions, draw_attention_links, encode_attention_links, encode_heatmap, heatmap
 from attenscope.viz.web.text_components import draw_shaded_text, encode_shaded_text
 
 PRELOADED_VIEWS: tuple[SingleView, ...] = ("heatmap", "links")
@@ -56,8 +56,8 @@ def draw_view(view: SingleView, scene: Scene) -> None:
         with st.container(key=f"view-{name}"):
             drawn = VIEWS[name].draw(scene)
         if drawn and name == view:
-            draw_token_captions(drawn.displays)
-            offer_drawn_view(drawn, scene, name)
+            draw_map_preprocessing_captions(drawn.displays)
+            offer_view_download(drawn, scene, name)
 
 
 def _visible_view_css(view: SingleView, ready: Sequence[SingleView]) -> str:
@@ -109,7 +109,7 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
         hides_keys=scene.tokens.hides_keys,
         hides_first=scene.tokens.hides_first,
     )
-    line = join_sentences(line, roles_text(scene.roles), sink_text(scene))
+    line = join_sentences(line, describe_chat_role_bands(scene.roles), describe_attention_sink(scene))
     draw_caption(line)
     if scene.display.numbers and not has_room_for_numbers(scene.attention.weights):
         draw_caption(say("There is no room for numbers in so many cells: hover over one to read it."))
@@ -125,7 +125,7 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
 
 def _draw_why_button(scene: Scene) -> None:
     """Draw a button that opens Why on the score of the pinned cell of a run."""
-    follow_link()
+    switch_to_requested_page()
     query, key, run = scene.captured_query, scene.captured_key, scene.source.run
     if run and query is not None and key is not None and cache.load_runnable_model(run.model).can("parts"):
         cell = AttentionCell(scene.kind, scene.layer, scene.head, query, key)
@@ -151,13 +151,15 @@ LINKS_TEXT = ViewText(
 
 def _draw_links(scene: Scene) -> DrawnView | None:
     layout, least = controls.draw_links_controls(scene)
-    beside = controls.get_other_heads(scene.attention.heads, scene.head)
+    beside = controls.get_heads_drawn_beside(scene.attention.heads, scene.head)
     lines = LinkOptions(scene.layer, scene.head, beside, least, layout == "horizontal", not scene.is_first_side)
     options = scene.rows, (scene.query, scene.key), head_alt_text(scene)
-    heard: dict[str, Any] = {"on_pin": _pin_callback(scene), "on_beside": controls.set_other_heads}
-    draw_links(scene.attention, lines, scene.look, *options, key=scene.element_key("links"), **heard)
+    heard: dict[str, Any] = {"on_pin": _pin_callback(scene), "on_beside": controls.set_heads_drawn_beside}
+    draw_attention_links(scene.attention, lines, scene.look, *options, key=scene.element_key("links"), **heard)
     draw_caption(say(LINKS_TEXT.line))
-    return _build_component_view("links", lambda look: encode_links(scene.attention, lines, look, *options), scene)
+    return _build_component_view(
+        "links", lambda look: encode_attention_links(scene.attention, lines, look, *options), scene
+    )
 
 
 SHADED_TEXT = ViewText(
@@ -175,7 +177,7 @@ SHADED_TEXT = ViewText(
 )
 
 
-def _draw_text(scene: Scene) -> DrawnView | None:
+def _draw_shaded_text_view(scene: Scene) -> DrawnView | None:
     head, options = (
         (scene.attention, scene.layer, scene.head),
         (scene.rows, (scene.query, scene.key), head_alt_text(scene)),
@@ -209,21 +211,21 @@ PIPELINE_TEXT = ViewText(
 )
 
 
-def _draw_pipeline(scene: Scene) -> DrawnView | None:
+def _draw_attention_computation_steps(scene: Scene) -> DrawnView | None:
     attention = scene.source.whole_trace.maps[scene.kind]
     if "q" not in attention.tensors:
         st.info(escape_markdown(say(NO_TENSORS_TEXT)))
         return None
     query = controls.draw_query_choice(scene)
     try:
-        steps = compute_pipeline(attention, scene.layer, scene.head, query)
+        steps = compute_attention_steps(attention, scene.layer, scene.head, query)
     except TraceError as error:
         st.info(escape_markdown(str(error)))
         return None
     token = attention.rows(scene.rows)[query]
     step = controls.get_pipeline_step(PIPELINE_STEPS)
     alternative = join_sentences(
-        say("{title}.", title=scene.title), weight_row_in_words(token, steps.key_tokens, steps.weights)
+        say("{title}.", title=scene.title), describe_strongest_row_keys(token, steps.key_tokens, steps.weights)
     )
     draw_pipeline(
         steps,
@@ -263,8 +265,8 @@ class View(NamedTuple):
 VIEWS: dict[SingleView, View] = {
     "heatmap": View(_draw_heatmap, HEATMAP_TEXT),
     "links": View(_draw_links, LINKS_TEXT),
-    "text": View(_draw_text, SHADED_TEXT),
-    "pipeline": View(_draw_pipeline, PIPELINE_TEXT),
+    "text": View(_draw_shaded_text_view, SHADED_TEXT),
+    "pipeline": View(_draw_attention_computation_steps, PIPELINE_TEXT),
     "joint": View(many_heads.draw_joint_view, many_heads.JOINT_TEXT),
     "flow": View(many_heads.draw_flow_view, many_heads.FLOW_TEXT),
     "layers": View(many_heads.draw_layers_view, many_heads.LAYERS_TEXT),

@@ -23,10 +23,10 @@ from attenscope.cli.models import WritableError, check_writable
 from attenscope.language import (
     add_language_option,
     join_items,
+    replace_command_names,
     say,
     terminal_language,
     translate_argparse,
-    typed_command,
     use_language,
 )
 from attenscope.viz.engine.package import PackageError, WeightForm
@@ -41,7 +41,7 @@ from attenscope.viz.talk.scenes import Mistake
 # The subcommand ``live``: models that run in the browser.
 
 
-def write_live_models(arguments: Sequence[str]) -> int:
+def export_browser_models(arguments: Sequence[str]) -> int:
     """Write the file or folder and print its sizes; return 1, with the reason printed, where it cannot be made."""
     given = build_live_parser().parse_args(arguments)
     names = given.checkpoint or list_checkpoints()[:1]
@@ -50,7 +50,7 @@ def write_live_models(arguments: Sequence[str]) -> int:
         return 1
     talk_file.start_page_runtime()
     # After the runtime is there, like everything that draws components.
-    from attenscope.viz.export.live_file import build_live_file, build_live_folder
+    from attenscope.viz.export.live_file import build_live_model_html, build_live_model_site
 
     form: WeightForm | None = "int8" if given.int8 else "half" if given.half else None
     try:
@@ -61,10 +61,10 @@ def write_live_models(arguments: Sequence[str]) -> int:
         checkpoints = [load_checkpoint(name) for name in names]
         with use_language(given.language):
             if given.folder:
-                made = build_live_folder(checkpoints, _read_date(), form)
+                made = build_live_model_site(checkpoints, _read_build_date(), form)
                 files = {given.out / name: data for name, data in made.items()}
             else:
-                files = {given.out: build_live_file(checkpoints, _read_date(), form or "half").encode()}
+                files = {given.out: build_live_model_html(checkpoints, _read_build_date(), form or "half").encode()}
     except OSError as error:
         print(say("{file} cannot be written: {reason}", file=given.out, reason=error), file=sys.stderr)
         return 1
@@ -109,7 +109,7 @@ def build_live_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read_date() -> date:
+def _read_build_date() -> date:
     """Return the day that a file bears: today, or that of SOURCE_DATE_EPOCH, so that a build can be repeated."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     return datetime.fromtimestamp(int(epoch), UTC).date() if epoch.isdecimal() else date.today()
@@ -118,7 +118,7 @@ def _read_date() -> date:
 # The command itself, and a talk.
 
 
-SUBCOMMANDS = {"live": write_live_models, "movie": write_movie}
+SUBCOMMANDS = {"live": export_browser_models, "movie": write_movie}
 
 
 def main() -> int:
@@ -164,7 +164,7 @@ def _write_talk() -> int:
     palette = DARK if arguments.dark else LIGHT
     form: WeightForm = "int8" if arguments.int8 else "half"
     with use_language(arguments.language):
-        page = talk_file.build_talk_file(shown, models, palette, _read_date(), progress, form, beside)
+        page = talk_file.build_talk_file(shown, models, palette, _read_build_date(), progress, form, beside)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = count_scenes(source) - len(shown.scenes)
@@ -177,7 +177,7 @@ def _write_talk() -> int:
 def build_talk_parser() -> argparse.ArgumentParser:
     """Return the parser of the command that writes a talk."""
     parser = argparse.ArgumentParser(
-        prog=typed_command("python -m viz.export"),
+        prog=replace_command_names("python -m viz.export"),
         description=say("A talk as one HTML file; or, with the word live or movie, see live --help and movie --help."),
     )
     parser.add_argument("talk", type=Path, help=say("the talk, a TOML file"))

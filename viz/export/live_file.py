@@ -37,7 +37,7 @@ from attenscope.viz.export.parts import compute_script_hash, translate_fact_name
 from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
 from attenscope.viz.ui.sentences import list_example_sentences
-from attenscope.viz.web.bundle import link_scripts, read_component_sheet, read_sheet
+from attenscope.viz.web.bundle import build_scripts_constant, read_component_sheet, read_sheet
 
 LIVE_FILE_COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
@@ -71,15 +71,15 @@ STARTING_TEXT = to_say(
 )
 
 
-def build_live_file(checkpoints: Sequence[Checkpoint], made: date, form: WeightForm = "half") -> str:
+def build_live_model_html(checkpoints: Sequence[Checkpoint], made: date, form: WeightForm = "half") -> str:
     """The whole file as text. PackageError for a checkpoint that the engine cannot run."""
     packed = [pack_model(one, form) for one in checkpoints]
     return build_live_page(
-        _build_page_facts(checkpoints, collect_model_facts(packed)), made, build_model_elements(packed)
+        _build_model_page_data(checkpoints, collect_model_facts(packed)), made, build_model_elements(packed)
     )
 
 
-def build_live_folder(
+def build_live_model_site(
     checkpoints: Sequence[Checkpoint], made: date, form: WeightForm | None = None
 ) -> dict[str, bytes]:
     """Return the files of a page for a web host by name: the page, and each model beside it. Raises PackageError.
@@ -95,10 +95,12 @@ def build_live_folder(
             small = pack_model(one, "int8")
             own = {"facts": translate_fact_names(small.facts["facts"]), "sha256": small.facts["sha256"]}
             facts[-1]["phone"] = own | {"file": _add_model_file(small, files)}
-    return {"index.html": build_live_page(_build_page_facts(checkpoints, facts), made, "", "'self'").encode()} | files
+    return {
+        "index.html": build_live_page(_build_model_page_data(checkpoints, facts), made, "", "'self'").encode()
+    } | files
 
 
-def _build_page_facts(checkpoints: Sequence[Checkpoint], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _build_model_page_data(checkpoints: Sequence[Checkpoint], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the page reads of each model, with sentences to begin with and the tour."""
     return [
         own
@@ -140,7 +142,7 @@ def list_live_files(model: RunnableModel) -> dict[str, tuple[str, Callable[[], b
 
 
 def _encode_live_file(checkpoint: Checkpoint, form: WeightForm) -> bytes:
-    return build_live_file([checkpoint], date.today(), form).encode()
+    return build_live_model_html([checkpoint], date.today(), form).encode()
 
 
 def is_phone_browser() -> bool:
@@ -161,7 +163,7 @@ def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, con
     }
     # A token or a title is data: inside a script no text may end it.
     literal = json.dumps(header, ensure_ascii=False).replace("<", "\\u003c")
-    code = f"{link_scripts([*LIVE_FILE_COMPONENTS, 'live'])}scripts.live.file({literal}, scripts);"
+    code = f"{build_scripts_constant([*LIVE_FILE_COMPONENTS, 'live'])}scripts.live.file({literal}, scripts);"
     return LIVE_PAGE_TEMPLATE.substitute(
         language=LANGUAGE_TAGS.get(current_language(), current_language()),
         title=html.escape(title),

@@ -196,7 +196,7 @@ def write_movie(arguments: Sequence[str]) -> int:
         with use_language(given.language):
             slide, palette = _build_slide(given), DARK if given.dark else LIGHT
             page = build_talk_page(slide.title, [slide], palette, date.today())
-            frames, data = film_page(page, given.out.suffix[1:], SIZES[given.height], covers=bool(slide.hide))
+            frames, data = record_slide_film(page, given.out.suffix[1:], SIZES[given.height], covers=bool(slide.hide))
     except (WritableError, BrowserError, MovieError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -235,7 +235,7 @@ def _build_slide(given: argparse.Namespace) -> Slide:
     """The scene as a slide of a file. Raises MovieError."""
     from attenscope.viz.ui import cache  # after the runtime is there, like everything that draws components
 
-    talk, folder = read_filmed_talk(given)
+    talk, folder = read_single_scene_talk(given)
     (scene,) = talk.scenes
     beside, problems = read_folder_files(talk, folder)
     palettes = [DARK if given.dark else LIGHT]
@@ -246,7 +246,7 @@ def _build_slide(given: argparse.Namespace) -> Slide:
     return replace(slide, title=title, live=None, guess=())
 
 
-def read_filmed_talk(given: argparse.Namespace) -> tuple[Talk, Path]:
+def read_single_scene_talk(given: argparse.Namespace) -> tuple[Talk, Path]:
     """A talk of the one scene that is filmed, and the folder of its files. Raises MovieError."""
     if not given.view.endswith(".toml"):
         url = urlsplit(given.view)
@@ -264,7 +264,7 @@ def read_filmed_talk(given: argparse.Namespace) -> tuple[Talk, Path]:
     return replace(talk, scenes=(talk.scenes[given.scene - 1],)), Path(given.view).parent
 
 
-def film_page(page: str, kind: str, scale: float, *, covers: bool = False) -> tuple[list[FilmFrame], bytes]:
+def record_slide_film(page: str, kind: str, scale: float, *, covers: bool = False) -> tuple[list[FilmFrame], bytes]:
     """Return the pictures of a talk's page of one slide, and the film of them, a file of its `kind`: webm or gif.
 
     `covers` says that parts of it are hidden until the next key. A picture is what the browser shows of the page, and

@@ -36,9 +36,15 @@ from attenscope.viz.export.parts import (
     flatten_parts,
 )
 from attenscope.viz.figures.look import Palette
-from attenscope.viz.figures.stage import fit_to_stage
-from attenscope.viz.streamlit_internals import read_font_file
-from attenscope.viz.web.bundle import link_scripts, pack_arrays, read_component_sheet, read_header_text, read_sheet
+from attenscope.viz.figures.stage import enlarge_fonts_for_projection
+from attenscope.viz.streamlit_internals import find_font_file
+from attenscope.viz.web.bundle import (
+    build_scripts_constant,
+    pack_arrays,
+    read_component_sheet,
+    read_header_text,
+    read_sheet,
+)
 
 # The page: one HTML text with all code, styles and data in it, which asks the network for nothing.
 #
@@ -134,7 +140,11 @@ def _scale_parts_for_stage(parts: Sequence[Part]) -> Iterator[Part]:
     """The parts as they are projected: figures that are read from the back row."""
     for part in parts:
         if isinstance(part, Chart):
-            yield replace(part, figure=fit_to_stage(part.figure), moments=tuple(map(fit_to_stage, part.moments)))
+            yield replace(
+                part,
+                figure=enlarge_fonts_for_projection(part.figure),
+                moments=tuple(map(enlarge_fonts_for_projection, part.moments)),
+            )
         elif isinstance(part, Columns):
             beside_tiles = any(one.role == "heads" for one in flatten_parts(part.columns[0]))
             shares = TILES_PICTURE_SHARES if beside_tiles else part.shares
@@ -159,7 +169,7 @@ def _build_page(
     names = {part.name for part in every if isinstance(part, Component)}
     names |= {name for slide in slides if slide.live for name in _list_live_components(slide.live)}
     live = ["live"] if models else []
-    code = f"{link_scripts([*sorted(names), 'page', *live])}scripts.page(scripts, scripts.live?.scenes);"
+    code = f"{build_scripts_constant([*sorted(names), 'page', *live])}scripts.page(scripts, scripts.live?.scenes);"
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [compute_script_hash(code)] + ([compute_script_hash(get_plotlyjs())] if charts else [])
     styles = {name: read_component_sheet(name) for name in sorted(names)}
@@ -172,7 +182,7 @@ def _build_page(
     }
     found = [encode_slides(of, models) for of, _ in looks]
     contents = [_compress_to_base64(pack_arrays(header | {"slides": of}, body)) for of, body in found]
-    letters = _collect_letters([header, found[0][0]], every, code, bool(models))
+    letters = _collect_font_characters([header, found[0][0]], every, code, bool(models))
     schemes = [_find_colour_scheme(palette) for _, palette in looks]
     sheets = ["page", "ballot", *(["sentence_form"] if models else [])]
     written = PAGE_TEMPLATE.substitute(
@@ -199,7 +209,7 @@ def _build_page(
     return replace_lone_surrogates(written)
 
 
-def _collect_letters(written: Any, parts: Sequence[Part], code: str, takes_text: bool) -> str:
+def _collect_font_characters(written: Any, parts: Sequence[Part], code: str, takes_text: bool) -> str:
     """All that a page may write: what stands in it, what its scripts say, and what is typed where it takes text."""
     packed = [read_header_text(one.data) for one in parts if isinstance(one, Component) and isinstance(one.data, bytes)]
     letters = [json.dumps(written, ensure_ascii=False), code, *packed, *(TYPEABLE_LETTERS if takes_text else ())]
@@ -265,17 +275,19 @@ def build_font_faces(text: str, *, italic: bool) -> str:
 @functools.lru_cache(maxsize=32)
 def _build_font_face(letters: frozenset[str], italic: bool) -> str:
     """One rule, after what is to be said of its font. A file and the pictures taken of it share one."""
-    data, notice = _cut_font(letters, italic)
+    data, notice = _encode_subset_font(letters, italic)
     source = f"data:font/woff2;base64,{base64.b64encode(data).decode()}"
     style = "italic" if italic else "normal"
     look = f'font-family: "{FONT_FAMILY}"; font-style: {style}; font-weight: 200 900'
     return f'/* {notice} */\n@font-face {{ {look}; src: url("{source}") format("woff2"); }}\n'
 
 
-def _cut_font(letters: frozenset[str], italic: bool) -> tuple[bytes, str]:
+def _encode_subset_font(letters: frozenset[str], italic: bool) -> tuple[bytes, str]:
     """The font with these letters alone, as WOFF2, and what is to be said of it."""
     font = TTFont(
-        io.BytesIO(_cut_typeable_font(italic)) if letters <= TYPEABLE_LETTERS else read_font_file(italic=italic)
+        io.BytesIO(_encode_common_letters_font(italic))
+        if letters <= TYPEABLE_LETTERS
+        else find_font_file(italic=italic)
     )
     _subset_font(font, letters)
     names = font["name"]
@@ -287,9 +299,9 @@ def _cut_font(letters: frozenset[str], italic: bool) -> tuple[bytes, str]:
 
 
 @functools.cache
-def _cut_typeable_font(italic: bool) -> bytes:
+def _encode_common_letters_font(italic: bool) -> bytes:
     """The letters that most files have some of: cutting these again takes a fifth of the time that all take."""
-    font = TTFont(read_font_file(italic=italic))
+    font = TTFont(find_font_file(italic=italic))
     _subset_font(font, TYPEABLE_LETTERS)
     return _encode_font(font, None)
 

@@ -1,6 +1,6 @@
 """What the menu Share of every page saves: pictures for slides, one HTML file with the whole view, and the numbers.
 
-A page describes its view (:class:`SavedView`), in whichever palette is chosen, and calls :func:`offer_view`
+A page describes its view (:class:`SavedView`), in whichever palette is chosen, and calls :func:`register_savable_view`
 once. The visitor's browser takes PNG and SVG from the very file that can be saved, drawn out of sight: so they look
 alike, in light or dark whatever the page is in, and need nothing installed. The export of a talk uses the same views:
 where a scene is collected (:mod:`viz.export.collect`), the view is handed over instead of a menu being drawn.
@@ -87,7 +87,7 @@ OFFERED_VIEW = "view to save"
 """The session key of the view that the page shows now."""
 
 
-def offer_view(what: SavedView | Callable[[], SavedView]) -> None:
+def register_savable_view(what: SavedView | Callable[[], SavedView]) -> None:
     """Let a view be saved from the menu Share; in a scene that is being exported, hand the view over instead.
 
     A function describes the view once that is asked for.
@@ -98,18 +98,18 @@ def offer_view(what: SavedView | Callable[[], SavedView]) -> None:
         st.session_state[OFFERED_VIEW] = what
 
 
-def withdraw_view() -> None:
+def unregister_savable_view() -> None:
     """Forget the view that was offered: the page is about to draw another, or none."""
     st.session_state.pop(OFFERED_VIEW, None)
 
 
-def draw_offered_view() -> None:
+def draw_save_controls() -> None:
     """Draw what saves the view that the page has offered, if it has."""
     if what := st.session_state.get(OFFERED_VIEW):
-        _draw_menu_items(what() if callable(what) else what)
+        _draw_save_menu_items(what() if callable(what) else what)
 
 
-def _draw_menu_items(what: SavedView) -> None:
+def _draw_save_menu_items(what: SavedView) -> None:
     scheme = _draw_choice(
         say("Colours"),
         tuple(PALETTES_BY_SCHEME),
@@ -160,7 +160,7 @@ def has_picture(parts: Sequence[Part]) -> bool:
     return any(isinstance(part, (Chart, Component)) and part.role in PICTURE_ROLES for part in flatten_parts(parts))
 
 
-def has_film(parts: Sequence[Part]) -> bool:
+def has_animated_part(parts: Sequence[Part]) -> bool:
     """Whether one of `parts` moves, so that a film can be made of it."""
     moves = lambda part: isinstance(part, Component) and part.name in FILMED_COMPONENTS  # noqa: E731
     return any(moves(part) or (isinstance(part, Chart) and bool(part.moments)) for part in flatten_parts(parts))
@@ -178,12 +178,12 @@ def _draw_picture_buttons(what: SavedView, palette: Palette) -> None:
 
     take = st.session_state.pop("save-request", None)
     page = build_view_page(what.view(palette), palette, date.today(), width=what.width) if take else ""
-    moves = has_film(what.parts(palette))
+    moves = has_animated_part(what.parts(palette))
     draw_save_buttons(what.name, how, take, page, key="save-pictures", moves=moves, on_take=request)
 
 
 def _draw_choice(label: str, options: Sequence[Any], key: str, default: Any, name: Callable[[Any], str] = str) -> Any:
-    return controls.draw_choice(
+    return controls.draw_untranslated_choice(
         st.segmented_control,
         label,
         options,

@@ -30,7 +30,7 @@ from attenscope.viz.figures.look import DARK, LIGHT, Palette
 from attenscope.viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
 from attenscope.viz.talk import attachments, scenes
 from attenscope.viz.talk.attachments import AttachedFile, build_scene_session
-from attenscope.viz.talk.checks import check_talk, find_scene_model, find_scene_network
+from attenscope.viz.talk.checks import check_talk, find_scene_model, find_scene_trace_or_config
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import style
@@ -105,7 +105,7 @@ def build_scene_slides(
     drawn = [(views[-1].view(palette), palette) for palette in palettes]
     lives = [_build_live_slide(shown, model, view, palette) for view, palette in drawn]
     choices = tuple(map(scene.choice_text, shown.guess))
-    clicked = scenes.build_click_data(shown, find_scene_network(scene, talk, models, beside))
+    clicked = scenes.build_click_data(shown, find_scene_trace_or_config(scene, talk, models, beside))
     found = zip(drawn, lives, strict=True)
     return [build_slide(view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]
 
@@ -165,7 +165,7 @@ LIVE_SCENES_HELP = to_say("Its live scenes bring their model along.")
 
 def draw_save_talk_button(talk: Talk, models: Mapping[str, TransformerConfig | None]) -> None:
     """Draw the button; the file is made once it is pressed, in the colours that the visitor sees."""
-    there = attachments.get_attached_files() if attachments.list_named_files(talk) else {}
+    there = attachments.get_attached_files() if attachments.list_talk_file_names(talk) else {}
     live = {find_scene_model(one, talk, models) for one in check_talk(talk, models, there).shown if one.live}
     sizes = [estimate_file_size(one.parameters, "half") for one in ui_cache.load_model_summaries() if one.name in live]
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from .look import Palette, format_number, head_colour, plot_axis, plot_layout, say, text_annotation, to_say
+from .look import (
+    Palette,
+    build_plot_axis,
+    build_titled_layout,
+    format_number,
+    head_colour,
+    say,
+    text_annotation,
+    to_say,
+)
 
 if TYPE_CHECKING:
     from attenscope.checkpoint.measurements import HistoryRow
@@ -131,7 +140,7 @@ def plot_training_curves(
     traces, axes = [], {}
     for at, (field, (heading, domain, _)) in enumerate(TRAINING_PANELS.items(), start=1):
         number = "" if at == 1 else str(at)
-        axes[f"yaxis{number}"] = plot_axis(
+        axes[f"yaxis{number}"] = build_plot_axis(
             palette, say(heading), domain=domain, anchor="x", rangemode="tozero", nticks=6
         )
         traces += [
@@ -142,17 +151,19 @@ def plot_training_curves(
         ]
     axes["yaxis3"] |= {"tickformat": "~e"}
     first, last = _step_range(histories, log_steps)
-    steps = plot_axis(palette, say("training step"), range=[first, last], tickformat=",d", showgrid=False, anchor="y3")
+    steps = build_plot_axis(
+        palette, say("training step"), range=[first, last], tickformat=",d", showgrid=False, anchor="y3"
+    )
     if log_steps:
         steps |= {"type": "log", "range": np.log10([first, last]).tolist(), "dtick": "D2"}
-    drawn = plot_layout(
+    drawn = build_titled_layout(
         palette,
         title,
         TRAINING_HEIGHT,
         xaxis=steps,
         **axes,
         shapes=[_step_mark(step, palette) for step in marked if first <= step <= last],
-        annotations=_model_names(histories, palette),
+        annotations=_build_model_name_annotations(histories, palette),
         hovermode="x",
     )
     drawn["margin"] |= {"l": 76, "r": 130 if len(histories) > 1 else 16}
@@ -191,7 +202,7 @@ def _step_mark(step: int, palette: Palette) -> dict:
     return {"type": "line", "x0": step, "x1": step, "yref": "paper", "y0": 0, "y1": 1, "line": line, "layer": "below"}
 
 
-def _model_names(histories: Mapping[str, Sequence[HistoryRow]], palette: Palette) -> list[dict]:
+def _build_model_name_annotations(histories: Mapping[str, Sequence[HistoryRow]], palette: Palette) -> list[dict]:
     """The names of several models, in the right margin, in the order of their last loss."""
     if len(histories) < 2:
         return []

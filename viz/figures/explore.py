@@ -100,7 +100,7 @@ def plot_comparison(
     """
     look = look or Look()
     if on_stage and difference is not None:
-        return _plot_in_a_row(first, second, difference, pinned, look, rows)
+        return _plot_maps_side_by_side(first, second, difference, pinned, look, rows)
     high = _panel_height(first.attention, second.attention)
     low = 0 if difference is None else _panel_height(difference.first)
     total = high + (ROOM_BETWEEN + low if low else 0)
@@ -117,7 +117,7 @@ def plot_comparison(
     return _combine_panels(panels, _comparison_layout(look.palette, total, ROOM_BELOW if low else 8))
 
 
-def _plot_in_a_row(
+def _plot_maps_side_by_side(
     first: ComparedMap, second: ComparedMap, difference: MapDifference, pinned: PinnedCell, look: Look, rows: RowLabel
 ) -> go.Figure:
     """Both maps and their difference beside each other, each as high as the figure."""
@@ -154,7 +154,8 @@ def comparison_in_words(difference: MapDifference, pinned: PinnedCell, rows: Row
         return say("No weight differs between the two.")
     _, _, row, column = difference.largest
     found = say(
-        "On average {share:.0%} of a row's attention lies elsewhere in the second.", share=difference.mass_moved
+        "On average {share:.0%} of a row's attention lies elsewhere in the second.",
+        share=difference.mean_moved_weight_share,
     )
     if pinned[0] is not None and pinned[1] is not None:
         return join_sentences(
@@ -404,7 +405,7 @@ def plot_flow(
         flow.rows(rows),
         flow.key_tokens,
         say(FLOW_TITLES[which][weighted], kind=say(KIND_NAMES[flow.kind]), layer=layer + 1, head=head + 1),
-        top=top or _find_scale_end(weights),  # many heads as one: no weight comes near 1
+        top=top or _compute_colour_scale_maximum(weights),  # many heads as one: no weight comes near 1
     )
     return plot_weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
 
@@ -413,11 +414,11 @@ def plot_flow_by_layer(
     flows: Sequence[AttentionMap], which: FlowKind, head: int, **options: Any
 ) -> tuple[go.Figure, ...]:
     """The pictures of :func:`plot_flow` through layer 1, layer 2 and on, one of each of `flows`, on one scale."""
-    top = max(_find_scale_end(select_flow_weights(flow, layer, head)) for layer, flow in enumerate(flows))
+    top = max(_compute_colour_scale_maximum(select_flow_weights(flow, layer, head)) for layer, flow in enumerate(flows))
     return tuple(plot_flow(flow, which, layer, head, top=top, **options) for layer, flow in enumerate(flows))
 
 
-def _find_scale_end(weights: np.ndarray) -> float:
+def _compute_colour_scale_maximum(weights: np.ndarray) -> float:
     """The tenth at or above the largest weight."""
     return float(np.ceil(weights.max(initial=0.1) * 10) / 10)
 
@@ -427,7 +428,7 @@ def select_flow_weights(flow: AttentionMap, layer: int, head: int) -> np.ndarray
     return flow.weights[min(layer, flow.layers - 1), min(head, flow.heads - 1)]
 
 
-def flow_in_words(flow: AttentionMap, layer: int, head: int, rows: RowLabel) -> str:
+def describe_strongest_flow_link(flow: AttentionMap, layer: int, head: int, rows: RowLabel) -> str:
     """The strongest link of the picture."""
     weights = select_flow_weights(flow, layer, head)
     found = find_strongest_weight(weights)
@@ -481,7 +482,7 @@ def make_joint_grid(joint: JointAttention, layer: int, head: int | None, rows: R
     )
 
 
-def joint_in_words(joint: JointAttention, rows: RowLabel) -> str:
+def describe_joint_strongest_links(joint: JointAttention, rows: RowLabel) -> str:
     """The strongest link of each of the three attentions."""
     split, names = joint.source_length, joint.predicted_tokens if rows == "predicted" else joint.row_tokens
     found: dict[str, str | float] = {}

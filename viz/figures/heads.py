@@ -16,11 +16,11 @@ from .look import (
     Palette,
     base_layout,
     blend_colours,
+    build_plot_axis,
+    build_titled_layout,
     escape_markup,
     format_number,
     head_colour,
-    plot_axis,
-    plot_layout,
     say,
     title_layout,
     to_say,
@@ -72,7 +72,7 @@ def plot_measure_strips(found: Sequence[MeasureStrip], title: str, palette: Pale
         dots | dict(zip(("x", "y", "text"), own, strict=True)) | {"marker": {"color": palette.accent, "size": 13}},
     ]
     longest = max((len(strip.name) for strip in found), default=0)
-    shown = plot_layout(palette, title, BAR_ROW_HEIGHT * len(found) + 76) | {
+    shown = build_titled_layout(palette, title, BAR_ROW_HEIGHT * len(found) + 76) | {
         "margin": {
             "l": min(max(NAME_MARGINS[0], NAME_LETTER_WIDTH * longest), NAME_MARGINS[1]),
             "r": 72,
@@ -80,10 +80,10 @@ def plot_measure_strips(found: Sequence[MeasureStrip], title: str, palette: Pale
             "b": 30,
             "autoexpand": False,
         },
-        "xaxis": plot_axis(
+        "xaxis": build_plot_axis(
             palette, showgrid=False, tickvals=[0, 1], ticktext=[say("least"), say("most")], range=[-0.03, 1.03]
         ),
-        "yaxis": plot_axis(
+        "yaxis": build_plot_axis(
             palette,
             range=[len(found) - 0.5, -0.5],
             tickvals=list(range(len(found))),
@@ -119,11 +119,13 @@ def plot_lifts(found: Sequence[HeadLift], title: str, palette: Palette) -> go.Fi
         "hovertemplate": "%{text}<extra></extra>",
     }
     chance = {"color": palette.soft, "dash": "dot"}
-    shown = plot_layout(palette, title, BAR_ROW_HEIGHT * max(len(found), 1) + 88) | {
+    shown = build_titled_layout(palette, title, BAR_ROW_HEIGHT * max(len(found), 1) + 88) | {
         "margin": {"l": 112, "r": 110, "t": 40, "b": 44, "autoexpand": False},
         "bargap": 0.35,
-        "xaxis": plot_axis(palette, say("times as often as all heads of the map"), rangemode="tozero", showgrid=False),
-        "yaxis": plot_axis(
+        "xaxis": build_plot_axis(
+            palette, say("times as often as all heads of the map"), rangemode="tozero", showgrid=False
+        ),
+        "yaxis": build_plot_axis(
             palette,
             range=[len(found) - 0.5, -0.5],
             tickvals=list(range(len(found))),
@@ -159,12 +161,12 @@ class RateTable:
     """(L + 1, H + 1): of each layer its heads and their mean; the last row has the mean of all at its end, else NaN."""
 
 
-def plot_rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) -> go.Figure:
-    """One table below the other; the row above each, at :func:`first_table_row` - 1, has its name."""
+def plot_alignment_error_rates(tables: Sequence[RateTable], title: str, palette: Palette) -> go.Figure:
+    """One table below the other; the row above each, at :func:`find_table_start_row` - 1, has its name."""
     rows, columns = tables[0].rates.shape
     cells = np.full((len(tables) * (rows + 1), columns), np.nan)
     for at, table in enumerate(tables):
-        first = first_table_row(at, rows)
+        first = find_table_start_row(at, rows)
         cells[first : first + rows] = table.rates
     names = [*(say("layer {layer}", layer=layer + 1) for layer in range(rows - 1)), say("all")]
     text = np.where(np.isnan(cells), "", np.char.mod("%.0f", 100 * np.nan_to_num(cells)))
@@ -192,13 +194,13 @@ def plot_rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) 
         | {"ticktext": [*(f"{head + 1}" for head in range(columns - 1)), say("mean")]},
         "yaxis": plain
         | {"range": [len(cells) - 0.5, -0.5], "tickfont": small}
-        | {"tickvals": [first_table_row(at, rows) + row for at in range(len(tables)) for row in range(rows)]}
+        | {"tickvals": [find_table_start_row(at, rows) + row for at in range(len(tables)) for row in range(rows)]}
         | {"ticktext": names * len(tables)},
         "annotations": [
             {
                 "text": escape_markup(table.name),
                 "x": -0.5,
-                "y": first_table_row(at, rows) - 1,
+                "y": find_table_start_row(at, rows) - 1,
                 "xanchor": "left",
                 "showarrow": False,
             }
@@ -209,7 +211,7 @@ def plot_rate_tables(tables: Sequence[RateTable], title: str, palette: Palette) 
     return go.Figure({"data": [drawn], "layout": shown})
 
 
-def first_table_row(table: int, rows: int) -> int:
+def find_table_start_row(table: int, rows: int) -> int:
     """The row of the figure at which a table of so many rows begins."""
     return table * (rows + 1) + 1
 
@@ -306,25 +308,25 @@ def group_name(name: str) -> str:
     return say(name) if name in (OTHER_GROUP, *SENTENCE_PARTS, *TOKEN_SIDES) else name
 
 
-def side_colours(palette: Palette) -> dict[str, str]:
+def assign_query_key_colours(palette: Palette) -> dict[str, str]:
     """Queries in the colour of attention, keys in its opposite."""
     return dict(zip(TOKEN_SIDES, (palette.accent, negative_colour(palette)), strict=True))
 
 
-def tag_colours(counts: Mapping[str, int], palette: Palette) -> dict[str, str]:
+def assign_part_of_speech_colours(counts: Mapping[str, int], palette: Palette) -> dict[str, str]:
     """A colour for each of the commonest parts of speech, the commonest first; all others share the last."""
     common = sorted((tag for tag in counts if tag), key=lambda tag: (-counts[tag], tag))[:COLOURED_TAGS]
     return {**{tag: head_colour(palette, at) for at, tag in enumerate(common)}, OTHER_GROUP: palette.soft}
 
 
-def position_colours(palette: Palette) -> dict[str, str]:
+def assign_sentence_part_colours(palette: Palette) -> dict[str, str]:
     """Parts of a sentence from its beginning to its end, from the opposite colour to that of attention."""
     return dict(
         zip(SENTENCE_PARTS, blend_colours(negative_colour(palette), palette.accent, len(SENTENCE_PARTS)), strict=True)
     )
 
 
-def sentence_part(place: int, last: int) -> str:
+def classify_sentence_position(place: int, last: int) -> str:
     """Where in its sentence a token stands, `place` and `last` from 0."""
     if place in (0, last):
         return SENTENCE_PARTS[0] if place == 0 else SENTENCE_PARTS[-1]
@@ -438,12 +440,12 @@ def plot_head_scatter(
     x, y = (
         _scatter_axis([getattr(dot, one) for dot in (*dots, *beside)], name) for one, name in (("x", across), ("y", up))
     )
-    notes = [_dot_name(dot, dots, x, y, palette) for dot in largest]
+    notes = [_place_dot_label(dot, dots, x, y, palette) for dot in largest]
     kinds = {dot.kind for dot in (*dots, *beside)}
     return Curves(title, x, y, marks, palette, notes, height=SCATTER_HEIGHT, legend=kind_legend(kinds, palette))
 
 
-def _dot_name(dot: HeadDot, dots: Sequence[HeadDot], x: Axis, y: Axis, palette: Palette) -> Note:
+def _place_dot_label(dot: HeadDot, dots: Sequence[HeadDot], x: Axis, y: Axis, palette: Palette) -> Note:
     """The name beside its dot, where it stays in the picture and covers fewer others; towards the middle if equal."""
     inwards = 1 if dot.x < (x.low + x.high) / 2 else -1
     wide, tall = NAME_WIDTH * (x.high - x.low), NAME_HEIGHT * (y.high - y.low)

@@ -139,7 +139,7 @@ def weight_grid_parts(
     layout = _heatmap_layout(palette, grid.title, model) | {
         "xaxis": _token_axis(grid.columns, palette, pinned_key) | {"side": "top", "tickangle": -45},
         "yaxis": y_axis | {"range": y_axis["range"][::-1]},
-        "shapes": [*outlines, *_break_lines(grid.breaks, weights.shape, palette)],
+        "shapes": [*outlines, *_build_separator_lines(grid.breaks, weights.shape, palette)],
     }
     return {
         "data": [*_mask_traces(grid.mask, palette), _weight_trace(weights, look, numbers, grid.top)],
@@ -159,14 +159,14 @@ def hatch_lines(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for total in range(0, rows + columns - 1, 1 if max(rows, columns) <= SMALL_CELLS else 2):
         column = np.arange(max(0, total - rows + 1), min(columns, total + 1))
         blocked = ~mask[total - column, column]
-        for start, end in find_runs(blocked):
+        for start, end in find_true_runs(blocked):
             first, last = column[start], column[end - 1]
             xs += [first - 0.5, last + 0.5, np.nan]
             ys += [total - first + 0.5, total - last - 0.5, np.nan]
     return np.array(xs, dtype=np.float32), np.array(ys, dtype=np.float32)
 
 
-def find_runs(cells: np.ndarray) -> list[tuple[int, int]]:
+def find_true_runs(cells: np.ndarray) -> list[tuple[int, int]]:
     """The first cell and one past the last of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], cells, [False]))))
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
@@ -292,7 +292,7 @@ def _pin_outlines(row: int | None, column: int | None, shape: tuple[int, ...], p
     return found if column is None else [*found, line | down | {"x0": column - 0.5, "x1": column + 0.5}]
 
 
-def _break_lines(places: tuple[int, ...], shape: tuple[int, ...], palette: Palette) -> list[dict]:
+def _build_separator_lines(places: tuple[int, ...], shape: tuple[int, ...], palette: Palette) -> list[dict]:
     line = {"type": "line", "line": {"color": palette.ink, "width": 1.5}}
     across = [line | {"x0": -0.5, "x1": shape[1] - 0.5, "y0": at - 0.5, "y1": at - 0.5} for at in places]
     return across + [line | {"y0": -0.5, "y1": shape[0] - 0.5, "x0": at - 0.5, "x1": at - 0.5} for at in places]
@@ -358,7 +358,7 @@ def plotly_colorscale(stops: tuple[str, ...]) -> list[tuple[float, str]]:
     return [(at / (len(stops) - 1), colour) for at, colour in enumerate(stops)]
 
 
-def signed_cells(values: np.ndarray, palette: Palette, largest: float = 1.0) -> dict[str, Any]:
+def build_signed_heatmap_options(values: np.ndarray, palette: Palette, largest: float = 1.0) -> dict[str, Any]:
     """The part that plotly heatmaps of signed numbers (R, C) share, coloured from -`largest` to `largest`."""
     return {
         "type": "heatmap",

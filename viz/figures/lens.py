@@ -16,11 +16,11 @@ from .look import (
     format_percent,
     join_items,
     label_margin,
-    place_name,
     say,
     shorten_token,
     token_label,
     token_ticks,
+    translate_stream_place_name,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def plot_lens_grid(lens: LogitLens, *, look: Look | None = None, pinned: int | N
         | {"tickvals": list(range(len(lens.places))), "ticktext": _place_names(lens), "autorange": "reversed"},
         "shapes": [] if pinned is None else [_pinned_frame(pinned, len(lens.places), palette.accent)],
     }
-    names = [_token_texts(texts, look.ink_on(best), positions)] if positions <= WIDEST_NAMED else []
+    names = [_token_texts(texts, look.choose_weight_text_colours(best), positions)] if positions <= WIDEST_NAMED else []
     return go.Figure({"data": [cells, *names], "layout": layout})
 
 
@@ -119,7 +119,7 @@ def plot_lens_ranks(lens: LogitLens, position: int, *, look: Look | None = None,
 
 
 def _place_names(lens: LogitLens) -> list[str]:
-    return [place_name(place) for place in lens.places]
+    return [translate_stream_place_name(place) for place in lens.places]
 
 
 def _lens_margins(lens: LogitLens) -> dict[str, int]:

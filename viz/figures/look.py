@@ -45,7 +45,7 @@ def title_layout(palette: Palette, text: str) -> dict[str, Any]:
     return {"text": text, "x": 0, "xref": "container", "y": 0.995, "yanchor": "top", "font": font}
 
 
-def plot_layout(palette: Palette, title: str, height: int, **more: Any) -> dict[str, Any]:
+def build_titled_layout(palette: Palette, title: str, height: int, **more: Any) -> dict[str, Any]:
     """A quiet layout; `more` overrides any of it. `title` is plain text."""
     own = {
         "title": title_layout(palette, f"<b>{escape_markup(title)}</b>"),
@@ -54,7 +54,7 @@ def plot_layout(palette: Palette, title: str, height: int, **more: Any) -> dict[
     return base_layout(palette, height, l=64, r=16, t=44, b=48) | own | more
 
 
-def plot_axis(palette: Palette, title: str = "", **more: Any) -> dict:
+def build_plot_axis(palette: Palette, title: str = "", **more: Any) -> dict:
     return {
         "title": {"text": title, "font": {"size": 14, "color": palette.soft}, "standoff": 8},
         "tickfont": {"size": 13, "color": palette.soft},
@@ -76,7 +76,7 @@ def text_annotation(text: str, x: float, y: float, palette: Palette, **more: Any
     } | more
 
 
-# Messages: in English, unless the app sets a speaker for its visitors (:func:`set_speaker`).
+# Messages: in English, unless the app sets a speaker for its visitors (:func:`set_message_translator`).
 
 
 class Speaker(Protocol):
@@ -131,7 +131,7 @@ class EnglishSpeaker(string.Formatter):
 _speaker: Speaker = EnglishSpeaker()
 
 
-def set_speaker(speaker: Speaker) -> None:
+def set_message_translator(speaker: Speaker) -> None:
     """Have `speaker` say the messages of all pictures from now on; it knows for whom the calling thread draws."""
     global _speaker
     _speaker = speaker
@@ -241,7 +241,7 @@ class Look:
             positions = np.concatenate(([0], 10.0 ** (LOG_SCALE_DECADES * (positions[1:] - 1))))
         return [(float(at), colour) for at, colour in zip(positions, stops, strict=True)]
 
-    def ink_on(self, weights: np.ndarray) -> np.ndarray:
+    def choose_weight_text_colours(self, weights: np.ndarray) -> np.ndarray:
         """Ink or background, whichever is read better on the colour of each weight: strings, in the same shape."""
         return choose_ink(weights, self.colorscale, self.palette)
 
@@ -329,12 +329,12 @@ PLACE_MESSAGES = {
 }
 
 
-def place_name(name: str) -> str:
+def translate_stream_place_name(name: str) -> str:
     """The name of a place, such as ``layer 2 feed-forward``, in the reader's language; anything else as it stands."""
-    return say("embedding") if name == "embedding" else numbered_name(name)
+    return say("embedding") if name == "embedding" else translate_component_name(name)
 
 
-def numbered_name(name: str) -> str:
+def translate_component_name(name: str) -> str:
     """The name of a layer, a sublayer or a head in the reader's language; anything else, such as a token, stays."""
     found = NUMBERED_NAME_PATTERN.fullmatch(name)
     if found is None:
@@ -364,7 +364,7 @@ LINE_BREAK_SIGN = "↵"
 @lru_cache(maxsize=4096)
 def readable_token(token: str) -> str:
     """A token as a person can see it: no leading space, and a visible sign for what has no shape of its own."""
-    text = "".join(_visible_character(character) for character in token.replace("\n", LINE_BREAK_SIGN).strip())
+    text = "".join(_escape_invisible_character(character) for character in token.replace("\n", LINE_BREAK_SIGN).strip())
     return text or "␣"
 
 
@@ -430,7 +430,7 @@ def _character_width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _visible_character(character: str) -> str:
+def _escape_invisible_character(character: str) -> str:
     # Cc: control, Cf: invisible format marks such as direction overrides, which would reorder the label around them.
     if unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
         return f"\\u{ord(character):04x}"

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from .heatmap import diverging_colours, find_runs, hatch_lines, plotly_colorscale
+from .heatmap import diverging_colours, find_true_runs, hatch_lines, plotly_colorscale
 from .look import (
     DARK,
     Look,
     Palette,
     blend_colours,
+    build_plot_axis,
+    build_titled_layout,
     format_number,
-    plot_axis,
-    plot_layout,
     say,
     text_annotation,
     to_say,
@@ -99,14 +99,14 @@ def plot_perturbation(
         "tickangle": -45,
         "range": [-0.6, len(outputs) - 0.4],
     }
-    frame = plot_layout(
+    frame = build_titled_layout(
         palette,
         title,
         PERTURBATION_HEIGHT,
         bargap=0.2,
         margin={"l": 52, "r": 8, "t": 40, "b": 84, "autoexpand": False},
-        xaxis=plot_axis(palette, "", tickmode="array", showgrid=False, **named),
-        yaxis=plot_axis(palette, say("moved by"), range=[0, 1.12], tickvals=[0, 0.5, 1]),
+        xaxis=build_plot_axis(palette, "", tickmode="array", showgrid=False, **named),
+        yaxis=build_plot_axis(palette, say("moved by"), range=[0, 1.12], tickvals=[0, 0.5, 1]),
     )
     return go.Figure({"data": [*bars, signs], "layout": frame})
 
@@ -205,7 +205,7 @@ def plot_mask_pair(
     if len(columns) > MOST_NUMBERED_PAIR_CELLS and panels[-1].sums:
         margin["r"] = ROW_SUM_MARGIN
     height = max(PAIR_HEIGHT, margin["t"] + margin["b"] + PAIR_ROW_HEIGHT * len(rows))
-    made = plot_layout(look.palette, title, height, annotations=notes, shapes=lines, margin=margin, **frame)
+    made = build_titled_layout(look.palette, title, height, annotations=notes, shapes=lines, margin=margin, **frame)
     return go.Figure({"data": traces, "layout": made})
 
 
@@ -216,7 +216,7 @@ def _panel_traces(panel: MaskPanel, kinds: CellKinds, colours: MaskColours, look
         _fill_trace(kinds.blocked, colours.blocked, say("blocked, as it should be")),
         _hatch_trace(kinds.blocked, colours),
         _fill_trace(kinds.over, empty, say("<b>no weight</b>, and there should be")),
-        _sign_trace(kinds.over, "circle-open", colours.over),
+        _build_symbol_trace(kinds.over, "circle-open", colours.over),
         _fill_trace(kinds.nan, colours.nan, say("<b>NaN</b>: not a number")),
         _weight_trace(kinds.allowed, weights, look.colorscale, "%{z:.3g}"),
     ]
@@ -226,16 +226,16 @@ def _panel_traces(panel: MaskPanel, kinds: CellKinds, colours: MaskColours, look
     small = max(weights.shape) <= MOST_NUMBERED_PAIR_CELLS
     if small:
         leak |= {
-            "text": np.where(kinds.leak & ~faint, np.vectorize(_format_two_digits, [object])(weights), "").tolist(),
+            "text": np.where(kinds.leak & ~faint, np.vectorize(_format_two_decimals, [object])(weights), "").tolist(),
             "texttemplate": "%{text}",
         }
-    made += [leak, _sign_trace(faint, "x-thin-open", colours.leak)]
+    made += [leak, _build_symbol_trace(faint, "x-thin-open", colours.leak)]
     if small:
         made.append(_word_trace(kinds.nan, "NaN", look.palette.ink))
     return [*made, _row_sum_trace(weights, look.palette)] if panel.sums else made
 
 
-def _format_two_digits(value: float) -> str:
+def _format_two_decimals(value: float) -> str:
     return format_number(value, ".2f")
 
 
@@ -275,7 +275,7 @@ def _hatch_trace(where: np.ndarray, colours: MaskColours) -> dict:
     }
 
 
-def _sign_trace(where: np.ndarray, symbol: str, colour: str) -> dict:
+def _build_symbol_trace(where: np.ndarray, symbol: str, colour: str) -> dict:
     y, x = np.nonzero(where)
     marker = {"symbol": symbol, "size": 9, "color": colour, "line": {"width": 2, "color": colour}}
     return {"type": "scatter", "x": x, "y": y, "mode": "markers", "marker": marker, "hoverinfo": "skip"}
@@ -290,7 +290,7 @@ def _word_trace(where: np.ndarray, word: str, colour: str) -> dict:
 def _row_sum_trace(weights: np.ndarray, palette: Palette) -> dict:
     rows, columns = weights.shape
     total = weights.sum(-1)
-    texts = ["NaN" if np.isnan(one) else _format_two_digits(one) for one in total]
+    texts = ["NaN" if np.isnan(one) else _format_two_decimals(one) for one in total]
     odd = [palette.ink if abs(one - 1) > 0.005 or np.isnan(one) else palette.soft for one in total]
     return {
         "type": "scatter",
@@ -392,7 +392,7 @@ def plot_mask_pipeline(stages: Sequence[PipelineStage], title: str, look: Look) 
     palette = look.palette
     figure: dict = {
         "data": [],
-        "layout": plot_layout(palette, title, PIPELINE_HEIGHT, margin={"l": 34, "r": 8, "t": 62, "b": 8}),
+        "layout": build_titled_layout(palette, title, PIPELINE_HEIGHT, margin={"l": 34, "r": 8, "t": 62, "b": 8}),
     }
     figure["layout"]["annotations"] = []
     limit = _largest_score(stages)
@@ -441,7 +441,9 @@ def _stage_axis(palette: Palette, cells: int) -> dict:
     step = max(1, cells // 8)
     places = list(range(0, cells, step))
     names = [str(place + 1) for place in places]
-    return plot_axis(palette, showgrid=False, ticks="", tickvals=places, ticktext=names, range=[-0.5, cells - 0.5])
+    return build_plot_axis(
+        palette, showgrid=False, ticks="", tickvals=places, ticktext=names, range=[-0.5, cells - 0.5]
+    )
 
 
 def _stage_trace(values: np.ndarray, off: np.ndarray, stage: PipelineStage, look: Look, limit: float) -> dict:
@@ -481,7 +483,7 @@ def _blocked_cell_traces(off: np.ndarray, values: np.ndarray, palette: Palette, 
             found.append({"type": "scatter", "x": x, "y": y} | line | axes)
         else:
             rows, columns = np.nonzero(off)
-            texts = [_format_short(values[row, column]) for row, column in zip(rows, columns, strict=True)]
+            texts = [_format_mask_fill(values[row, column]) for row, column in zip(rows, columns, strict=True)]
             words = {"mode": "text", "text": texts, "textfont": {"size": 11, "color": palette.soft}}
             found.append({"type": "scatter", "x": columns, "y": rows, "hoverinfo": "skip"} | words | axes)
     rows, columns = np.nonzero(np.isnan(values))
@@ -491,7 +493,7 @@ def _blocked_cell_traces(off: np.ndarray, values: np.ndarray, palette: Palette, 
     return found
 
 
-def _format_short(value: float) -> str:
+def _format_mask_fill(value: float) -> str:
     return "−∞" if np.isneginf(value) else f"{value:.0e}".replace("-", "−").replace("e+0", "e").replace("e+", "e")
 
 
@@ -509,7 +511,7 @@ def make_mask_thumbnail(mask: np.ndarray, colours: MaskColours, alt: str) -> str
     runs = [
         f'<rect x="{start}" y="{row}" width="{end - start}" height="1"/>'
         for row in range(queries)
-        for start, end in find_runs(mask[row])
+        for start, end in find_true_runs(mask[row])
     ]
     width, height = round(keys * size), round(queries * size)
     drawn = (

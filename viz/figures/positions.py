@@ -22,10 +22,10 @@ from .look import (
     Look,
     Palette,
     blend_colours,
+    build_plot_axis,
+    build_titled_layout,
     format_number,
     label_margin,
-    plot_axis,
-    plot_layout,
     say,
     text_annotation,
     to_say,
@@ -87,14 +87,14 @@ def plot_embedding_lengths(parts: EmbeddingParts, chosen: int, palette: Palette)
     return go.Figure(
         {
             "data": traces,
-            "layout": plot_layout(
+            "layout": build_titled_layout(
                 palette,
                 say("How long is what is added to what"),
                 330,
                 annotations=[_lengths_legend(palette)],
-                xaxis=plot_axis(palette, showgrid=False, tickangle=-45, **ticks)
+                xaxis=build_plot_axis(palette, showgrid=False, tickangle=-45, **ticks)
                 | {"tickfont": {"size": 14, "color": palette.ink}, "range": [-0.7, len(names) - 0.3]},
-                yaxis=plot_axis(palette, say("Euclidean length"), rangemode="tozero"),
+                yaxis=build_plot_axis(palette, say("Euclidean length"), rangemode="tozero"),
                 margin={"l": 64, "r": 16, "t": 44, "b": 84, "autoexpand": False},
             ),
         }
@@ -138,7 +138,7 @@ def plot_compared_heads(
     return go.Figure(
         {
             "data": traces,
-            "layout": plot_layout(
+            "layout": build_titled_layout(
                 look.palette,
                 head_title(maps[0][1].kind, layer, head),
                 EFFECTS_HEIGHT,
@@ -203,7 +203,7 @@ def _map_heading(text: str, at: int, share: float, palette: Palette) -> dict:
     return text_annotation(text, at * share, 1, palette, **place) | {"font": {"size": 15, "color": palette.ink}}
 
 
-def plot_kept_probability(
+def plot_original_translation_probability(
     amounts: Sequence[float], kept: np.ndarray, chosen: float, title: str, palette: Palette
 ) -> go.Figure:
     """Probability that a piece of the untouched translation keeps, over the size of the experiment.
@@ -226,12 +226,12 @@ def plot_kept_probability(
     return go.Figure(
         {
             "data": [trace],
-            "layout": plot_layout(
+            "layout": build_titled_layout(
                 palette,
                 title,
                 210,
-                xaxis=plot_axis(palette, showgrid=False, tickvals=place, ticktext=names),
-                yaxis=plot_axis(palette, tickformat=".0%", range=[0, 1.02], nticks=4),
+                xaxis=build_plot_axis(palette, showgrid=False, tickvals=place, ticktext=names),
+                yaxis=build_plot_axis(palette, tickformat=".0%", range=[0, 1.02], nticks=4),
                 margin={"l": 52, "r": 12, "t": 40, "b": 32, "autoexpand": False},
             ),
         }
@@ -271,11 +271,11 @@ def plot_head_ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int],
     return go.Figure(
         {
             "data": [stays, chance],
-            "layout": plot_layout(
+            "layout": build_titled_layout(
                 palette,
                 say("The most positional heads"),
                 EFFECTS_HEIGHT,
-                xaxis=plot_axis(palette, tickformat=".0%", range=[0, 1.02]),
+                xaxis=build_plot_axis(palette, tickformat=".0%", range=[0, 1.02]),
                 yaxis={"fixedrange": True, "range": [len(scores) - 0.4, -0.6], "tickfont": {"size": 14}} | ticks,
                 margin={"l": label_margin(names, 190), "r": 16, "t": 44, "b": 36, "autoexpand": False},
             ),
@@ -290,7 +290,9 @@ LEAST_EXPONENT = -9.0
 """The power of ten at which the axis begins; a form without error stands there."""
 
 
-def plot_form_errors(titles: Sequence[str], found: Sequence[FormError], chosen: str, palette: Palette) -> Curves:
+def plot_encoding_form_errors(
+    titles: Sequence[str], found: Sequence[FormError], chosen: str, palette: Palette
+) -> Curves:
     """The largest error of every form as a dot on a logarithmic axis; `chosen` is a form's name.
 
     The first marks are the dots, one mark a form.

@@ -21,7 +21,7 @@ NUMBER_WIDTH = 31
 """Pixels that a weight such as 0.25 needs across."""
 
 
-def fit_to_stage(figure: go.Figure) -> go.Figure:
+def enlarge_fonts_for_projection(figure: go.Figure) -> go.Figure:
     """The figure with type of at least :data:`LEAST_FONT_SIZE` pixels; numbers as far as they have room."""
     raw = figure.to_dict()
     layout = raw["layout"]
@@ -31,14 +31,14 @@ def fit_to_stage(figure: go.Figure) -> go.Figure:
     shapes = [np.shape(trace.z) if trace.type == "heatmap" else None for trace in figure.data]
     heatmaps = [(trace, shape) for trace, shape in zip(raw["data"], shapes, strict=True) if shape]
     for trace, shape in heatmaps:
-        _fill_panel(trace, shape, layout)
+        _stretch_heatmap_to_panel(trace, shape, layout)
     for trace, shape in heatmaps:
         if "texttemplate" in trace and not _has_room_for_weights(trace, shape[1], layout):
             del trace["texttemplate"]
     return go.Figure(raw)
 
 
-def _fill_panel(trace: Mapping[str, Any], shape: Sequence[int], layout: Mapping[str, Any]) -> None:
+def _stretch_heatmap_to_panel(trace: Mapping[str, Any], shape: Sequence[int], layout: Mapping[str, Any]) -> None:
     """Let a heatmap take its whole panel: elsewhere a short sentence leaves room free (figures/heatmap.py)."""
     for letter, count in zip("yx", shape, strict=True):
         axis = _find_axis(trace, letter, layout)
@@ -73,7 +73,7 @@ def _enlarge_font_size(size: Any) -> Any:
     )
 
 
-def _axis_share(axis: Mapping[str, Any]) -> float:
+def _compute_axis_fraction(axis: Mapping[str, Any]) -> float:
     """The part of the picture that an axis takes."""
     low, high = axis.get("domain") or (0.0, 1.0)
     return float(high - low)
@@ -84,4 +84,4 @@ def _has_room_for_weights(trace: Mapping[str, Any], columns: int, layout: Mappin
     margins = sum(layout.get("margin", {}).get(side, 80) for side in "lr")
     axis = _find_axis(trace, "x", layout)
     low, high = axis.get("range") or (0, columns)
-    return (STAGE_WIDTH - margins) * _axis_share(axis) / abs(high - low) >= NUMBER_WIDTH
+    return (STAGE_WIDTH - margins) * _compute_axis_fraction(axis) / abs(high - low) >= NUMBER_WIDTH

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from .heatmap import choose_signed_ink, negative_colour, signed_cells
+from .heatmap import build_signed_heatmap_options, choose_signed_ink, negative_colour
 from .look import (
     KIND_NAMES,
     Palette,
     base_layout,
+    build_plot_axis,
+    build_titled_layout,
     escape_markup,
     format_number,
     format_signed,
-    numbered_name,
-    place_name,
-    plot_axis,
-    plot_layout,
     say,
     text_annotation,
     title_layout,
     token_label,
     token_labels,
     token_ticks,
+    translate_component_name,
+    translate_stream_place_name,
 )
 
 if TYPE_CHECKING:
@@ -82,15 +82,15 @@ def plot_deletion(curves: DeletionCurves, chosen: str, palette: Palette) -> go.F
         )
     )
     ticks = {"tickformat": ".0%"} if share else {}
-    shown = plot_layout(palette, title, DELETION_HEIGHT) | {
-        "xaxis": plot_axis(
+    shown = build_titled_layout(palette, title, DELETION_HEIGHT) | {
+        "xaxis": build_plot_axis(
             palette,
             say("source pieces taken away"),
             range=[0, len(mean) - 1],
             dtick=_tick_step(len(mean)),
             showgrid=False,
         ),
-        "yaxis": plot_axis(palette, "", showgrid=True, rangemode="tozero", **ticks),
+        "yaxis": build_plot_axis(palette, "", showgrid=True, rangemode="tozero", **ticks),
         "annotations": [text_annotation(say("random orders"), at, high[at], palette, yshift=-12)],
     }
     return go.Figure({"data": traces, "layout": shown})
@@ -111,24 +111,24 @@ HeadRows = tuple[tuple["Kind", int] | None, ...]
 """The attention and the layer of each row; None where the name of an attention stands."""
 
 
-def list_head_rows(falls: Mapping[Kind, np.ndarray]) -> HeadRows:
+def list_layer_rows_by_attention(falls: Mapping[Kind, np.ndarray]) -> HeadRows:
     """The rows of the picture from the top down: a name above the layers of each attention."""
     return tuple(place for kind, one in falls.items() for place in (None, *((kind, at) for at in range(len(one)))))
 
 
-def plot_head_falls(falls: Mapping[Kind, np.ndarray], title: str, palette: Palette) -> go.Figure:
+def plot_head_ablation_effects(falls: Mapping[Kind, np.ndarray], title: str, palette: Palette) -> go.Figure:
     """Layers down and heads across, for each attention (L, H); indigo where the word falls without the head."""
-    rows = list_head_rows(falls)
+    rows = list_layer_rows_by_attention(falls)
     most = max(one.shape[1] for one in falls.values())
     values = np.full((len(rows), most), np.nan)
     for at, place in enumerate(rows):
         if place is not None:
             own = falls[place[0]][place[1]]
             values[at, : len(own)] = own
-    heads = [numbered_name(f"head {head + 1}") for head in range(most)]
-    layers = ["" if place is None else numbered_name(f"layer {place[1] + 1}") for place in rows]
-    heat = signed_cells(values, palette, max(float(np.nanmax(np.abs(values))), 1e-9)) | {
-        "text": [[_format_fall(one) for one in row] for row in values.tolist()],
+    heads = [translate_component_name(f"head {head + 1}") for head in range(most)]
+    layers = ["" if place is None else translate_component_name(f"layer {place[1] + 1}") for place in rows]
+    heat = build_signed_heatmap_options(values, palette, max(float(np.nanmax(np.abs(values))), 1e-9)) | {
+        "text": [[_format_ablation_effect(one) for one in row] for row in values.tolist()],
         "customdata": [[[name, head] for head in heads] for name in layers],
         "hovertemplate": "%{customdata[0]}, %{customdata[1]}: %{text}<extra></extra>",
     }
@@ -137,7 +137,7 @@ def plot_head_falls(falls: Mapping[Kind, np.ndarray], title: str, palette: Palet
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}
     axis |= {"tickfont": {"size": 12, "color": palette.soft}}
     numbers = [str(head + 1) for head in range(most)]
-    named = [(at, kind) for at, kind in zip(_find_name_rows(rows), falls, strict=True)]
+    named = [(at, kind) for at, kind in zip(_find_heading_rows(rows), falls, strict=True)]
     layout = base_layout(
         palette,
         HEAD_ROW_HEIGHT * len(rows) + HEAD_FALLS_MARGIN["t"] + HEAD_FALLS_MARGIN["b"],
@@ -154,11 +154,11 @@ def plot_head_falls(falls: Mapping[Kind, np.ndarray], title: str, palette: Palet
     return go.Figure({"data": [heat], "layout": layout})
 
 
-def _find_name_rows(rows: HeadRows) -> list[int]:
+def _find_heading_rows(rows: HeadRows) -> list[int]:
     return [at for at, place in enumerate(rows) if place is None]
 
 
-def _format_fall(value: float) -> str:
+def _format_ablation_effect(value: float) -> str:
     rounded = round(value, 2) or 0.0  # no sign before nothing
     return "" if np.isnan(value) else format_signed(rounded, plus=bool(rounded))
 
@@ -176,19 +176,19 @@ PART_ROW_HEIGHT = 25
 PARTS_MARGIN = {"l": 214, "r": 56, "t": 40, "b": 12}
 
 
-def plot_parts_by_layer(parts: Sequence[LogitPart], palette: Palette) -> go.Figure:
+def plot_logit_parts_by_sublayer(parts: Sequence[LogitPart], palette: Palette) -> go.Figure:
     """The sum of each sublayer, from the embedding up, with the heads of a layer added."""
-    names, scores = zip(*sum_by_sublayer(parts).items(), strict=True)
+    names, scores = zip(*sum_logit_parts_by_sublayer(parts).items(), strict=True)
     return plot_signed_bars(names, scores, say("By layer"), palette)
 
 
-def plot_largest_parts(parts: Sequence[LogitPart], rest: float, palette: Palette) -> go.Figure:
+def plot_largest_logit_parts(parts: Sequence[LogitPart], rest: float, palette: Palette) -> go.Figure:
     """The largest parts one by one, and the sum of all others."""
     names = [*(one.part.label for one in parts), say("all others")]
     return plot_signed_bars(names, [*(one.score for one in parts), rest], say("The largest parts"), palette)
 
 
-def sum_by_sublayer(parts: Sequence[LogitPart]) -> dict[str, float]:
+def sum_logit_parts_by_sublayer(parts: Sequence[LogitPart]) -> dict[str, float]:
     """The sum of each sublayer's parts by its name, in the order in which they are added; biases last."""
     sums: dict[str, float] = {}
     for one in sorted(parts, key=lambda one: one.part.kind == "bias"):
@@ -211,15 +211,17 @@ def plot_signed_bars(names: Sequence[str], scores: Sequence[float], title: str, 
         "hovertemplate": "%{text}<extra></extra>",
     }
     low, high = min(0.0, *scores), max(0.0, *scores)
-    shown = plot_layout(palette, title, PART_ROW_HEIGHT * len(scores) + PARTS_MARGIN["t"] + PARTS_MARGIN["b"]) | {
+    shown = build_titled_layout(
+        palette, title, PART_ROW_HEIGHT * len(scores) + PARTS_MARGIN["t"] + PARTS_MARGIN["b"]
+    ) | {
         "margin": {**PARTS_MARGIN, "l": axis_name_margin(names, PARTS_MARGIN["l"]), "autoexpand": False},
         "bargap": 0.35,
-        "xaxis": plot_axis(
+        "xaxis": build_plot_axis(
             palette, showticklabels=False, showgrid=False, showline=False, zeroline=True, zerolinecolor=palette.soft
         )
         | {"range": [low, high or 1.0]},
         "annotations": [_score_annotation(text, row, palette) for row, text in enumerate(numbers)],
-        "yaxis": plot_axis(
+        "yaxis": build_plot_axis(
             palette, showgrid=False, showline=False, ticklabelstandoff=6, range=[len(scores) - 0.4, -0.6]
         )
         | {"tickvals": list(range(len(scores))), "ticktext": [escape_markup(one) for one in names]},
@@ -242,7 +244,7 @@ METHODS_GAP = 1
 """Columns left free between the source and the prefix."""
 
 
-def plot_method_scores(
+def plot_attribution_method_scores(
     scores: Mapping[str, np.ndarray],
     source: Sequence[str],
     prefix: Sequence[str],
@@ -261,7 +263,7 @@ def plot_method_scores(
         row[width - len(prefix) :][: len(found) - len(source)] = found[len(source) :]
     largest = np.nanmax(np.abs(values), axis=1, keepdims=True, initial=1e-12)
     names = [*source, *[" "] * METHODS_GAP, *prefix]
-    cells = signed_cells(values / largest, palette) | {
+    cells = build_signed_heatmap_options(values / largest, palette) | {
         "customdata": [
             [
                 f"{token_label(name)}: {'' if math.isnan(one) else format_signed(float(one), 3, plus=True)}"
@@ -309,11 +311,11 @@ MOST_NUMBERED_COLUMNS = 14
 """Columns beyond which the cells have no room for a number."""
 
 
-def plot_patches(found: PatchMap, columns: Sequence[str], title: str, palette: Palette) -> go.Figure:
+def plot_activation_patching(found: PatchMap, columns: Sequence[str], title: str, palette: Palette) -> go.Figure:
     """Layers down, positions or heads across, then all of them at once; each cell the share that comes back."""
-    values = np.column_stack([found.fraction, np.full(len(found.rows), np.nan), found.whole_fraction])
-    names = [*map(numbered_name, columns), " ", say("all")]
-    heat = signed_cells(values, palette) | {
+    values = np.column_stack([found.fraction, np.full(len(found.rows), np.nan), found.whole_row_recovered_fraction])
+    names = [*map(translate_component_name, columns), " ", say("all")]
+    heat = build_signed_heatmap_options(values, palette) | {
         "customdata": [[token_label(name) for name in names]] * len(found.rows),
         "hovertemplate": say(
             "{row}, {column}: {share} comes back", row="%{y}", column="%{customdata}", share="%{z:.1%}"
@@ -323,7 +325,7 @@ def plot_patches(found: PatchMap, columns: Sequence[str], title: str, palette: P
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}
     axis |= {"tickfont": {"size": 13, "color": palette.ink}}
     places = [at for at, name in enumerate(names) if name != " "]
-    margin = PATCHES_MARGIN | {"l": axis_name_margin(map(place_name, found.rows), PATCHES_MARGIN["l"])}
+    margin = PATCHES_MARGIN | {"l": axis_name_margin(map(translate_stream_place_name, found.rows), PATCHES_MARGIN["l"])}
     layout = base_layout(
         palette, PATCH_ROW_HEIGHT * len(found.rows) + PATCHES_MARGIN["t"] + PATCHES_MARGIN["b"], **margin
     ) | {
@@ -335,10 +337,10 @@ def plot_patches(found: PatchMap, columns: Sequence[str], title: str, palette: P
         | {"range": [len(found.rows) - 0.5, -0.5]}
         | {
             "tickvals": list(range(len(found.rows))),
-            "ticktext": [escape_markup(place_name(one)) for one in found.rows],
+            "ticktext": [escape_markup(translate_stream_place_name(one)) for one in found.rows],
         },
     }
-    return go.Figure({"data": [heat, _patch_numbers(values, len(names), palette)], "layout": layout})
+    return go.Figure({"data": [heat, _build_patch_number_trace(values, len(names), palette)], "layout": layout})
 
 
 def format_share(value: float) -> str:
@@ -346,7 +348,7 @@ def format_share(value: float) -> str:
     return format_number(value if f"{value:.0%}" != "-0%" else 0.0, ".0%")
 
 
-def _patch_numbers(values: np.ndarray, columns: int, palette: Palette) -> dict:
+def _build_patch_number_trace(values: np.ndarray, columns: int, palette: Palette) -> dict:
     down, across = np.meshgrid(np.arange(len(values)), np.arange(columns), indexing="ij")
     shown = ~np.isnan(values) & (across >= (0 if columns <= MOST_NUMBERED_COLUMNS else columns - 1))
     return {
@@ -387,7 +389,7 @@ def plot_score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.nda
     """Parts of the query down, parts of the key across; cells (rows, columns) that sum to the score."""
     largest = float(np.abs(cells).max()) or 1.0
     down, across = np.indices(cells.shape)
-    heat = signed_cells(cells, palette, largest) | {
+    heat = build_signed_heatmap_options(cells, palette, largest) | {
         "customdata": [[format_signed(one, 3, plus=True) for one in row] for row in cells.tolist()],
         "hovertemplate": say("query: {query}<br>key: {key}", query="%{y}", key="%{x}")
         + "<br><b>%{customdata}</b><extra></extra>",
@@ -457,14 +459,14 @@ def plot_source_shares(found: SourceShares, chosen: int, palette: Palette) -> go
         | {"customdata": names}
         | {"hovertemplate": say("{piece}: {share} of attention on {token}", **hover) + "<extra></extra>"},
     ]
-    figure = plot_layout(palette, say("Source or prefix"), SHARES_HEIGHT) | {
+    figure = build_titled_layout(palette, say("Source or prefix"), SHARES_HEIGHT) | {
         "margin": {**SHARES_MARGIN, "t": 60, "autoexpand": False},
         "barmode": "stack",
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "itemclick": False}
         | {"itemdoubleclick": False, "font": {"size": 12, "color": palette.ink}},
         "xaxis": _piece_axis(found, chosen, palette),
-        "yaxis": plot_axis(palette, range=[0, 1], tickformat=".0%", dtick=0.5, showgrid=False, showline=False),
+        "yaxis": build_plot_axis(palette, range=[0, 1], tickformat=".0%", dtick=0.5, showgrid=False, showline=False),
     }
     return go.Figure({"data": traces, "layout": figure})
 
@@ -489,10 +491,12 @@ def plot_source_effects(found: SourceShares, chosen: int, threshold: float | Non
     }
     line = {"color": palette.soft, "width": 1, "dash": "dash"}
     lines = [] if threshold is None else [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "line": line}]
-    figure = plot_layout(palette, say("log p with the source less log p without, nats"), SOURCE_EFFECT_HEIGHT) | {
+    figure = build_titled_layout(
+        palette, say("log p with the source less log p without, nats"), SOURCE_EFFECT_HEIGHT
+    ) | {
         "margin": {**SHARES_MARGIN, "autoexpand": False},
         "xaxis": _piece_axis(found, chosen, palette),
-        "yaxis": plot_axis(
+        "yaxis": build_plot_axis(
             palette, showgrid=False, showline=False, zeroline=True, zerolinecolor=palette.soft, nticks=4
         ),
         "shapes": [one | {"y0": threshold, "y1": threshold} for one in lines],
@@ -502,6 +506,6 @@ def plot_source_effects(found: SourceShares, chosen: int, threshold: float | Non
 
 def _piece_axis(found: SourceShares, chosen: int, palette: Palette) -> dict:
     """The axis of the pieces, the chosen one bold."""
-    return plot_axis(
+    return build_plot_axis(
         palette, showgrid=False, showline=False, tickangle=-45, range=[-0.6, len(found.tokens) - 0.4]
     ) | token_ticks(found.tokens, chosen)

@@ -15,11 +15,11 @@ from .look import (
     format_percent,
     join_items,
     join_sentences,
-    place_name,
     quote_token,
     say,
     say_many,
     to_say,
+    translate_stream_place_name,
 )
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def heatmap_in_words(
     )
 
 
-def head_in_words(attention: AttentionMap, layer: int, head: int, rows: RowLabel) -> str:
+def describe_strongest_head_link(attention: AttentionMap, layer: int, head: int, rows: RowLabel) -> str:
     """The strongest link of one head, counted from 0."""
     found = find_strongest_weight(attention.weights[layer, head])
     of = {
@@ -151,13 +151,15 @@ def find_strongest_weight(weights: np.ndarray) -> StrongestWeight:
     return StrongestWeight(int(query), int(key), largest, int(ties.sum()))
 
 
-def row_in_words(attention: AttentionMap, layer: int, head: int, row: int, rows: RowLabel) -> str:
+def describe_pinned_row(attention: AttentionMap, layer: int, head: int, row: int, rows: RowLabel) -> str:
     """Where one pinned row looks: its three strongest keys."""
     weights = attention.weights[layer, head, row]
-    return say("Pinned: {row}", row=weight_row_in_words(attention.rows(rows)[row], attention.key_tokens, weights))
+    return say(
+        "Pinned: {row}", row=describe_strongest_row_keys(attention.rows(rows)[row], attention.key_tokens, weights)
+    )
 
 
-def weight_row_in_words(query: str, keys: Sequence[str], weights: np.ndarray) -> str:
+def describe_strongest_row_keys(query: str, keys: Sequence[str], weights: np.ndarray) -> str:
     """Where a row of weights (K,) looks: its three strongest keys, but for weights that read 0.00."""
     best = np.argsort(-weights, kind="stable")[:3]
     named = [key for key in best if weights[key] >= LEAST_NAMED_WEIGHT] or [key for key in best if weights[key] > 0]
@@ -167,7 +169,7 @@ def weight_row_in_words(query: str, keys: Sequence[str], weights: np.ndarray) ->
     return say("{query} looks at {keys}.", query=quote_token(query), keys=join_items(found))
 
 
-def lens_in_words(lens: LogitLens, position: int) -> str:
+def describe_lens_settling_place(lens: LogitLens, position: int) -> str:
     """After which place along the stream the written token is the best one, and stays it."""
     ranks = lens.ranks[:, position]
     of = {"position": position + 1, "token": quote_token(lens.target_tokens[position])}
@@ -180,9 +182,9 @@ def lens_in_words(lens: LogitLens, position: int) -> str:
     first = int(np.flatnonzero(np.append(2, ranks) != 1)[-1])
     return say(
         "Position {position}, {token}: first choice from {place} on; its rank was {rank:,} at the {start}.",
-        place=place_name(lens.places[first]),
+        place=translate_stream_place_name(lens.places[first]),
         rank=int(ranks[0]),
-        start=place_name(lens.places[0]),
+        start=translate_stream_place_name(lens.places[0]),
         **of,
     )
 
@@ -231,10 +233,10 @@ SOURCE_WORD_TEXT = to_say("{key} was looked at to write {word}: {share} of the w
 BETTER_HEAD_TEXT = to_say("Head {head} shows it: it looks at {key} ({share}).")
 
 
-def reading_in_words(words: WordWeights, reading: WordReading, *, of_source: bool = False) -> str:
+def describe_word_attention(words: WordWeights, reading: WordReading, *, of_source: bool = False) -> str:
     """What one head shows of a word of the translation, or `of_source`, of a word of the sentence."""
     text = SOURCE_WORD_TEXT if of_source and reading.kind == "clear" else READING_TEXTS[reading.kind]
-    if reading.kind == "rest" and not _rests_on_the_end(words):
+    if reading.kind == "rest" and not _is_remainder_end_token(words):
         text = REST_ON_SPECIAL_TEXT
     beside = words.row_words if reading.kind == "twice" else words.key_words
     named = "" if reading.beside is None else quote_token(beside[reading.beside])
@@ -261,7 +263,7 @@ def reading_in_words(words: WordWeights, reading: WordReading, *, of_source: boo
     return join_sentences(told, better)
 
 
-def _rests_on_the_end(words: WordWeights) -> bool:
+def _is_remainder_end_token(words: WordWeights) -> bool:
     named = {word for group in words.keys for word in group}
     others = [token for at, token in enumerate(words.pieces.key_tokens) if at not in named]
     return all(token == "</s>" for token in others)

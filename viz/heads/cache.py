@@ -13,19 +13,25 @@ from attenscope.atlas import query
 from attenscope.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
 from attenscope.atlas.forward import Place
 from attenscope.atlas.projection import Projection, ProjectionSpace, project_tokens
-from attenscope.atlas.pruning import PRUNING_FILE, Pruning, check_pruning_order, read_pruning, translate_without_heads
+from attenscope.atlas.pruning import (
+    PRUNING_FILE,
+    Pruning,
+    check_pruning_matches_atlas,
+    read_pruning,
+    translate_without_heads,
+)
 from attenscope.atlas.query import (
     Atlas,
     HeadRow,
     SearchResult,
-    find_costliest_sentences,
     find_examples,
+    find_most_ablation_sensitive_sentences,
     find_repetition_rows,
     load_rows,
     open_atlas,
     read_question,
     released_atlas_folder,
-    sample_rows,
+    sample_rows_by_decile,
     search_atlas,
 )
 from attenscope.atlas.timeline import TIMELINE_FILE, Timeline, read_timeline
@@ -94,7 +100,9 @@ def make_atlas_identity(atlas: Atlas) -> str:
 
 
 @queue_and_cache(128, to_say("Searching …"))
-def answer_question(identity: str, asked: str, _atlas: Atlas) -> tuple[SearchResult, list[HeadRow], pd.DataFrame]:
+def search_atlas_by_question(
+    identity: str, asked: str, _atlas: Atlas
+) -> tuple[SearchResult, list[HeadRow], pd.DataFrame]:
     """Return counts by head, example rows, and the links that these rows show. Raises QuestionError."""
     question = read_question(asked)
     links = find_examples(_atlas, question)
@@ -108,9 +116,9 @@ def answer_question(identity: str, asked: str, _atlas: Atlas) -> tuple[SearchRes
 
 
 @queue_and_cache(128)
-def load_head_rows(identity: str, head: Head, _atlas: Atlas) -> dict[str, list[HeadRow]]:
+def load_head_example_rows(identity: str, head: Head, _atlas: Atlas) -> dict[str, list[HeadRow]]:
     """Rows of a head from three tenths of its weights. Raises AtlasError."""
-    return sample_rows(_atlas, head)
+    return sample_rows_by_decile(_atlas, head)
 
 
 @queue_and_cache(128)
@@ -134,7 +142,7 @@ def load_tags(identity: str, _atlas: Atlas) -> frozenset[str]:
 @queue_and_cache(128)
 def load_costliest_sentences(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The sentences that switching a head off costs most. Raises AtlasError."""
-    return find_costliest_sentences(_atlas, head)
+    return find_most_ablation_sensitive_sentences(_atlas, head)
 
 
 @queue_and_cache(32, to_say("Reading the corpus …"))
@@ -170,7 +178,7 @@ def load_pruning(name: str, model_hash: str) -> Pruning:
     )
     beside = released_atlas_folder(name)
     if (beside / MANIFEST_FILE).is_file():
-        check_pruning_order(
+        check_pruning_matches_atlas(
             found,
             _open_cached_atlas(str(beside.resolve()), name, model_hash, _modification_time(beside / MANIFEST_FILE)),
         )
@@ -239,4 +247,4 @@ def load_atlas_or_explain(model: RunnableModel) -> Atlas | None:
 def draw_head_selector(atlas: Atlas, bar: DeltaGenerator) -> Head:
     """Draw the choice of a head and return it; the first of its map where the model has none as the address says."""
     with bar:
-        return controls.draw_place_choice(atlas.sizes)
+        return controls.draw_attention_head_selector(atlas.sizes)

@@ -166,7 +166,7 @@ def find_habit_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
     identity, place = cache.make_atlas_identity(atlas), habit.label.place
     if place in REPETITION_PLACES:  # which few rows have, so that those drawn for the head may hold none
         return cache.load_repetition_rows(identity, habit.head, place, EXAMPLES, atlas)
-    return find_examples(cache.load_head_rows(identity, habit.head, atlas), habit)
+    return find_examples(cache.load_head_example_rows(identity, habit.head, atlas), habit)
 
 
 def _draw_habit(atlas: Atlas, habit: Habit) -> None:

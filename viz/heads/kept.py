@@ -21,10 +21,10 @@ from attenscope.viz.export.save import SavedView
 from attenscope.viz.figures.curves import Curves
 from attenscope.viz.figures.heads import (
     RateTable,
-    first_table_row,
+    find_table_start_row,
+    plot_alignment_error_rates,
     plot_heads_over_training,
     plot_pruning,
-    plot_rate_tables,
 )
 from attenscope.viz.figures.look import Palette, format_signed
 from attenscope.viz.heads import cache, texts
@@ -55,14 +55,14 @@ def draw_alignment_view(model: Translator, bar: DeltaGenerator) -> SavedView:
     title = say("Alignment error rate, %: {model}", model=model.name)
 
     def draw_figure(palette: Palette) -> Chart:
-        return Chart(plot_rate_tables(tables, title, palette), say("{title}. {text}", title=title, text=said))
+        return Chart(plot_alignment_error_rates(tables, title, palette), say("{title}. {text}", title=title, text=said))
 
     draw_caption(texts.describe_gold(found))
     with st.container(key="finding"):
         st.markdown(escape_markdown(said))
     rows, columns = tables[0].rates.shape
     heads: dict[tuple[int, int], Head] = {
-        (first_table_row(at, rows) + layer, head): ("cross", layer, head)
+        (find_table_start_row(at, rows) + layer, head): ("cross", layer, head)
         for at in range(len(tables))
         for layer in range(rows - 1)
         for head in range(columns - 1)
@@ -112,7 +112,7 @@ def _format_index_from_one(number: int) -> str:
 # Heads over training: a measure of every head at each snapshot.
 
 
-def draw_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView | None:
+def draw_heads_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView | None:
     if not cache.has_timeline(model) and (others := cache.list_models_with_timeline()):
         draw_caption(say("{model} kept nothing over its training; {other} did.", model=model.name, other=others[0]))
         draw_model_button(say("Use {model}", model=others[0]), others[0], key="use-model-with-timeline")
@@ -140,12 +140,12 @@ def draw_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView
         draw_curves(
             draw_figure(style.get_palette()), key="over-training", on_point=lambda mark, _: open_head(heads[mark // 2])
         )
-    draw_caption(texts.describe_tracked_measure(found, measure))
+    draw_caption(texts.explain_timeline_measure(found, measure))
     return SavedView(
         f"heads-over-training-{model.name}",
         lambda palette: (
             Component("curves", encode_curves(draw_figure(palette))),
-            Words(join_sentences(said, texts.describe_tracked_measure(found, measure))),
+            Words(join_sentences(said, texts.explain_timeline_measure(found, measure))),
         ),
         lambda: tabulate_timeline(found),
         title,
@@ -173,7 +173,7 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
     title = say("{measure} of {model} with fewer heads", measure=say(by), model=model.name)
 
     def draw_figure(palette: Palette) -> Curves:
-        own, *random = (select_course_values(one, by) for one in (found.by_cost, *found.random))
+        own, *random = (select_pruning_measure_values(one, by) for one in (found.by_cost, *found.random))
         return plot_pruning(away, own, np.array(random), at, say(by), title, palette)
 
     draw_caption(texts.describe_pruning_data(found))
@@ -185,7 +185,9 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
             key="pruning",
             on_point=lambda _, point: HEADS_PRUNED_COUNT.set(away[point]),
         )
-    controls.draw_choice(st.select_slider, say("Heads taken away"), away, **HEADS_PRUNED_COUNT.storage)
+    controls.draw_untranslated_choice(
+        st.select_slider, say("Heads taken away"), away, **HEADS_PRUNED_COUNT.synced_widget_arguments
+    )
     written = _load_pruned_translations(found, model, text)
     rows = build_translation_rows(found, written) if written else []
     headings = say("BLEU"), say("log p a token")
@@ -208,7 +210,7 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
     )
 
 
-def select_course_values(course: PruningCurve, by: PruningMeasure) -> tuple[float, ...]:
+def select_pruning_measure_values(course: PruningCurve, by: PruningMeasure) -> tuple[float, ...]:
     """The measure that is shown."""
     return course.bleu if by == "BLEU" else course.log_prob
 

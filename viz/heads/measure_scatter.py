@@ -60,19 +60,19 @@ class HeadMapSide:
     dots: tuple[HeadDot, ...]
 
 
-def draw_head_map_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
+def draw_measure_scatter_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     with bar:
         across = controls.selectbox(say("Across"), HEADS_X_MEASURE, atlas.measures, width=250)
         up = controls.selectbox(say("Up"), HEADS_Y_MEASURE, atlas.measures, width=220)
         other = _choose_second_model(model)
-    sides = [build_map_side(model.name, atlas, across, up)]
+    sides = [build_model_scatter_dots(model.name, atlas, across, up)]
     if other is not None:
-        sides.append(build_map_side(*other, across, up))
+        sides.append(build_model_scatter_dots(*other, across, up))
     measures = across, up
     box = HEADS_BRUSHED_BOX.hold(of=measures)
 
     def draw_figure(palette: Palette) -> list[Curves]:
-        return [add_box_frame(one, box) for one in plot_head_maps(sides, across, up, palette)]
+        return [add_box_frame(one, box) for one in plot_measure_scatters(sides, across, up, palette)]
 
     with st.container(key="picture"):
         shown = draw_figure(style.get_palette())
@@ -87,7 +87,7 @@ def draw_head_map_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
                 )
                 if box:
                     _draw_heads_in_box(side, box)
-    said = texts.describe_head_map([(side.name, side.atlas, len(side.heads)) for side in sides], across, up)
+    said = texts.describe_measure_scatter([(side.name, side.atlas, len(side.heads)) for side in sides], across, up)
     draw_caption(said)
     draw_caption(say(texts.HEAD_MAP_HINT))
     return SavedView(
@@ -103,7 +103,7 @@ def draw_head_map_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
     )
 
 
-def build_map_side(name: str, atlas: Atlas, across: str, up: str) -> HeadMapSide:
+def build_model_scatter_dots(name: str, atlas: Atlas, across: str, up: str) -> HeadMapSide:
     """A model's heads as dots."""
     known = [atlas.heads[one].to_numpy(float) if one in atlas.heads else None for one in (across, up, "cost")]
     x, y, cost = (np.full(len(atlas.names), np.nan) if one is None else one for one in known)
@@ -115,7 +115,7 @@ def build_map_side(name: str, atlas: Atlas, across: str, up: str) -> HeadMapSide
     return HeadMapSide(name, atlas, tuple(atlas.names[n] for n in at), found)
 
 
-def plot_head_maps(sides: Sequence[HeadMapSide], across: str, up: str, palette: Palette) -> list[Curves]:
+def plot_measure_scatters(sides: Sequence[HeadMapSide], across: str, up: str, palette: Palette) -> list[Curves]:
     """A map of each model; two share their axes and the sizes of their dots."""
     every = [dot for side in sides for dot in side.dots]
     x, y = say(HEADS_MEASURE_NAMES[across]), say(HEADS_MEASURE_NAMES[up])
@@ -190,14 +190,14 @@ def _choose_second_model(model: RunnableModel) -> tuple[str, Atlas] | None:
     names = ["", *(name for name in heads_cache.list_models_with_atlas() if name != model.name)]
     HEADS_SECOND_MODEL.hold(names)
     says = lambda name: say("beside {model}", model=name) if name else say("no other model")  # noqa: E731
-    name = controls.draw_choice(
+    name = controls.draw_untranslated_choice(
         st.selectbox,
         say("Beside"),
         names,
         format_func=says,
         label_visibility="collapsed",
         width=230,
-        **HEADS_SECOND_MODEL.storage,
+        **HEADS_SECOND_MODEL.synced_widget_arguments,
     )
     if not name:
         return None
@@ -233,12 +233,14 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     )
     with st.container(key="questions", horizontal=True, gap="small"):
         for words, written in EXAMPLE_QUESTIONS.items():
-            st.button(say(words), key=f"ask {written}", on_click=_ask, args=(written,))
+            st.button(say(words), key=f"ask {written}", on_click=_set_search_question, args=(written,))
     draw_caption(say(texts.SEARCH_HINT, map=tuple(atlas.sizes)[-1]))
     question = read_question(asked or HEADS_QUESTION.default)
-    found, rows, links = heads_cache.answer_question(heads_cache.make_atlas_identity(atlas), question.text, atlas)
+    found, rows, links = heads_cache.search_atlas_by_question(
+        heads_cache.make_atlas_identity(atlas), question.text, atlas
+    )
     st.markdown(f"**{escape_markdown(question.words)}**")
-    draw_caption(join_sentences(found.sentence, texts.describe_links(atlas)))
+    draw_caption(join_sentences(found.sentence, texts.explain_search_counts(atlas)))
     bars = build_lift_bars(found)
     title = say("How often, beside all heads of the map")
 
@@ -270,7 +272,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     facts = texts.collect_atlas_facts(model, atlas) | {"question": question.text}
     asked_for, said = (
         Words(question.words, "picture", "heading"),
-        Words(join_sentences(found.sentence, texts.describe_links(atlas))),
+        Words(join_sentences(found.sentence, texts.explain_search_counts(atlas))),
     )
     return SavedView(
         "heads-search",
@@ -281,7 +283,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     )
 
 
-def _ask(question: str) -> None:
+def _set_search_question(question: str) -> None:
     st.session_state[HEADS_QUESTION.key] = question
 
 

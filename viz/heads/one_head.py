@@ -46,14 +46,14 @@ def draw_one_head_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
     def draw_figure(palette: Palette) -> Chart:
         return Chart(
             plot_measure_strips(build_measure_strips(atlas, head), named, palette),
-            say("{title}. {text}", title=title, text=texts.describe_cost(atlas, head)),
+            say("{title}. {text}", title=title, text=texts.describe_head_ablation_cost(atlas, head)),
         )
 
     st.markdown(f"**{escape_markdown(title)}**")
     with st.container(key="picture"):
         shown = draw_figure(style.get_palette())
         draw_chart(shown.figure, shown.alt, key="head-measures", on_cell=lambda _, __: None)
-    draw_caption(texts.describe_cost(atlas, head))
+    draw_caption(texts.describe_head_ablation_cost(atlas, head))
     with st.container(key="like", horizontal=True, vertical_alignment="center"):
         draw_caption(say("Most like it"))
         for other, _ in atlas.nearest_heads(head):
@@ -66,7 +66,7 @@ def draw_one_head_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
         )
     _draw_example_rows(atlas, head)
     with st.container(key="of-speech"):
-        _draw_tag_pairs(model, atlas, head)
+        _draw_part_of_speech_pairs(model, atlas, head)
     with st.container(key="missed"):
         _draw_costliest_sentences(atlas, head)
     facts = texts.collect_atlas_facts(model, atlas) | {"head": head_name(head)}
@@ -75,7 +75,7 @@ def draw_one_head_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) 
         lambda palette: (
             Words(title, "picture", "heading"),
             draw_figure(palette),
-            Words(texts.describe_cost(atlas, head)),
+            Words(texts.describe_head_ablation_cost(atlas, head)),
         ),
         lambda: tabulate_one_head(atlas, head),
         title,
@@ -108,7 +108,7 @@ def tabulate_one_head(atlas: Atlas, head: Head) -> pd.DataFrame:
 
 
 def _draw_example_rows(atlas: Atlas, head: Head) -> None:
-    found = cache.load_head_rows(cache.make_atlas_identity(atlas), head, atlas)
+    found = cache.load_head_example_rows(cache.make_atlas_identity(atlas), head, atlas)
     draw_caption(texts.describe_shaded_rows(atlas))
     with st.container(key="tenths"):
         for column, (name, rows) in zip(st.columns(len(found), gap="large"), found.items(), strict=True):
@@ -118,14 +118,14 @@ def _draw_example_rows(atlas: Atlas, head: Head) -> None:
                 st.html(render_shaded_rows(rows, [head[0]] * len(rows), said))
 
 
-def _draw_tag_pairs(model: RunnableModel, atlas: Atlas, head: Head) -> None:
+def _draw_part_of_speech_pairs(model: RunnableModel, atlas: Atlas, head: Head) -> None:
     identity = cache.make_atlas_identity(atlas)
     found = cache.load_tag_pairs(identity, head, atlas)[:MAX_TAG_PAIRS]
     title = say("From part of speech to part of speech")
     st.markdown(f"**{escape_markdown(title)}**")
     languages = str(model.card.get("source_language", "")), str(model.card.get("target_language", ""))
     if atlas.is_one_text:
-        missing = texts.describe_untagged_text(cache.load_tags(identity, atlas))
+        missing = texts.explain_untagged_decoder_text(cache.load_tags(identity, atlas))
     else:
         missing = texts.describe_untagged_sides(languages)
     if missing:

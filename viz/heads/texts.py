@@ -19,7 +19,13 @@ from attenscope.runnable_model import RunnableModel
 from attenscope.text.parts_of_speech import END_TAG, START_TAG, TAGGER_MODELS, UNKNOWN_TAG
 from attenscope.trace import KINDS, Head, Kind
 from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
-from attenscope.word_alignment.gold import GOLD_FOLDER, GoldError, compare_passes, read_annotation_passes, read_gold
+from attenscope.word_alignment.gold import (
+    GOLD_FOLDER,
+    GoldError,
+    compare_annotation_passes,
+    read_annotation_passes,
+    read_gold,
+)
 from attenscope.word_alignment.measure import AlignmentRate, AlignmentRates
 
 HEAD_MAP_HINT = to_say(
@@ -88,7 +94,7 @@ def describe_shaded_rows(atlas: Atlas) -> str:
     return say(ONE_TEXT_ROWS_HINT if atlas.is_one_text else SHADED_ROWS_HINT)
 
 
-def describe_links(atlas: Atlas) -> str:
+def explain_search_counts(atlas: Atlas) -> str:
     """What a search counts."""
     least = max(1, round(atlas.manifest.plan.least_weight * WEIGHT_STEPS))
     return say(
@@ -110,7 +116,7 @@ def describe_measures(across: str, up: str) -> str:
     return join_sentences(*(say(MEASURE_EXPLANATIONS[name]) for name in dict.fromkeys((across, up))))
 
 
-def describe_head_map(sides: Sequence[tuple[str, Atlas, int]], across: str, up: str) -> str:
+def describe_measure_scatter(sides: Sequence[tuple[str, Atlas, int]], across: str, up: str) -> str:
     """What the map shows of each model, by name, and how many heads it leaves out; the number says how many it has."""
     said = [describe_measures(across, up)]
     for name, atlas, shown in sides:
@@ -142,7 +148,7 @@ def describe_heads_in_box(name: str, inside: int, heads: int) -> str:
     )
 
 
-def describe_cost(atlas: Atlas, head: Head) -> str:
+def describe_head_ablation_cost(atlas: Atlas, head: Head) -> str:
     """What switching a head off costs, with its interval; "" for an atlas without costs."""
     row = atlas.row(head)
     if "cost" not in row or pd.isna(row["cost"]):
@@ -162,7 +168,7 @@ def describe_cost(atlas: Atlas, head: Head) -> str:
     return join_sentences(costs, say("The interval holds 0: this corpus does not tell whether it matters."))
 
 
-def describe_untagged_text(tags: Collection[str]) -> str:
+def explain_untagged_decoder_text(tags: Collection[str]) -> str:
     """Whether only what needs no tagger is tagged in the texts of a decoder alone, whose language is guessed."""
     if {*tags} - {"PUNCT", "NUM", START_TAG, END_TAG, UNKNOWN_TAG}:
         return ""
@@ -311,9 +317,9 @@ def describe_gold(found: AlignmentRates) -> str:
 def _describe_annotators(found: AlignmentRates) -> str:
     """Who has drawn the gold."""
     folder = GOLD_FOLDER / found.gold
-    if not _is_released_gold(folder, found):
+    if not _is_project_gold_alignment(folder, found):
         return say("Gold: {name}.", name=found.gold)
-    passes = compare_passes(*read_annotation_passes(folder))
+    passes = compare_annotation_passes(*read_annotation_passes(folder))
     return say(
         "They were drawn by hand in two passes of one annotator, which agree in {any:.1%} of all links and {sure:.1%} "
         "of the sure ones; sentences of Tatoeba, selection of ManyThings.org, CC BY 2.0.",
@@ -355,7 +361,7 @@ def describe_measure_over_training(found: Timeline, measure: str) -> str:
     name, names = say(HEADS_MEASURE_NAMES[measure]), [format_snapshot_name(step) for step in found.steps]
     means = [
         say(KIND_MEAN_CHANGES[kind], first=one, last=other)
-        for kind, (one, other) in _mean_by_kind(found, measure).items()
+        for kind, (one, other) in _average_measure_by_kind(found, measure).items()
     ]
     mean = say(
         "Mean {measure}, {first} and {last}: {kinds}.",
@@ -380,7 +386,7 @@ def describe_measure_over_training(found: Timeline, measure: str) -> str:
     return join_sentences(mean, labelled)
 
 
-def describe_tracked_measure(found: Timeline, measure: str) -> str:
+def explain_timeline_measure(found: Timeline, measure: str) -> str:
     """What the measure means, and what it was taken on."""
     taken = say(
         "Measured on {sentences:,} sentences of {source} with given translations at {stops} moments of the training. "
@@ -402,7 +408,7 @@ def format_snapshot_tick(step: int | None) -> str:
     return say("released") if step is None else say("random") if step == 0 else format_number(step, ",")
 
 
-def _mean_by_kind(found: Timeline, measure: str) -> dict[Kind, tuple[float, float]]:
+def _average_measure_by_kind(found: Timeline, measure: str) -> dict[Kind, tuple[float, float]]:
     """The mean over the heads of each map that have the measure, at the first stop and at the last."""
     means: dict[Kind, tuple[float, float]] = {}
     for kind in KINDS:
@@ -414,7 +420,7 @@ def _mean_by_kind(found: Timeline, measure: str) -> dict[Kind, tuple[float, floa
     return means
 
 
-def _is_released_gold(folder: Path, found: AlignmentRates) -> bool:
+def _is_project_gold_alignment(folder: Path, found: AlignmentRates) -> bool:
     """Whether rates were measured against a gold of the project, as it is now."""
     try:
         return read_gold(folder).sha256 == found.gold_sha256

@@ -22,12 +22,12 @@ from attenscope.viz.figures.curves import Curves
 from attenscope.viz.figures.heads import (
     OTHER_GROUP,
     TokenDots,
+    assign_part_of_speech_colours,
+    assign_query_key_colours,
+    assign_sentence_part_colours,
+    classify_sentence_position,
     group_name,
     plot_projection,
-    position_colours,
-    sentence_part,
-    side_colours,
-    tag_colours,
 )
 from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.heads import cache, one_head, texts
@@ -188,13 +188,13 @@ def _colour_tokens(found: Projection, colour: ProjectionColour, palette: Palette
     """What each token is called by its colour (N,), and the colours by name."""
     tokens = found.tokens
     if colour == "side":
-        return tokens["side"].to_numpy(str), side_colours(palette)
+        return tokens["side"].to_numpy(str), assign_query_key_colours(palette)
     if colour == "part of speech":
-        colours = tag_colours(Counter(tokens["tag"]), palette)
+        colours = assign_part_of_speech_colours(Counter(tokens["tag"]), palette)
         return tokens["tag"].where(tokens["tag"].isin(list(colours)), OTHER_GROUP).to_numpy(str), colours
     last = [len(found.sides[line, text]) - 1 for line, text in zip(tokens["sentence"], tokens["text"], strict=True)]
-    names = [sentence_part(place, end) for place, end in zip(tokens["place"], last, strict=True)]
-    return np.array(names, dtype=str), position_colours(palette)
+    names = [classify_sentence_position(place, end) for place, end in zip(tokens["place"], last, strict=True)]
+    return np.array(names, dtype=str), assign_sentence_part_colours(palette)
 
 
 def _draw_sentences_in_box(found: Projection, box: MapBox) -> None:

@@ -14,10 +14,10 @@ import streamlit as st
 
 from attenscope.language import current_language, join_items, say, say_many, to_say
 from attenscope.masks.findings import Verdict
-from attenscope.masks.places import list_ranges
+from attenscope.masks.places import format_index_ranges
 from attenscope.runnable_model import LocalError
 from attenscope.viz.export.parts import Words
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.ui import controls, style
@@ -90,7 +90,7 @@ def make_masks(configuration: str, text: str) -> ShownMasks:
             "{kind}, layers {layers}",
             len(one.layers),
             kind=one.layer_kind or one.map,
-            layers=list_ranges(one.layers),
+            layers=format_index_ranges(one.layers),
         )
         words = [say("in force: {mask}", mask=one.words), say("meant: {meant}", meant=one.meant)]
         words.append(say("by {kernels}", kernels=join_items(one.kernels)))
@@ -103,7 +103,7 @@ def make_masks(configuration: str, text: str) -> ShownMasks:
 
 
 @cache_result(to_say("Building it small, and running it …"), 32)
-def _make_masks_apart(configuration: str, text: str, language: str) -> ShownMasks:
+def _build_masks_in_worker(configuration: str, text: str, language: str) -> ShownMasks:
     """The masks, made in the worker process, in the present ``language``."""
     return call_in_worker(make_masks, configuration, text)
 
@@ -119,7 +119,7 @@ def draw_architecture_view() -> None:
     with right:
         text = controls.text_input(say("Text, words apart by blanks"), MASKS_ARCHITECTURE_TEXT, _EXAMPLE_TEXT)
         try:
-            found = _make_masks_apart(configuration, text, current_language())
+            found = _build_masks_in_worker(configuration, text, current_language())
         except (LocalError, BusyError) as error:
             st.error(escape_markdown(str(error)))
             return
@@ -139,7 +139,7 @@ def _draw_configuration() -> str:
 def _draw_masks(found: ShownMasks) -> None:
     with st.container(key="architecture-head"):
         st.markdown(f"### {escape_markdown(found.title)}")
-    offer_view(_build_saved_view(found))
+    register_savable_view(_build_saved_view(found))
     st.html(render_masks(found))
     for note in found.notes:
         draw_caption(escape_markdown(note))

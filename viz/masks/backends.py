@@ -15,7 +15,7 @@ from attenscope.mask_tests.backends import WAYS, BackendComparison, BackendResul
 from attenscope.runnable_model import InputError
 from attenscope.trace import Kind
 from attenscope.viz.export.parts import Words
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.figures.look import KIND_NAMES
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.masks import cache
@@ -44,7 +44,7 @@ def draw_backends_view() -> None:
 def _draw_comparison(found: BackendComparison, facts: dict[str, str]) -> None:
     with st.container(key="backends-head", horizontal=True, vertical_alignment="center"):
         st.markdown(f"### {escape_markdown(describe_agreement(found))}")
-        offer_view(_build_saved_view(found, facts))
+        register_savable_view(_build_saved_view(found, facts))
     st.html(render_results_table(found))
     draw_caption(say(COMPARISON_EXPLANATION))
     if found.masks:

@@ -20,7 +20,7 @@ from attenscope.viz.ui.cache import queue_and_cache
 
 
 @queue_and_cache(64)
-def compute_mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> TrialResult:
+def compute_output_under_mask(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> TrialResult:
     """A text written under another mask; None for the model's own; frozen. Raises RuleError, InputError."""
     return run_mask_trial(cache.load_runnable_model(name), sentence, trial, pads)
 
@@ -28,7 +28,7 @@ def compute_mask_trial(name: str, sentence: str, trial: MaskTrial | None, pads: 
 @queue_and_cache(32, to_say("Changing one token after the other …"), is_long=True)
 def compute_mask_perturbation(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
-    return perturb_inputs(cache.load_runnable_model(name), compute_mask_trial(name, sentence, None, pads), trial)
+    return perturb_inputs(cache.load_runnable_model(name), compute_output_under_mask(name, sentence, None, pads), trial)
 
 
 @queue_and_cache(32, to_say("Running the eight tests …"), is_long=True)
@@ -38,7 +38,7 @@ def compute_mask_tests(
     """The behaviour tests on a model that writes, under a tried mask or its own; texts in `language`; frozen."""
     with use_language(language):
         return run_trial_tests(
-            cache.load_runnable_model(name), compute_mask_trial(name, sentence, None, 0), kind, trial
+            cache.load_runnable_model(name), compute_output_under_mask(name, sentence, None, 0), kind, trial
         )
 
 

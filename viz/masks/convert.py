@@ -23,7 +23,7 @@ from attenscope.masks.conventions import (
 )
 from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
 from attenscope.viz.export.parts import Chart, Part, Words
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.ui import controls, style
@@ -83,7 +83,7 @@ def draw_converter_view() -> None:
         draw_caption(note)
     drawn = partial(_plot_mask, allowed)
     draw_chart(drawn(style.get_palette()), say(MASK_PICTURE_ALT), key="converter-picture", on_cell=lambda _, __: None)
-    offer_view(_build_saved_view(conversion, drawn))
+    register_savable_view(_build_saved_view(conversion, drawn))
 
 
 def _draw_mask_controls() -> tuple[np.ndarray | None, int]:
@@ -107,21 +107,21 @@ def _draw_conversion(allowed: np.ndarray, heads: int) -> Conversion:
     left, right = st.columns(2, gap="large")
     with left:
         source = controls.selectbox(say("From"), MASKS_CONVERT_FROM)
-        first = _draw_side(CONVENTIONS[source], lambda: mask_from_boolean(allowed, source, heads))
+        first = _draw_convention_array(CONVENTIONS[source], lambda: mask_from_boolean(allowed, source, heads))
     with right:
         target = controls.selectbox(say("To"), MASKS_CONVERT_TO)
-        second = _draw_side(
+        second = _draw_convention_array(
             CONVENTIONS[target], lambda: None if first is None else convert_mask(first, source, target, heads)
         )
     return Conversion(allowed, source, target, first, second)
 
 
-def _draw_side(convention: Convention, make: Callable[[], np.ndarray | None]) -> np.ndarray | None:
+def _draw_convention_array(convention: Convention, make: Callable[[], np.ndarray | None]) -> np.ndarray | None:
     """Draw what an interface's documentation asks for and the actual values; returns the array."""
     draw_caption(
         say(
             "{meaning}. Shape {shape}. {trap}.",
-            meaning=describe_convention(convention),
+            meaning=describe_blocking_values(convention),
             shape=say(convention.shape),
             trap=say(convention.trap),
         )
@@ -156,7 +156,7 @@ def _build_saved_view(conversion: Conversion, picture: Callable[[Palette], go.Fi
             say(
                 "{name}: {meaning}. Its {array}.",
                 name=say(one.name),
-                meaning=describe_convention(one),
+                meaning=describe_blocking_values(one),
                 array=describe_array_type(array),
             )
             for one, array in sides
@@ -203,7 +203,7 @@ VALUE_MEANINGS: dict[MaskValues, str] = {
 }
 
 
-def describe_convention(convention: Convention) -> str:
+def describe_blocking_values(convention: Convention) -> str:
     """What blocks, in words."""
     if convention.layout == "lengths":
         return say("No mask: cumulative lengths")

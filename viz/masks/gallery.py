@@ -17,7 +17,7 @@ from attenscope.mask_tests.outcomes import STATUS_NAMES
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Diagnosis
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
@@ -40,7 +40,7 @@ def draw_entry(entry: Exhibit, about: EntryText) -> None:
         st.markdown(escape_markdown(about.how))
         shows = say("Shows as: {symptoms}.", symptoms=reduce(_join_symptoms, about.symptoms)) if about.symptoms else ""
         draw_caption(join_sentences(shows, say("Met: {met}", met=about.met)))
-    figure = plot_entry(entry, broken, fixed, Look(style.get_palette()))
+    figure = plot_largest_difference_map(entry, broken, fixed, Look(style.get_palette()))
     draw_chart(figure, _make_alt_text(about), key="fault-pair", on_cell=lambda _, __: None)
     draw_caption(describe_picture_axes(entry))
     columns = st.columns(2, gap="medium")
@@ -49,28 +49,28 @@ def draw_entry(entry: Exhibit, about: EntryText) -> None:
             st.markdown("  \n".join(map(escape_markdown, list_verdict_lines(side))))
             st.code(read_function_sources(function)[0], language="python", wrap_lines=True)
     _draw_fix(entry, about)
-    offer_view(_build_saved_view(entry, about, broken, fixed))
+    register_savable_view(_build_saved_view(entry, about, broken, fixed))
 
 
 OPENING = "future-visible"
 """The fault with which the page begins: a mask that lets each word read the one that it is to write."""
 
 
-def draw_opening() -> None:
+def draw_mask_introduction() -> None:
     """Draw what a mask is, and one that is broken beside its fixed twin, with what the diagnosis says of it."""
-    entry, about = ENTRIES[OPENING], describe_entry(OPENING)
+    entry, about = ENTRIES[OPENING], get_entry_text(OPENING)
     broken, fixed = run_exhibit(entry)
     with st.container(key="opening"):
         st.markdown(f"### {escape_markdown(about.title)}")
-        st.markdown(escape_markdown(describe_opening(broken)))
-        figure = plot_entry(entry, broken, fixed, Look(style.get_palette()))
+        st.markdown(escape_markdown(describe_mask_introduction(broken)))
+        figure = plot_largest_difference_map(entry, broken, fixed, Look(style.get_palette()))
         draw_chart(figure, _make_alt_text(about), key="opening-pair", on_cell=lambda _, __: None)
         why = say("Why this happens, and the line that mends it")
-        if st.button(why, key="open-fault", type="tertiary", on_click=_open_entry):
+        if st.button(why, key="open-fault", type="tertiary", on_click=_open_introduction_entry):
             st.rerun()  # The parts of the page stand outside of the fragment that this is drawn in.
 
 
-def describe_opening(broken: ExhibitSide) -> str:
+def describe_mask_introduction(broken: ExhibitSide) -> str:
     """What a mask is for, and how much of the attention goes where the mask should have let none go."""
     astray = np.where(broken.meant, 0.0, broken.weights).sum(-1)
     rows = np.broadcast_to(broken.query_keep[:, None, None, :], astray.shape)
@@ -81,7 +81,7 @@ def describe_opening(broken: ExhibitSide) -> str:
     )
 
 
-def _open_entry() -> None:
+def _open_introduction_entry() -> None:
     MASKS_PART.set("gallery")
     MASKS_FAULT.set(OPENING)
 
@@ -157,7 +157,7 @@ def _build_saved_view(entry: Exhibit, about: EntryText, broken: ExhibitSide, fix
         return [
             Words(about.title, "verdict", "heading"),
             Words(about.how, "verdict"),
-            Chart(plot_entry(entry, broken, fixed, Look(palette)), _make_alt_text(about)),
+            Chart(plot_largest_difference_map(entry, broken, fixed, Look(palette)), _make_alt_text(about)),
             Words(describe_picture_axes(entry)),
             Columns(
                 tuple([Words(line, "verdict") for line in list_verdict_lines(side)] for side in (broken, fixed)), (1, 1)
@@ -186,7 +186,7 @@ def draw_gallery_view() -> None:
     if name is None:
         return
     with right:
-        draw_entry(ENTRIES[name], describe_entry(name))
+        draw_entry(ENTRIES[name], get_entry_text(name))
 
 
 def search_entries(text: str) -> list[str]:
@@ -204,7 +204,7 @@ def search_entries(text: str) -> list[str]:
 
 
 def _searchable_text(name: str) -> str:
-    one = describe_entry(name)
+    one = get_entry_text(name)
     return " ".join((one.title, *one.symptoms, one.how, one.met))
 
 
@@ -227,13 +227,13 @@ def _choose_entry() -> str | None:
     )
     with st.container(key="fault-list"):
         places = [escape_markdown(REPORT_PLACES.get(name, "")) for name in names]
-        return controls.draw_choice(
+        return controls.draw_untranslated_choice(
             st.radio,
             count,
             names,
-            format_func=lambda name: escape_markdown(describe_entry(name).title),
+            format_func=lambda name: escape_markdown(get_entry_text(name).title),
             captions=places,
-            **MASKS_FAULT.storage,
+            **MASKS_FAULT.synced_widget_arguments,
         )
 
 
@@ -245,7 +245,7 @@ EXAMPLE_TARGET = ("der", "alte", "Mann", "liest", "draußen", "ein", "Buch", "un
 CROSS_ATTENTION_FAULTS = ("causal-on-cross", "padding-visible", "padding-swapped")
 
 
-def plot_entry(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide, look: Look) -> Any:
+def plot_largest_difference_map(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide, look: Look) -> Any:
     """The one map, of all samples, layers and heads, on which the two sides differ most."""
     sample, layer, head = find_largest_difference(broken, fixed)
     rows, columns = make_axis_labels(entry, broken, sample)
@@ -276,10 +276,10 @@ def tabulate_entry(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide) -> p
 
 def make_axis_labels(entry: Exhibit, side: ExhibitSide, sample: int) -> tuple[list[str], list[str]]:
     """The words at the rows and at the columns."""
-    columns = name_real_tokens(EXAMPLE_SOURCE, side.key_keep[sample])
+    columns = label_tokens_and_padding(EXAMPLE_SOURCE, side.key_keep[sample])
     if entry.code == "top-left-causal":
         return columns[len(columns) - len(side.query_keep[sample]) :], columns
-    return name_real_tokens(
+    return label_tokens_and_padding(
         EXAMPLE_TARGET if entry.code in CROSS_ATTENTION_FAULTS else EXAMPLE_SOURCE, side.query_keep[sample]
     ), columns
 
@@ -302,7 +302,7 @@ def describe_map_place(side: ExhibitSide, sample: int, layer: int, head: int) ->
     return join_items(filter(None, parts))
 
 
-def name_real_tokens(words: tuple[str, ...], keep: np.ndarray) -> list[str]:
+def label_tokens_and_padding(words: tuple[str, ...], keep: np.ndarray) -> list[str]:
     """Words for real tokens, in order, and ``pad`` for the others; keep (K,) bool."""
     left = iter(words)
     return [next(left) if real else "pad" for real in keep]
@@ -317,7 +317,7 @@ REPORT_PLACES: dict[str, str] = {name: one.where.replace("#", " ") for name, one
 """Repository and number of those that were reported."""
 
 
-def describe_entry(name: str) -> EntryText:
+def get_entry_text(name: str) -> EntryText:
     """Return what is said of an entry, in the current language."""
     if name in ENTRY_TEXTS:
         return ENTRY_TEXTS[name].translate()

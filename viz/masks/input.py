@@ -26,11 +26,17 @@ from attenscope.masks.read_files import (
 from attenscope.masks.read_text import read_printed_tensors
 from attenscope.masks.rule import MASK_KINDS, MaskSizes, RuleError, build_mask, read_lengths
 from attenscope.masks.softmax import PaddingSide
-from attenscope.masks.toy_attention import MaskRunError, draw_random_scores, interpret_mask, run_attention, write_mask
+from attenscope.masks.toy_attention import (
+    MaskRunError,
+    convert_mask_to_convention,
+    draw_random_scores,
+    interpret_mask,
+    run_attention,
+)
 from attenscope.trace import AttentionMap, Kind
 from attenscope.untrusted_trace import OpenError
 from attenscope.viz.fair_queue import BusyError
-from attenscope.viz.masks.mask_input import MaskInput, interpret_contents, list_flipped_cells
+from attenscope.viz.masks.mask_input import MaskInput, draw_array_interpretation, list_flipped_cells
 from attenscope.viz.traces.session import (
     MOST_ARRAY_CELLS,
     PASTED_MASK_KEY,
@@ -98,7 +104,7 @@ def draw_paste_input() -> MaskInput | None:
     except (DiagnosisError, BusyError) as error:
         st.error(escape_markdown(str(error)))
         return None
-    return interpret_contents(contents, hashlib.sha1((text or "").encode("utf-8", "replace")).hexdigest())
+    return draw_array_interpretation(contents, hashlib.sha1((text or "").encode("utf-8", "replace")).hexdigest())
 
 
 def _read_pasted_arrays(text: str) -> MapContents:
@@ -167,13 +173,16 @@ def draw_upload_input() -> MaskInput | None:
     chosen = next(iter(found))
     if len(found) > 1:
         _choose_newest_map(files, found)
-        chosen = controls.draw_choice(st.selectbox, say("File"), list(found), key="mask_file", width=420) or chosen
+        chosen = (
+            controls.draw_untranslated_choice(st.selectbox, say("File"), list(found), key="mask_file", width=420)
+            or chosen
+        )
     contents = found[chosen]
     for note in contents.notes:
         draw_caption(escape_markdown(note))
     if contents.tokens[1]:
         draw_caption(say("This is a saved trace: Explore shows it as well."))
-    return interpret_contents(contents, f"file {chosen} {[one.file_id for one in files]}")
+    return draw_array_interpretation(contents, f"file {chosen} {[one.file_id for one in files]}")
 
 
 def _choose_newest_map(files: list[UploadedFile], found: dict[str, MapContents]) -> None:
@@ -192,7 +201,7 @@ def _read_all_files(files: list[UploadedFile]) -> tuple[dict[str, MapContents], 
     refused = []
     for file in files:
         try:
-            maps = _read_file_once(file, len(files) == 1)
+            maps = _read_uploaded_file_cached(file, len(files) == 1)
         except UnreadableError as error:
             refused.append(say("{file}: {error}", file=file.name, error=error))
             continue
@@ -202,7 +211,7 @@ def _read_all_files(files: list[UploadedFile]) -> tuple[dict[str, MapContents], 
     return found, refused
 
 
-def _read_file_once(file: UploadedFile, alone: bool) -> list[MapContents]:
+def _read_uploaded_file_cached(file: UploadedFile, alone: bool) -> list[MapContents]:
     """The maps of an uploaded file; what was read is kept for this visitor as long as the file is.
 
     Of a file that is refused its sentence alone is kept: an error would keep everything that was read until then.
@@ -210,7 +219,7 @@ def _read_file_once(file: UploadedFile, alone: bool) -> list[MapContents]:
     kept = st.session_state["mask_read"]
     if file.file_id not in kept:
         try:
-            kept[file.file_id] = _read_temporary_copy(file, alone)
+            kept[file.file_id] = _read_upload_via_temporary_file(file, alone)
         except (UploadStoreError, BusyError) as error:  # Another time there may be place.
             raise UnreadableError(str(error)) from None
         except UnreadableError as error:
@@ -231,7 +240,7 @@ def _forget_removed_files(files: list[UploadedFile]) -> None:
         del kept[name]
 
 
-def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
+def _read_upload_via_temporary_file(file: UploadedFile, alone: bool) -> list[MapContents]:
     """Read an uploaded file by way of a file of our own naming: the visitor's name is never a path.
 
     Raises UnreadableError, UploadStoreError, BusyError.
@@ -242,7 +251,7 @@ def _read_temporary_copy(file: UploadedFile, alone: bool) -> list[MapContents]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
-        left = get_array_bytes_counter().free_bytes(get_session_owner())
+        left = get_array_bytes_counter().count_free_bytes(get_session_owner())
         try:
             is_short = path.stat().st_size <= SHORT_FILE_BYTES
             maps = call_here_if_short(is_short, read_array_file, path, left, MOST_ARRAY_CELLS)
@@ -287,7 +296,7 @@ def draw_rule_input() -> MaskInput | None:
         sizes = MaskSizes(queries, keys, read_lengths(lengths, keys), side)
         meant = build_mask(rule, sizes)
         allowed, identity = _build_edited_mask(meant, heads)
-        mask = write_mask(allowed, writing)
+        mask = convert_mask_to_convention(allowed, writing)
         call = run_attention(draw_random_scores(len(meant), heads, queries, keys), mask, reader, form)
     except (RuleError, MaskRunError) as error:
         st.error(escape_markdown(str(error)))
@@ -387,7 +396,7 @@ def draw_trace_input() -> MaskInput | None:
     questions = [one.map for one in judged if one.diagnosis and one.diagnosis.verdict == "question"]
     if st.session_state.get("mask-trace-map") not in (None, *kinds):
         del st.session_state["mask-trace-map"]
-    kind = controls.draw_choice(
+    kind = controls.draw_untranslated_choice(
         st.segmented_control,
         say("Map"),
         kinds,
@@ -401,11 +410,11 @@ def draw_trace_input() -> MaskInput | None:
         draw_caption(say("● Something is wrong with this map."))
     one, identity, whole = maps[kind], f"trace {opened.identity} {kind}", opened.trace.maps[kind]
     if whole.weights.size > MOST_ARRAY_CELLS:
-        layer = controls.draw_choice(
+        layer = controls.draw_untranslated_choice(
             st.selectbox, say("Layer"), range(1, whole.layers + 1), key="mask-trace-layer", width=130
         )
         one, identity = _select_layer(one, whole, layer - 1), f"{identity} {layer}"
-    return interpret_contents(one, identity)
+    return draw_array_interpretation(one, identity)
 
 
 def _select_layer(one: MapContents, whole: AttentionMap, layer: int) -> MapContents:

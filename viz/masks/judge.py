@@ -14,13 +14,13 @@ from streamlit.delta_generator import DeltaGenerator
 from attenscope.gallery.gallery import PRINTED_EXAMPLES
 from attenscope.language import join_items, join_sentences, say, say_many, to_say
 from attenscope.masks.findings import Finding
-from attenscope.masks.places import list_ranges
+from attenscope.masks.places import format_index_ranges
 from attenscope.masks.read_files import PassedMasks
 from attenscope.masks.softmax import is_blocked
 from attenscope.masks.toy_attention import apply_dropout
 from attenscope.untrusted_trace import clean_text
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.look import Look, Palette
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
@@ -44,7 +44,7 @@ from attenscope.viz.masks.verdict import Judgement, judge_with_edits
 from attenscope.viz.talk import attachments
 from attenscope.viz.traces.session import StageValues
 from attenscope.viz.traces.upload_store import UploadStoreError
-from attenscope.viz.traces.verdict import LONGEST_ORIGIN, origin_text
+from attenscope.viz.traces.verdict import LONGEST_ORIGIN, describe_attention_call_origin
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_PART, MASKS_SOURCE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
@@ -74,22 +74,22 @@ def draw_judge_view() -> None:
             for name in PRINTED_EXAMPLES:
                 st.button(say(name), key=f"broken-{name}", on_click=input.load_broken_example, args=(name,))
     if is_presenting() and STAGE_MASK_KEY in st.session_state:
-        _draw_stage_mask(st.session_state[STAGE_MASK_KEY])
+        _draw_presented_mask(st.session_state[STAGE_MASK_KEY])
         return
     ways = INPUT_WAYS | ({input.TRACE_SOURCE: input.draw_trace_input} if input.is_trace_open() else {})
     way = controls.segmented_control(say("From"), MASKS_SOURCE, tuple(ways))
     left, right = st.columns([0.42, 0.58], gap="large")
     with left:
         mask_input = ways[way]()
-    _share_mask_with_stage(mask_input)
+    _share_mask_with_presenter(mask_input)
     if mask_input is None and way == "paste":
         with opening:
-            gallery.draw_opening()
+            gallery.draw_mask_introduction()
     if mask_input is not None:
         _draw_judgement(mask_input, right.container(key="verdict"), built=way == "build")
 
 
-def _draw_stage_mask(mask_input: MaskInput | None) -> None:
+def _draw_presented_mask(mask_input: MaskInput | None) -> None:
     """Draw the mask that the visitor judged before going on the stage."""
     if mask_input is None:
         st.info(say("Nothing is judged yet: paste, upload or build a mask first."))
@@ -97,7 +97,7 @@ def _draw_stage_mask(mask_input: MaskInput | None) -> None:
     _draw_judgement(mask_input, st.container(key="verdict"), built=False)
 
 
-def _share_mask_with_stage(mask_input: MaskInput | None) -> None:
+def _share_mask_with_presenter(mask_input: MaskInput | None) -> None:
     """Let the stage show the same mask with the same edits; pasted arrays stand in no address."""
     if is_on_stage():
         return
@@ -125,8 +125,8 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
         if load_edits(mask_input.identity).cells:
             label = say("Turn all cells back")
             st.button(label, key="reset-cells", on_click=reset_flipped_cells, args=(mask_input.identity,))
-    drawn = pictures.draw_four_pictures(mask_input, judgement, at)
-    offer_view(build_saved_view(mask_input, judgement, drawn))
+    drawn = pictures.draw_mask_panels(mask_input, judgement, at)
+    register_savable_view(build_saved_view(mask_input, judgement, drawn))
     verdict.draw_other_findings(mask_input, judgement)
     if mask_input.passed is not None:
         draw_passed_masks(mask_input.passed, mask_input.tokens, at)
@@ -145,7 +145,7 @@ def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequen
     still = [replace(panel, editable=False) for panel in panels]
     findings = verdict.sort_findings(judgement.diagnosis)
     headline = verdict.describe_headline(judgement.diagnosis, bool(judgement.done))
-    meaning = verdict.describe_meaning(mask_input, judgement.diagnosis)
+    meaning = verdict.describe_intended_mask(mask_input, judgement.diagnosis)
     marked = load_edits(mask_input.identity).marked
 
     def build_parts(palette: Palette) -> list[Part]:
@@ -170,7 +170,7 @@ def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequen
 
 def _describe_finding(one: Finding) -> str:
     found = say("{code}: {finding}", code=one.code, finding=one.message)
-    return join_sentences(found, origin_text(one), say("Fix: {line}", line=one.fix))
+    return join_sentences(found, describe_attention_call_origin(one), say("Fix: {line}", line=one.fix))
 
 
 def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
@@ -275,13 +275,13 @@ def make_passed_title(masks: PassedMasks) -> str:
         "Passed and in force: they differ in layer {layers} of {all}",
         "Passed and in force: they differ in layers {layers} of {all}",
         len(differing),
-        layers=list_ranges(differing),
+        layers=format_index_ranges(differing),
         all=count,
     )
 
 
 def _format_layers(layers: list[int]) -> str:
-    return say_many("Layer {layers}.", "Layers {layers}.", len(layers), layers=list_ranges(layers))
+    return say_many("Layer {layers}.", "Layers {layers}.", len(layers), layers=format_index_ranges(layers))
 
 
 def build_passed_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskPanel]:

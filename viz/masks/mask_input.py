@@ -22,13 +22,13 @@ from attenscope.masks.arrays import (
     guess_role,
 )
 from attenscope.masks.attention_call import AttentionCall
-from attenscope.masks.judge import state_documents
+from attenscope.masks.judge import convert_cu_seqlens_to_meant
 from attenscope.masks.read_files import MapContents, PassedMasks
-from attenscope.masks.read_text import ambiguity_text, describe_axes
+from attenscope.masks.read_text import ambiguous_axes_text, describe_axes
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
 from attenscope.trace import Kind
-from attenscope.untrusted_trace import clean_tokens
+from attenscope.untrusted_trace import normalize_token_spaces
 from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.traces.session import MOST_ARRAY_CELLS
 from attenscope.viz.ui import controls
@@ -78,7 +78,7 @@ MEANT_EXAMPLES = (
 )
 
 
-def interpret_contents(contents: MapContents, identity: str) -> MaskInput | None:
+def draw_array_interpretation(contents: MapContents, identity: str) -> MaskInput | None:
     """Draw what each array is read as, of which attention it is and what mask was meant, and let all be changed."""
     arrays = contents.arrays
     largest = max(array.size for array in arrays.values())
@@ -95,7 +95,7 @@ def interpret_contents(contents: MapContents, identity: str) -> MaskInput | None
         roles = (
             {name: _choose_role(name, array, identity) for name, array in arrays.items()} if not contents.map else {}
         )
-        named, kind = _choose_meaning(contents.map, identity)
+        named, kind = _choose_intended_mask_and_kind(contents.map, identity)
     notes = [note for name in roles if (note := _describe_guess(name, roles[name]))]
     place = st.container(key="read-as")
     try:
@@ -104,21 +104,21 @@ def interpret_contents(contents: MapContents, identity: str) -> MaskInput | None
         )
         if len(named_arrays) < len(arrays):
             raise DiagnosisError(say("Two arrays are read as the same thing. Say above what each of them is."))
-        named_arrays, named = state_documents(named_arrays, named)
+        named_arrays, named = convert_cu_seqlens_to_meant(named_arrays, named)
         mask = _build_mask_input(named_arrays, kind, named, f"{identity} {kind}")
     except DiagnosisError as error:
         st.error(escape_markdown(str(error)))
         return None
     with place:
         draw_caption(join_sentences(*notes, *mask.notes))
-    queries, keys = map(clean_tokens, contents.tokens)
+    queries, keys = map(normalize_token_spaces, contents.tokens)
     blocks = any(role == "mask blocks" for role, _ in roles.values())
     return replace(mask, tokens=(queries, keys), blocks=blocks, calls=contents.calls, passed=contents.passed)
 
 
-def _choose_meaning(kind: str, identity: str) -> tuple[str | None, str]:
+def _choose_intended_mask_and_kind(kind: str, identity: str) -> tuple[str | None, str]:
     """What was meant, and of which attention the map is: a mask that is right for one is wrong for another."""
-    named = controls.draw_choice(
+    named = controls.draw_untranslated_choice(
         st.selectbox,
         say("Meant"),
         MEANT_EXAMPLES,
@@ -130,7 +130,7 @@ def _choose_meaning(kind: str, identity: str) -> tuple[str | None, str]:
     )
     if kind:
         return named, kind
-    chosen = controls.draw_choice(
+    chosen = controls.draw_untranslated_choice(
         st.selectbox,
         say("Attention"),
         MAP_KINDS,
@@ -167,7 +167,7 @@ def _build_mask_input(arrays: dict[str, np.ndarray], kind: str, named: str | Non
         notes.append(say("Only key padding was given, so the mask is the one that it makes."))
     sizes = normalise_arrays(arrays, kind).sizes
     read_as = [describe_axes(name, array.shape, sizes) for name, array in arrays.items()]
-    doubts = [ambiguity_text(name, array.shape, sizes) for name, array in arrays.items()]
+    doubts = [ambiguous_axes_text(name, array.shape, sizes) for name, array in arrays.items()]
     editable = {"meant"} if "weights" in arrays or "mask" not in arrays else {"meant", "given"}
     every = (*notes, *read_as, *filter(None, doubts))
     return MaskInput(identity, arrays, kind, named or None, notes=tuple(every), editable=frozenset(editable))
@@ -178,7 +178,7 @@ def _choose_role(name: str, array: np.ndarray, identity: str) -> tuple[ArrayRole
     label = escape_markdown(name) if name else say("Read as")
     first = [found.role, OPPOSITE_ROLES[found.role]] if found.role in OPPOSITE_ROLES else [found.role]
     options = [*first, *(role for role in ARRAY_ROLES if role not in first)]
-    chosen = controls.draw_choice(
+    chosen = controls.draw_untranslated_choice(
         st.selectbox,
         label,
         options,
@@ -250,7 +250,7 @@ def flip_cell(identity: str, picture: str, sample: int, query: int, key: int) ->
     _store_edits(replace(before, cells=cells, fixes=()))
 
 
-def add_fix(identity: str, code: str) -> None:
+def apply_finding_fix(identity: str, code: str) -> None:
     """Apply the fix of a finding; for callbacks."""
     before = load_edits(identity)
     _store_edits(replace(before, fixes=(*before.fixes, code), marked=((), ())))

@@ -14,8 +14,8 @@ from attenscope.masks.evidence import gather_evidence
 from attenscope.masks.softmax import softmax
 from attenscope.masks.toy_attention import (
     MaskReader,
-    compute_mask_dependence,
-    compute_weight_dependence,
+    compute_gradients_from_weights,
+    compute_gradients_under_mask,
     draw_random_scores,
 )
 from attenscope.viz.figures.masks import MaskColours, mask_colours
@@ -68,10 +68,12 @@ def _choose_index(label: str, of: NumberParameter[int], size: int, first: int) -
         return 0
     if st.session_state.get(of.key) not in range(1, size + 1):
         st.session_state.pop(of.key, None)
-    return controls.draw_choice(st.selectbox, label, range(1, size + 1), first, width=130, **of.binding) - 1
+    return (
+        controls.draw_untranslated_choice(st.selectbox, label, range(1, size + 1), first, width=130, **of.binding) - 1
+    )
 
 
-def draw_four_pictures(mask_input: MaskInput, judgement: Judgement, at: tuple[int, int, int, int]) -> list[MaskPanel]:
+def draw_mask_panels(mask_input: MaskInput, judgement: Judgement, at: tuple[int, int, int, int]) -> list[MaskPanel]:
     """Draw the four pictures with their legend; returns the panels."""
     sample, layer, head, depth = at
     one = slice_judgement(judgement, sample, layer, head)
@@ -115,7 +117,7 @@ def build_panels(mask_input: MaskInput, judgement: Judgement, one: HeadSlice, de
     made = [
         _build_meant_panel(mask_input, judgement, one),
         _build_given_panel(mask_input, one),
-        _build_effect_panel(one),
+        _build_effective_mask_panel(one),
         _build_dependence_panel(one, depth),
     ]
     return [crop_panel(panel) for panel in made]
@@ -147,14 +149,14 @@ def _build_given_panel(mask_input: MaskInput, one: HeadSlice) -> MaskPanel:
     )
 
 
-def _build_effect_panel(one: HeadSlice) -> MaskPanel:
+def _build_effective_mask_panel(one: HeadSlice) -> MaskPanel:
     states, marks = classify_weights(one.weights, one.meant, one.rounded, one.idle, one.allowed)
     note = say("weights above zero, of random scores") if one.generated else say("weights above zero")
     with np.errstate(over="ignore"):
         weights = one.weights.astype(np.float64)
     sums = {"row_sums": weights.sum(1).tolist(), "column_sums": weights.sum(0).tolist()}
     return MaskPanel(
-        "effect", say("Took effect"), _add_counts_to_note(note, states), states, marks, one.weights, **sums
+        "effect", say("Took effect"), _append_mismatch_count(note, states), states, marks, one.weights, **sums
     )
 
 
@@ -174,7 +176,7 @@ def _build_dependence_panel(one: HeadSlice, depth: int) -> MaskPanel:
     else:
         note = say("gradients, small attention run with this mask")
     return MaskPanel(
-        "depends", say("Output depends on"), _add_counts_to_note(note, states), states, np.zeros_like(marks), found
+        "depends", say("Output depends on"), _append_mismatch_count(note, states), states, np.zeros_like(marks), found
     )
 
 
@@ -185,7 +187,7 @@ def build_plain_panel(name: str, title: str, note: str, allowed: np.ndarray, edi
     return MaskPanel(name, title, note, compare_with_meant(allowed, None), None, values, editable, **counts)
 
 
-def _add_counts_to_note(note: str, states: np.ndarray) -> str:
+def _append_mismatch_count(note: str, states: np.ndarray) -> str:
     """The note, and how many cells are not as they were meant."""
     leaks, over, nan = (int((states == state).sum()) for state in (CellState.LEAK, CellState.OVER, CellState.NAN))
     found = [
@@ -302,7 +304,9 @@ def slice_judgement(judgement: Judgement, sample: int, layer: int, head: int) ->
         return whole[sample, layer, head]
 
     allowed, bias = one(arrays.mask), one(arrays.bias)
-    scores, masked, generated = _complete_scores(one(arrays.scores), one(arrays.masked_scores), allowed, bias, arrays)
+    scores, masked, generated = _fill_missing_scores(
+        one(arrays.scores), one(arrays.masked_scores), allowed, bias, arrays
+    )
     weights = arrays.weights[sample, layer, head]
     if "weights" not in arrays.given and masked is not None:
         weights = softmax(masked.astype(np.float32), nan_rows=arrays.bias is not None)
@@ -343,7 +347,7 @@ def _broadcast_shape(own: tuple[int, ...], want: tuple[int, ...]) -> tuple[int, 
     return tuple(max(a, b) for a, b in zip(own, want, strict=True))
 
 
-def _complete_scores(
+def _fill_missing_scores(
     scores: np.ndarray | None,
     masked: np.ndarray | None,
     allowed: np.ndarray | None,
@@ -367,5 +371,7 @@ def compute_dependence(one: HeadSlice, layers: int = 1) -> np.ndarray | None:
         return None
     mask = one.raw_mask if one.raw_mask is not None else one.bias if one.bias is not None else one.allowed
     if mask is None:
-        return compute_weight_dependence(one.weights[None, None])[0, 0]
-    return compute_mask_dependence(mask[None, None], (sizes[0], sizes[1], sizes[2], sizes[3]), one.reader, layers)[0, 0]
+        return compute_gradients_from_weights(one.weights[None, None])[0, 0]
+    return compute_gradients_under_mask(mask[None, None], (sizes[0], sizes[1], sizes[2], sizes[3]), one.reader, layers)[
+        0, 0
+    ]

@@ -20,7 +20,7 @@ from attenscope.masks.rule import RuleError
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.trace import Head, Kind, Sizes
 from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.figures.look import KIND_NAMES, Look, Palette, format_signed, quote_token, readable_token
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
 from attenscope.viz.masks import cache
@@ -40,7 +40,7 @@ from attenscope.viz.ui.captions import (
     attention_difference,
     draw_badge,
     draw_caption,
-    draw_hints,
+    draw_translation_warnings,
     escape_markdown,
     mark_word_changes,
 )
@@ -59,7 +59,7 @@ def draw_trial_view() -> None:
     model = controls.require_ability(chosen, "mask trial")
     result, check = controls.require_translation(model, text)
     draw_badge(model, result, check)
-    draw_hints(model, result, result)
+    draw_translation_warnings(model, result, result)
     _draw_trial(model, text, result.trace.sizes)
 
 
@@ -67,20 +67,20 @@ def draw_trial_view() -> None:
 def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
     with st.container(key="tried-bar", horizontal=True, vertical_alignment="center"):
         if MASKS_TRIAL_EFFECT.hold() == "attention":
-            place = controls.draw_place_choice(sizes)
+            place = controls.draw_attention_head_selector(sizes)
         else:
-            place = controls.draw_kind_choice(sizes), 0, 0
+            place = controls.draw_attention_kind_selector(sizes), 0, 0
         kind = place[0]
         trial, pads = _choose_trial(model, text, kind)
     try:
-        tried = cache.compute_mask_trial(model.name, text, trial, pads)
+        tried = cache.compute_output_under_mask(model.name, text, trial, pads)
     except (RuleError, InputError) as error:
         st.error(escape_markdown(str(error)))
         return
     draw_caption(_describe_mask(trial.name))
     rows = [_build_version(say("own mask"), tried, own=True), _build_version(say("this mask"), tried, own=False)]
     draw_versions(rows, list_version_headings(), -1, key="tried-versions", on_choice=lambda _: None)
-    effect = describe_effect(tried, translates=model.can("translate"))
+    effect = describe_mask_effect(tried, translates=model.can("translate"))
     draw_caption(effect)
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
         view = controls.segmented_control(say("Look at"), MASKS_TRIAL_EFFECT)
@@ -92,7 +92,7 @@ def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
     else:
         shown = draw_test_outcomes(model, text, kind, trial)
     facts = {"model": model.name, "sentence": text, "mask": f"{kind}: {trial.name}", "padding": str(pads)}
-    offer_view(build_saved_view(trial, rows, shown, facts, effect))
+    register_savable_view(build_saved_view(trial, rows, shown, facts, effect))
 
 
 def _choose_trial(model: RunnableModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:
@@ -348,7 +348,7 @@ def _describe_mask(name: MaskName) -> str:
     return join_sentences(say(MASK_EXPLANATIONS[name]), say(NO_CAUSAL_MASK_NOTE) if name == "no causal mask" else "")
 
 
-def describe_effect(tried: TrialResult, *, translates: bool) -> str:
+def describe_mask_effect(tried: TrialResult, *, translates: bool) -> str:
     """What became of the translation, or of the continuation of a model that does not translate."""
     change = tried.trial.log_prob_of_target - tried.own.log_prob_of_target
     if change == 0:

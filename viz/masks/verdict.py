@@ -13,7 +13,7 @@ import streamlit as st
 from attenscope.atomic_write import format_csv
 from attenscope.language import join_items, join_sentences, say, say_many, to_say
 from attenscope.masks.arrays import Arrays
-from attenscope.masks.findings import Diagnosis, Finding, FindingRank, add_origins
+from attenscope.masks.findings import Diagnosis, Finding, FindingRank, add_attention_calls
 from attenscope.masks.fixes import (
     API_NAMES,
     APIS,
@@ -28,8 +28,8 @@ from attenscope.masks.places import name_keys, name_queries
 from attenscope.masks.rule import simpler_meanings_text
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
-from attenscope.viz.masks.mask_input import Edits, MaskInput, add_fix, toggle_marked_cells, undo_last_fix
-from attenscope.viz.traces.verdict import diagnose_in_turn, origin_text
+from attenscope.viz.masks.mask_input import Edits, MaskInput, apply_finding_fix, toggle_marked_cells, undo_last_fix
+from attenscope.viz.traces.verdict import describe_attention_call_origin, diagnose_arrays_maybe_in_worker
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
@@ -65,9 +65,9 @@ def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
     ranked = sort_findings(judgement.diagnosis)
     with st.container(key="verdict-line"):
         st.markdown(f"### {escape_markdown(describe_headline(judgement.diagnosis, bool(judgement.done)))}")
-        draw_caption(describe_meaning(mask_input, judgement.diagnosis))
+        draw_caption(describe_intended_mask(mask_input, judgement.diagnosis))
     if not judgement.diagnosis.stated:
-        _draw_meaning_choices(judgement.diagnosis)
+        _draw_intended_mask_choices(judgement.diagnosis)
     if judgement.done:
         with st.container(key="fixes-done", horizontal=True, vertical_alignment="center"):
             draw_caption(say("Applied: {fixes}", fixes=join_sentences(*judgement.done)))
@@ -105,23 +105,26 @@ def describe_headline(diagnosis: Diagnosis, mended: bool) -> str:
     return say("Faulty: {counts}", counts=join_items(filter(None, counted)))
 
 
-def _draw_meaning_choices(diagnosis: Diagnosis) -> None:
+def _draw_intended_mask_choices(diagnosis: Diagnosis) -> None:
     """Buttons that say what was meant: the guess, where it has a name, and the usual meanings."""
     others = {label: name for label, name in USUAL_MEANINGS.items() if name != diagnosis.guess}
     with st.container(key="meant-choices", horizontal=True, vertical_alignment="center", gap="small"):
         if guess := diagnosis.guess:
             st.button(
-                say("Yes: {meaning}", meaning=guess), key=f"meant-Yes: {guess}", on_click=_set_meaning, args=(guess,)
+                say("Yes: {meaning}", meaning=guess),
+                key=f"meant-Yes: {guess}",
+                on_click=_set_intended_mask,
+                args=(guess,),
             )
         for label, name in others.items():
-            st.button(say(label), key=f"meant-{label}", on_click=_set_meaning, args=(name,))
+            st.button(say(label), key=f"meant-{label}", on_click=_set_intended_mask, args=(name,))
 
 
-def _set_meaning(name: str) -> None:
+def _set_intended_mask(name: str) -> None:
     st.session_state[MEANT_KEY] = name
 
 
-def describe_meaning(mask_input: MaskInput, diagnosis: Diagnosis) -> str:
+def describe_intended_mask(mask_input: MaskInput, diagnosis: Diagnosis) -> str:
     """What the mask was taken to be meant as."""
     if diagnosis.meant is None:
         return say("What was meant cannot be told while this is wrong.")
@@ -150,7 +153,7 @@ def draw_other_findings(mask_input: MaskInput, judgement: Judgement) -> None:
     first = 1 if ranked and ranked[0].severity != "info" else 0
     for at, one in enumerate(ranked[first:], first):
         _draw_finding(mask_input.identity, at, one, judgement)
-    _draw_unknown_faults(judgement.diagnosis)
+    _draw_possible_faults(judgement.diagnosis)
     draw_download_buttons(judgement.diagnosis)
 
 
@@ -179,36 +182,36 @@ def _draw_finding(identity: str, at: int, one: Finding, judgement: Judgement) ->
         )
         if one.severity == "info":
             return
-        if place := origin_text(one):
+        if place := describe_attention_call_origin(one):
             st.caption(escape_markdown(place))  # a path holds no terms of the glossary
-        st.code(fix_text(one, judgement), language="python", wrap_lines=True)
+        st.code(format_finding_fix(one, judgement), language="python", wrap_lines=True)
         with st.container(key=f"acts-{at}", horizontal=True, vertical_alignment="center"):
             show = say("Show {place}", place=describe_place(one, judgement.arrays.sizes))
-            st.button(show, key=f"show-{at}", on_click=_point_at_finding, args=(identity, one))
+            st.button(show, key=f"show-{at}", on_click=_select_finding_cells, args=(identity, one))
             if can_fix(one.code, judgement.arrays, judgement.diagnosis):
                 label, cause = say("Apply this fix"), (identity, one.code)
-                st.button(label, key=f"apply-{at}", type="primary", on_click=add_fix, args=cause)
+                st.button(label, key=f"apply-{at}", type="primary", on_click=apply_finding_fix, args=cause)
             else:
                 draw_caption(say("This fix has to be made in the model; these arrays do not hold what it needs."))
             if at == 0 and _has_call_fix(one, judgement.diagnosis):
-                controls.draw_choice(
+                controls.draw_untranslated_choice(
                     st.selectbox,
                     say("The fix as a call of"),
                     ("", *APIS),
-                    format_func=_describe_call,
+                    format_func=_describe_interface_call,
                     key=FIX_API_KEY,
                     label_visibility="collapsed",
                     width=330,
                 )
 
 
-def _describe_call(api: Api | Literal[""]) -> str:
+def _describe_interface_call(api: Api | Literal[""]) -> str:
     if not api:
         return say("for the mask as it was given")
     return say("as a call of {interface}", interface=say(API_NAMES[api]))
 
 
-def fix_text(one: Finding, judgement: Judgement) -> str:
+def format_finding_fix(one: Finding, judgement: Judgement) -> str:
     """The line that fixes a finding, for the mask at hand or as a call of the interface that was chosen."""
     api = st.session_state.get(FIX_API_KEY, "")
     if not api or not _has_call_fix(one, judgement.diagnosis):
@@ -220,14 +223,14 @@ def _has_call_fix(one: Finding, diagnosis: Diagnosis) -> bool:
     return one.code in CODES_FIXED_BY_CALL and bool(diagnosis.guess)
 
 
-def _point_at_finding(identity: str, one: Finding) -> None:
+def _select_finding_cells(identity: str, one: Finding) -> None:
     toggle_marked_cells(identity, one.queries, one.keys)
     for of, index in ((MASKS_SAMPLE, one.sample), (MASKS_LAYER, one.layer), (MASKS_HEAD, one.head)):
         if index is not None:
             st.session_state[of.key] = index + 1
 
 
-def _draw_unknown_faults(diagnosis: Diagnosis) -> None:
+def _draw_possible_faults(diagnosis: Diagnosis) -> None:
     if not diagnosis.unknown:
         return
     title = say_many(
@@ -301,7 +304,7 @@ def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
     """Turn cells over, judge, apply the fixes one after the other and judge again. Raises ValueError, BusyError."""
     arrays = _apply_flipped_cells(mask_input, edits)
     calls = () if edits.cells else mask_input.calls  # what was changed here no code has called
-    before = diagnosis = add_origins(diagnose_in_turn(arrays, mask_input.named), calls)
+    before = diagnosis = add_attention_calls(diagnose_arrays_maybe_in_worker(arrays, mask_input.named), calls)
     done: list[str] = []
     raw_mask = mask_input.raw_mask
     for code in edits.fixes:
@@ -309,7 +312,7 @@ def judge_with_edits(mask_input: MaskInput, edits: Edits) -> Judgement:
             break
         fixed = apply_fix(code, arrays, diagnosis)
         arrays = normalise_arrays(fixed.arrays, mask_input.map, mask_input.blocks)
-        diagnosis = diagnose_in_turn(arrays, mask_input.named)
+        diagnosis = diagnose_arrays_maybe_in_worker(arrays, mask_input.named)
         raw_mask = None
         done.append(_describe_applied_fix(code, fixed))
     reader = mask_input.reader if raw_mask is not None else "sdpa"
@@ -332,7 +335,11 @@ def _apply_flipped_cells(mask_input: MaskInput, edits: Edits) -> Arrays:
     arrays = normalise_arrays(mask_input.arrays, mask_input.map, mask_input.blocks)
     raw = dict(mask_input.arrays)
     if meant := _select_cells(edits, "meant"):
-        base = arrays.meant if arrays.meant is not None else diagnose_in_turn(arrays, mask_input.named).meant
+        base = (
+            arrays.meant
+            if arrays.meant is not None
+            else diagnose_arrays_maybe_in_worker(arrays, mask_input.named).meant
+        )
         if base is not None:
             raw["meant"] = _flip_cells(base, arrays, meant)
     given = _select_cells(edits, "given")

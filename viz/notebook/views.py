@@ -9,16 +9,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from attenscope.analysis.flow import join_attentions
+from attenscope.analysis.flow import build_joint_attention
 from attenscope.language import current_language, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError, select_head
 from attenscope.viz.export.parts import Columns, Component, Part, Slide, View, Words, encode_slides, flatten_parts
-from attenscope.viz.figures.explore import joint_in_words, make_joint_grid
+from attenscope.viz.figures.explore import describe_joint_strongest_links, make_joint_grid
 from attenscope.viz.figures.heatmap import RowLabel, make_head_grid, pooling_block_size
 from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT, Look
-from attenscope.viz.figures.words import head_in_words, heatmap_in_words, overview_in_words, row_in_words
-from attenscope.viz.web.bundle import link_scripts, pack_arrays, read_component_sheet, read_sheet
-from attenscope.viz.web.maps import LinkOptions, encode_heatmap, encode_links, encode_overview
+from attenscope.viz.figures.words import (
+    describe_pinned_row,
+    describe_strongest_head_link,
+    heatmap_in_words,
+    overview_in_words,
+)
+from attenscope.viz.web.bundle import build_scripts_constant, pack_arrays, read_component_sheet, read_sheet
+from attenscope.viz.web.maps import LinkOptions, encode_attention_links, encode_heatmap, encode_overview
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from attenscope.viz.web.text_components import encode_shaded_text
 
@@ -82,7 +87,9 @@ def _build_heatmap_parts(shown: NotebookState, look: Look) -> list[Part]:
         "pins": True,
     }
     picture = Component(
-        "heatmap", encode_heatmap(grid, look, _build_alt_text(shown), **options), follows=_can_follow_tiles(shown)
+        "heatmap",
+        encode_heatmap(grid, look, _build_alt_text(shown), **options),
+        follows=_can_draw_head_from_tiles(shown),
     )
     line = heatmap_in_words(select_head(attention, layer, head), shown.rows, look.scale)
     return _add_head_tiles(shown, look, [picture, Words(line)])
@@ -90,19 +97,19 @@ def _build_heatmap_parts(shown: NotebookState, look: Look) -> list[Part]:
 
 def _build_links_parts(shown: NotebookState, look: Look) -> list[Part]:
     lines = LinkOptions(shown.layer, shown.head)
-    data = encode_links(shown.attention, lines, look, shown.rows, shown.pinned, _build_alt_text(shown))
-    return _add_head_tiles(shown, look, [Component("links", data, follows=_can_follow_tiles(shown))])
+    data = encode_attention_links(shown.attention, lines, look, shown.rows, shown.pinned, _build_alt_text(shown))
+    return _add_head_tiles(shown, look, [Component("links", data, follows=_can_draw_head_from_tiles(shown))])
 
 
 def _build_text_parts(shown: NotebookState, look: Look) -> list[Part]:
     place = shown.attention, shown.layer, shown.head
     data = encode_shaded_text(*place, look, shown.rows, shown.pinned, _build_alt_text(shown))
-    return _add_head_tiles(shown, look, [Component("text", data, follows=_can_follow_tiles(shown))])
+    return _add_head_tiles(shown, look, [Component("text", data, follows=_can_draw_head_from_tiles(shown))])
 
 
 def _build_joint_parts(shown: NotebookState, look: Look) -> list[Part]:
-    matrix = join_attentions(shown.trace, shown.layer, shown.head)
-    line = joint_in_words(matrix, shown.rows)
+    matrix = build_joint_attention(shown.trace, shown.layer, shown.head)
+    line = describe_joint_strongest_links(matrix, shown.rows)
     grid = make_joint_grid(matrix, shown.layer, shown.head, shown.rows)
     return [Component("heatmap", encode_heatmap(grid, look, line, model="")), Words(line)]
 
@@ -125,13 +132,13 @@ def _add_head_tiles(shown: NotebookState, look: Look, picture: Sequence[Part]) -
     tiles = encode_overview(attention, shown.layer, shown.head, look)
     return [
         Columns(
-            ([Component("overview", tiles, "heads", follows=_can_follow_tiles(shown))], picture),
+            ([Component("overview", tiles, "heads", follows=_can_draw_head_from_tiles(shown))], picture),
             OVERVIEW_PICTURE_SHARES,
         )
     ]
 
 
-def _can_follow_tiles(shown: NotebookState) -> bool:
+def _can_draw_head_from_tiles(shown: NotebookState) -> bool:
     """Return whether the tiles are fine enough to draw another head from them before Python has answered."""
     return pooling_block_size(*shown.attention.mask.shape) == 1
 
@@ -139,7 +146,11 @@ def _can_follow_tiles(shown: NotebookState) -> bool:
 def _build_alt_text(shown: NotebookState) -> str:
     """What a screen reader is told: where the pinned row looks, or else the head's strongest link."""
     place, row = (shown.attention, shown.layer, shown.head), shown.pinned[0]
-    return head_in_words(*place, shown.rows) if row is None else row_in_words(*place, row, shown.rows)
+    return (
+        describe_strongest_head_link(*place, shown.rows)
+        if row is None
+        else describe_pinned_row(*place, row, shown.rows)
+    )
 
 
 _VIEW_BUILDERS = {
@@ -169,7 +180,7 @@ def _build_script_in_language(_language: str) -> str:
     styles = json.dumps({name: read_component_sheet(name) for name in WIDGET_COMPONENTS})
     css = json.dumps(read_sheet("widget"))
     return (
-        f"{link_scripts([*WIDGET_COMPONENTS, 'widget'])}"
+        f"{build_scripts_constant([*WIDGET_COMPONENTS, 'widget'])}"
         f"export default {{ render: scripts.widget(scripts, {styles}, {css}) }};\n"
     )
 
@@ -189,12 +200,12 @@ def encode_widget_content(shown: NotebookState, look: Look) -> bytes:
         "kinds": list(shown.trace.maps),
         "view": shown.view,
         "views": shown.views,
-        "of": " · ".join(filter(None, [_describe_place(shown), shown.trace.model])),
+        "of": " · ".join(filter(None, [_describe_shown_head(shown), shown.trace.model])),
     }
     return pack_arrays(header, body)
 
 
-def _describe_place(shown: NotebookState) -> str:
+def _describe_shown_head(shown: NotebookState) -> str:
     """Which head is shown, where its picture does not say so itself."""
     if shown.view not in ("links", "text"):
         return ""

@@ -83,26 +83,26 @@ class AttentionWidget(anywidget.AnyWidget):
         super().__init__(view=view, **chosen)
         self._draw()
         self.observe(self._draw, ["view", "layer", "head"])
-        self.observe(self._switch_map, "kind")
+        self.observe(self._adapt_selection_to_map, "kind")
 
     @property
     def selected_head(self) -> Head:
         """Kind, layer and head that are chosen; layer and head count from 0."""
-        return self._read_state.kind, self.layer, self.head
+        return self._notebook_state.kind, self.layer, self.head
 
     @property
-    def _read_state(self) -> NotebookState:
+    def _notebook_state(self) -> NotebookState:
         chosen: Any = {"view": self.view, "kind": self.kind, "pinned": tuple(self.pinned)}
         return NotebookState(
             self._trace, layer=self.layer, head=self.head, rows=self._rows, translation=self._translation, **chosen
         )
 
     def _draw(self, _change: object = None) -> None:
-        self.content = encode_widget_content(self._read_state, self._look)
+        self.content = encode_widget_content(self._notebook_state, self._look)
 
-    def _switch_map(self, _change: object) -> None:
+    def _adapt_selection_to_map(self, _change: object) -> None:
         """Another map may have fewer layers and heads, and has other rows and columns."""
-        attention = self._trace.maps[self._read_state.kind]
+        attention = self._trace.maps[self._notebook_state.kind]
         with self.hold_trait_notifications():
             self.pinned = [None, None]
             self.layer, self.head = min(self.layer, attention.layers - 1), min(self.head, attention.heads - 1)
@@ -129,9 +129,9 @@ class AttentionWidget(anywidget.AnyWidget):
         return kind
 
     @traitlets.validate("layer", "head")
-    def _validate_place(self, proposal: Mapping[str, Any]) -> int:
+    def _validate_layer_or_head(self, proposal: Mapping[str, Any]) -> int:
         name, value = proposal["trait"].name, int(proposal["value"])
-        attention = self._trace.maps.get(self._read_state.kind)
+        attention = self._trace.maps.get(self._notebook_state.kind)
         last = (attention.layers if name == "layer" else attention.heads) - 1 if attention else value
         if not 0 <= value <= last:
             said = {"kind": self.kind, "last": last, "value": value}
@@ -145,7 +145,9 @@ class AttentionWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **arguments: Any) -> Any:
         """Return the widget, and a picture for a converted or saved notebook, where no widget is shown."""
         found = super()._repr_mimebundle_(**arguments)
-        picture = {"text/html": static_html(self._trace, (self._read_state.kind, self.layer, self.head), self._look)}
+        picture = {
+            "text/html": static_html(self._trace, (self._notebook_state.kind, self.layer, self.head), self._look)
+        }
         if isinstance(found, tuple):
             return found[0] | picture, *found[1:]
         return None if found is None else found | picture

@@ -6,11 +6,11 @@ from attenscope.language import say
 from attenscope.viz import page_setup
 from attenscope.viz.decode import controls as decode_controls
 from attenscope.viz.decode import panels, runs
-from attenscope.viz.export.save import offer_view
+from attenscope.viz.export.save import register_savable_view
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.shared import PIN
 from attenscope.viz.ui.captions import draw_badge, escape_markdown
-from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.links import draw_next_page_link
 
 page_setup.draw_page_frame("decode", settings=ui_controls.draw_look_settings)
 st.html(panels.DECODE_STYLE)
@@ -18,7 +18,7 @@ model, text = ui_controls.draw_sentence_box()
 PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     request, menu = decode_controls.draw_request_controls(model, text)
-look, _ = ui_controls.hold_look()
+look, _ = ui_controls.read_look_settings()
 run = runs.get_or_start_run(model, request)
 header = st.container(key="facts")
 if problem := runs.input_problem_text(run):
@@ -33,5 +33,5 @@ else:
     with header:
         draw_badge(model, run.progress.result, run.check)
     view = panels.draw_result(model, run, look, menu)
-    offer_view(view)
-draw_next_step("decode")
+    register_savable_view(view)
+draw_next_page_link("decode")

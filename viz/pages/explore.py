@@ -4,14 +4,14 @@ import streamlit as st
 
 from attenscope.viz import page_setup
 from attenscope.viz.explore import live, opened, screen
-from attenscope.viz.explore.comparison import explain_view
-from attenscope.viz.traces.session import get_open_trace, take_open_error
+from attenscope.viz.explore.comparison import draw_view_explanation
+from attenscope.viz.traces.session import get_open_trace, pop_open_error
 from attenscope.viz.ui.captions import escape_markdown
 from attenscope.viz.ui.controls import get_encoder_only_model
 
-page_setup.draw_page_frame("explore", explain_view, screen.draw_settings)
+page_setup.draw_page_frame("explore", draw_view_explanation, screen.draw_settings)
 st.html(screen.EXPLORE_STYLE)
-if error := take_open_error():
+if error := pop_open_error():
     st.error(escape_markdown(error))
 if trace := get_open_trace():
     opened.draw_opened_page(trace)

@@ -15,19 +15,19 @@ from attenscope.atlas.timeline import TimelineError
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.heads import cache, habits, kept, measure_scatter, one_head, token_projection
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
 from attenscope.viz.ui.addresses.shared import MODEL
 from attenscope.viz.ui.captions import escape_markdown
-from attenscope.viz.ui.controls import require_own_model
-from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.controls import require_project_translator
+from attenscope.viz.ui.links import draw_next_page_link
 from attenscope.word_alignment.measure import AlignmentError
 
 ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], SavedView | None]] = {
     "habits": habits.draw_habits_view,
-    "map": measure_scatter.draw_head_map_view,
+    "map": measure_scatter.draw_measure_scatter_view,
     "head": one_head.draw_one_head_view,
     "search": measure_scatter.draw_search_view,
     "projection": token_projection.draw_projection_view,
@@ -35,7 +35,7 @@ ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], Sa
 # Views that need no atlas: what they show is saved beside the model.
 MODEL_VIEWS: dict[HeadsView, Callable[[Translator, DeltaGenerator], SavedView | None]] = {
     "alignment": kept.draw_alignment_view,
-    "over training": kept.draw_over_training_view,
+    "over training": kept.draw_heads_over_training_view,
 }
 # Views that need no atlas but a sentence.
 SENTENCE_VIEWS: dict[HeadsView, Callable[[Translator, str, DeltaGenerator], SavedView | None]] = {
@@ -47,9 +47,9 @@ def draw_heads_page_view(view: HeadsView, model: RunnableModel, text: str, bar: 
     """Draw a view, its controls in `bar`; returns what can be saved of it."""
     try:
         if view in SENTENCE_VIEWS:
-            return SENTENCE_VIEWS[view](require_own_model(model, "kept measures"), text, bar)
+            return SENTENCE_VIEWS[view](require_project_translator(model, "kept measures"), text, bar)
         if view in MODEL_VIEWS:
-            return MODEL_VIEWS[view](require_own_model(model, "kept measures"), bar)
+            return MODEL_VIEWS[view](require_project_translator(model, "kept measures"), bar)
         atlas = cache.load_atlas_or_explain(model)
         return ATLAS_VIEWS[view](model, atlas, bar) if atlas else None
     except (AtlasError, QuestionError, AlignmentError, PruningError, TimelineError) as error:
@@ -67,7 +67,7 @@ model_name = MODEL.get()
 @st.fragment
 def draw_page_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
-    links.follow_link()
+    links.switch_to_requested_page()
     if MODEL.get() != model_name:  # A head of the second model was opened.
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
@@ -78,8 +78,8 @@ def draw_page_view() -> None:
     if view not in SENTENCE_VIEWS:
         controls.hide_sentence_box()
     if saved := draw_heads_page_view(view, model, text, bar):
-        offer_view(saved)
+        register_savable_view(saved)
 
 
 draw_page_view()
-draw_next_step("heads")
+draw_next_page_link("heads")

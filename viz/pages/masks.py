@@ -7,7 +7,7 @@ from attenscope.viz.masks import architecture, backends, convert, gallery, judge
 from attenscope.viz.masks.cache import can_compare_backends
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import FIRST_PARTS, MASKS_PART, MasksPart
-from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.links import draw_next_page_link
 
 page_setup.draw_page_frame("masks")
 
@@ -24,4 +24,4 @@ impossible: list[MasksPart] = [] if can_compare_backends() else ["backends"]
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
     part, _ = controls.view_control(MASKS_PART, FIRST_PARTS, impossible)
 DRAW_PART[part]()
-draw_next_step("masks")
+draw_next_page_link("masks")

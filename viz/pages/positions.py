@@ -3,12 +3,12 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import offer_view
+from attenscope.viz.export.save import register_savable_view
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions import experiments, precision, sentence_views, views
 from attenscope.viz.ui import controls as ui_controls
-from attenscope.viz.ui.captions import draw_badge, draw_hints
-from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.captions import draw_badge, draw_translation_warnings
+from attenscope.viz.ui.links import draw_next_page_link
 
 page_setup.draw_page_frame("positions", settings=ui_controls.draw_look_settings)
 st.html(positions_controls.POSITIONS_STYLE)
@@ -35,24 +35,24 @@ def draw_page_view() -> None:
         bar = st.container(key="of-table", horizontal=True, vertical_alignment="center")
         with bar:
             choice = positions_controls.draw_table_controls(
-                ui_controls.require_own_model(model, "position pictures"), text, view
+                ui_controls.require_project_translator(model, "position pictures"), text, view
             )
         found = TABLE_VIEWS[view](choice, bar)
     else:
         result, check = ui_controls.require_translation(model, text)
         draw_badge(model, result, check)
-        draw_hints(model, result, result)
+        draw_translation_warnings(model, result, result)
         if view == "heads":
             found = sentence_views.draw_positional_heads_view(
-                ui_controls.require_own_model(model, "position pictures"), result
+                ui_controls.require_project_translator(model, "position pictures"), result
             )
         elif view == "sentence":
             found = sentence_views.draw_sentence_view(model, result)
         else:
             found = experiments.draw_experiment_view(model, result, menu)
     if found:
-        offer_view(found)
+        register_savable_view(found)
 
 
 draw_page_view()
-draw_next_step("positions")
+draw_next_page_link("positions")

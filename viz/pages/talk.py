@@ -7,15 +7,15 @@ from attenscope.viz import page_setup
 from attenscope.viz.export.talk_file import draw_save_talk_button
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.talk import scenes as talk_scenes
-from attenscope.viz.talk.checks import check_talk, find_scene_network
+from attenscope.viz.talk.checks import check_talk, find_scene_trace_or_config
 from attenscope.viz.ui import cache, style
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.ui.captions import draw_caption
-from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.links import draw_next_page_link
 from attenscope.viz.web.shell import mount_talk_presenter
 
 page_setup.draw_page_frame("talk")
-session.follow_language()
+session.refresh_shipped_talk_language()
 st.html(editor.TALK_STYLE)
 talk, reading = session.get_talk()
 models = cache.load_model_configs()
@@ -27,7 +27,7 @@ with st.container(key="talk-head", horizontal=True, vertical_alignment="center")
     at = sum(number < session.get_scene_index() for number in scene_checks.numbers)
     scenes = [
         scene.presenter_data(talk.model, keys, LANGUAGE.get())
-        | talk_scenes.build_click_data(scene, find_scene_network(scene, talk, models, attached_files))
+        | talk_scenes.build_click_data(scene, find_scene_trace_or_config(scene, talk, models, attached_files))
         for scene in scene_checks.shown
     ]
     leave = lambda left: session.choose_scene(scene_checks.numbers[left])  # noqa: E731
@@ -50,4 +50,4 @@ draw_caption(
     )
 )
 editor.draw_scene_editor(talk, models, attached_files, dict(zip(scene_checks.numbers, scenes, strict=True)))
-draw_next_step("talk")
+draw_next_page_link("talk")

@@ -3,20 +3,20 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.traces.session import get_open_run
+from attenscope.viz.traces.session import get_open_training_run
 from attenscope.viz.training import curves, page, texts
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.links import draw_next_page_link
 
 page_setup.draw_page_frame("training", settings=controls.draw_look_settings)
 st.html(texts.TRAINING_STYLE)
-if run := get_open_run():
+if run := get_open_training_run():
     curves.draw_watched_run(run)
     st.stop()
 first = curves.find_first_model()
 controls.set_page_default_model(first)
 chosen, text = controls.draw_sentence_box(first=first)
-model = controls.require_own_model(chosen, "training")
+model = controls.require_project_translator(chosen, "training")
 
 
 @st.fragment
@@ -42,4 +42,4 @@ def draw_page_view() -> None:
 
 
 draw_page_view()
-draw_next_step("training")
+draw_next_page_link("training")

@@ -9,14 +9,14 @@ import streamlit as st
 from attenscope.attribution.target import AttributionError
 from attenscope.runnable_model import InputError
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import SavedView, offer_view
+from attenscope.viz.export.save import SavedView, register_savable_view
 from attenscope.viz.figures.look import Palette
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN
 from attenscope.viz.ui.addresses.why import FIRST_VIEWS, WHY_VIEW, WhyView
 from attenscope.viz.ui.captions import draw_badge, escape_markdown
-from attenscope.viz.ui.links import draw_next_step
+from attenscope.viz.ui.links import draw_next_page_link
 from attenscope.viz.why import controls as why_controls
 from attenscope.viz.why import heads, layers, source_words
 from attenscope.viz.why.controls import Question
@@ -27,7 +27,7 @@ VIEWS: dict[WhyView, Callable[[Question, Palette], SavedView | None]] = {
     "heads": heads.draw_heads_view,
     "score": heads.draw_score_view,
     "source or prefix": layers.draw_shares_view,
-    "two sentences": layers.draw_two_sentences_view,
+    "two sentences": layers.draw_activation_patching_view,
     "layers": layers.draw_layers_view,
 }
 
@@ -58,8 +58,8 @@ with st.container(key="views", horizontal=True, vertical_alignment="center"):
     asked = st.container(key="question", horizontal=True, vertical_alignment="center", width="content")
     view, more = ui_controls.view_control(WHY_VIEW, FIRST_VIEWS)
     with more:
-        is_given = ui_controls.draw_given_toggle(pair.first)
+        is_given = ui_controls.draw_given_translation_toggle(pair.first)
 question = why_controls.draw_question(model, pair, above, asked, is_given)
 if saved := draw_why_page_view(view, question):
-    offer_view(saved)
-draw_next_step("why")
+    register_savable_view(saved)
+draw_next_page_link("why")

@@ -8,7 +8,7 @@ import streamlit as st
 from attenscope.positions.analysis import (
     PositionalHeads,
     Uniqueness,
-    measure_uniqueness,
+    find_nearest_other_positions,
     position_similarity,
     score_positional_heads,
 )
@@ -21,7 +21,7 @@ from attenscope.positions.experiments import (
 from attenscope.positions.table import (
     TABLE_FORMS,
     FormError,
-    compute_form_values,
+    compute_table_by_form,
     make_formula_table,
     measure_form_error,
 )
@@ -30,11 +30,11 @@ from attenscope.viz.ui.cache import queue_and_cache
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def compute_position_values(form: str, positions: int, d_model: int, base: float) -> np.ndarray:
+def compute_sinusoidal_table(form: str, positions: int, d_model: int, base: float) -> np.ndarray:
     """A sinusoidal table (positions, d_model) as a form computes it; `reference` is the float64 formula."""
     if form == "reference":
         return make_formula_table(positions, d_model, base).values
-    return compute_form_values(form, positions, d_model, base)
+    return compute_table_by_form(form, positions, d_model, base)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -50,9 +50,9 @@ def compute_position_similarities(rows: np.ndarray, cosine: bool) -> np.ndarray:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def compute_position_uniqueness(rows: np.ndarray) -> Uniqueness:
+def find_closest_positions(rows: np.ndarray) -> Uniqueness:
     """The closest positions of a table (P, D)."""
-    return measure_uniqueness(rows)
+    return find_nearest_other_positions(rows)
 
 
 @queue_and_cache(64)
@@ -62,7 +62,7 @@ def compute_position_experiment(name: str, sentence: str, experiment: PositionEx
 
 
 @queue_and_cache(64, is_long=True)
-def compute_position_log_probs(
+def compute_experiment_log_probs(
     name: str, sentence: str, experiment: PositionExperiment, amounts: tuple[float, ...]
 ) -> np.ndarray:
     """The log-probability of the model's own translation as the experiment grows. Raises ExperimentError."""

@@ -109,7 +109,7 @@ def draw_table_controls(model: Translator, text: str, shown: PositionsView) -> T
         made = extract_table(side.positional_encoding)
         return TableChoice(made.cut(positions), model.name, True, form, made.real, _count_pieces(model, text), text)
     of: TableKind = "sinusoidal" if kind == "sinusoidal" else "sinusoidal_pad_row"
-    values = cache.compute_position_values(form, positions, width, base)
+    values = cache.compute_sinusoidal_table(form, positions, width, base)
     made = make_formula_table(positions, width, base, of, values)
     return TableChoice(made, POSITIONS_TABLE.label(kind), False, form, made.real, _count_pieces(model, text), text)
 

@@ -25,7 +25,7 @@ from attenscope.trace import AttentionMap
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
 from attenscope.viz.figures.look import Palette, readable_token
-from attenscope.viz.figures.positions import plot_compared_heads, plot_kept_probability
+from attenscope.viz.figures.positions import plot_compared_heads, plot_original_translation_probability
 from attenscope.viz.positions import cache
 from attenscope.viz.positions.controls import draw_number_input, forget_unoffered_choice
 from attenscope.viz.ui import controls
@@ -75,11 +75,11 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
     st.html(build_comparison_html(before.text, marked))
     length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
     does = describe_experiment(experiment, length, _count_table_positions(model), alone=not model.can("translate"))
-    says = join_sentences(does, describe_remaining_belief(result, model.writes))
+    says = join_sentences(does, describe_old_translation_probability(result, model.writes))
     draw_caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        kind, layer, head = controls.draw_place_choice(before.trace.sizes, heads=False)
-    look, rows = controls.hold_look()
+        kind, layer, head = controls.draw_attention_head_selector(before.trace.sizes, heads=False)
+    look, rows = controls.read_look_settings()
     old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
         left, right = st.columns([0.27, 0.73], gap="large")
@@ -98,7 +98,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
             draw_chart(shown.figure, shown.alt, key="compared", on_cell=lambda _, __: None)
     draw_caption(say(FORCED_TEXTS[model.writes]))
     if experiment.move in EXPERIMENT_SIZES:
-        _draw_belief_curve(model, before, experiment, look.palette)
+        _draw_log_prob_curve(model, before, experiment, look.palette)
 
     written: list[tuple[str, ChangeMark]] = [(word, mark) for word, mark in marked if mark != "gone"]
 
@@ -155,7 +155,7 @@ def _draw_experiment_controls(model: RunnableModel, before: Translation, menu: D
     if move == "shuffle":
         return replace(experiment, amount=draw_number_input(say("Draw"), POSITIONS_RANDOM_DRAW))
     if move == "swap":
-        return replace(experiment, pair=_draw_pair_controls(before))
+        return replace(experiment, pair=_draw_position_swap_controls(before))
     return experiment
 
 
@@ -166,7 +166,7 @@ def _count_table_positions(model: RunnableModel) -> int:
     return len(added.rows)
 
 
-def _draw_pair_controls(before: Translation) -> tuple[int, int]:
+def _draw_position_swap_controls(before: Translation) -> tuple[int, int]:
     """The two pieces of the sentence whose positions are exchanged, counted from 1 on the page."""
     last = min(len(before.source_ids), len(before.target_ids))
     places = range(1, last + 1)
@@ -174,10 +174,10 @@ def _draw_pair_controls(before: Translation) -> tuple[int, int]:
         forget_unoffered_choice(of, places)
     names = [f"{place} {readable_token(before.source_tokens[place - 1])}" for place in places]
     name = lambda at: names[at - 1]  # noqa: E731
-    one = controls.draw_choice(
+    one = controls.draw_untranslated_choice(
         st.selectbox, say("Position"), places, format_func=name, width=190, **POSITIONS_FIRST_PIECE.binding
     )
-    other = controls.draw_choice(
+    other = controls.draw_untranslated_choice(
         st.selectbox,
         say("with"),
         places,
@@ -194,17 +194,17 @@ def _compute_attention_change(old: AttentionMap, new: AttentionMap) -> Attention
     return replace(old, weights=np.abs(new.weights - old.weights))
 
 
-def _draw_belief_curve(
+def _draw_log_prob_curve(
     model: RunnableModel, before: Translation, experiment: PositionExperiment, palette: Palette
 ) -> None:
     sizes = tuple(sorted({*EXPERIMENT_SIZES[experiment.move], experiment.amount}))
     try:
-        curve = cache.compute_position_log_probs(model.name, before.source, replace(experiment, amount=0.0), sizes)
+        curve = cache.compute_experiment_log_probs(model.name, before.source, replace(experiment, amount=0.0), sizes)
     except ExperimentError:
         return  # A learned table ends before the largest size; then no curve is drawn.
     title = say(BELIEF_TITLES[model.writes])
     draw_chart(
-        plot_kept_probability(sizes, curve, experiment.amount, title, palette),
+        plot_original_translation_probability(sizes, curve, experiment.amount, title, palette),
         title,
         key="belief",
         on_cell=lambda _, __: None,
@@ -323,7 +323,7 @@ def describe_experiment(chosen: PositionExperiment, length: int, table_length: i
     return say("The sentence begins at position {position:g}: all its positions are inside the table.", **at)
 
 
-def describe_remaining_belief(result: ExperimentResult, written: str) -> str:
+def describe_old_translation_probability(result: ExperimentResult, written: str) -> str:
     """Return how probable the model still finds its old text; `written` is what it calls that text."""
     before = float(np.exp(np.mean([step.log_prob for step in result.before.steps])))
     after = float(np.exp(result.log_probs.mean()))

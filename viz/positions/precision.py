@@ -16,7 +16,7 @@ from attenscope.viz.export.save import SavedView
 from attenscope.viz.figures.curves import Curves
 from attenscope.viz.figures.heatmap import sequential_colours
 from attenscope.viz.figures.look import Palette
-from attenscope.viz.figures.positions import plot_form_errors
+from attenscope.viz.figures.positions import plot_encoding_form_errors
 from attenscope.viz.positions import cache, texts
 from attenscope.viz.positions.controls import TableChoice
 from attenscope.viz.ui import style
@@ -37,13 +37,13 @@ def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView |
     found = cache.compute_position_errors(*size)
     names = list(found)
     difference = np.abs(
-        cache.compute_position_values(choice.form, *size) - cache.compute_position_values("reference", *size)
+        cache.compute_sinusoidal_table(choice.form, *size) - cache.compute_sinusoidal_table("reference", *size)
     )
     says = texts.precision_text(found[choice.form], say(TABLE_FORMS[choice.form].note))
 
     def dots(palette: Palette) -> Curves:
         titles, values = [POSITIONS_FORM.label(name) for name in names], [found[name] for name in names]
-        return plot_form_errors(titles, values, choice.form, palette)
+        return plot_encoding_form_errors(titles, values, choice.form, palette)
 
     with st.container(key="picture"):
         left, right = st.columns([0.56, 0.44], gap="large")

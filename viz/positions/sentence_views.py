@@ -43,7 +43,7 @@ def draw_sentence_view(model: RunnableModel, result: Translation) -> SavedView |
         draw_chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _choose_piece(round(x), last))
         draw_matrix(_build_sum_matrix(parts, piece, style.get_palette()), key="sum")
     draw_caption(texts.embedding_lengths_text(parts))
-    draw_caption(texts.three_vectors_text(parts))
+    draw_caption(texts.describe_piece_vectors(parts))
 
     def draw_figure(palette: Palette) -> list[Part]:
         return [
@@ -92,8 +92,8 @@ MOST_RANKED_HEADS = 14
 def draw_positional_heads_view(model: Translator, result: Translation) -> SavedView | None:
     found = cache.compute_positional_heads(model.name, result.source)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
-        kind, layer, head = ui_controls.draw_place_choice(result.trace.sizes)
-    look, rows = ui_controls.hold_look()
+        kind, layer, head = ui_controls.draw_attention_head_selector(result.trace.sizes)
+    look, rows = ui_controls.read_look_settings()
     top = found.scores[:MOST_RANKED_HEADS]
     pair = [(say("the sentence"), result.trace.maps[kind]), (say("its words shuffled"), found.shuffled.maps[kind])]
 

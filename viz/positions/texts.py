@@ -18,7 +18,7 @@ ROUNDING_TOLERANCE = 1e-4
 1,024 positions); tables stored or computed in half precision are off by more."""
 
 
-def table_text(choice: TableChoice) -> str:
+def describe_table_heatmap(choice: TableChoice) -> str:
     """How to read the heatmap."""
     parts = [
         say(
@@ -173,7 +173,7 @@ def precision_text(error: FormError, note: str) -> str:
     return join_sentences(note, measured)
 
 
-def three_vectors_text(parts: EmbeddingParts) -> str:
+def describe_piece_vectors(parts: EmbeddingParts) -> str:
     """What the vectors of the piece that is clicked are."""
     if parts.normalised:
         return say(

@@ -64,7 +64,7 @@ def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
         if worked:
             st.latex(precision.format_value_latex(worked, choice.table.width, choice.table.base))
         draw_caption(said)
-    draw_caption(texts.table_text(choice))
+    draw_caption(texts.describe_table_heatmap(choice))
 
     def build_parts(palette: Palette) -> list[Part]:
         drawn = Component("matrix", encode_matrix(build_table_matrix(choice, order, palette), (row, at)))
@@ -72,7 +72,7 @@ def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
         return [
             *([Words(choice.text, "sentence", "large")] if choice.text else []),
             Columns(([drawn], [*beside, Words(said)]), PICTURE_FORMULA_SHARES),
-            Words(texts.table_text(choice)),
+            Words(texts.describe_table_heatmap(choice)),
         ]
 
     return SavedView("positions-table", build_parts, partial(tabulate_encodings, choice), shown.title, width=1100)
@@ -154,7 +154,9 @@ def draw_waves_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
                 on_point=lambda wave, x: positions_controls.choose_cell(x, chosen[wave]),
             )
         with right:
-            draw_curves(steps(style.get_palette()), key="lengths", on_point=lambda _, pair: _add_pair(chosen, pair))
+            draw_curves(
+                steps(style.get_palette()), key="lengths", on_point=lambda _, pair: _add_pair_wave(chosen, pair)
+            )
     draw_caption(join_sentences(says, say("Click the line of wavelengths to add a pair.")))
 
     def build_parts(palette: Palette) -> list[Part]:
@@ -181,7 +183,7 @@ def tabulate_waves(choice: TableChoice, chosen: list[int]) -> pd.DataFrame:
     return frame.rename_axis("position")
 
 
-def pick_spread_dimensions(width: int) -> list[int]:
+def pick_default_wave_dimensions(width: int) -> list[int]:
     """A few sines from fast to slow; the last quarter of a wide table hardly moves and is left out."""
     return sorted({2 * int(pair) for pair in (0, width / 32, width / 16, width / 8, width / 5)})
 
@@ -190,8 +192,8 @@ def _draw_dimensions_control(width: int) -> list[int]:
     before = st.session_state.get(POSITIONS_DIMENSIONS.key)
     if before is not None and any(dimension >= width for dimension in before):
         st.session_state[POSITIONS_DIMENSIONS.key] = [dimension for dimension in before if dimension < width]
-    every = range(width), pick_spread_dimensions(width)
-    return ui_controls.draw_choice(
+    every = range(width), pick_default_wave_dimensions(width)
+    return ui_controls.draw_untranslated_choice(
         st.multiselect,
         say("Dimensions"),
         *every,
@@ -201,7 +203,7 @@ def _draw_dimensions_control(width: int) -> list[int]:
     )
 
 
-def _add_pair(chosen: list[int], pair: int) -> None:
+def _add_pair_wave(chosen: list[int], pair: int) -> None:
     st.session_state[POSITIONS_DIMENSIONS.key] = sorted({*chosen, 2 * pair})[-MOST_WAVES:]
 
 
@@ -250,7 +252,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
     names = row + first, column + first
     says = (
         texts.similarity_text(choice, cosine, names, float(values[row, column]), own),
-        texts.uniqueness_text(cache.compute_position_uniqueness(choice.whole), len(choice.whole), first),
+        texts.uniqueness_text(cache.find_closest_positions(choice.whole), len(choice.whole), first),
     )
     for sentence in says:
         draw_caption(sentence)
@@ -344,7 +346,7 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             if low < high
             else 0
         )
-    pairs = pick_spread_pairs(width // 2, _get_chosen_pair())
+    pairs = pick_evenly_spaced_pairs(width // 2, _get_chosen_dimension_pair())
     inclusive = TABLE_FORMS[choice.form].inclusive
     blocks, lengths = compute_shift_blocks(width, shift, base, inclusive=inclusive), choice.wavelengths
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
@@ -358,10 +360,14 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
     with st.container(key="picture"):
         left, right = st.columns([0.66, 0.34], gap="large")
         with left:
-            draw_curves(handle_turn(style.get_palette()), key="circles", on_point=lambda _, at: _choose_pair(pairs[at]))
+            draw_curves(
+                handle_turn(style.get_palette()),
+                key="circles",
+                on_point=lambda _, at: _choose_dimension_pair(pairs[at]),
+            )
         with right:
             draw_matrix(_build_shift_matrix(corner, shift, width, style.get_palette()), key="shift-matrix")
-            shown = min(_get_chosen_pair(), width // 2 - 1)
+            shown = min(_get_chosen_dimension_pair(), width // 2 - 1)
             with st.container(key="block"):
                 for line in precision.format_block_latex(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
@@ -403,7 +409,7 @@ def tabulate_rotation(lengths: np.ndarray, shift: int, errors: np.ndarray) -> pd
     return frame.rename_axis("pair")
 
 
-def pick_spread_pairs(pairs: int, chosen: int) -> list[int]:
+def pick_evenly_spaced_pairs(pairs: int, chosen: int) -> list[int]:
     """Return at most ``MOST_CIRCLES`` pairs, evenly spaced from fast to slow, the chosen one among them."""
     found = sorted({round(at) for at in np.linspace(0, pairs - 1, min(MOST_CIRCLES, pairs))})
     if chosen < pairs and chosen not in found:
@@ -422,10 +428,10 @@ def _build_shift_matrix(corner: np.ndarray, shift: int, width: int, palette: Pal
     return MatrixData(corner, title, names, names, *ends, -1, 1, diverging_colours(palette), square=True, height=240)
 
 
-def _get_chosen_pair() -> int:
+def _get_chosen_dimension_pair() -> int:
     """The pair of the dimension that is looked at, as far as one is chosen."""
     return st.session_state.get(POSITIONS_DIMENSION.key, 4) // 2
 
 
-def _choose_pair(pair: int) -> None:
+def _choose_dimension_pair(pair: int) -> None:
     st.session_state[POSITIONS_DIMENSION.key] = 2 * pair

@@ -72,9 +72,9 @@ class SafeHeaders:
                     headers["Cache-Control"] = "public, max-age=31536000, immutable"  # Its address has its version.
             await send(message)
 
-        await self._answer(scope)(scope, receive, send_on)
+        await self._select_response_app(scope)(scope, receive, send_on)
 
-    def _answer(self, scope: Scope) -> ASGIApp:
+    def _select_response_app(self, scope: Scope) -> ASGIApp:
         host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
         if not self._is_own(host):
             return PlainTextResponse("Forbidden", 403)
@@ -157,7 +157,7 @@ class UploadLimits:
         length = dict(scope["headers"]).get(b"content-length", b"")
         held = expected = int(length) if length.isdigit() else 0
         language = _read_request_language(scope)
-        if refusal := self._refusal(session, expected, language):
+        if refusal := self._explain_upload_refusal(session, expected, language):
             await PlainTextResponse(refusal, 413)(scope, receive, send)
             return
         came = 0
@@ -168,7 +168,7 @@ class UploadLimits:
             message = await receive()
             came += len(message.get("body", b""))
             if came > held:  # More than was said, or nothing was said.
-                if refusal := self._refusal(session, came - held, language):
+                if refusal := self._explain_upload_refusal(session, came - held, language):
                     raise UploadTooLargeError(refusal)
                 self._coming[session] += came - held
                 held = came
@@ -190,7 +190,7 @@ class UploadLimits:
             if not self._coming[session]:
                 del self._coming[session]
 
-    def _refusal(self, session: str, more: int, language: str) -> str:
+    def _explain_upload_refusal(self, session: str, more: int, language: str) -> str:
         """Return why so many bytes more are refused, in a language; "" where they are not."""
         stored = self._stored()
         own = stored.get(session, 0) + self._coming[session]
@@ -250,9 +250,9 @@ class ServerSettings:
         ValueError with a sentence for a value that means nothing.
         """
         return cls(
-            read_only=_read_switch(environment, "ATTENSCOPE_READ_ONLY"),
-            metrics=_read_switch(environment, "ATTENSCOPE_METRICS"),
-            embedded_in=_read_frame_sources(environment, "ATTENSCOPE_EMBEDDED_IN", cls.embedded_in),
+            read_only=_read_boolean_variable(environment, "ATTENSCOPE_READ_ONLY"),
+            metrics=_read_boolean_variable(environment, "ATTENSCOPE_METRICS"),
+            embedded_in=_read_frame_ancestors(environment, "ATTENSCOPE_EMBEDDED_IN", cls.embedded_in),
             session_uploads=_read_megabytes(environment, "ATTENSCOPE_SESSION_UPLOADS", cls.session_uploads),
             server_uploads=_read_megabytes(environment, "ATTENSCOPE_SERVER_UPLOADS", cls.server_uploads),
         )
@@ -263,14 +263,14 @@ class ServerSettings:
         return cls.from_environment(os.environ)
 
 
-def _read_switch(environment: Mapping[str, str], name: str) -> bool:
+def _read_boolean_variable(environment: Mapping[str, str], name: str) -> bool:
     text = environment.get(name, "").strip().lower()
     if text not in (*YES_VALUES, *NO_VALUES):
         raise ValueError(say("{name} is {text!r}; it must be 1 or 0.", name=name, text=text))
     return text in YES_VALUES
 
 
-def _read_frame_sources(environment: Mapping[str, str], name: str, default: str) -> str:
+def _read_frame_ancestors(environment: Mapping[str, str], name: str, default: str) -> str:
     text = " ".join(environment.get(name, "").split()) or default
     if not text.isascii() or ";" in text or "," in text:
         raise ValueError(

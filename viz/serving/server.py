@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 
-from attenscope.language import say, typed_command
+from attenscope.language import replace_command_names, say
 from attenscope.viz.serving.middleware import HeadScript, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
 from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
 
@@ -43,7 +43,7 @@ def build_app(settings: ServerSettings) -> st.App:
 
 def serve_app(arguments: Sequence[str]) -> None:
     """Serve the app under a command line until it is stopped. Raises ValueError for a wrong command line."""
-    options, own = split_arguments(arguments)
+    options, own = split_streamlit_options(arguments)
     settings = ServerSettings.from_process_environment()
     if settings.read_only and any(one.partition("=")[0] in ("--model", "--models") for one in own):
         raise ValueError(
@@ -52,7 +52,7 @@ def serve_app(arguments: Sequence[str]) -> None:
     served = build_app(settings)
     sys.argv = [str(APP_SCRIPT), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
-    served.run(config=allow_other_hosts(options, os.environ))
+    served.run(config=allow_any_host_name(options, os.environ))
 
 
 # The command line of ``python -m viz``: Streamlit's options, and after ``--`` the app's own.
@@ -61,7 +61,7 @@ def serve_app(arguments: Sequence[str]) -> None:
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-def split_arguments(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def split_streamlit_options(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Options such as ``--server.port 8600`` or ``--server.headless=true``, and all else, for the app.
 
     Raises ValueError for an option without a value, and for one after the app's own arguments.
@@ -77,7 +77,7 @@ def split_arguments(arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]
         options[name] = _parse_value(value)
     own = own[1:] if own[:1] == ["--"] else own
     if late := next(filter(_is_streamlit_option, own), None):
-        example = typed_command("python -m viz") + " --server.port 8600 -- --models FOLDER"
+        example = replace_command_names("python -m viz") + " --server.port 8600 -- --models FOLDER"
         raise ValueError(say("{option} must stand first, as in: {example}", option=late, example=example))
     return options, own
 
@@ -95,7 +95,7 @@ def _parse_value(text: str) -> Any:
     return found if isinstance(found, int | float) else text
 
 
-def allow_other_hosts(options: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+def allow_any_host_name(options: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the options; where other machines may connect and no host names are given, with any name allowed.
 
     By default the server answers to this machine's names alone: otherwise a page of another site could reach it by a
@@ -127,7 +127,7 @@ def _load_glibc() -> Any:
     return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
 
 
-def limit_kept_memory() -> None:
+def limit_glibc_retained_memory() -> None:
     """Let glibc keep less of what is freed; by default it keeps more, the larger the freed arrays are."""
     if (library := _load_glibc()) is not None:
         library.mallopt(MMAP_THRESHOLD, LARGE_ARRAY_BYTES)

@@ -22,7 +22,12 @@ from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace, OpenErro
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
-from attenscope.viz.traces.session import MOST_ARRAY_CELLS, StageValues, build_session_values, read_trace_in_turn
+from attenscope.viz.traces.session import (
+    MOST_ARRAY_CELLS,
+    StageValues,
+    build_session_values,
+    read_trace_maybe_in_worker,
+)
 from attenscope.viz.traces.upload_store import UploadStoreError, create_key, get_upload_store
 from attenscope.viz.worker_process import call_in_worker
 
@@ -72,7 +77,7 @@ def read_attachment(name: str, data: bytes) -> AttachedFile:
 
 def _parse_attachment(name: str, data: bytes) -> AttachedFile:
     if name.endswith(TRACE_ENDING):
-        return read_trace_in_turn(name, data)
+        return read_trace_maybe_in_worker(name, data)
     with tempfile.TemporaryDirectory() as folder:  # The visitor's name is never a path.
         path = Path(folder) / f"array{Path(name).suffix}"
         path.write_bytes(data)
@@ -80,7 +85,7 @@ def _parse_attachment(name: str, data: bytes) -> AttachedFile:
     return ArraysFile(name, secrets.token_hex(8), data)
 
 
-def unpack_files(files: Iterable[tuple[str, bytes]]) -> tuple[dict[str, bytes], list[str]]:
+def expand_zip_files(files: Iterable[tuple[str, bytes]]) -> tuple[dict[str, bytes], list[str]]:
     """Return files by name, those in a zip in place of the zip; and a sentence for each zip that cannot be opened."""
     found: dict[str, bytes] = {}
     problems = []
@@ -205,7 +210,7 @@ def get_stored_keys() -> dict[str, str]:
     }
 
 
-def get_known_keys() -> dict[str, str]:
+def get_all_file_keys() -> dict[str, str]:
     """Return the key of each file beside the talk by name, also of files that are no longer stored."""
     return dict(st.session_state.get(_FILE_KEYS, {}))
 
@@ -218,7 +223,7 @@ def encode_for_browser(name: str) -> bytes:
 
 def restore_file(name: str, data: bytes) -> None:
     """Store a file that the visitor's browser has given back, under the key that it had."""
-    key = get_known_keys().get(name)
+    key = get_all_file_keys().get(name)
     if key is None or not data or len(data) > LARGEST_BROWSER_FILE or get_upload_store().get(key) is not None:
         return
     with suppress(OpenError, UploadStoreError, ValueError):  # It is said of the scene that its file is missing.
@@ -237,7 +242,7 @@ def get_attached_files() -> dict[str, AttachedFile]:
     return {name: one for name, one in found.items() if one is not None}
 
 
-def list_named_files(talk: Talk) -> list[str]:
+def list_talk_file_names(talk: Talk) -> list[str]:
     """The names of all files that the scenes of a talk ask for."""
     return list(dict.fromkeys(name for scene in talk.scenes for name in (scene.trace, scene.arrays) if name))
 
@@ -247,7 +252,7 @@ def pack_talk(talk: Talk, beside: Mapping[str, AttachedFile]) -> bytes:
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("talk.toml", format_talk(talk))
-        for name in list_named_files(talk):
+        for name in list_talk_file_names(talk):
             if name in beside:
                 archive.writestr(name, _encode_file(beside[name]))
     return whole.getvalue()
@@ -266,7 +271,7 @@ def read_folder_files(talk: Talk, folder: Path) -> tuple[dict[str, AttachedFile]
     """The files that a talk names, read from beside it on a disk; and a sentence for each that cannot be."""
     found: dict[str, AttachedFile] = {}
     problems = []
-    for name in list_named_files(talk):
+    for name in list_talk_file_names(talk):
         try:
             found[name] = read_attachment(
                 name, (folder / name).read_bytes() if FILE_NAME_PATTERN.fullmatch(name) else b""

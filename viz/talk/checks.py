@@ -251,7 +251,7 @@ def _find_live_problems(
         )
 
 
-def find_scene_network(
+def find_scene_trace_or_config(
     scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, AttachedFile]
 ) -> TransformerConfig | OpenedTrace | None:
     """Return the trace that a scene shows, or the configuration of its model: either says which heads there are."""
@@ -267,7 +267,7 @@ def _check_guesses(
     scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, AttachedFile]
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """What the audience can choose among, and what is wrong with the rest."""
-    network = find_scene_network(scene, talk, models, beside)
+    network = find_scene_trace_or_config(scene, talk, models, beside)
     found = {choice: find_choice_problem(choice, scene, network) for choice in scene.guess}
     choices = tuple(choice for choice, problem in found.items() if not problem)
     problems = [("guess", problem) for problem in found.values() if problem]

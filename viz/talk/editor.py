@@ -18,7 +18,7 @@ from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace
 from attenscope.viz.figures.look import KIND_NAMES
 from attenscope.viz.talk import attachments, session
 from attenscope.viz.talk.attachments import AttachedFile
-from attenscope.viz.talk.checks import CheckedTalk, find_scene_network
+from attenscope.viz.talk.checks import CheckedTalk, find_scene_trace_or_config
 from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, format_view, parse_talk
 from attenscope.viz.talk.scenes import (
     LONGEST_MINUTES,
@@ -33,7 +33,7 @@ from attenscope.viz.talk.scenes import (
     find_live_obstacle,
     list_guess_parts,
 )
-from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_run, get_open_trace
+from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_trace, get_open_training_run
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import AddressPage
@@ -77,7 +77,7 @@ def draw_scene_editor(
     left, right = st.columns([0.36, 0.64], gap="large")
     with left:
         st.session_state["scene-choice"] = at
-        controls.draw_choice(
+        controls.draw_untranslated_choice(
             st.radio,
             say("Scenes"),
             range(len(talk.scenes)),
@@ -89,7 +89,7 @@ def draw_scene_editor(
     with right:
         _draw_scene_menu(at, len(talk.scenes))
         _draw_scene_pictures(at, talk, drawn)
-        _draw_scene_fields(at, talk.scenes[at], find_scene_network(talk.scenes[at], talk, models, beside))
+        _draw_scene_fields(at, talk.scenes[at], find_scene_trace_or_config(talk.scenes[at], talk, models, beside))
 
 
 def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, Any]]) -> None:
@@ -171,7 +171,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         key = f"scene-{name}-{revision}"
         chosen = list(getattr(scene, name))
         there = [part for part in SCENE_PARTS if part in PARTS_BY_PAGE.get(scene.page, SCENE_PARTS) or part in chosen]
-        controls.draw_choice(
+        controls.draw_untranslated_choice(
             st.multiselect,
             label,
             there,
@@ -213,7 +213,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         }
         key = f"scene-guess-{revision}"
         more["format_func"] = scene.choice_text
-        controls.draw_choice(
+        controls.draw_untranslated_choice(
             st.multiselect,
             say(GUESS_LABEL),
             choices,
@@ -278,7 +278,7 @@ def draw_add_view_button(page: AddressPage) -> None:
         st.rerun()  # The menu runs alone; the page keeps the talk, and says what became of it.
 
 
-def tell_addition() -> None:
+def show_add_view_message() -> None:
     """Say, once, what became of a view that was to be added to the talk."""
     if said := st.session_state.pop(ADDITION_KEY, ""):
         st.toast(said)
@@ -319,7 +319,7 @@ def _explain_refusal(page: str, scenes: int) -> str:
     """Why the view cannot become a scene; "" where it can."""
     if scenes >= MOST_SCENES:
         return say("A talk has at most {most} scenes: save this one and begin another.", most=MOST_SCENES)
-    if has_opened_training(page):
+    if is_opened_training_shown(page):
         return say("A scene is an address or a file: a training that was opened is neither.")
     if not _is_judge_view(page) or masks.MASKS_SOURCE.get() == "build" or len(_collect_judged_arrays(page)) == 1:
         return ""
@@ -330,9 +330,9 @@ def _explain_refusal(page: str, scenes: int) -> str:
     return say("There is no mask to show yet: paste, upload or build one first.")
 
 
-def has_opened_training(page: str) -> bool:
+def is_opened_training_shown(page: str) -> bool:
     """Whether the page shows the traces of a training that the visitor opened: no scene holds them."""
-    return page == "training" and get_open_run() is not None
+    return page == "training" and get_open_training_run() is not None
 
 
 def _is_judge_view(page: str) -> bool:
@@ -404,7 +404,7 @@ def draw_talk_menu(talk: Talk) -> None:
 def _draw_save_button(talk: Talk) -> None:
     """The talk as a file: as text, or with what it shows beside it in a zip."""
     name = re.sub(r"[^\w]+", "-", talk.title.lower(), flags=re.ASCII).strip("-") or "talk"
-    there = attachments.get_attached_files() if attachments.list_named_files(talk) else {}
+    there = attachments.get_attached_files() if attachments.list_talk_file_names(talk) else {}
     kind = (".zip", "application/zip") if there else (".toml", "application/toml")
     data = partial(attachments.pack_talk, talk, there) if there else format_talk(talk)
     file = f"{name}{kind[0]}"
@@ -434,7 +434,7 @@ def _open_files() -> None:
     given = st.session_state[f"talk-file-{session.get_revision()}"]
     if not given:
         return
-    found, problems = attachments.unpack_files((file.name, file.getvalue()) for file in given)
+    found, problems = attachments.expand_zip_files((file.name, file.getvalue()) for file in given)
     talks = [name for name in found if name.lower().endswith(attachments.TALK_ENDING)]
     problems += attachments.attach_files({name: data for name, data in found.items() if name not in talks})
     if len(talks) > 1:
@@ -489,21 +489,23 @@ def build_thumbnail_style(list_key: str, talk: Talk, shipped: Talk, scheme: str)
 
     `list_key` is the Streamlit key of the list, whose options are the scenes by their places.
     """
-    pictured = [_list_drawn(scene, shipped.model) for scene in shipped.scenes]
-    drawn = [_list_drawn(scene, talk.model) for scene in talk.scenes]
+    pictured = [_list_thumbnail_dependencies(scene, shipped.model) for scene in shipped.scenes]
+    drawn = [_list_thumbnail_dependencies(scene, talk.model) for scene in talk.scenes]
     found = [(at, pictured.index(one)) for at, one in enumerate(drawn) if one in pictured]
     rules = [
         SCENE_RULE.substitute(key=list_key, at=at, place=f"{100 * row / (len(pictured) - 1):.4f}") for at, row in found
     ]
-    return "\n".join([LIST_RULE.substitute(key=list_key, image=_read_image(scheme)), *rules]) if rules else ""
+    return (
+        "\n".join([LIST_RULE.substitute(key=list_key, image=_read_thumbnails_base64(scheme)), *rules]) if rules else ""
+    )
 
 
-def _list_drawn(scene: Scene, model: str) -> Sequence[Hashable]:
+def _list_thumbnail_dependencies(scene: Scene, model: str) -> Sequence[Hashable]:
     """What a scene's picture depends on, as in presenter/kept.js."""
     view = frozenset(scene.query(model).items())
     return scene.page, view, scene.live, scene.trace, scene.arrays, scene.omit, bool(scene.guess)
 
 
 @cache
-def _read_image(scheme: str) -> str:
+def _read_thumbnails_base64(scheme: str) -> str:
     return base64.b64encode(get_thumbnails_file(scheme).read_bytes()).decode()

@@ -132,7 +132,10 @@ def _parse_scene(block: TalkBlock, mistakes: list[Mistake]) -> Scene | None:
     title = texts.get("title") or say(PAGE_TITLES.get(texts["page"], texts["page"].capitalize()))
     view = _parse_view(table.get("view", {}), block, mistakes)
     said = texts.get("notes", ""), texts.get("point", "")
-    live, files = _parse_switch(table, "live", block, mistakes), (texts.get("trace", ""), texts.get("arrays", ""))
+    live, files = (
+        _parse_boolean_field(table, "live", block, mistakes),
+        (texts.get("trace", ""), texts.get("arrays", "")),
+    )
     choices = _parse_choices(table, block, mistakes)
     minutes = _parse_minutes(table, block, mistakes)
     return Scene(title, texts["page"], view, *said, hide, omit, live, *files, choices, minutes, block.lines)
@@ -207,7 +210,7 @@ def _parse_minutes(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mi
     return 0.0
 
 
-def _parse_switch(table: Mapping[str, Any], name: str, block: TalkBlock, mistakes: list[Mistake]) -> bool:
+def _parse_boolean_field(table: Mapping[str, Any], name: str, block: TalkBlock, mistakes: list[Mistake]) -> bool:
     value = table.get(name, False)
     if not isinstance(value, bool):
         what = say("{name} is to be true or false, without quotation marks.", name=name)

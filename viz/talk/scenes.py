@@ -192,7 +192,7 @@ def list_guess_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
     if scene.page == "masks":
         return GALLERY_SIDES if MASKS_PART.value_of(scene.view.get(MASKS_PART.name, "")) in GALLERY_VIEWS else ()
     words = _split_words(_get_scene_sentence(scene, network)) if scene.page in SENTENCE_PAGES else []
-    layers, heads = _count_heads(scene, network) if scene.page in HEAD_PAGES else (0, 0)
+    layers, heads = _count_layers_and_heads(scene, network) if scene.page in HEAD_PAGES else (0, 0)
     named = [f"{layer + 1}.{head + 1}" for layer in range(layers) for head in range(heads)]
     return tuple(dict.fromkeys([*words, *named]))
 
@@ -254,7 +254,7 @@ def _split_words(text: str) -> list[str]:
     return [word.strip() for word in split_words(text) if any(map(str.isalnum, word))]
 
 
-def _count_heads(scene: Scene, network: SceneNetwork) -> tuple[int, int]:
+def _count_layers_and_heads(scene: Scene, network: SceneNetwork) -> tuple[int, int]:
     """Layers and heads of the attention that a scene of Explore shows."""
     kind = KIND.value_of(scene.view.get(KIND.name, ""))
     if network is None:

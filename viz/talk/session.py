@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from attenscope.language import current_language, load_texts, say, to_say
+from attenscope.language import current_language, load_translated_toml, say, to_say
 from attenscope.viz.talk import attachments
 from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, parse_talk
 from attenscope.viz.talk.scenes import Mistake, Scene, Talk
@@ -33,7 +33,7 @@ def load_shipped_talk() -> tuple[Talk, tuple[Mistake, ...]]:
 @cache
 def _read_shipped_talk(language: str) -> tuple[Talk, tuple[Mistake, ...]]:
     found, mistakes = parse_talk(SHIPPED_TALK_FILE.read_text(encoding="utf-8"))
-    said = load_texts(SHIPPED_TALK_FILE, language)
+    said = load_translated_toml(SHIPPED_TALK_FILE, language)
     scenes = (
         replace(scene, **{name: of[name] for name in TRANSLATED_FIELDS})
         for scene, of in zip(found.scenes, said["scene"], strict=True)
@@ -46,7 +46,7 @@ def get_talk() -> tuple[Talk, tuple[Mistake, ...]]:
     return st.session_state.get("talk") or load_shipped_talk()
 
 
-def follow_language() -> None:
+def refresh_shipped_talk_language() -> None:
     """Redraw the fields of the shipped talk after the visitor has chosen another language."""
     before = st.session_state.get("talk-language", current_language())
     st.session_state["talk-language"] = current_language()
@@ -73,7 +73,7 @@ def undo_change() -> None:
         st.session_state["scene-at"] = at
 
 
-def _remember_talk() -> None:
+def _save_undo_state() -> None:
     """Keep the talk as it is, before it is changed."""
     before = st.session_state.setdefault(_UNDO_KEY, [])
     before.append((st.session_state.get("talk"), get_scene_index()))
@@ -82,21 +82,21 @@ def _remember_talk() -> None:
 
 def set_talk(new: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = None) -> None:
     """Make `new` the visitor's talk, its scene `at` the one that is edited."""
-    _remember_talk()
+    _save_undo_state()
     st.session_state["talk"] = new, mistakes
     st.session_state["talk-revision"] = get_revision() + 1
     if at is not None:
         st.session_state["scene-at"] = min(max(at, 0), max(len(new.scenes) - 1, 0))
 
 
-def keep_talk_draft(page: str) -> None:
+def sync_talk_draft_with_browser(page: str) -> None:
     """Keep the visitor's own talk in their browser, and take it from there where the session has lost it.
 
     The page Talk then says so.
     """
     own = st.session_state.get("talk")
     store_draft("talk", format_talk(own[0]) if own else "", on_found=lambda source: _restore_talk(source, page))
-    keys, there = attachments.get_known_keys(), attachments.get_stored_keys()
+    keys, there = attachments.get_all_file_keys(), attachments.get_stored_keys()
     store_draft("talk-files", json.dumps(keys) if keys else "", on_found=_restore_file_keys)
     lost = {name: key for name, key in keys.items() if name not in there}
     keep_files_in_browser(there, lost, attachments.encode_for_browser, on_found=attachments.restore_file)
@@ -139,14 +139,14 @@ def choose_scene(at: int) -> None:
 
 def rename_talk(title: str) -> None:
     """Give the talk a title."""
-    _remember_talk()
+    _save_undo_state()
     current_talk, mistakes = get_talk()
     st.session_state["talk"] = replace(current_talk, title=title), mistakes
 
 
 def edit_scene(at: int, **changes: object) -> None:
     """Change fields of a scene where they stand; the fields on the page already show it."""
-    _remember_talk()
+    _save_undo_state()
     current_talk, mistakes = get_talk()
     scenes = list(current_talk.scenes)
     scenes[at] = replace(scenes[at], **changes)  # type: ignore[arg-type]

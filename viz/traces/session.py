@@ -67,18 +67,18 @@ def get_open_trace() -> OpenedTrace | None:
     return found if isinstance(found, OpenedTrace) else None
 
 
-def take_open_error() -> str:
+def pop_open_error() -> str:
     """Return, once, the sentence that says why a file could not be opened; "" where none was refused."""
     return str(st.session_state.pop(OPEN_ERROR_KEY, ""))
 
 
-def get_open_run() -> OpenedRun | None:
+def get_open_training_run() -> OpenedRun | None:
     """The traces of a training that are open, or None."""
     found = st.session_state.get(_RUN_KEY)
     return found if isinstance(found, OpenedRun) else None
 
 
-def close_run() -> None:
+def close_training_run() -> None:
     """Forget the traces of a training; for callbacks."""
     st.session_state.pop(_RUN_KEY, None)
 
@@ -127,14 +127,14 @@ def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
 
     Raises OpenError, UploadStoreError, BusyError.
     """
-    opened = read_trace_in_turn(name, data)
+    opened = read_trace_maybe_in_worker(name, data)
     close_trace()
     get_array_bytes_counter().count(get_session_owner(), opened, opened.size)
     set_open_trace(opened)
     return opened
 
 
-def read_trace_in_turn(name: str, data: bytes | memoryview) -> OpenedTrace:
+def read_trace_maybe_in_worker(name: str, data: bytes | memoryview) -> OpenedTrace:
     """As :func:`.read_uploaded_trace`; a large file is read by the worker process. Raises OpenError, BusyError."""
     return call_here_if_short(len(data) <= SHORT_TRACE_BYTES, read_uploaded_trace, name, bytes(data))
 
@@ -145,7 +145,7 @@ def close_trace() -> None:
         st.session_state.pop(key, None)
 
 
-def remember_result(opened: OpenedTrace, name: str, arguments: Hashable, compute: Callable[[], T]) -> T:
+def cache_trace_result(opened: OpenedTrace, name: str, arguments: Hashable, compute: Callable[[], T]) -> T:
     """Return `compute()`, computed once for the same arguments.
 
     The latest result of each `name` is kept. Results of another trace are dropped.

@@ -63,7 +63,7 @@ class UploadStore:
         With a `key` the value replaces what was kept there.
         """
         with self._lock:
-            self._forget()
+            self._drop_expired_items()
             self._items.pop(key, None)
             own = sum(one.size for one in self._items.values() if one.owner == owner)
             everybody = sum(one.size for one in self._items.values())
@@ -80,7 +80,7 @@ class UploadStore:
     def get(self, key: str) -> Any:
         """What is kept under a key; None where there is nothing, or no longer."""
         with self._lock:
-            self._forget()
+            self._drop_expired_items()
             found = self._items.get(key)
             if found is None:
                 return None
@@ -92,7 +92,7 @@ class UploadStore:
         with self._lock:
             self._items.pop(key, None)
 
-    def _forget(self) -> None:
+    def _drop_expired_items(self) -> None:
         oldest = self._clock() - KEEP_SECONDS
         for key in [key for key, one in self._items.items() if one.asked < oldest]:
             del self._items[key]
@@ -107,7 +107,7 @@ class ArrayBytesCounter:
         self._held: Counter[str] = Counter()
         self._lock = threading.RLock()  # A value may be finalized, and counted off, while this very thread counts.
 
-    def free_bytes(self, owner: str) -> int:
+    def count_free_bytes(self, owner: str) -> int:
         """How many bytes more the owner may hold."""
         with self._lock:
             return min(self._of_one - self._held[owner], self._of_all - self._held.total())
@@ -122,7 +122,7 @@ class ArrayBytesCounter:
     def count(self, owner: str, value: object, size: int) -> None:
         """Count `size` bytes for as long as `value` lives. Raises UploadStoreError where there is no place for them."""
         with self._lock:
-            if size > self.free_bytes(owner):
+            if size > self.count_free_bytes(owner):
                 raise self.refusal(owner)
             self._held[owner] += size
         weakref.finalize(value, self._release_bytes, owner, size)

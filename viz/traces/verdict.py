@@ -10,14 +10,14 @@ import streamlit as st
 from attenscope.language import current_language, join_items, join_sentences, say, say_many, to_say
 from attenscope.masks.arrays import ARRAY_NAMES, Arrays
 from attenscope.masks.attention_call import AttentionCall
-from attenscope.masks.findings import Diagnosis, Finding, add_origins
+from attenscope.masks.findings import Diagnosis, Finding, add_attention_calls
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.read_files import find_trace_padding
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.fair_queue import BusyError
-from attenscope.viz.traces.session import remember_result
+from attenscope.viz.traces.session import cache_trace_result
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.worker_process import call_here_if_short
@@ -60,7 +60,7 @@ class Verdict:
         return self.diagnosis is None or self.diagnosis.verdict == "faulty"
 
 
-def diagnose_in_turn(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
+def diagnose_arrays_maybe_in_worker(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     """As :func:`.diagnose_arrays`; large arrays are judged by the worker process. Raises ValueError, BusyError."""
     is_short = bool(np.prod(arrays.sizes) <= MOST_QUICK_CELLS)
     return call_here_if_short(is_short, diagnose_arrays, arrays, meant_name)
@@ -78,11 +78,11 @@ def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
             "{judged} of {heads} heads were judged; python -m model diagnose judges all.", judged=len(rows), heads=heads
         )
     try:
-        diagnosis = diagnose_in_turn(
+        diagnosis = diagnose_arrays_maybe_in_worker(
             normalise_arrays(_collect_map_arrays(attention, rows) | find_trace_padding(trace, kind), kind)
         )
         calls = AttentionCall.all_from_json(attention.layer_calls)
-        diagnosis = add_origins(
+        diagnosis = add_attention_calls(
             diagnosis, calls if step == 1 else [calls[row // attention.heads] for row in rows if calls]
         )
     except (ValueError, BusyError) as error:
@@ -94,7 +94,7 @@ def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
     return Verdict(attention.kind, diagnosis, sentence, coverage)
 
 
-def origin_text(one: Finding) -> str:
+def describe_attention_call_origin(one: Finding) -> str:
     """Return a sentence that names the line of code that called attention and the faulty argument; "" where unknown."""
     return say("Where: {origin}.", origin=clean_text(one.origin, LONGEST_ORIGIN)) if one.origin else ""
 
@@ -113,7 +113,7 @@ def _collect_map_arrays(attention: AttentionMap, rows: np.ndarray) -> dict[str, 
 def compute_verdicts(opened: OpenedTrace) -> list[Verdict]:
     """The verdict on every map, computed once for a visitor and their language."""
     with st.spinner(say("Looking at the masks …")):
-        return remember_result(
+        return cache_trace_result(
             opened,
             "verdict",
             current_language(),
@@ -135,5 +135,5 @@ def draw_verdicts(opened: OpenedTrace) -> None:
                 st.markdown(
                     f"**{escape_markdown(say(finding.map))} · {finding.code}** ({say(FINDING_RANKS[finding.rank])})"
                 )
-                draw_caption(join_sentences(finding.message, origin_text(finding)))
+                draw_caption(join_sentences(finding.message, describe_attention_call_origin(finding)))
                 st.code(finding.fix, language="python")

@@ -17,15 +17,21 @@ from attenscope.trace import Sizes
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedRun
 from attenscope.viz.export.parts import Chart, Component, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, offer_view
+from attenscope.viz.export.save import SavedView, collect_trace_facts, register_savable_view
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette, readable_token
-from attenscope.viz.traces.session import close_run
+from attenscope.viz.traces.session import close_training_run
 from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training import texts
 from attenscope.viz.ui import cache, controls, style
 from attenscope.viz.ui.addresses.training import TRAINING_STOP
-from attenscope.viz.ui.captions import draw_badge, draw_caption, draw_hints, draw_model_button, escape_markdown
+from attenscope.viz.ui.captions import (
+    draw_badge,
+    draw_caption,
+    draw_model_button,
+    draw_translation_warnings,
+    escape_markdown,
+)
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
 from attenscope.viz.web.shell import is_presenting
@@ -59,7 +65,7 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
         draw_chart(shown.figure, shown.alt, key="curves", on_cell=lambda _, __: None)
     draw_caption(said)
     facts = {"model": model.name, "hash": model.checkpoint.hash}
-    offer_view(
+    register_savable_view(
         SavedView(
             "training-curves",
             lambda palette: (draw_figure(palette), Words(said)),
@@ -99,7 +105,7 @@ def tabulate_history(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
 # Snapshots: one sentence at every snapshot of the training.
 
 
-def list_sizes(config: TransformerConfig) -> Sizes:
+def get_attention_sizes(config: TransformerConfig) -> Sizes:
     """How many layers and heads each attention has, known before a sentence is read: then nothing moves for it."""
     encoder, decoder = (config.encoder_layers, config.heads), (config.decoder_layers, config.heads)
     return {"encoder": encoder, "decoder": decoder, "cross": decoder}
@@ -107,10 +113,10 @@ def list_sizes(config: TransformerConfig) -> Sizes:
 
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
     with bar:
-        kind, layer, head = controls.draw_place_choice(list_sizes(model.config), heads=False)
+        kind, layer, head = controls.draw_attention_head_selector(get_attention_sizes(model.config), heads=False)
     result, check = controls.require_translation(model, text)
     draw_badge(model, result, check)
-    draw_hints(model, result, result)
+    draw_translation_warnings(model, result, result)
     try:
         moments = training_cache.compute_snapshot_runs(model.name, text)
         shown = describe_stops(model, moments)
@@ -119,30 +125,30 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         return
     if len(moments) == 1:
         draw_caption(texts.no_snapshots_text(model.name))
-        _offer_model_with_snapshots(model.name)
+        _draw_snapshots_model_button(model.name)
         return
     maps = [moment.trace.maps[kind] for moment in moments]
     steps = [moment.step for moment in moments]
-    look, rows = controls.hold_look()
+    look, rows = controls.read_look_settings()
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
-    stop = texts.read_chosen_stop(steps)
+    stop = texts.get_chosen_stop_index(steps)
     plays = not TRAINING_STOP.get() and not is_presenting()
     scrubbed = SnapshotSequence(shown, maps, stop, (layer, head), look, rows, run, plays)
     if model.name == find_first_model() != next(iter(cache.list_models()), ""):
         draw_caption(
             say(
-                "Training begins with {model}, which kept snapshots; the other pages keep your model and your sentence.",
+                "Training begins with {model}, which kept snapshots; other pages keep your model and your sentence.",
                 model=model.name,
             )
         )
     with st.container(key="picture"):
-        stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
+        stopped = lambda stop: texts.write_stop_to_address(steps[stop])  # noqa: E731
         draw_snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
-    said = texts.axes_text(model.name, result.text, len(moments) - 2)
+    said = texts.describe_training_axes(model.name, result.text, len(moments) - 2)
     draw_caption(said)
     if len(moments) == 2:
-        _offer_model_with_snapshots(model.name)
-    offer_view(
+        _draw_snapshots_model_button(model.name)
+    register_savable_view(
         SavedView(
             "training-snapshots",
             lambda palette: [
@@ -178,7 +184,7 @@ def tabulate_snapshot_weights(scrubbed: SnapshotSequence) -> pd.DataFrame:
     return pd.DataFrame(cells).set_index("stop")
 
 
-def _offer_model_with_snapshots(name: str) -> None:
+def _draw_snapshots_model_button(name: str) -> None:
     """Draw a button that changes to a model with snapshots, where one reads the same language."""
     best = _find_most_snapshots_model(name)
     if best != name:
@@ -208,11 +214,11 @@ def describe_stops(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[
     last = max((step for step in (*(row.step for row in history), *(one.step for one in moments)) if step), default=0)
     return [
         SnapshotText(
-            texts.tick_text(one.step),
-            texts.stop_name_text(one.step, last),
+            texts.format_stop_tick(one.step),
+            texts.describe_snapshot_stop(one.step, last),
             one.translation.text,
-            one.token_probability,
-            texts.quality_text(one.step, history, scores),
+            one.mean_token_probability,
+            texts.describe_stop_bleu(one.step, history, scores),
         )
         for one in moments
     ]
@@ -231,7 +237,7 @@ def draw_watched_run(run: OpenedRun) -> None:
             ),
             width="content",
         )
-        st.button(say("Back to the models"), type="tertiary", key="close-run", on_click=close_run)
+        st.button(say("Back to the models"), type="tertiary", key="close-run", on_click=close_training_run)
     st.fragment(_draw_watched_snapshots)(run)
 
 
@@ -239,8 +245,8 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     """The snapshots and their controls. A fragment: nothing else on the page depends on them."""
     last = run.traces[-1].drawable
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
-        kind, layer, head = controls.draw_place_choice(last.sizes, heads=False)
-    look, rows = controls.hold_look()
+        kind, layer, head = controls.draw_attention_head_selector(last.sizes, heads=False)
+    look, rows = controls.read_look_settings()
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)
     names = [say("step {step:,} of {last:,}", step=step, last=steps[-1]) for step in steps]
@@ -248,13 +254,13 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
         SnapshotText(format_number(step, ","), name, None, None, "") for step, name in zip(steps, names, strict=True)
     ]
     identity = f"{run.traces[-1].identity} {kind}"
-    scrubbed = SnapshotSequence(shown, maps, texts.read_chosen_stop(steps), (layer, head), look, rows, identity)
+    scrubbed = SnapshotSequence(shown, maps, texts.get_chosen_stop_index(steps), (layer, head), look, rows, identity)
     with st.container(key="picture"):
-        stopped = lambda stop: texts.keep_stop(steps[stop])  # noqa: E731
+        stopped = lambda stop: texts.write_stop_to_address(steps[stop])  # noqa: E731
         draw_snapshots(scrubbed, key="watched", on_stop=stopped, on_pick=controls.set_layer_and_head)
     said = texts.watched_stops_text(len(steps), steps[0], steps[-1])
     draw_caption(said)
-    offer_view(
+    register_savable_view(
         SavedView(
             "training-watched",
             lambda palette: [

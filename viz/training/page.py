@@ -29,7 +29,7 @@ from attenscope.network.config import (
 )
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Columns, Part, Table, Words
-from attenscope.viz.export.save import SavedView, offer_view, table_csv
+from attenscope.viz.export.save import SavedView, register_savable_view, table_csv
 from attenscope.viz.figures.architecture import plot_architecture
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.look import Palette
@@ -37,7 +37,7 @@ from attenscope.viz.training import cache, texts
 from attenscope.viz.ui import style
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.style import TableCell, draw_table
-from attenscope.viz.web.charts import draw_chart, draw_plot
+from attenscope.viz.web.charts import draw_chart, draw_plotly_figure
 from attenscope.viz.web.shell import is_on_stage
 
 # Architecture: every choice of the model, beside those of the published architectures.
@@ -68,7 +68,7 @@ def draw_architecture_view(model: Translator) -> None:
     drawn = describe_architecture(model.config)
     with st.container(key="drawing"):
         draw_caption(drawn)
-        draw_plot(plot_architecture(model.config, style.get_palette()), drawn, key="drawing-of-sizes")
+        draw_plotly_figure(plot_architecture(model.config, style.get_palette()), drawn, key="drawing-of-sizes")
     st.subheader(say("Beside the published architectures"), anchor=False)
     draw_table(heads, cells, title)
     for line in said:
@@ -80,7 +80,9 @@ def draw_architecture_view(model: Translator) -> None:
 
     facts = {"model": model.name, "hash": model.checkpoint.hash}
     file = f"architecture-{model.name}"
-    offer_view(SavedView(file, build_parts, lambda: tabulate_architecture(model.config, presets), title, facts))
+    register_savable_view(
+        SavedView(file, build_parts, lambda: tabulate_architecture(model.config, presets), title, facts)
+    )
 
 
 def describe_architecture(config: TransformerConfig) -> str:
@@ -177,7 +179,7 @@ def draw_parameters_view(model: Translator) -> None:
         draw_caption(said)
     with right, st.container(key="tensors", height="content" if is_on_stage() else 560, border=False):
         draw_table(by_tensor.headings, by_tensor.rows, by_tensor.name)
-    offer_view(
+    register_savable_view(
         _build_saved_view(
             model, [Columns(([by_part, Words(said)], [by_tensor]), PARAMETER_TABLE_SHARES)], counts, tensors
         )
@@ -260,7 +262,7 @@ def draw_preset_comparison(bar: DeltaGenerator) -> None:
     def build_parts(palette: Palette) -> list[Part]:
         return [Table(headings, rows, title), Words(said), *([] if alone else [draw_figure(palette)])]
 
-    offer_view(
+    register_savable_view(
         SavedView("trained-alike", build_parts, lambda: tabulate_preset_comparison(headings, rows), title, width=1280)
     )
 
@@ -323,7 +325,7 @@ def draw_card_view(model: Translator) -> None:
             draw_caption(missing)
             draw_table(["", ""], facts, say("Facts"))
     parts = build_card_parts(remove_pictures(text), title) or [Words(missing), Table(["", ""], facts, say("Facts"))]
-    offer_view(SavedView(f"card-{model.name}", lambda _: parts, None, title, {"model": model.name}))
+    register_savable_view(SavedView(f"card-{model.name}", lambda _: parts, None, title, {"model": model.name}))
 
 
 def remove_pictures(text: str) -> str:

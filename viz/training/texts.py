@@ -19,7 +19,7 @@ from attenscope.viz.ui.addresses.training import (
 # Sentences about a stop and a model.
 
 
-def stop_name_text(step: int | None, last: int | None) -> str:
+def describe_snapshot_stop(step: int | None, last: int | None) -> str:
     if step is None:
         return say("released weights")
     if step == 0:
@@ -27,11 +27,11 @@ def stop_name_text(step: int | None, last: int | None) -> str:
     return say("step {step:,} of {last:,}", step=step, last=last) if last else say("step {step:,}", step=step)
 
 
-def tick_text(step: int | None) -> str:
+def format_stop_tick(step: int | None) -> str:
     return say("released") if step is None else say("random") if step == 0 else format_number(step, ",")
 
 
-def quality_text(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
+def describe_stop_bleu(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
     """BLEU at a stop as far as it is known: kept for it, or measured while training, there or last before it.
 
     Of several scores that of the text which the snapshots were scored on, so that it can stand beside theirs.
@@ -71,7 +71,7 @@ def no_snapshots_text(model: str) -> str:
     )
 
 
-def axes_text(model: str, translation: str, snapshots: int) -> str:
+def describe_training_axes(model: str, translation: str, snapshots: int) -> str:
     """What the reader must know of the axes, and of the stops."""
     said = say(
         "At every stop the model reads the same translation, “{translation}”, by teacher forcing, so that the axes "
@@ -107,13 +107,13 @@ def draw_log_steps_toggle() -> bool:
     return controls.toggle(say("Logarithmic steps"), TRAINING_LOG_STEPS)
 
 
-def read_chosen_stop(steps: Sequence[int | None]) -> int:
+def get_chosen_stop_index(steps: Sequence[int | None]) -> int:
     """The index of the stop that the address names (``at=366``, ``at=released``); the last where it names none."""
     names = [_format_stop_address(step) for step in steps]
     return names.index(TRAINING_STOP.hold(["", *names]) or names[-1])
 
 
-def keep_stop(step: int | None) -> None:
+def write_stop_to_address(step: int | None) -> None:
     """Keep the stop in the address; for callbacks."""
     TRAINING_STOP.set(_format_stop_address(step))
 

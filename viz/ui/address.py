@@ -12,8 +12,8 @@ import streamlit as st
 from attenscope.language import say
 from attenscope.viz.streamlit_internals import (
     is_history_navigation,
-    read_whole_address,
     remove_query_parameters,
+    restore_stripped_query_parameters,
     unbind_query_parameters,
     write_query_parameter,
 )
@@ -42,7 +42,7 @@ class AddressPage:
         return cls(name, {one.name: one for one in parameters}, view, former_view)
 
     @property
-    def scrubbed_keys(self) -> list[str]:
+    def untracked_parameter_names(self) -> list[str]:
         """Names of the parameters whose change alone is no step of the browser's history."""
         return [one.name for one in self.parameters.values() if one.scrubbed]
 
@@ -52,7 +52,7 @@ class AddressPage:
         known = {name: self.parameters[name] for name in address if name in self.parameters}
         return {name: address[name] for name, one in known.items() if not one.views or view in one.views}
 
-    def means_former_view(self, address: Mapping[str, str]) -> bool:
+    def is_former_view_address(self, address: Mapping[str, str]) -> bool:
         """Whether an address names no view, but holds what belongs to the one that the page once opened on."""
         if self.view is None or self.view.name in address:
             return False
@@ -62,7 +62,7 @@ class AddressPage:
         """The part of the visitor's address that the view it shows can read."""
         return self.view_of(st.query_params.to_dict())
 
-    def carried_address(self) -> dict[str, str]:
+    def previous_page_parameters(self) -> dict[str, str]:
         """What the address of another page says that this one can read, and that a callback has not changed."""
         address, state = st.query_params.to_dict(), st.session_state
         known = ((name, self.parameters[name]) for name in address if name in self.parameters)
@@ -78,10 +78,10 @@ def find_parameters(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
     return tuple(one for one in names.values() if isinstance(one, Parameter))
 
 
-def restore_address() -> None:
+def restore_history_entry_address() -> None:
     """After Back or Forward, read the whole address of the history entry; call it before anything reads the address."""
     if is_history_navigation():
-        read_whole_address()
+        restore_stripped_query_parameters()
 
 
 def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -> list[Parameter[Any]]:
@@ -95,7 +95,7 @@ def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -
     named = [(one, given[one.name]) for one in page.parameters.values() if given[one.name]]
     nonsense = [one.name for one, texts in named if not one.understands(texts)]
     too_long = [one for one, texts in named if one.name in nonsense and len(texts[-1]) > one.longest]
-    left = [] if known.page == page.name or returned else list(_leftover_names(page))
+    left = [] if known.page == page.name or returned else list(_list_leftover_parameters(page))
     remove_query_parameters(dict.fromkeys((*nonsense, *left)))
     if returned:  # The address says what was seen there; the session, what was seen last.
         seen = any(map(is_in_address, carried))
@@ -107,7 +107,7 @@ def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -
         has_arrived
         and page.view
         and page.view.key not in st.session_state
-        and page.means_former_view(address.to_dict())
+        and page.is_former_view_address(address.to_dict())
     ):
         page.view.set(page.former_view)
     known.arrived = has_arrived
@@ -123,7 +123,7 @@ def enter_page_without_address(page: str) -> None:
     known.page = page
 
 
-def carry_parameters(*parameters: Parameter[Any]) -> None:
+def keep_parameters_across_pages(*parameters: Parameter[Any]) -> None:
     """Keep for other pages what a link has brought: Streamlit does so only once the visitor has touched the widget.
 
     On arrival it is written into the address as well, so that the way back finds it there.
@@ -150,7 +150,7 @@ def is_in_address(parameter: Parameter[Any]) -> bool:
     return parameter.name in st.query_params
 
 
-def _leftover_names(page: AddressPage) -> list[str]:
+def _list_leftover_parameters(page: AddressPage) -> list[str]:
     """Names that the page before has written and that mean nothing, or something else, on this one."""
     texts = get_address_record().texts
     here = {one.name: one.key for one in page.parameters.values()}
@@ -210,7 +210,7 @@ class Parameter(Generic[T]):
         return {"key": self.name, "bind": "query-params", "persist_state": "session"}
 
     @property
-    def storage(self) -> dict[str, Any]:
+    def synced_widget_arguments(self) -> dict[str, Any]:
         """Arguments of a widget whose value :meth:`hold`, called before it, keeps in the address."""
         return {"key": self.key, "persist_state": "session"}
 
@@ -266,7 +266,7 @@ class Parameter(Generic[T]):
         if st.query_params.get(self.name) != text:
             write_query_parameter(self.name, text)
 
-    def carry(self) -> None:
+    def restore_previous_page_value(self) -> None:
         """Give the bound widget, on arrival, the value that it had on the page before; call it before the widget."""
         written = get_address_record().written
         if self.key in st.session_state and self.key not in written:

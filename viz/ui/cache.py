@@ -22,18 +22,18 @@ from attenscope.checkpoint.load import (
     find_checkpoint_folder,
     list_checkpoints,
     parse_config,
-    read_facts,
+    read_checkpoint_config,
 )
 from attenscope.decoding.greedy import ObserverCheck
-from attenscope.devices import OutOfMemory, choose_device, leave_gpu, limit_to_one_thread
+from attenscope.devices import OutOfMemory, choose_device, limit_to_one_thread, switch_process_to_cpu
 from attenscope.evaluation.in_domain_detection import Familiarity, FamiliarityError, read_familiarity
 from attenscope.experiments import ablation
 from attenscope.experiments.ablation import (
     Comparison,
     WordFacts,
     compare_with_changes,
-    force_with_changes,
     read_word_facts,
+    teacher_force_with_changes,
 )
 from attenscope.experiments.lens import LogitLens, run_logit_lens
 from attenscope.hugging_face.masked_words import MaskedWord, MaskedWordModel
@@ -120,7 +120,7 @@ def queue_and_cache(
                 try:
                     return work(*arguments, **named)
                 except OutOfMemory:
-                    leave_gpu()
+                    switch_process_to_cpu()
                 return work(*arguments, **named)
 
         return QueuedFunction(call_in_turn, entries, spinner, is_long)
@@ -144,7 +144,7 @@ def load_model_configs() -> dict[str, TransformerConfig | None]:
     None for a model of the command line, which need not be of this project.
     """
     folders = {name: find_checkpoint_folder(name) for name in list_checkpoint_names()}
-    known = {name: parse_config(folder, read_facts(folder)) for name, folder in folders.items()}
+    known = {name: parse_config(folder, read_checkpoint_config(folder)) for name, folder in folders.items()}
     return {name: known.get(name) for name in list_models()}
 
 
@@ -161,20 +161,20 @@ def load_model_summaries() -> list[CheckpointSummary]:
 @st.cache_data(ttl=10, show_spinner=False)
 def load_source_languages() -> dict[str, str]:
     """The code of the language that each model reads, by name, "" where its card says none; loads no weights."""
-    own = command_line_single_model()
+    own = load_single_command_line_model()
     first = {own.name: str(own.card.get("source_language", ""))} if isinstance(own, RunnableModel) else {}
     return first | {name: _read_source_language(name) for name in list_checkpoint_names() if name not in first}
 
 
 def _read_source_language(name: str) -> str:
     try:
-        return str(read_facts(find_checkpoint_folder(name))["card"].get("source_language", ""))
+        return str(read_checkpoint_config(find_checkpoint_folder(name))["card"].get("source_language", ""))
     except CheckpointError:  # a folder that cannot be read spoils no other model's page
         return ""
 
 
 @cache_result(to_say("Loading the model …"))
-def _load_model_spec(spec: str, device: str) -> RunnableModel | LocalModel:
+def _load_model_from_spec(spec: str, device: str) -> RunnableModel | LocalModel:
     """Run the factory of `spec` once for each `device`. Raises LocalError."""
     return load_user_model(spec)
 
@@ -183,18 +183,18 @@ def _load_model_spec(spec: str, device: str) -> RunnableModel | LocalModel:
 def _load_spec_or_error(spec: str, device: str, language: str) -> RunnableModel | LocalModel | LocalError:
     """Load the model; a failure is cached too, in each language that it is said in."""
     try:
-        return _load_model_spec(spec, device)
+        return _load_model_from_spec(spec, device)
     except LocalError as error:
         return error
 
 
-def command_line_single_model() -> RunnableModel | LocalModel | LocalError | None:
+def load_single_command_line_model() -> RunnableModel | LocalModel | LocalError | None:
     """The model that the command line names, or why there is none."""
     spec = read_option(sys.argv[1:])
     return None if spec is None else _load_spec_or_error(spec, str(choose_device()), current_language())
 
 
-def _command_line_folders() -> tuple[dict[str, str], str]:
+def _list_command_line_specs() -> tuple[dict[str, str], str]:
     """The specs of the models in the directory that the command line names, by name, and the error or ""."""
     return ({}, "") if read_option(sys.argv[1:], MODELS_OPTION) is None else _find_named_folders(current_language())
 
@@ -207,13 +207,13 @@ def _find_named_folders(language: str) -> tuple[dict[str, str], str]:
         return {}, str(error)
 
 
-def command_line_problems() -> list[str]:
+def list_command_line_errors() -> list[str]:
     """Sentences that say why models of the command line could not be loaded."""
-    own = command_line_single_model()
-    return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _command_line_folders()[1:])]
+    own = load_single_command_line_model()
+    return [*([str(own)] if isinstance(own, LocalError) else []), *filter(None, _list_command_line_specs()[1:])]
 
 
-def command_line_model(name: str) -> RunnableModel | LocalModel | LocalError | None:
+def load_command_line_model(name: str) -> RunnableModel | LocalModel | LocalError | None:
     """A model of the command line, loaded at the first call, or the error that prevents it; None for other names.
 
     The name may end with that of a prompt template (:meth:`RunnableModel.with_prompt_template`).
@@ -229,24 +229,24 @@ def command_line_model(name: str) -> RunnableModel | LocalModel | LocalError | N
 
 
 def _find_command_line_model(name: str) -> RunnableModel | LocalModel | LocalError | None:
-    own = command_line_single_model()
+    own = load_single_command_line_model()
     if isinstance(own, RunnableModel | LocalModel) and own.name == name:
         return own
-    spec = _command_line_folders()[0].get(name)
+    spec = _list_command_line_specs()[0].get(name)
     return None if spec is None else _load_spec_or_error(spec, str(choose_device()), current_language())
 
 
 def encoder_only_model(name: str) -> LocalModel | None:
     """A model of the command line that only reads; None for one that writes."""
-    found = command_line_model(name)
+    found = load_command_line_model(name)
     return found if isinstance(found, LocalModel) else None
 
 
 def list_models() -> list[str]:
     """Names of all models that can be chosen, those of the command line first."""
-    own = command_line_single_model()
+    own = load_single_command_line_model()
     first = [own.name] if isinstance(own, RunnableModel | LocalModel) else []
-    return list(dict.fromkeys([*first, *_command_line_folders()[0], *list_checkpoint_names()]))
+    return list(dict.fromkeys([*first, *_list_command_line_specs()[0], *list_checkpoint_names()]))
 
 
 @queue_and_cache(64)
@@ -259,7 +259,7 @@ def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> O
     assert own is not None
     try:
         if changes and isinstance(own, MaskedWordModel):
-            return open_trace(name, own.trace_changed(sentence, parse_changes(changes)))
+            return open_trace(name, own.trace_with_changes(sentence, parse_changes(changes)))
         return open_trace(name, own.trace(sentence))
     except OpenError as error:
         raise LocalError(str(error)) from error
@@ -278,7 +278,7 @@ def compute_masked_word(name: str, sentence: str, position: int, changes: str = 
 
     Raises LocalError and InterventionError.
     """
-    return load_masked_word_model(name).read_masked_word(sentence, position, parse_changes(changes))
+    return load_masked_word_model(name).predict_masked_word(sentence, position, parse_changes(changes))
 
 
 @queue_and_cache(64, to_say("Switching heads off …"), is_long=True)
@@ -295,7 +295,7 @@ def load_runnable_model(name: str) -> RunnableModel:
 @cache_result(to_say("Loading the model …"))
 def _load_model_on_device(name: str, device: str) -> RunnableModel:
     limit_to_one_thread()
-    own = command_line_model(name)
+    own = load_command_line_model(name)
     loaded = own if isinstance(own, RunnableModel) else Translator.load(name, device)
     # Streamlit collects garbage after every rerun; walking all that torch has loaded would be most of a rerun.
     gc.collect()
@@ -332,11 +332,11 @@ def compute_intervention_comparison(name: str, sentence: str, changes: str, targ
     With `target`, that given translation is read again. Raises InterventionError.
     """
     return compare_with_changes(
-        load_runnable_model(name), compute_run_translation(name, sentence, target), parse_changes(changes)
+        load_runnable_model(name), compute_translation_with_changes(name, sentence, target), parse_changes(changes)
     )
 
 
-def compute_run_translation(name: str, sentence: str, target: str = "", changes: str = "") -> Translation:
+def compute_translation_with_changes(name: str, sentence: str, target: str = "", changes: str = "") -> Translation:
     """A sentence with the model's own translation or a given one, by the model as it is or with changes made."""
     if changes:
         return compute_intervention_comparison(name, sentence, changes, target).after
@@ -346,8 +346,8 @@ def compute_run_translation(name: str, sentence: str, target: str = "", changes:
 @queue_and_cache(16)
 def compute_full_trace(name: str, sentence: str, target: str = "", changes: str = "") -> AttentionTrace:
     """The trace of a reading with queries, keys, values and scores, by one teacher-forced pass; frozen."""
-    ids = compute_run_translation(name, sentence, target, changes).target_ids
-    return force_with_changes(
+    ids = compute_translation_with_changes(name, sentence, target, changes).target_ids
+    return teacher_force_with_changes(
         load_runnable_model(name), sentence, ids, parse_changes(changes), tensors=TENSOR_NAMES
     ).trace
 
@@ -355,7 +355,7 @@ def compute_full_trace(name: str, sentence: str, target: str = "", changes: str 
 @queue_and_cache(64)
 def compute_logit_lens(name: str, sentence: str, target: str = "", changes: str = "") -> LogitLens:
     """What the decoder would have written after each layer; frozen."""
-    model, found = load_runnable_model(name), compute_run_translation(name, sentence, target, changes)
+    model, found = load_runnable_model(name), compute_translation_with_changes(name, sentence, target, changes)
     with apply_changes(model.model, parse_changes(changes)):
         return run_logit_lens(model, found)
 

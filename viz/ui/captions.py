@@ -13,16 +13,24 @@ import numpy as np
 import streamlit as st
 
 from attenscope.decoding.greedy import ObserverCheck
-from attenscope.devices import has_left_gpu
+from attenscope.devices import has_switched_to_cpu
 from attenscope.evaluation.in_domain_detection import FALSE_ALARMS, mean_log_prob
-from attenscope.language import current_language, format_number, join_items, join_sentences, load_texts, say, to_say
+from attenscope.language import (
+    current_language,
+    format_number,
+    join_items,
+    join_sentences,
+    load_translated_toml,
+    say,
+    to_say,
+)
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.text.words import LANGUAGE_NAMES, compare_words, detect_foreign_language
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.look import format_signed, quote_token
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import MODEL
-from attenscope.viz.web.text_components import SURE_FROM, is_unsure
+from attenscope.viz.web.text_components import SURE_FROM, is_low_probability_token
 
 # Captions of one line, hints, and the badge in the header.
 
@@ -59,7 +67,7 @@ def _duration_text(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 0.9995 else f"{format_number(seconds, '.1f')} s"
 
 
-def draw_hints(model: RunnableModel, result: Translation, own: Translation) -> None:
+def draw_translation_warnings(model: RunnableModel, result: Translation, own: Translation) -> None:
     """Draw what a reader should know about this sentence before trusting the picture.
 
     `result` is what the page shows. `own` is what the unchanged model writes by itself: how sure the model is of `own`
@@ -76,8 +84,8 @@ def draw_hints(model: RunnableModel, result: Translation, own: Translation) -> N
                 own=say(reads),
             )
         )
-        _draw_model_offer(other)
-    if has_left_gpu():
+        _draw_matching_model_button(other)
+    if has_switched_to_cpu():
         draw_caption(
             say("The GPU has no memory left, so the CPU computes now, with the same numbers but for rounding.")
         )
@@ -98,16 +106,16 @@ def draw_hints(model: RunnableModel, result: Translation, own: Translation) -> N
         )
     for note in model.notes:
         draw_caption(note)
-    if model.can("translate") and (doubt := _doubt_text(model, own)):  # What follows a prompt is open.
+    if model.can("translate") and (doubt := _describe_model_doubt(model, own)):  # What follows a prompt is open.
         draw_caption(doubt)
 
 
-def _doubt_text(model: RunnableModel, own: Translation) -> str:
+def _describe_model_doubt(model: RunnableModel, own: Translation) -> str:
     """Say that the model doubts its own translation; compares with its measured in-domain score, where there is one."""
     known = cache.load_in_domain_score(model.name)
     closer = say("Try a sentence that is closer to its training text.")
     if known and not any(step.forced for step in own.steps):
-        if not known.is_unlike(own.steps):
+        if not known.is_translation_unfamiliar(own.steps):
             return ""
         said = say(
             "The model is less sure of its own translation of this sentence than of its translations of {share:.0%} of "
@@ -118,7 +126,7 @@ def _doubt_text(model: RunnableModel, own: Translation) -> str:
             mean=format_signed(mean_log_prob(own.steps)),
         )
         return join_sentences(said, closer)
-    unsure = sum(map(is_unsure, own.steps))
+    unsure = sum(map(is_low_probability_token, own.steps))
     if 2 * unsure <= len(own.steps):
         return ""
     said = say(
@@ -131,7 +139,7 @@ def _doubt_text(model: RunnableModel, own: Translation) -> str:
     return join_sentences(said, closer)
 
 
-def _draw_model_offer(language: str) -> None:
+def _draw_matching_model_button(language: str) -> None:
     """Draw a button that goes on with a model that reads the language, where there is one."""
     reading = [name for name, reads in cache.load_source_languages().items() if reads == language]
     if reading:
@@ -194,7 +202,7 @@ def load_glossary_entries() -> tuple[GlossaryEntry, ...]:
 def _load_entries_in(language: str) -> tuple[GlossaryEntry, ...]:
     found = (
         GlossaryEntry(**one | {"also": tuple(one.get("also", ()))})
-        for one in load_texts(GLOSSARY_FILE, language)["entry"]
+        for one in load_translated_toml(GLOSSARY_FILE, language)["entry"]
     )
     return tuple(sorted(found, key=lambda entry: (entry.reading or entry.term).lower()))
 
@@ -231,7 +239,7 @@ KEY_HELP: tuple[tuple[str, str], ...] = (
 """The keys and what each does."""
 
 
-def draw_keys() -> None:
+def draw_keyboard_shortcuts() -> None:
     """Draw all keys, folded away."""
     listed = "".join(f"<dt>{html.escape(say(keys))}</dt><dd>{html.escape(say(what))}</dd>" for keys, what in KEY_HELP)
     st.html(_folded_list_html(say("Keyboard"), listed))
@@ -262,7 +270,7 @@ def _list_forms(language: str) -> list[tuple[str, GlossaryEntry]]:
 def _term_pattern(language: str) -> re.Pattern[str]:
     """A pattern of a form of a term, as its group, or of text to skip: quotations and the file's `passed`."""
     terms = "|".join(_form_pattern(form, WORD_ENDINGS.get(language, "")) for form, _ in _list_forms(language))
-    passed = "|".join(map(_form_pattern, load_texts(GLOSSARY_FILE, language)["passed"]))
+    passed = "|".join(map(_form_pattern, load_translated_toml(GLOSSARY_FILE, language)["passed"]))
     longer = LONGER_WORD_SIGNS.get(language, r"[\w-]")
     before, after = rf"(?:(?<!{longer})(?<!\\_)|(?!\w))", rf"(?:(?!\\?{longer})|(?<!\w))"
     whole = rf"„[^“]*“|“[^”]*”|(?:{passed}){after}|{before}({terms}){after}"

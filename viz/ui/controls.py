@@ -36,10 +36,10 @@ from attenscope.viz.ui.address import (
     ChoiceParameter,
     NumberParameter,
     Parameter,
-    carry_parameters,
     forget_parameters,
     get_address_record,
     is_in_address,
+    keep_parameters_across_pages,
 )
 from attenscope.viz.ui.addresses.shared import (
     CHANGES,
@@ -57,7 +57,7 @@ from attenscope.viz.ui.addresses.shared import (
 from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
 from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
-from attenscope.viz.web.shell import can_type_sentence, is_presenting, submit_on_enter
+from attenscope.viz.web.shell import can_audience_type_sentence, is_presenting, submit_on_enter
 
 # Controls that return a plain value, which is kept in the address and in the session.
 
@@ -76,13 +76,13 @@ def draw_examples_menu(model: RunnableModel) -> None:
     if len(list_example_sentences(model.card)) < 2:
         return
     with st.container(key="examples", width="content"):
-        menu = draw_examples_list()
+        menu = draw_examples_menu_container()
     if menu:
         with menu:
             draw_example_sentences(model)
 
 
-def draw_examples_list() -> DeltaGenerator | None:
+def draw_examples_menu_container() -> DeltaGenerator | None:
     """Draw the menu of examples, which closes once one is chosen; see :func:`draw_menu`."""
     return draw_menu(say("Examples"), f"examples beside {SENTENCE.get()}", "example-list")
 
@@ -111,7 +111,7 @@ def draw_sentence_box(
     `beside` draws what stands beside the choice of the model; `first` is the model of an address that names none, if
     not the first of the list. `draw_examples` draws examples before it.
     """
-    carry_parameters(MODEL, SENTENCE)
+    keep_parameters_across_pages(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         chips = st.container(key="chips", horizontal=True, gap="small")
@@ -174,12 +174,12 @@ def _get_model_name() -> str:
 
 def draw_encoder_sentence_box() -> str:
     """Draw the sentence box for a model that only reads; return the sentence."""
-    carry_parameters(MODEL, SENTENCE)
+    keep_parameters_across_pages(MODEL, SENTENCE)
     box = st.container(key="sentence-box")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(key="earlier", width="content"):
             _draw_earlier_sentences()
-        draw_choice(st.selectbox, say("Model"), _list_model_names(), width=215, **MODEL.binding)
+        draw_untranslated_choice(st.selectbox, say("Model"), _list_model_names(), width=215, **MODEL.binding)
     put_welcome_sentence({})
     return _draw_sentence_field(box)
 
@@ -187,7 +187,7 @@ def draw_encoder_sentence_box() -> str:
 def _draw_sentence_field(place: DeltaGenerator) -> str:
     """The sentence box itself."""
     with place:
-        if is_presenting() and not can_type_sentence():
+        if is_presenting() and not can_audience_type_sentence():
             return _draw_stage_sentence(SENTENCE.get())
         hint = say("Type a sentence and press Enter")
         # No default: an emptied box is in the address too, as an empty sentence, and not the welcome.
@@ -212,7 +212,7 @@ def require_translation(model: RunnableModel, text: str) -> tuple[Translation, O
     return found
 
 
-def draw_place_choice(sizes: Sizes, *, heads: bool = True, shows_default: bool = False) -> Head:
+def draw_attention_head_selector(sizes: Sizes, *, heads: bool = True, shows_default: bool = False) -> Head:
     """Draw the Transformer, in which it is chosen which attention is looked at.
 
     Args:
@@ -223,31 +223,31 @@ def draw_place_choice(sizes: Sizes, *, heads: bool = True, shows_default: bool =
     Returns:
         The kind of attention, the last of `sizes` until one is chosen, and the layer and the head, from 0.
     """
-    kind = _hold_kind(sizes)
+    kind = _sync_attention_kind(sizes)
     layers, count = sizes[kind]
     layer = LAYER.hold(range(1, layers + 1), shows_default=shows_default) - 1
     head = HEAD.hold(range(1, count + 1), shows_default=shows_default) - 1
-    draw_place((kind, layer, head), sizes, choose_place, heads=heads)
+    draw_transformer_selector((kind, layer, head), sizes, choose_attention_head, heads=heads)
     return kind, layer, head
 
 
 def draw_layer_choice(sizes: Sizes) -> tuple[Kind, int]:
-    """As :func:`draw_place_choice`, where what is looked at is the same for all heads of a layer."""
-    kind = _hold_kind(sizes)
+    """As :func:`draw_attention_head_selector`, where what is looked at is the same for all heads of a layer."""
+    kind = _sync_attention_kind(sizes)
     layer = LAYER.hold(range(1, sizes[kind][0] + 1)) - 1
-    draw_place((kind, layer, 0), sizes, choose_place, heads=False)
+    draw_transformer_selector((kind, layer, 0), sizes, choose_attention_head, heads=False)
     return kind, layer
 
 
-def draw_kind_choice(sizes: Sizes) -> Kind:
+def draw_attention_kind_selector(sizes: Sizes) -> Kind:
     """As :func:`draw_layer_choice`, where all layers of a kind of attention are looked at together."""
-    kind = _hold_kind(sizes)
+    kind = _sync_attention_kind(sizes)
     if len(sizes) > 1:
-        draw_place((kind, EVERY_LAYER, 0), sizes, choose_place, heads=False)
+        draw_transformer_selector((kind, EVERY_LAYER, 0), sizes, choose_attention_head, heads=False)
     return kind
 
 
-def draw_place(
+def draw_transformer_selector(
     place: Head,
     sizes: Sizes,
     on_pick: PlaceListener,
@@ -264,11 +264,11 @@ def draw_place(
     draw_transformer(layers, place, names, heads=sizes[kind][1] if heads else 0, key=key, on_pick=on_pick)
 
 
-def _hold_kind(kinds: Collection[Kind]) -> Kind:
+def _sync_attention_kind(kinds: Collection[Kind]) -> Kind:
     return KIND.hold((tuple(kinds)[-1], *kinds))
 
 
-def choose_place(kind: Kind | None, layer: int | None, head: int | None) -> None:
+def choose_attention_head(kind: Kind | None, layer: int | None, head: int | None) -> None:
     """Look at another kind of attention, layer or head; for callbacks."""
     if kind is not None:
         KIND.set(kind)
@@ -300,7 +300,7 @@ def set_layer_and_head(layer: int, head: int) -> None:
     st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
 
 
-def hold_look() -> tuple[Look, RowLabel]:
+def read_look_settings() -> tuple[Look, RowLabel]:
     """How pictures are coloured and their rows named, as chosen in :func:`draw_look_settings`; kept in the address."""
     rows = ROWS.hold()
     return Look(style.get_palette(), COLOURS.hold(), SCALE.hold()), rows
@@ -308,23 +308,23 @@ def hold_look() -> tuple[Look, RowLabel]:
 
 def draw_look_settings() -> None:
     """Draw the choices of how pictures are coloured and their rows named."""
-    hold_look()
+    read_look_settings()
     more: dict[str, Any] = {"horizontal": True}
-    draw_choice(
+    draw_untranslated_choice(
         st.radio,
         say("Decoder rows are named by the token"),
         ROWS.options,
         format_func=lambda one: say(ROW_LABEL_NAMES[one]),
-        **ROWS.storage | more,
+        **ROWS.synced_widget_arguments | more,
     )
-    draw_choice(
+    draw_untranslated_choice(
         st.radio,
         say("Colour grows with the weight"),
         SCALE.options,
         format_func=lambda one: say(SCALE_NAMES[one]),
-        **SCALE.storage | more,
+        **SCALE.synced_widget_arguments | more,
     )
-    draw_choice(st.radio, say("Colours"), COLOURS.options, **COLOURS.storage | more)
+    draw_untranslated_choice(st.radio, say("Colours"), COLOURS.options, **COLOURS.synced_widget_arguments | more)
 
 
 def _draw_model_choice(first: str) -> RunnableModel:
@@ -332,10 +332,10 @@ def _draw_model_choice(first: str) -> RunnableModel:
     if not names:
         st.info(say("There is no trained model yet. Train one with `python -m model train`, then reload this page."))
         st.stop()
-    name = draw_choice(
+    name = draw_untranslated_choice(
         st.selectbox, say("Model"), names, names.index(first) if first in names else 0, width=215, **MODEL.binding
     )
-    chosen = cache.command_line_model(name)
+    chosen = cache.load_command_line_model(name)
     if isinstance(chosen, LocalError):
         st.error(escape_markdown(str(chosen)))
         st.stop()
@@ -357,7 +357,7 @@ def _draw_model_choice(first: str) -> RunnableModel:
 
 def _list_model_names() -> list[str]:
     """Return the names of all models that can be chosen; draw why models of the command line could not be loaded."""
-    for problem in cache.command_line_problems():
+    for problem in cache.list_command_line_errors():
         st.error(escape_markdown(problem))
     chosen = MODEL.get()
     return [chosen if name == get_base_model_name(chosen) else name for name in cache.list_models()]
@@ -369,7 +369,7 @@ PREFIX_CHOICE, TEMPLATE_SWITCH = "prompt prefix", "chat template"
 
 def draw_prompt_template_choice() -> None:
     """Draw how the chosen model is given a text, where it can be given it in several ways."""
-    model = cache.command_line_model(_get_model_name())
+    model = cache.load_command_line_model(_get_model_name())
     if not isinstance(model, RunnableModel) or len(model.prompt_templates) < 2:
         return
 
@@ -383,7 +383,7 @@ def draw_prompt_template_choice() -> None:
         st.toggle(say("Apply the chat template"), key=TEMPLATE_SWITCH, on_change=switch)
         return
     st.session_state[PREFIX_CHOICE] = applied
-    draw_choice(
+    draw_untranslated_choice(
         st.selectbox,
         say("Task prefix"),
         model.prompt_templates,
@@ -401,7 +401,7 @@ def require_ability(model: RunnableModel, ability: Ability) -> RunnableModel:
     return model
 
 
-def require_own_model(model: RunnableModel, ability: Ability) -> Translator:
+def require_project_translator(model: RunnableModel, ability: Ability) -> Translator:
     """The same for an ability that only models of this project have."""
     require_ability(model, ability)
     assert isinstance(model, Translator)
@@ -470,7 +470,9 @@ CHOICE_LANGUAGES = "language of choices"
 """The session key of a mapping from a widget's key to the language in which the browser shows its choices."""
 
 
-def draw_choice(draw: Callable[..., Any], label: str, options: Sequence[Any], *rest: Any, key: str, **more: Any) -> Any:
+def draw_untranslated_choice(
+    draw: Callable[..., Any], label: str, options: Sequence[Any], *rest: Any, key: str, **more: Any
+) -> Any:
     """Draw a choice, such as `st.selectbox`, among options that are the same in every language.
 
     `format_func` says them in the visitor's. A browser sends back the words that it shows, and Streamlit 1.67 does not
@@ -488,14 +490,14 @@ def segmented_control(label: str, of: ChoiceParameter[T], options: Sequence[T] |
     """One of the options side by side, the first where the default is missing; the label is for screen readers."""
     listed = of.options if options is None else tuple(options)
     of.hold(listed)
-    return draw_choice(
+    return draw_untranslated_choice(
         st.segmented_control,
         label,
         listed,
         required=True,
         format_func=of.label,
         label_visibility="collapsed",
-        **of.storage | more,
+        **of.synced_widget_arguments | more,
     )
 
 
@@ -508,7 +510,7 @@ def view_control(
     page puts what else is rare.
     """
     chosen = of.hold()
-    listed, more = split_views(of.options, chosen, first, impossible)
+    listed, more = split_shown_and_menu_views(of.options, chosen, first, impossible)
     st.session_state[of.key] = chosen  # The list may be another than in the run before, and would forget it.
     found = segmented_control(say("View"), of, listed)
     # Keyed by the view, so that the menu closes once another one is chosen.
@@ -519,7 +521,7 @@ def view_control(
     return found, menu
 
 
-def split_views(
+def split_shown_and_menu_views(
     views: Sequence[T], chosen: T, first: Sequence[T], impossible: Collection[T] = ()
 ) -> tuple[list[T], list[T]]:
     """Return the views that stand side by side, the `first` and the `chosen` one, and the rest, for a menu.
@@ -541,7 +543,9 @@ def selectbox(label: str, of: ChoiceParameter[T], options: Sequence[T] | None = 
     """One of the options in a list; the first of them where the default is not there."""
     listed = of.options if options is None else tuple(options)
     of.hold(listed)
-    return draw_choice(st.selectbox, label, listed, format_func=of.label, **of.storage | more)
+    return draw_untranslated_choice(
+        st.selectbox, label, listed, format_func=of.label, **of.synced_widget_arguments | more
+    )
 
 
 def selectbox_with_default(label: str, of: Parameter[T | None], options: Sequence[T], default: T, **more: Any) -> T:
@@ -555,7 +559,7 @@ def selectbox_with_default(label: str, of: Parameter[T | None], options: Sequenc
         of.show_in_address(None)
     st.session_state[of.name] = default if chosen is None else chosen
     choose = lambda: of.set(st.session_state[of.name])  # noqa: E731
-    return draw_choice(st.selectbox, label, options, key=of.name, on_change=choose, **more)
+    return draw_untranslated_choice(st.selectbox, label, options, key=of.name, on_change=choose, **more)
 
 
 def number_input(label: str, of: NumberParameter[Any], default: Any = None, **more: Any) -> Any:
@@ -609,7 +613,7 @@ GIVEN_SENTENCE_KEY = "given-for"
 """Where the session has the sentence that the given translation belongs to."""
 
 
-def draw_given_input(sentence: str, own: str) -> str:
+def draw_given_translation_field(sentence: str, own: str) -> str:
     """The text field for a given translation, which pages share.
 
     For a sentence without a given translation, or once it is emptied, it begins with the model's own, for the visitor
@@ -621,13 +625,13 @@ def draw_given_input(sentence: str, own: str) -> str:
     if state.get(GIVEN_SENTENCE_KEY) != sentence or not GIVEN_TRANSLATION.get().strip():
         state[GIVEN_SENTENCE_KEY] = sentence
         GIVEN_TRANSLATION.put(own)
-    GIVEN_TRANSLATION.carry()
+    GIVEN_TRANSLATION.restore_previous_page_value()
     return text_input(
         say("Given"), GIVEN_TRANSLATION, placeholder=say(GIVEN_HINT), label_visibility="collapsed"
     ).strip()
 
 
-def hold_read_given(sentence: str) -> bool:
+def is_given_translation_on(sentence: str) -> bool:
     """Whether a given translation is read instead of the model's own; a new sentence turns it off."""
     state = st.session_state
     if state.setdefault("given-of", sentence) != sentence:
@@ -635,10 +639,10 @@ def hold_read_given(sentence: str) -> bool:
     return READ_GIVEN.hold()
 
 
-def draw_given_toggle(sentence: str, what: str = "translation") -> bool:
+def draw_given_translation_toggle(sentence: str, what: str = "translation") -> bool:
     """The switch that has a given translation read instead of the model's own; `what` it writes, for its label."""
-    hold_read_given(sentence)
-    return st.toggle(say(GIVEN_LABELS[what]), **READ_GIVEN.storage)
+    is_given_translation_on(sentence)
+    return st.toggle(say(GIVEN_LABELS[what]), **READ_GIVEN.synced_widget_arguments)
 
 
 def set_given_translation(sentence: str, translation: str) -> None:
@@ -651,7 +655,7 @@ def set_given_translation(sentence: str, translation: str) -> None:
 
 def draw_given_translation(model: str, sentence: str, own: str) -> str:
     """The translation that a visitor types, with its probability under it; "" where it cannot be read."""
-    given = draw_given_input(sentence, own)
+    given = draw_given_translation_field(sentence, own)
     try:
         draw_caption(describe_given_translation(cache.compute_teacher_forced(model, sentence, given).steps))
     except InputError as error:
@@ -676,13 +680,13 @@ def describe_given_translation(steps: tuple[DecodingStep, ...]) -> str:
             "Nothing surprised the model: every token had a probability of {share:.0%} or more.", share=SURPRISING_BELOW
         )
         return join_sentences(text, nothing)
-    parts = [_surprise_text(step) for step in surprising[:MAX_SURPRISING_TOKENS]]
+    parts = [_describe_surprising_token(step) for step in surprising[:MAX_SURPRISING_TOKENS]]
     if len(surprising) > MAX_SURPRISING_TOKENS:
         parts.append(say("and {count} more", count=len(surprising) - MAX_SURPRISING_TOKENS))
     return join_sentences(text, say("Surprising: {tokens}.", tokens=say("; ").join(parts)))
 
 
-def _surprise_text(step: DecodingStep) -> str:
+def _describe_surprising_token(step: DecodingStep) -> str:
     chance = math.exp(step.log_prob)
     return say(
         "{token} was its choice no. {rank:,} ({chance}), it would have written {best}",

@@ -37,19 +37,19 @@ _PAGE = "page to open"
 _OWNER = "branch-of"
 
 
-def follow_link() -> None:
+def switch_to_requested_page() -> None:
     """Switch to the page that a callback has asked for, if any; call it before drawing what would be left."""
     if page := st.session_state.pop(_PAGE, None):
         unbind_query_parameters()  # Streamlit refuses to leave a page whose widgets stand in the address.
-        st.switch_page(FOLDER / "pages" / f"{page}.py", query_params=PAGES[page].carried_address())
+        st.switch_page(FOLDER / "pages" / f"{page}.py", query_params=PAGES[page].previous_page_parameters())
 
 
-def branch_owner() -> tuple[str, str] | None:
+def get_decode_branch_owner() -> tuple[str, str] | None:
     """The model and the sentence that the branch of Decode in the address belongs to."""
     return st.session_state.get(_OWNER)
 
 
-def set_branch_owner(model: str, text: str) -> None:
+def set_decode_branch_owner(model: str, text: str) -> None:
     """Say which model and sentence the branch belongs to."""
     st.session_state[_OWNER] = model, text
 
@@ -64,7 +64,7 @@ def open_in_decode(model: str, text: str, step: int, *, prefix: tuple[int, ...] 
     st.session_state[DECODE_BEGIN_WITH.key] = st.session_state[DECODE_NEVER_WRITE.key] = ""
     for one in DECODE_BRANCH_PARAMETERS:
         one.reset()
-    set_branch_owner(model, text)
+    set_decode_branch_owner(model, text)
     DECODE_BRANCH.set(prefix)
     DECODE_STEP.set(step + 1)
     st.session_state[_PAGE] = "decode"
@@ -117,12 +117,12 @@ NEXT_STEPS = {
 """Page -> the page that comes next, and the line that leads there."""
 
 
-def draw_next_step(page: str) -> None:
+def draw_next_page_link(page: str) -> None:
     """Draw the foot of a page: one line that leads on. The sentence and the model come along."""
     if is_on_stage():
         return
     following, line = NEXT_STEPS[page]
-    known = PAGES[following].carried_address() if following in PAGES else None
+    known = PAGES[following].previous_page_parameters() if following in PAGES else None
     with st.container(key="next-step"):
         st.page_link(FOLDER / "pages" / f"{following}.py", label=f"{say(line)} →", query_params=known)
 
@@ -135,7 +135,7 @@ HeadBatch = tuple[Head, ...]
 
 def draw_token_card(model: str, result: Translation, position: int, actions: CardActions, changes: str = "") -> None:
     """Draw the card of the token at `position`, from 0, of a translation by the model with the changes made."""
-    follow_link()
+    switch_to_requested_page()
     with st.container(key="wordcard"):
         facts = cache.compute_word_facts(model, result.source, result.target_ids, changes)
         effects = compute_head_effects(model, result, changes)

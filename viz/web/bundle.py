@@ -37,22 +37,22 @@ def list_needed_scripts(names: Iterable[str]) -> list[str]:
     """Return the names of these scripts and of all that they build on, each behind those that it builds on."""
     found: list[str] = []
     for name in names:
-        uses, _ = _read_linked(name)
+        uses, _ = _read_script_and_dependencies(name)
         found += [one for one in [*list_needed_scripts(uses), name] if one not in found]
     return found
 
 
-def link_scripts(names: Iterable[str]) -> str:
+def build_scripts_constant(names: Iterable[str]) -> str:
     """Return the statements that make the scripts `names`, and what they build on, members of the constant `scripts`.
 
     They speak the current language.
     """
     needed = list_needed_scripts(names)
-    members = "".join(f"scripts.{name} = ({_read_linked(name)[1]})(scripts);\n" for name in needed)
+    members = "".join(f"scripts.{name} = ({_read_script_and_dependencies(name)[1]})(scripts);\n" for name in needed)
     return f"const scripts = {{ MESSAGES: {_encode_messages(needed)} }};\n{members}"
 
 
-def _read_linked(name: str) -> tuple[list[str], str]:
+def _read_script_and_dependencies(name: str) -> tuple[list[str], str]:
     """The scripts that a script builds on, and the function that it is."""
     found = _MODULE_PATTERN.match(_read_built(f"{name}.js").rstrip())
     assert found, name
@@ -73,7 +73,7 @@ def _read_built(name: str) -> str:
     return (DIST_FOLDER / name).read_text(encoding="utf-8")
 
 
-def declare_messages(names: Iterable[str]) -> str:
+def build_messages_statement(names: Iterable[str]) -> str:
     """Return the statement that stands before a standalone script: the language, and the messages of `names` in it."""
     return f"const MESSAGES = {_encode_messages(names)};\n"
 
@@ -85,7 +85,7 @@ def _encode_messages(names: Iterable[str]) -> str:
 
 def build_module(name: str) -> str:
     """Return a script of dist/ as a module that imports nothing, in the current language."""
-    return f"{link_scripts([name])}export default scripts.{name};\n"
+    return f"{build_scripts_constant([name])}export default scripts.{name};\n"
 
 
 _FETCHING_MODULE = """const scripts = {{ MESSAGES: {messages} }};
@@ -208,9 +208,9 @@ def quantise_weights(weights: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return np.where(mask, LOOKUP_BYTES[parts], np.uint8(MASKED_BYTE))
 
 
-def quantise_finely(weights: np.ndarray, mask: np.ndarray, top: float = 1.0) -> np.ndarray:
+def quantise_weights_to_uint16(weights: np.ndarray, mask: np.ndarray, top: float = 1.0) -> np.ndarray:
     """Return weights (Q, K) in 0..top as uint16; each has the same three decimals as its weight, and the same two."""
-    numbers = quantise_to_levels(np.where(mask, weights, 0), 0.0, top, FULL_UINT16, half_step_cells(3))
+    numbers = quantise_to_levels(np.where(mask, weights, 0), 0.0, top, FULL_UINT16, make_half_step_cell_function(3))
     return np.where(mask, numbers, MASKED_UINT16).astype(np.uint16)
 
 
@@ -226,7 +226,7 @@ def quantise_to_levels(values: np.ndarray, low: float, high: float, full: int, c
     return nearest + np.sign(cell(values) - cell(decoded))
 
 
-def half_step_cells(decimals: int) -> CellFunction:
+def make_half_step_cell_function(decimals: int) -> CellFunction:
     """Return cells of half a step of the last decimal: all in one are rounded alike, to these decimals and to fewer."""
     return lambda values: np.floor(values * 2 * 10**decimals)
 
@@ -234,6 +234,6 @@ def half_step_cells(decimals: int) -> CellFunction:
 LOOKUP_PARTS = 25_400
 """Equal parts of 0..1: half percents end where a part does, and so do the weights nearest to a byte."""
 LOOKUP_BYTES = quantise_to_levels(
-    (np.arange(LOOKUP_PARTS + 1) + 0.5) / LOOKUP_PARTS, 0.0, 1.0, FULL_BYTE, half_step_cells(2)
+    (np.arange(LOOKUP_PARTS + 1) + 0.5) / LOOKUP_PARTS, 0.0, 1.0, FULL_BYTE, make_half_step_cell_function(2)
 ).astype(np.uint8)
 """(PARTS + 1,) the byte of the weights of each part: to look it up takes a tenth of the time of working it out."""

@@ -16,7 +16,7 @@ from attenscope.language import say, to_say
 from attenscope.viz.figures.curves import Curves, Mark
 from attenscope.viz.figures.heatmap import negative_colour
 from attenscope.viz.figures.look import LONGEST_LABEL, Look, readable_token, shorten_token
-from attenscope.viz.figures.stage import fit_to_stage
+from attenscope.viz.figures.stage import enlarge_fonts_for_projection
 from attenscope.viz.web.bundle import create_mount, pack_arrays
 from attenscope.viz.web.shell import is_presenting
 
@@ -58,13 +58,13 @@ def draw_chart(
         _mount_chart(
             key=f"{key}-clicks", data={"frame": frame, "label": alt, "nodes": named}, on_cell_change=handle_click
         )
-        draw_plot(figure, alt, key=key)
+        draw_plotly_figure(figure, alt, key=key)
 
 
-def draw_plot(figure: go.Figure, alt: str, *, key: str) -> None:
+def draw_plotly_figure(figure: go.Figure, alt: str, *, key: str) -> None:
     """Show `figure`, described to screen readers by `alt`; on the whole screen as high as there is room."""
     if is_presenting():
-        figure = fit_to_stage(figure)
+        figure = enlarge_fonts_for_projection(figure)
     grows = is_presenting() and (figure.layout.height or MIN_GROWING_HEIGHT) >= MIN_GROWING_HEIGHT
     with st.container(key=f"{key}-grows") if grows else nullcontext():
         height: Literal["stretch", "content"] = "stretch" if grows else "content"

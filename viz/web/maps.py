@@ -21,9 +21,9 @@ from attenscope.viz.web.bundle import (
     component_value,
     create_mount,
     pack_arrays,
-    quantise_finely,
     quantise_to_levels,
     quantise_weights,
+    quantise_weights_to_uint16,
 )
 
 # The heatmap: crosshair, numbers, pins; a tile of the overview changes it at once.
@@ -86,7 +86,7 @@ def encode_heatmap(
     roles: AxisRoles = ((), ()),
     pins: bool = False,
 ) -> bytes:
-    """What heatmap.js reads: names, colours and pins, then (R, C) little-endian uint16 (`quantise_finely`)."""
+    """What heatmap.js reads: names, colours and pins, then (R, C) of `quantise_weights_to_uint16`, little-endian."""
     palette = look.palette
     header = {
         "title": grid.title,
@@ -109,7 +109,7 @@ def encode_heatmap(
         "pins": pins,
         "numbers": numbers and has_room_for_numbers(grid.weights),
     }
-    return pack_arrays(header, quantise_finely(grid.weights, grid.mask, grid.top).astype("<u2").tobytes())
+    return pack_arrays(header, quantise_weights_to_uint16(grid.weights, grid.mask, grid.top).astype("<u2").tobytes())
 
 
 # The matrix, a large table of numbers: hover or arrow keys read a cell, a click chooses it.
@@ -237,7 +237,7 @@ class LinkOptions:
     """Whether it stays with its head when another is chosen in the overview, as a second side does."""
 
 
-def draw_links(
+def draw_attention_links(
     attention: AttentionMap,
     lines: LinkOptions,
     look: Look,
@@ -256,13 +256,13 @@ def draw_links(
     """
     _mount_links(
         key=key,
-        data=encode_links(attention, lines, look, rows, pinned, alt),
+        data=encode_attention_links(attention, lines, look, rows, pinned, alt),
         on_pin_change=lambda: on_pin(str(component_value(key).pin["side"]), int(component_value(key).pin["index"])),
         on_beside_change=lambda: on_beside([int(head) for head in component_value(key).beside["heads"]]),
     )
 
 
-def encode_links(
+def encode_attention_links(
     attention: AttentionMap,
     lines: LinkOptions,
     look: Look,

@@ -130,8 +130,8 @@ def encode_mask_editor(
                 "note": panel.note,
                 "drawn": panel.states is not None,
                 "editable": panel.editable,
-                "rowSums": [_sum_text(one) for one in panel.row_sums],
-                "columnSums": [_sum_text(one) for one in panel.column_sums],
+                "rowSums": [_format_mask_sum(one) for one in panel.row_sums],
+                "columnSums": [_format_mask_sum(one) for one in panel.column_sums],
             }
             for panel in panels
         ],
@@ -140,7 +140,7 @@ def encode_mask_editor(
     return pack_arrays(header, body)
 
 
-def _sum_text(value: float) -> str:
+def _format_mask_sum(value: float) -> str:
     """A sum as it is read: without decimals where three of them show none."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "∞" if value > 0 else "−∞"

@@ -84,7 +84,7 @@ def encode_decode_player(result: Translation, start: PlayerStart, look: Look, ru
         "source": build_token_data(result.source_tokens, result.special_tokens),
         "target": build_token_data((own.query_tokens[0], *result.target_tokens), result.special_tokens),
         "steps": _step_data(result.steps),
-        "cross": {"shape": cross.weights.shape, "chosen": start.cross, "name": _cross_name(result)},
+        "cross": {"shape": cross.weights.shape, "chosen": start.cross, "name": _get_cross_attention_label(result)},
         "own": {"shape": own.weights.shape, "chosen": start.own},
         "aligning": start.aligning,
         "stops": look.stops,
@@ -100,7 +100,7 @@ def encode_decode_player(result: Translation, start: PlayerStart, look: Look, ru
     )
 
 
-def _cross_name(result: Translation) -> str:
+def _get_cross_attention_label(result: Translation) -> str:
     """What the attention to the first line is called."""
     return say("attention to the prompt") if result.trace.cross is None else say("cross-attention")
 

@@ -191,7 +191,7 @@ def is_on_stage() -> bool:
     return is_presenting() or COLLECTED_VIEWS in st.session_state
 
 
-def can_type_sentence() -> bool:
+def can_audience_type_sentence() -> bool:
     """Whether the scene takes sentences from the audience."""
     return st.query_params.get("live") == "1"
 

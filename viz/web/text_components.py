@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from attenscope.analysis.heads import head_name
-from attenscope.analysis.telling_word import WordWeights, read_source_word, read_word
+from attenscope.analysis.telling_word import WordWeights, read_source_word, read_target_word
 from attenscope.language import join_items, say, to_say
 from attenscope.text.words import SPECIAL_TOKENS, get_special_tokens, has_space_before
 from attenscope.trace import AttentionMap, Head
@@ -22,11 +22,11 @@ from attenscope.viz.figures.look import (
     Palette,
     format_percent,
     format_signed,
-    place_name,
     quote_token,
     readable_token,
+    translate_stream_place_name,
 )
-from attenscope.viz.figures.words import reading_in_words
+from attenscope.viz.figures.words import describe_word_attention
 from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
 
 if TYPE_CHECKING:
@@ -228,18 +228,18 @@ def _piece_data(step: DecodingStep) -> dict[str, Any]:
     return {
         "text": step.token,
         "doubt": round(1 - math.exp(step.log_prob), 3),
-        "unsure": is_unsure(step),
+        "unsure": is_low_probability_token(step),
         "special": step.stopped == "eos",
-        "note": _piece_note(step),
+        "note": _describe_piece_alternatives(step),
     }
 
 
-def is_unsure(step: DecodingStep) -> bool:
+def is_low_probability_token(step: DecodingStep) -> bool:
     """Whether the model gave the piece that it wrote less than `SURE_FROM`."""
     return math.exp(step.log_prob) < SURE_FROM
 
 
-def _piece_note(step: DecodingStep) -> str:
+def _describe_piece_alternatives(step: DecodingStep) -> str:
     others = [
         f"{readable_token(one.token)} {format_percent(math.exp(one.log_prob))}"
         for one in step.candidates
@@ -283,9 +283,10 @@ def draw_sentence_picture(picture: SentencePicture, *, key: str, on_pin: Callabl
 def encode_sentence_picture(picture: SentencePicture) -> bytes:
     """What sentence.js reads: the words and what is said of each, then (R, K) bytes of the head's weights."""
     words, place = picture.words, (picture.layer, picture.head)
-    read_row = [reading_in_words(words, read_word(words, row, place)) for row in range(len(words.rows))]
+    read_row = [describe_word_attention(words, read_target_word(words, row, place)) for row in range(len(words.rows))]
     read_key = [
-        reading_in_words(words, read_source_word(words, key, place), of_source=True) for key in range(len(words.keys))
+        describe_word_attention(words, read_source_word(words, key, place), of_source=True)
+        for key in range(len(words.keys))
     ]
     tokens = words.pieces.key_tokens
     header = {
@@ -297,7 +298,7 @@ def encode_sentence_picture(picture: SentencePicture) -> bytes:
         "target": {
             "label": say(QUERY_TITLES["cross"]),
             "words": [
-                data | _doubt_data([picture.steps[at] for at in group if at < len(picture.steps)])
+                data | _build_word_doubt([picture.steps[at] for at in group if at < len(picture.steps)])
                 for data, group in zip(
                     _word_data(words.row_words, words.rows, words.pieces.rows("predicted")), words.rows, strict=True
                 )
@@ -305,7 +306,7 @@ def encode_sentence_picture(picture: SentencePicture) -> bytes:
             "says": read_row,
         },
         "pinned": {
-            "source": words.key_of(picture.pinned["source"]),
+            "source": words.get_word_at_column(picture.pinned["source"]),
             "target": words.row_of(picture.pinned["target"]),
         },
         "hint": say(
@@ -325,10 +326,10 @@ def _word_data(texts: Sequence[str], groups: Sequence[range], tokens: Sequence[s
     ]
 
 
-def _doubt_data(steps: Sequence[DecodingStep]) -> dict[str, Any]:
+def _build_word_doubt(steps: Sequence[DecodingStep]) -> dict[str, Any]:
     """How unsure the model was of the piece of a word of which it was least sure."""
-    doubt = max((1 - math.exp(step.log_prob) for step in steps if is_unsure(step)), default=0.0)
-    return {"doubt": round(doubt, 3), "note": _piece_note(steps[0]) if steps else ""}
+    doubt = max((1 - math.exp(step.log_prob) for step in steps if is_low_probability_token(step)), default=0.0)
+    return {"doubt": round(doubt, 3), "note": _describe_piece_alternatives(steps[0]) if steps else ""}
 
 
 # The word card: the probability of a word, its alternatives, where it looked, and the heads that matter.
@@ -422,7 +423,7 @@ def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[H
         "others": [_candidate_data(one) for one in others],
         "sources": [
             {"text": readable_token(one.text), "value": format_percent(one.share), "share": one.share}
-            for one in facts.source_shares(position)[:MAX_CARD_ROWS]
+            for one in facts.rank_source_attention_shares(position)[:MAX_CARD_ROWS]
         ],
         "heads": [_head_data(head, change, largest) for head, change in heads[:MAX_CARD_ROWS]],
         "headsNote": say("change of log-prob. when off"),
@@ -432,7 +433,7 @@ def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[H
 
 def decision_layer_text(step: DecodingStep, facts: WordFacts) -> str:
     """From which layer on the token written is the one that the model would write."""
-    name, place = quote_token(step.token), facts.decided_place(step.position)
+    name, place = quote_token(step.token), facts.find_deciding_lens_layer(step.position)
     if place is None:
         return say("After the last layer another token than {token} is the most probable.", token=name)
     if place == facts.lens.places[0]:
@@ -440,7 +441,7 @@ def decision_layer_text(step: DecodingStep, facts: WordFacts) -> str:
     return say(
         "{token} is the most probable token from {place} of {layers} on.",
         token=name,
-        place=place_name(place),
+        place=translate_stream_place_name(place),
         layers=len(facts.lens.places) - 1,
     )
 

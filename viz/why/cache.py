@@ -26,7 +26,14 @@ from attenscope.evaluation.attribution import (
 )
 from attenscope.experiments.ablation import measure_word_effects
 from attenscope.experiments.lens import DecoderLens, LogitLens, run_decoder_lens, run_logit_lens
-from attenscope.experiments.patching import Contrast, PatchMap, find_contrast, make_control, patch_heads, patch_stream
+from attenscope.experiments.patching import (
+    Contrast,
+    PatchMap,
+    compare_at_first_difference,
+    make_control,
+    patch_heads,
+    patch_stream,
+)
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, say, to_say
@@ -45,7 +52,7 @@ ONE_STREAM_MESSAGE = to_say(
 
 
 class ReadingKey(NamedTuple):
-    """A sentence with its translation, in the order in which :func:`viz.ui.cache.compute_run_translation` takes it."""
+    """A sentence with its translation, as :func:`viz.ui.cache.compute_translation_with_changes` takes it."""
 
     model: str
     sentence: str
@@ -66,16 +73,16 @@ class WordKey(NamedTuple):
     """The id of the piece Y."""
 
 
-def load_target(key: WordKey) -> Target:
+def load_explained_target(key: WordKey) -> Target:
     """The word that is explained."""
-    model, result = cache.load_runnable_model(key.reading.model), cache.compute_run_translation(*key.reading)
+    model, result = cache.load_runnable_model(key.reading.model), cache.compute_translation_with_changes(*key.reading)
     return make_piece_target(model, result, key.position, key.length, key.against)
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def compute_target_value(key: WordKey) -> float:
     """log p(X), or logit X - logit Y."""
-    of = load_target(key)
+    of = load_explained_target(key)
     with _run_with_changes(key.reading) as (model, _):
         found = methods.compute_target_value(model.model, of)
     check_target_value(of, found)
@@ -85,7 +92,7 @@ def compute_target_value(key: WordKey) -> float:
 @queue_and_cache(256)
 def compute_words_left_out(key: WordKey) -> WordsLeftOut:
     """What is left of the value without each word."""
-    of = load_target(key)
+    of = load_explained_target(key)
     compute_target_value(key)
     with _run_with_changes(key.reading) as (model, _):
         return blocks.compute_words_left_out(model.model, of)
@@ -104,7 +111,7 @@ def describe_refused_methods(key: WordKey) -> str:
 @queue_and_cache(128, is_long=True)
 def compute_deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""
-    of = load_target(key)
+    of = load_explained_target(key)
     check_deletion_length(len(of.source_ids))
     found = compute_attributions(key)
     with _run_with_changes(key.reading) as (model, _):
@@ -114,7 +121,7 @@ def compute_deletion_curves(key: WordKey) -> DeletionCurves:
 @queue_and_cache(128)
 def compute_logit_parts(key: WordKey) -> LogitParts:
     """The logit, or the difference of two, split over heads and layers."""
-    own, of = _require_translator(key.reading.model), load_target(key)
+    own, of = _require_translator(key.reading.model), load_explained_target(key)
     compute_target_value(key)
     with _run_with_changes(key.reading):
         return split_logit(own.model, of, record_target_pass(own.model, of))
@@ -123,7 +130,7 @@ def compute_logit_parts(key: WordKey) -> LogitParts:
 @queue_and_cache(512)
 def compute_head_effects(key: WordKey, heads: tuple[Head, ...]) -> np.ndarray:
     """How the value changes without each of some heads, in one forward pass: (heads, 1)."""
-    of = load_target(key)
+    of = load_explained_target(key)
     with _run_with_changes(key.reading) as (model, _):
         return measure_word_effects(model.model, of, heads)
 
@@ -151,9 +158,9 @@ def compute_source_shares(reading: ReadingKey) -> SourceShares:
 @queue_and_cache(64)
 def compute_contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
     """Two sentences, and the word at which their translations part."""
-    other = cache.compute_run_translation(*second)
+    other = cache.compute_translation_with_changes(*second)
     with _run_with_changes(first) as (model, result):
-        return find_contrast(model, result, other)
+        return compare_at_first_difference(model, result, other)
 
 
 @queue_and_cache(64, is_long=True)
@@ -161,14 +168,14 @@ def compute_patch_map(first: ReadingKey, second: ReadingKey, patched: PatchedPar
     """Return the share of the difference that a patch at each place brings back."""
     pair = compute_contrast(first, second)
     with _run_with_changes(first) as (model, _):
-        _check_streams(model)
+        _require_lens_ability(model)
         return _run_patching(model, pair, patched)
 
 
 @queue_and_cache(64, is_long=True)
 def compute_control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patched: PatchedPart) -> PatchMap:
     """Return the patch map from the first sentence to one with the same answer, as a share of the pair's difference."""
-    pair, answer = compute_contrast(first, second), cache.compute_run_translation(*control)
+    pair, answer = compute_contrast(first, second), cache.compute_translation_with_changes(*control)
     with _run_with_changes(first) as (model, _):
         same = make_control(model, pair, answer)
         return _run_patching(model, same, patched, pair.difference)
@@ -178,7 +185,7 @@ def compute_control_map(first: ReadingKey, second: ReadingKey, control: ReadingK
 def compute_decoder_lens(reading: ReadingKey) -> DecoderLens:
     """The translation read from each layer of the encoder."""
     with _run_with_changes(reading) as (model, result):
-        _check_streams(model)
+        _require_lens_ability(model)
         return run_decoder_lens(model, result)
 
 
@@ -240,7 +247,7 @@ def _attribute_user_model(
 @queue_and_cache(128, is_long=True)
 def _attribute_word(key: WordKey, language: str) -> tuple[Mapping[str, Attribution], str]:
     """Cached by `language` too, as the text of the refusals is in it."""
-    of = load_target(key)
+    of = load_explained_target(key)
     with _run_with_changes(key.reading) as (model, _):
         return attribute_available_methods(model, of)
 
@@ -259,7 +266,7 @@ def _require_translator(name: str) -> Translator:
     return cache.load_translator(name)
 
 
-def _check_streams(model: RunnableModel) -> None:
+def _require_lens_ability(model: RunnableModel) -> None:
     if not model.can("lens"):
         raise AttributionError(model.cannot("lens"))
 
@@ -282,6 +289,6 @@ def _run_with_changes(reading: ReadingKey) -> Iterator[tuple[RunnableModel, Tran
 
     No cached function is called inside the block: the changed model would compute what the cache lacks.
     """
-    model, result = cache.load_runnable_model(reading.model), cache.compute_run_translation(*reading)
+    model, result = cache.load_runnable_model(reading.model), cache.compute_translation_with_changes(*reading)
     with apply_changes(model.model, parse_changes(reading.changes)):
         yield model, result

@@ -31,7 +31,7 @@ from attenscope.viz.ui.addresses.why import (
     WHY_SECOND_SENTENCE,
     WHY_VIEW,
 )
-from attenscope.viz.ui.captions import draw_caption, draw_hints, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, draw_translation_warnings, escape_markdown
 from attenscope.viz.ui.links import open_head_in_explore
 from attenscope.viz.web.text_components import draw_tokens, token_line_data
 from attenscope.viz.why import texts
@@ -117,22 +117,22 @@ def draw_question(
     own = cache.compute_translation(model.name, text)[0]
     given = controls.draw_given_translation(model.name, text, own.text) if forced else ""
     reading = ReadingKey(model.name, text, given, _draw_changes(model, text, given))
-    result = cache.compute_run_translation(*reading)
+    result = cache.compute_translation_with_changes(*reading)
     split = _find_split_row(result)
     asked = get_pin(result.source, "target")
-    pinned = result.step_of(asked) if split is None else split
+    pinned = result.find_step_of_row(asked) if split is None else split
     compared = _find_contrast_target(reading, pair.second)
     if compared:
         group = range(compared.position, compared.position + len(compared.tokens))
     elif pinned is None:
-        group = find_telling_word(reading)
+        group = find_longest_dependent_word(reading)
     else:
         group = find_word_pieces(result.target_tokens, pinned, result.special_tokens)
     with above:
         shown = pinned if pinned is not None and pinned in group else group.start
         pin_word = None if compared else lambda at: choose_word(result, at)
         draw_tokens(result.steps, shown, key="translation", on_pin=pin_word, keep=True, word=group)
-    draw_hints(model, result, own)
+    draw_translation_warnings(model, result, own)
     if compared is None and asked is not None and pinned is None:
         draw_caption(texts.describe_missing_piece(asked - result.first_row, len(result.steps)))
     with choice, st.container(key="rather", horizontal=True, vertical_alignment="center", width="content"):
@@ -171,13 +171,13 @@ def find_word_pieces(tokens: Sequence[str], pinned: int | None, special: Abstrac
     return _list_longest_words(tokens, special)[0]
 
 
-def find_telling_word(reading: ReadingKey) -> range:
+def find_longest_dependent_word(reading: ReadingKey) -> range:
     """The pieces of the longest word that needs another one; of the longest word where none of the first few does."""
-    result = cache.compute_run_translation(*reading)
+    result = cache.compute_translation_with_changes(*reading)
     words = _list_longest_words(result.target_tokens, result.special_tokens)
     for group in words[:MOST_WORDS_TRIED]:
         try:
-            if texts.needs_a_word(compute_words_left_out(WordKey(reading, group.start, len(group)))):
+            if texts.is_single_word_needed(compute_words_left_out(WordKey(reading, group.start, len(group)))):
                 return group
         except AttributionError:  # The view says why.
             continue
@@ -235,7 +235,7 @@ def _draw_target_selector(model: RunnableModel, result: Translation, group: rang
         found = (st.session_state["rather-than"] or "").strip()
         WHY_CONTRAST_PIECE.set("" if found == NO_COMPARISON else found[: WHY_CONTRAST_PIECE.longest], of=owner)
 
-    controls.draw_choice(
+    controls.draw_untranslated_choice(
         st.selectbox,
         say("Rather than"),
         options,

@@ -20,10 +20,10 @@ from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
 from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.figures.why import (
-    list_head_rows,
-    plot_head_falls,
-    plot_largest_parts,
-    plot_parts_by_layer,
+    list_layer_rows_by_attention,
+    plot_head_ablation_effects,
+    plot_largest_logit_parts,
+    plot_logit_parts_by_sublayer,
     plot_score_matrix,
     plot_signed_bars,
 )
@@ -32,7 +32,7 @@ from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.shared import PinPlace, add_pins
 from attenscope.viz.ui.addresses.why import WHY_HEAD_MEASURE, WHY_SCORE_CELL, AttentionCell
 from attenscope.viz.ui.captions import draw_caption
-from attenscope.viz.ui.links import compute_effects_in_batches, follow_link, open_head_in_explore
+from attenscope.viz.ui.links import compute_effects_in_batches, open_head_in_explore, switch_to_requested_page
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import texts
@@ -57,11 +57,11 @@ class _ListedParts:
 
 def draw_heads_view(question: Question, palette: Palette) -> SavedView:
     """Draw what the heads do for the word in one of two ways; a click on a head opens it on Explore."""
-    follow_link()
+    switch_to_requested_page()
     by = "switched off"
     if question.model.can("parts"):
         by = controls.segmented_control(say("Heads by"), WHY_HEAD_MEASURE)
-    return draw_heads_off_view(question, palette) if by == "switched off" else _draw_logit_parts(question, palette)
+    return draw_head_ablation_view(question, palette) if by == "switched off" else _draw_logit_parts(question, palette)
 
 
 def _draw_logit_parts(question: Question, palette: Palette) -> SavedView:
@@ -82,17 +82,19 @@ def _draw_logit_parts(question: Question, palette: Palette) -> SavedView:
     with st.container(key="picture"):
         left, right = st.columns(PARTS_COLUMN_WIDTHS, gap="large")
         with left:
-            draw_chart(plot_parts_by_layer(found.parts, palette), alts[0], key="by-layer", on_cell=lambda _, __: None)
+            draw_chart(
+                plot_logit_parts_by_sublayer(found.parts, palette), alts[0], key="by-layer", on_cell=lambda _, __: None
+            )
         with right:
-            figure = plot_largest_parts(listed.shown, listed.rest, palette)
+            figure = plot_largest_logit_parts(listed.shown, listed.rest, palette)
             draw_chart(figure, alts[1], key="parts", on_cell=lambda row, _: open_clicked(row), nodes=nodes)
     says = [texts.describe_largest_head(found), found.exactness]
     draw_caption(join_sentences(*says, say(texts.OPEN_HEAD_HINT)))
 
     def build_parts(of: Palette) -> list[Part]:
         drawn = (
-            Chart(plot_parts_by_layer(found.parts, of), alts[0]),
-            Chart(plot_largest_parts(listed.shown, listed.rest, of), alts[1]),
+            Chart(plot_logit_parts_by_sublayer(found.parts, of), alts[0]),
+            Chart(plot_largest_logit_parts(listed.shown, listed.rest, of), alts[1]),
         )
         return [
             *question.saved_texts,
@@ -137,12 +139,12 @@ MAX_FALL_BARS = 16
 FALLS_COLUMN_WIDTHS = (0.5, 0.5)
 
 
-def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
+def draw_head_ablation_view(question: Question, palette: Palette) -> SavedView:
     """Draw the fall without each head, all of them and the largest one by one."""
     found = compute_all_head_effects(question)
     falls = {kind: -found.total(kind) for kind in found.changes}
     largest = found.strongest()[:MAX_FALL_BARS]
-    rows, lead = list_head_rows(falls), texts.describe_largest_fall(found, question.target)
+    rows, lead = list_layer_rows_by_attention(falls), texts.describe_largest_head_effect(found, question.target)
     titles = say("Fall without each head"), say("The largest")
 
     def open_clicked(row: int, column: int) -> None:
@@ -155,7 +157,7 @@ def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
 
     def draw_figure(of: Palette) -> tuple[go.Figure, go.Figure]:
         names, scores = [head_name(head) for head, _ in largest], [-change for _, change in largest]
-        return plot_head_falls(falls, titles[0], of), plot_signed_bars(names, scores, titles[1], of)
+        return plot_head_ablation_effects(falls, titles[0], of), plot_signed_bars(names, scores, titles[1], of)
 
     with st.container(key="lead"):
         draw_caption(lead)
@@ -171,7 +173,7 @@ def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
                     )
                 else:
                     draw_chart(figure, titles[0], key="falls", on_cell=open_clicked, nodes=_list_head_nodes(falls))
-    explained = texts.describe_heads_off(question.target)
+    explained = texts.describe_head_ablation(question.target)
     draw_caption(explained)
 
     def build_parts(of: Palette) -> list[Part]:
@@ -180,14 +182,16 @@ def draw_heads_off_view(question: Question, palette: Palette) -> SavedView:
 
     title = say("{word} without each head", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts)
-    return SavedView("why-heads-off", build_parts, lambda: tabulate_head_falls(found), title, facts, width=1280)
+    return SavedView(
+        "why-heads-off", build_parts, lambda: tabulate_head_ablation_effects(found), title, facts, width=1280
+    )
 
 
 def _list_head_nodes(falls: Mapping[Kind, np.ndarray]) -> list[tuple[int, int, str]]:
     """Row, column and name of every head of the picture."""
     return [
         (row, head, head_name((*place, head)))
-        for row, place in enumerate(list_head_rows(falls))
+        for row, place in enumerate(list_layer_rows_by_attention(falls))
         if place
         for head in range(falls[place[0]].shape[1])
     ]
@@ -197,12 +201,12 @@ def compute_all_head_effects(question: Question) -> HeadEffects:
     """How the value of the word changes without each head. Raises AttributionError where its probability is zero."""
     key: WordKey = question.key
     why_cache.compute_target_value(key)
-    target = why_cache.load_target(key)
+    target = why_cache.load_explained_target(key)
     passes = ui_cache.plan_ablation_batches(key.reading.model, len(target.source_ids), len(target.input_ids))
     return compute_effects_in_batches(passes, lambda at: why_cache.compute_head_effects(key, passes[at]))
 
 
-def tabulate_head_falls(found: HeadEffects) -> pd.DataFrame:
+def tabulate_head_ablation_effects(found: HeadEffects) -> pd.DataFrame:
     """The fall without each head; layers and heads count from 1."""
     rows = [(kind, layer + 1, head + 1, -change) for (kind, layer, head), change in found.strongest()]
     return pd.DataFrame(rows, columns=["attention", "layer", "head", "fall"])
@@ -218,7 +222,7 @@ CELL_WIDTHS: tuple[Any, ...] = (230, 200)
 
 def draw_score_view(question: Question, palette: Palette) -> SavedView:
     """Draw the controls of the cell, and the matrix of its score."""
-    follow_link()
+    switch_to_requested_page()
     maps = question.result.trace.maps
     cell = WHY_SCORE_CELL.hold(of=question.result.source)
     if cell is not None and not has_cell(cell, maps[cell.kind]):
@@ -284,11 +288,11 @@ def draw_cell_selector(question: Question, cell: AttentionCell) -> AttentionCell
         choose(kind=kind, layer=layer, head=head)
 
     with st.container(key="cell", horizontal=True, vertical_alignment="center"):
-        controls.draw_place(cell[:3], question.result.trace.sizes, handle_place)
+        controls.draw_transformer_selector(cell[:3], question.result.trace.sizes, handle_place)
         for field, label, listed, name, width in zip(
             CELL_FIELDS, CELL_LABELS, options, names, CELL_WIDTHS, strict=True
         ):
-            controls.draw_choice(
+            controls.draw_untranslated_choice(
                 st.selectbox,
                 say(label),
                 listed,

@@ -20,9 +20,16 @@ from attenscope.runnable_model import InputError
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.export.save import SavedView, collect_trace_facts
 from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
-from attenscope.viz.figures.look import Look, Palette, format_percent, place_name, quote_token, readable_token
-from attenscope.viz.figures.why import plot_patches, plot_source_effects, plot_source_shares
-from attenscope.viz.figures.words import lens_in_words
+from attenscope.viz.figures.look import (
+    Look,
+    Palette,
+    format_percent,
+    quote_token,
+    readable_token,
+    translate_stream_place_name,
+)
+from attenscope.viz.figures.why import plot_activation_patching, plot_source_effects, plot_source_shares
+from attenscope.viz.figures.words import describe_lens_settling_place
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.shared import SENTENCE
 from attenscope.viz.ui.addresses.why import (
@@ -58,7 +65,7 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
         ranked.append((question.target.against or "", read(reading, question.target.against_id)))
     if is_on_stage():
         ranked = []  # There the picture of so many rows has all the room.
-    says = [lens_in_words(lens, at), say(texts.LOGIT_LENS_EXPLANATION)]
+    says = [describe_lens_settling_place(lens, at), say(texts.LOGIT_LENS_EXPLANATION)]
     if refused:
         says.append(join_sentences(refused, say(texts.LAYERS_ALONE_NOTE)))
     if encoder is not None:
@@ -85,7 +92,9 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
     def build_parts(of: Palette) -> list[Part]:
         grid = Chart(plot_lens_grid(lens, look=Look(of), pinned=at), titles[0])
         charts = tuple([Chart(_plot_ranks(one, at, of), titles[1])] for one in ranked)
-        rows = () if encoder is None else zip(map(place_name, encoder.places), encoder.texts, strict=True)
+        rows = (
+            () if encoder is None else zip(map(translate_stream_place_name, encoder.places), encoder.texts, strict=True)
+        )
         written = [Words(f"{place}: {text}") for place, text in rows]
         both = [Columns(charts, (1 / len(charts),) * len(charts))] if charts else []
         return [*question.saved_texts, *written, grid, *both, *map(Words, says)]
@@ -121,7 +130,7 @@ def build_lens_rows(found: DecoderLens, position: int) -> list[list[str]]:
     """The translation from each place, with rank and probability of the piece at a position, from 0."""
     return [
         [
-            place_name(place),
+            translate_stream_place_name(place),
             text,
             format_number(int(found.ranks[at, position]), ","),
             format_percent(math.exp(found.log_probs[at, position])),
@@ -154,9 +163,9 @@ def _plot_ranks(ranked: tuple[str, LogitLens], position: int, palette: Palette) 
 
 def draw_shares_view(question: Question, palette: Palette) -> SavedView:
     """Draw the shares and the effect of the source under the whole translation; a click chooses a word."""
-    found, loose = cache.compute_source_shares(question.key.reading), _load_loose_threshold(question)
+    found, loose = cache.compute_source_shares(question.key.reading), _load_source_detachment_threshold(question)
     at, threshold = question.key.position, loose.threshold if loose else None
-    lead = texts.describe_loose_alarm(found, loose)
+    lead = texts.describe_source_detachment(found, loose)
     is_loose = loose is not None and found.mean_effect < loose.threshold
     with st.container(key="loose" if is_loose else "lead"):
         draw_caption(lead)
@@ -201,7 +210,7 @@ def tabulate_shares(found: SourceShares) -> pd.DataFrame:
     return table.set_index(pd.RangeIndex(1, len(table) + 1, name="position"))
 
 
-def _load_loose_threshold(question: Question) -> LooseThreshold | None:
+def _load_source_detachment_threshold(question: Question) -> LooseThreshold | None:
     """The threshold that is kept with the model; None where there is none."""
     try:
         scores = cache.load_attribution_scores(question.model.name)
@@ -229,7 +238,7 @@ NO_PAIR = -1
 """The choice of no pair; pairs count from 0."""
 
 
-def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView | None:
+def draw_activation_patching_view(question: Question, palette: Palette) -> SavedView | None:
     """Draw the choice of the sentences, and the map of the pair beside that of its control."""
     _draw_sentence_fields(question)
     _, second, same = question.pair
@@ -252,10 +261,10 @@ def draw_two_sentences_view(question: Question, palette: Palette) -> SavedView |
     titles = say("Patched: “{sentence}”", sentence=second), say("Control: “{sentence}”", sentence=same)
 
     def draw_figure(of: Palette) -> tuple[list[Part], list[Part]]:
-        own = Chart(plot_patches(found, names, titles[0], of), titles[0])
+        own = Chart(plot_activation_patching(found, names, titles[0], of), titles[0])
         if isinstance(control, str):
             return [own], [Words(control)]
-        return [own], [Chart(plot_patches(control, _readable_columns(control), titles[1], of), titles[1])]
+        return [own], [Chart(plot_activation_patching(control, _readable_columns(control), titles[1], of), titles[1])]
 
     with st.container(key="picture"):
         for column, parts, key in zip(
@@ -287,7 +296,7 @@ def tabulate_patches(found: PatchMap, names: list[str], control: PatchMap | str)
         for row, layer in enumerate(one.rows):
             listed = [f"{at + 1} {name}" for at, name in enumerate(columns)]
             shares = dict(zip(listed, one.fraction[row].tolist(), strict=True))
-            rows.append({"of": of, "layer": layer, **shares, "all": one.whole_fraction[row]})
+            rows.append({"of": of, "layer": layer, **shares, "all": one.whole_row_recovered_fraction[row]})
     return pd.DataFrame(rows)
 
 
@@ -327,7 +336,7 @@ def _draw_pair_selector(shown: SentencePair) -> None:
         if (at := st.session_state["pair"]) != NO_PAIR:
             fill_in_pair(pairs[at])
 
-    controls.draw_choice(
+    controls.draw_untranslated_choice(
         st.selectbox,
         say("Pair"),
         (NO_PAIR, *range(len(pairs))),

@@ -20,16 +20,16 @@ from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionTrace
 from attenscope.viz.export.parts import Chart, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, offer_view
+from attenscope.viz.export.save import SavedView, collect_trace_facts, register_savable_view
 from attenscope.viz.figures.look import Palette, format_percent, format_signed, readable_token
-from attenscope.viz.figures.why import plot_deletion, plot_method_scores
+from attenscope.viz.figures.why import plot_attribution_method_scores, plot_deletion
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN, add_pins, get_pin
 from attenscope.viz.ui.addresses.why import WHY_ATTRIBUTION_METHOD, WHY_VIEW, WhyView
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.ui.links import follow_link
+from attenscope.viz.ui.links import switch_to_requested_page
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.shell import is_on_stage
@@ -48,13 +48,13 @@ MATRIX_TITLE = to_say("Every method for this word")
 
 def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
     """Draw the texts shaded by how much the value falls without each word; below, folded, what all methods say."""
-    follow_link()
+    switch_to_requested_page()
     left = why_cache.compute_words_left_out(question.key)
     answer, staged = texts.describe_answer(left), is_on_stage()
     with st.container(key="picture"):
         with st.container(key="answer"):
             draw_caption(answer)
-        draw_signed_text(build_words_left_out(left), palette, answer, key="left-out")
+        draw_signed_text(build_leave_one_out_texts(left), palette, answer, key="left-out")
     method = WHY_ATTRIBUTION_METHOD.hold()
     # The methods of a long text take a minute: they are computed for who asks.
     fold = st.expander(
@@ -67,7 +67,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
     def build_parts(of: Palette) -> list[Part]:
         # A scene has the sentence once: as the shaded words.
         above = [one for one in question.saved_texts if not (staged and isinstance(one, Words))]
-        words = Component("signed_text", encode_signed_text(build_words_left_out(left), of, answer))
+        words = Component("signed_text", encode_signed_text(build_leave_one_out_texts(left), of, answer))
         shown = [*above, Words(answer, "", "large"), words]
         return shown if staged else [*shown, *_build_method_parts(question, of)]
 
@@ -127,9 +127,9 @@ def _describe_all_methods(question: Question, every: Mapping[str, Attribution]) 
     return [*remarks, *filter(None, [why_cache.describe_refused_methods(question.key)])]
 
 
-def build_words_left_out(found: WordsLeftOut) -> list[SignedText]:
+def build_leave_one_out_texts(found: WordsLeftOut) -> list[SignedText]:
     """The words of the source and those written before, shaded by how far the value falls without each."""
-    of_source, readings = len(found.source_words), texts.list_readings(found)
+    of_source, readings = len(found.source_words), texts.list_remaining_probabilities(found)
     is_probability = found.target.against is None
     falls = math.exp(found.value) - np.exp(found.without) if is_probability else found.value - found.without
     title = say("The prompt") if found.target.continues else say("The sentence")
@@ -169,7 +169,7 @@ def plot_method_matrix(every: Mapping[str, Attribution], method: str, palette: P
     """All methods by piece, `method` marked."""
     target = every[method].target
     scores = {name: found.scores for name, found in every.items()}
-    return plot_method_scores(
+    return plot_attribution_method_scores(
         scores, target.source_tokens, target.prefix_tokens, texts.compute_correlations(every), method, palette
     )
 
@@ -206,7 +206,7 @@ def draw_deletion_view(question: Question, palette: Palette) -> SavedView:
     alt = draw_deletion_curves(curves, method, palette, *says)
     says.append(texts.describe_deletion(texts.DELETION_BY_MASKS))
     draw_caption(says[-1])
-    _draw_set_scores(question, method)
+    _draw_measured_method_scores(question, method)
 
     def build_parts(of: Palette) -> list[Part]:
         return [*question.saved_texts, Chart(plot_deletion(curves, method, of), alt), *map(Words, says)]
@@ -257,7 +257,7 @@ def build_area_rows(curves: DeletionCurves, method: str) -> list[list[TableCell]
     ]
 
 
-def _draw_set_scores(question: Question, method: str) -> None:
+def _draw_measured_method_scores(question: Question, method: str) -> None:
     """The table that was measured with the model, where there is one."""
     try:
         scores = why_cache.load_attribution_scores(question.model.name)
@@ -273,11 +273,11 @@ def _draw_set_scores(question: Question, method: str) -> None:
         count = scores.sentences
         st.subheader(say("Over {count} sentences", count=count), anchor=False)
         title = say("All methods over {count} sentences", count=count)
-        draw_table([say(one) for one in SET_TABLE_HEADINGS], _build_set_rows(scores, method), title)
-        draw_caption(texts.describe_set_scores(scores))
+        draw_table([say(one) for one in SET_TABLE_HEADINGS], _build_measured_score_rows(scores, method), title)
+        draw_caption(texts.describe_measured_method_scores(scores))
 
 
-def _build_set_rows(scores: AttributionScores, method: str) -> list[list[TableCell]]:
+def _build_measured_score_rows(scores: AttributionScores, method: str) -> list[list[TableCell]]:
     rows: list[list[TableCell]] = [
         [
             (say(one.method), "own") if one.method == method else say(one.method),
@@ -325,7 +325,7 @@ def draw_user_model_page(own: LocalModel) -> None:
         trace = ui_cache.compute_encoder_only_trace(own.name, text).trace
         with st.container(key="bar", horizontal=True, vertical_alignment="center"):
             view = ui_controls.segmented_control(say("View"), WHY_VIEW, tuple(USER_MODEL_VIEWS))
-            position = _choose_piece(trace, text)
+            position = _draw_piece_selector(trace, text)
             every = why_cache.compute_user_attributions(own.name, text, position)
             asked = PieceQuestion(own.name, text, position, why_controls.draw_method_selector(every))
         title, parts, numbers = USER_MODEL_VIEWS[view](asked, every)
@@ -337,7 +337,9 @@ def draw_user_model_page(own: LocalModel) -> None:
     facts = collect_trace_facts(trace, word=every[asked.method].target.word, method=asked.method)
     name = f"why-{view.replace(' ', '-')}"
     sentence = Words(text, "sentence", "large")
-    offer_view(SavedView(name, lambda of: [sentence, *parts(of), Words(missing)], numbers, title, facts, width=1280))
+    register_savable_view(
+        SavedView(name, lambda of: [sentence, *parts(of), Words(missing)], numbers, title, facts, width=1280)
+    )
 
 
 def _draw_user_scores(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:
@@ -384,7 +386,7 @@ USER_MODEL_VIEWS: dict[WhyView, Callable[[PieceQuestion, Mapping[str, Attributio
 }
 
 
-def _choose_piece(trace: AttentionTrace, text: str) -> int:
+def _draw_piece_selector(trace: AttentionTrace, text: str) -> int:
     """Draw the choice among the pieces that the model predicts, the first until one is chosen."""
     pieces = next((one.rows("predicted") for kind, one in trace.maps.items() if kind != "encoder"), ())
     if not pieces:
@@ -393,6 +395,6 @@ def _choose_piece(trace: AttentionTrace, text: str) -> int:
     st.session_state["own-piece"] = pinned if pinned is not None and pinned < len(pieces) else 0
     choose = lambda: add_pins(text, {"target": st.session_state["own-piece"]})  # noqa: E731
     name = lambda at: f"{at + 1} · {readable_token(pieces[at])}"  # noqa: E731
-    return ui_controls.draw_choice(
+    return ui_controls.draw_untranslated_choice(
         st.selectbox, say("Piece"), range(len(pieces)), format_func=name, key="own-piece", on_change=choose, width=240
     )

@@ -29,10 +29,10 @@ from attenscope.viz.figures.look import (
     KIND_NAMES,
     format_percent,
     format_signed,
-    numbered_name,
-    place_name,
     quote_token,
     readable_token,
+    translate_component_name,
+    translate_stream_place_name,
 )
 from attenscope.viz.figures.why import format_share
 
@@ -53,7 +53,7 @@ LEFT_OUT_HINTS = {
 """Whether the value is a probability -> what stands under the words."""
 
 
-def needs_a_word(found: WordsLeftOut, below: float = NEEDED_BELOW) -> bool:
+def is_single_word_needed(found: WordsLeftOut, below: float = NEEDED_BELOW) -> bool:
     """Whether the absence of a single word leaves less than this share of the probability of X, or of X over Y."""
     return bool(np.any(found.without < found.value + math.log(below)))
 
@@ -67,15 +67,20 @@ def describe_answer(found: WordsLeftOut) -> str:
         return _describe_contrast_answer(found, quote_token(target.tokens[0]), quote_token(target.against))
     first, *others = found.by_fall
     before, after = (format_share_left(value) for value in (found.value, float(found.without[first])))
-    facts = {"word": _name_left_out(found, first), "target": quote_token(target.word), "before": before, "after": after}
-    if not needs_a_word(found, MATTERS_BELOW):
+    facts = {
+        "word": _format_left_out_word(found, first),
+        "target": quote_token(target.word),
+        "before": before,
+        "after": after,
+    }
+    if not is_single_word_needed(found, MATTERS_BELOW):
         return say(
             "No single word decides this: the probability of {target} is {before}, and without any one word it is "
             "{after} at the lowest.",
             **facts,
         )
     if before == after:
-        times = format_times(found.value - float(found.without[first]))
+        times = format_probability_ratio(found.value - float(found.without[first]))
         return say(
             "Without {word} the probability of {target}, {before} as it is, becomes {times} times smaller.",
             times=times,
@@ -86,7 +91,7 @@ def describe_answer(found: WordsLeftOut) -> str:
         return said
     left = float(found.without[others[0]])
     if left < found.value + math.log(NEEDED_BELOW):
-        name = _name_left_out(found, others[0])
+        name = _format_left_out_word(found, others[0])
         more = say("Without {word} it falls to {after}.", word=name, after=format_share_left(left))
     else:
         more = say("Without any other single word it is {least} at the lowest.", least=format_share_left(left))
@@ -97,9 +102,14 @@ def _describe_contrast_answer(found: WordsLeftOut, own: str, other: str) -> str:
     """The same for X compared with Y, whose values are differences of logits."""
     at = found.by_fall[0]
     after = float(found.without[at])
-    facts = {"own": own, "other": other, "word": _name_left_out(found, at), "times": format_times(found.value)}
-    then = format_times(after)
-    if not needs_a_word(found, MATTERS_BELOW):
+    facts = {
+        "own": own,
+        "other": other,
+        "word": _format_left_out_word(found, at),
+        "times": format_probability_ratio(found.value),
+    }
+    then = format_probability_ratio(after)
+    if not is_single_word_needed(found, MATTERS_BELOW):
         return join_sentences(
             say("No single word decides between {own} and {other}.", **facts), describe_value(found.target, found.value)
         )
@@ -123,7 +133,7 @@ def _describe_contrast_answer(found: WordsLeftOut, own: str, other: str) -> str:
     )
 
 
-def _name_left_out(found: WordsLeftOut, at: int) -> str:
+def _format_left_out_word(found: WordsLeftOut, at: int) -> str:
     """A word that was left out, and whether the model itself had written it."""
     name = quote_token(found.words[at])
     return name if at < len(found.source_words) else say("{word}, which it had written before,", word=name)
@@ -135,7 +145,7 @@ def format_share_left(log_prob: float) -> str:
     return say("under {share}", share=format_number(0.001, ".1%")) if 0 < share < 0.0005 else format_percent(share)
 
 
-def list_readings(found: WordsLeftOut) -> list[str]:
+def list_remaining_probabilities(found: WordsLeftOut) -> list[str]:
     """What is left without each word, as it stands under the word."""
     return [format_reading(found.target, float(value)) for value in found.without]
 
@@ -223,7 +233,7 @@ def describe_best_order(curves: DeletionCurves) -> str:
     )
 
 
-def describe_set_scores(scores: AttributionScores) -> str:
+def describe_measured_method_scores(scores: AttributionScores) -> str:
     """What was measured, on what, and which method was best."""
     return say(
         "{set}, {sentences} sentences, a random piece of each translation, the model as it was released: in "
@@ -296,7 +306,7 @@ HEADS_OFF_EXPLANATION = to_say(
 )
 
 
-def describe_largest_fall(found: HeadEffects, target: Target) -> str:
+def describe_largest_head_effect(found: HeadEffects, target: Target) -> str:
     """The head without which the value changes most, and how many change next to nothing."""
     every = found.strongest()
     head, change = every[0]
@@ -317,7 +327,7 @@ def describe_largest_fall(found: HeadEffects, target: Target) -> str:
     )
 
 
-def describe_heads_off(target: Target) -> str:
+def describe_head_ablation(target: Target) -> str:
     """What the numbers and colours are."""
     return say(HEADS_OFF_EXPLANATION, value=format_value_name(target))
 
@@ -348,9 +358,9 @@ def make_lens_titles(*, sublayers: bool) -> tuple[str, str]:
 def describe_encoder_lens(found: DecoderLens, position: int) -> str:
     """From which layer on the whole translation and the piece at a position are those of the model."""
     token = quote_token(found.target_tokens[position])
-    same = _find_final_run([text == found.texts[-1] for text in found.texts])
-    first = _find_final_run([rank == 1 for rank in found.ranks[:, position].tolist()])
-    whole = place_name(found.places[same or 0])
+    same = _find_last_true_run_start([text == found.texts[-1] for text in found.texts])
+    first = _find_last_true_run_start([rank == 1 for rank in found.ranks[:, position].tolist()])
+    whole = translate_stream_place_name(found.places[same or 0])
     if first is None:
         return say(
             "The translation is that of the whole model from {whole} on; from no layer on is {token} the first choice.",
@@ -361,11 +371,11 @@ def describe_encoder_lens(found: DecoderLens, position: int) -> str:
         "The translation is that of the whole model from {whole} on; {token} is the first choice from {first} on.",
         whole=whole,
         token=token,
-        first=place_name(found.places[first]),
+        first=translate_stream_place_name(found.places[first]),
     )
 
 
-def _find_final_run(true: list[bool]) -> int | None:
+def _find_last_true_run_start(true: list[bool]) -> int | None:
     """The place from which on all are true, None where the last is not."""
     if not true[-1]:
         return None
@@ -443,20 +453,20 @@ def describe_largest_patch(found: PatchMap, columns: Sequence[str]) -> str:
     most = format_share(float(found.fraction[row, column]))
     line = say(
         "One patch brings back most at {place}, {column}: {share}.",
-        place=place_name(found.rows[row]),
-        column=quote_token(numbered_name(columns[column])),
+        place=translate_stream_place_name(found.rows[row]),
+        column=quote_token(translate_component_name(columns[column])),
         share=most,
     )
-    whole = [at for at, part in enumerate(found.whole_fraction) if part >= 0.9]
+    whole = [at for at, part in enumerate(found.whole_row_recovered_fraction) if part >= 0.9]
     if not whole:
-        best = int(found.whole_fraction.argmax())
+        best = int(found.whole_row_recovered_fraction.argmax())
         all_at_once = say(
             "A whole row brings back {share} at most, at {place}.",
-            share=format_share(float(found.whole_fraction[best])),
-            place=place_name(found.rows[best]),
+            share=format_share(float(found.whole_row_recovered_fraction[best])),
+            place=translate_stream_place_name(found.rows[best]),
         )
     else:
-        rows = join_items(place_name(found.rows[at]) for at in whole)
+        rows = join_items(translate_stream_place_name(found.rows[at]) for at in whole)
         all_at_once = say("A whole row brings back nine tenths or more at: {rows}.", rows=rows)
     return join_sentences(line, all_at_once)
 
@@ -565,7 +575,7 @@ def describe_shares(target: Target) -> str:
     return say(SHARES_EXPLANATION, start=target.prefix_tokens[0].strip(), end=target.source_tokens[-1].strip())
 
 
-def describe_loose_alarm(found: SourceShares, loose: LooseThreshold | None) -> str:
+def describe_source_detachment(found: SourceShares, loose: LooseThreshold | None) -> str:
     """Whether the translation has come loose from its source, by the threshold that was measured."""
     gain = format_signed(found.mean_effect)
     if loose is None:
@@ -663,7 +673,7 @@ def format_value_name(target: Target) -> str:
     return format_logit_name(target.tokens[0], target.against)
 
 
-def format_times(number: float) -> str:
+def format_probability_ratio(number: float) -> str:
     """How many times as probable a piece is as another, from the difference of their logits."""
     ratio = math.exp(min(abs(number), math.log(1e7)))
     return say("more than a million") if ratio >= 1e6 else format_number(ratio, ",.0f" if ratio >= 10 else ".1f")
@@ -681,7 +691,7 @@ def describe_value(target: Target, number: float) -> str:
         "{name} = {value}: {first} is {times} times as probable as {second}.",
         first=first,
         second=second,
-        times=format_times(number),
+        times=format_probability_ratio(number),
         **facts,
     )
 

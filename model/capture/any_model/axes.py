@@ -77,14 +77,14 @@ def gather_axis_evidence(site: CallSite) -> AxisEvidence:
         )
     called = [call.inputs for call in site.calls if any(tensor.dim() > 1 for tensor in call.inputs)]
     own, outer = (called[0], called[-1] if len(called) > 1 else ()) if called else ((), ())
-    sides = {side for tensor in own for side in _list_sides(tensor, heads)} | {
-        side for one in outer for side in _list_outer_sides(one)
+    sides = {side for tensor in own for side in _list_batch_length_pairs(tensor, heads)} | {
+        side for one in outer for side in _list_model_batch_length_pairs(one)
     }
     return AxisEvidence(
         heads,
         getattr(site.module, "num_key_value_groups", 1),
         frozenset(sides),
-        frozenset(size for tensor in (*own, *outer) for size in _list_partitions(tensor, heads)),
+        frozenset(size for tensor in (*own, *outer) for size in _list_partition_batch_sizes(tensor, heads)),
         max((tensor.shape[-1] for tensor in own if tensor.is_floating_point()), default=0) // (heads or 1),
     )
 
@@ -197,7 +197,7 @@ def _position_axes(tensor: Tensor) -> tuple[int, ...]:
     return tuple(tensor.shape[:-1] if tensor.is_floating_point() else tensor.shape)
 
 
-def _list_sides(tensor: Tensor, heads: int | None) -> set[tuple[int, int]]:
+def _list_batch_length_pairs(tensor: Tensor, heads: int | None) -> set[tuple[int, int]]:
     """(B, length) in every order that the axes of an input may be meant in."""
     sizes = _position_axes(tensor)
     if not sizes or (tensor.dtype == torch.bool and len(sizes) > 2):  # a time of each sample, or a mask
@@ -214,14 +214,14 @@ def _list_sides(tensor: Tensor, heads: int | None) -> set[tuple[int, int]]:
     return found
 
 
-def _list_outer_sides(tensor: Tensor) -> set[tuple[int, int]]:
+def _list_model_batch_length_pairs(tensor: Tensor) -> set[tuple[int, int]]:
     """(B, length) of an input of the whole model; an image or a video, whose sides are no sequence, has one order."""
     if tensor.is_floating_point() and tensor.dim() > 3:
         return {(len(tensor), prod(tensor.shape[2:]))}
-    return _list_sides(tensor, None)
+    return _list_batch_length_pairs(tensor, None)
 
 
-def _list_partitions(tensor: Tensor, heads: int | None) -> set[int]:
+def _list_partition_batch_sizes(tensor: Tensor, heads: int | None) -> set[int]:
     sizes = _position_axes(tensor)
     if len(sizes) < 3 or heads in sizes[1:]:
         return set()
@@ -330,7 +330,7 @@ def _iterate_module_frames(
         frame = frame.f_back
 
 
-def get_frame_token(frame: FrameType | None) -> object | None:
+def get_frame_identity(frame: FrameType | None) -> object | None:
     """Return what stands for a frame, always the same for the same one; None for None.
 
     Whoever holds a frame holds all of its variables and those of its callers, here the weights of a layer. The token is

@@ -94,7 +94,7 @@ def find_call_origin(
 
 def make_call_origin(site: CallSite, name: str, arguments: Mapping[str, str]) -> AttentionCall:
     """Return the call of a function of this name being made at ``site``, with its arguments for masks in words."""
-    frame = next(_iterate_outside_frames(), None)
+    frame = next(_iterate_nonproject_frames(), None)
     file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
     return AttentionCall(site.path, type(site.module).__name__, name, file, line, arguments)
 
@@ -115,7 +115,7 @@ def find_surrounding_masks(site: CallSite) -> tuple[dict[str, Tensor], str]:
     return {}, ""
 
 
-def _iterate_outside_frames() -> Iterator[FrameType]:
+def _iterate_nonproject_frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not frame.f_code.co_filename.startswith(_PROJECT_PATHS):
@@ -125,7 +125,7 @@ def _iterate_outside_frames() -> Iterator[FrameType]:
 
 def _iterate_frames_to_module(site: CallSite) -> Iterator[FrameType]:
     """The functions from the call outwards to that of the module."""
-    for frame in _iterate_outside_frames():
+    for frame in _iterate_nonproject_frames():
         yield frame
         code = frame.f_code
         if frame is site.frame or (code.co_argcount and frame.f_locals.get(code.co_varnames[0]) is site.module):

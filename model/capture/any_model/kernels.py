@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ...language import say
 from ...masks.attention_call import MaskReading
 from ...masks.softmax import BLOCKING_THRESHOLD, is_blocked
-from ...torch_internals import FlexCall, evaluate_over_cells, list_operator_arguments, materialize_mask
+from ...torch_internals import FlexCall, evaluate_flex_mod, list_operator_arguments, materialize_mask
 from ...trace import TraceError
 from .axes import AxisLayout, CallSite, gather_axis_evidence, read_query_head_count
 
@@ -191,8 +191,8 @@ def compute_flex_attention(call: FlexCall) -> ComputedAttention:
     with torch.autocast(query.device.type, enabled=False):
         scores = query @ key.float().transpose(-1, -2) * call.scale
     sizes = scores.shape
-    modified = evaluate_over_cells(call.score_mod, sizes, scores.device, scores, others=call.score_others)
-    kept = evaluate_over_cells(call.mask_mod, sizes, scores.device, others=call.mask_others).expand(sizes)
+    modified = evaluate_flex_mod(call.score_mod, sizes, scores.device, scores, others=call.score_others)
+    kept = evaluate_flex_mod(call.mask_mod, sizes, scores.device, others=call.mask_others).expand(sizes)
     masked = modified.masked_fill(~kept, -math.inf)
     weights = masked.softmax(-1)
     if _has_empty_row(masked):

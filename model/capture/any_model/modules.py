@@ -149,7 +149,7 @@ def find_named_ancestor(path: str, named: Mapping[str, Kind | None]) -> str | No
     return max(above, key=len, default=None)
 
 
-def find_weights(output: Any) -> Tensor | None:
+def find_attention_weights_in_output(output: Any) -> Tensor | None:
     """Return the last tensor of an output that can only be weights: no number below 0, every row sums to 1."""
     found = [tensor for tensor in iterate_tensors(output) if _is_weights(tensor)]
     return found[-1] if found else None
@@ -185,7 +185,7 @@ def is_feature_attention(module: nn.Module) -> bool:
 def explain_empty_capture(model: nn.Module, ran: bool, other_softmaxes: Collection[str]) -> str:
     """Return why no attention was seen at all; `ran` says whether anything of the model ran in this thread."""
     name = type(model).__name__
-    if program := _program_message(model):
+    if program := _explain_non_python_model(model):
         return say(program, model=name)
     if not ran:
         return say(
@@ -214,7 +214,7 @@ def explain_empty_capture(model: nn.Module, ran: bool, other_softmaxes: Collecti
     )
 
 
-def _program_message(model: nn.Module) -> str:
+def _explain_non_python_model(model: nn.Module) -> str:
     """The message on a model that does not run in Python; empty for any other."""
     for module in model.modules():
         if isinstance(module, torch.jit.ScriptModule):
@@ -348,7 +348,7 @@ class _ReusableMemory:
             self.memory = memory
 
 
-def _allocate_block(shape: tuple[int, ...]) -> np.ndarray:
+def _allocate_uninitialized_array(shape: tuple[int, ...]) -> np.ndarray:
     """An array of float32 whose values are whatever stood in its memory."""
     try:
         spare = _spare_blocks.pop()  # at once, so that no other thread has it too
@@ -373,7 +373,7 @@ class LayerStore:
         shape = tuple(weights.shape)
         block, rows, taken = self._open.get(shape, (None, None, 0))
         if block is None or rows is None or taken == len(block):
-            block = _allocate_block((max(1, min(layers, MAX_BLOCK_BYTES // size)), *shape))
+            block = _allocate_uninitialized_array((max(1, min(layers, MAX_BLOCK_BYTES // size)), *shape))
             rows, taken = torch.from_numpy(block), 0
         block[taken] = weights.detach().numpy()  # on one thread: many would wait for each other on a busy machine
         self._open[shape] = block, rows, taken + 1

@@ -108,7 +108,7 @@ class Provenance:
         self._nodes.clear()
         self._recent.clear()
 
-    def scores_are_cross(self, scores: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
+    def is_cross_from_scores(self, scores: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
         """Return :meth:`is_cross` for the queries and keys that scores were computed from.
 
         Where these are several pairs, one of self-attention decides.
@@ -132,30 +132,32 @@ class Provenance:
             states = [tensor for tensor in call.inputs if tensor.is_floating_point() and tensor.dim() > 1]
             nodes = [(self._find_known_node(tensor), tensor) for tensor in states]
             inputs = {node: (tensor.data_ptr(), tensor.shape) for node, tensor in nodes if node is not None}
-            queries, keys = _find_reached_goals(query, inputs), _find_reached_goals(key, inputs)
+            queries, keys = _find_reachable_ancestors(query, inputs), _find_reachable_ancestors(key, inputs)
             if answer:  # around a module that was given both apart, they may be of one sequence all the same
                 return not (queries and queries.keys() <= keys.keys())
             if query.learned and keys:
                 return True
             if any(queries.values()):
                 if not keys:
-                    return self._comes_before(key, calls[-1]) or not _find_root_nodes(query) <= _find_root_nodes(key)
+                    return self._is_key_older_than_run(key, calls[-1]) or not _find_root_nodes(
+                        query
+                    ) <= _find_root_nodes(key)
                 answer = {one for one in queries if queries[one]}.isdisjoint(keys)
                 if not answer:
                     return False
         return answer
 
-    def _comes_before(self, key: TensorNode, outermost: ModuleCall) -> bool:
+    def _is_key_older_than_run(self, key: TensorNode, outermost: ModuleCall) -> bool:
         """Whether keys were there before the run of the model that attends to them, as a cache is."""
         given = [node.number for tensor in outermost.inputs if (node := self._find_known_node(tensor)) is not None]
         return bool(given) and key.number < max(given)
 
-    def is_reordered(self, key: Tensor) -> bool:
+    def is_key_batch_reordered(self, key: Tensor) -> bool:
         """Whether keys were taken from samples that had changed places, as a beam search does with its cache."""
         return _has_reordered(self.node(key))
 
-    def scores_are_reordered(self, scores: Tensor) -> bool:
-        """Return :meth:`is_reordered` for the keys that scores were computed from."""
+    def is_reordered_from_scores(self, scores: Tensor) -> bool:
+        """Return :meth:`is_key_batch_reordered` for the keys that scores were computed from."""
         products = _find_products(self.node(scores))
         return any(_has_reordered(factor) for node in products for factor in node.factors)
 
@@ -173,7 +175,7 @@ class Provenance:
             node = known[0]
         return 0 if node.factors else node.outputs
 
-    def depends_on(self, tensor: Tensor, parameter: Tensor) -> bool:
+    def has_joined_parameter(self, tensor: Tensor, parameter: Tensor) -> bool:
         """Whether `parameter` was joined to what a tensor was computed from, by no product."""
         target = self.node(parameter)
         return any(node is target for node in _walk_ancestors(self.node(tensor), lambda node: not node.factors))
@@ -215,7 +217,7 @@ def _find_products(scores: TensorNode) -> list[TensorNode]:
     return [node for node in _walk_ancestors(scores, lambda node: not node.factors) if node.factors]
 
 
-def _find_reached_goals(start: TensorNode, goals: Mapping[TensorNode, Hashable]) -> dict[Hashable, bool]:
+def _find_reachable_ancestors(start: TensorNode, goals: Mapping[TensorNode, Hashable]) -> dict[Hashable, bool]:
     """The values of those `goals` that a node was computed from, each with whether a projection lies between."""
     found: dict[Hashable, bool] = {}
     oldest = min((goal.number for goal in goals), default=0)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ...language import SOURCE_LANGUAGE, join_sentences, say, use_language
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
-from .axes import CallSite, gather_axis_evidence, get_frame_token
+from .axes import CallSite, gather_axis_evidence, get_frame_identity
 from .call import CapturedCall
 from .kernels import ComputedAttention
 from .modules import (
@@ -106,11 +106,11 @@ class AnyModelRecording:
         may be the next time step.
         """
         step = is_time_step(call)
-        before = None if step or site is None or site.module is self.model else self.open_call(site)
+        before = None if step or site is None or site.module is self.model else self.get_running_call(site)
         if before is not None and site is not None:
-            self._join(before, call, site)
+            self._merge_call_attentions(before, call, site)
             return
-        run, forward = (get_frame_token(site.run), get_frame_token(site.forward)) if site else (None, None)
+        run, forward = (get_frame_identity(site.run), get_frame_identity(site.forward)) if site else (None, None)
         if forward is None or forward is not self._frames[1]:
             self._forward += 1
         earlier = [one for one in self._list_run_calls() if one.path == call.path]
@@ -118,7 +118,7 @@ class AnyModelRecording:
         if run is None or run is not self._frames[0] or again:
             self._run += 1
         self._frames = run, forward
-        self._module_call = get_frame_token(site.frame) if site else None
+        self._module_call = get_frame_identity(site.frame) if site else None
         beams = site is not None and site.in_beam_search and len(call.attention.weights) > 1
         given = site.calls[-1].inputs if site and site.calls else ()
         images = max((len(tensor) for tensor in given if tensor.dim() == 4 and tensor.is_floating_point()), default=0)
@@ -128,17 +128,17 @@ class AnyModelRecording:
         )
         self.calls.append(replace(call, run=self._run, forward=self._forward))
 
-    def open_call(self, site: CallSite) -> CapturedCall | None:
+    def get_running_call(self, site: CallSite) -> CapturedCall | None:
         """Return what the module at `site` has computed so far in the call that is running; None for its first."""
         last = self.calls[-1] if self.calls else None
         same = last is not None and last.path == site.path and site.frame is not None
-        return last if same and get_frame_token(site.frame) is self._module_call else None
+        return last if same and get_frame_identity(site.frame) is self._module_call else None
 
     def replace_last(self, attention: ComputedAttention) -> None:
         """Replace what was recorded last by what the same call of the module has made of it."""
         self.calls[-1] = replace(self.calls[-1], attention=self._copy_requested(attention, None))
 
-    def _join(self, before: CapturedCall, call: CapturedCall, site: CallSite) -> None:
+    def _merge_call_attentions(self, before: CapturedCall, call: CapturedCall, site: CallSite) -> None:
         """Join two attentions of one call of a module: the same one over other values, or more heads of it.
 
         Others, such as a few queries at a time, are refused.
@@ -168,7 +168,7 @@ class AnyModelRecording:
         """Whether this run has a call at or below the path already."""
         return any(find_named_ancestor(call.path, {path: None}) is not None for call in self._list_run_calls())
 
-    def has_weights(self, weights: Tensor) -> bool:
+    def is_last_recorded_weights(self, weights: Tensor) -> bool:
         """Whether these very weights were recorded last: some modules pass on those of another."""
         last = self.calls[-1].attention.weights if self.calls else None
         return (

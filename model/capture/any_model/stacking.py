@@ -78,7 +78,7 @@ def select_last_runs(kind: Kind, by_kind: dict[Kind, list[CapturedCall]]) -> lis
     runs = group_runs(by_kind[kind])
     if kind == "encoder":
         return runs[-1:]
-    steps = _select_steps(group_runs(by_kind.get("decoder", [])))
+    steps = _select_cached_decoding_runs(group_runs(by_kind.get("decoder", [])))
     numbers = {run[0].run for run in steps}
     return [run for run in runs if run[0].run in numbers] or runs[-1:]
 
@@ -88,7 +88,7 @@ def group_runs(calls: Sequence[CapturedCall]) -> list[CallRun]:
     return [_join_head_modules(list(run)) for _, run in groupby(calls, key=lambda call: call.run)]
 
 
-def _select_steps(runs: list[CallRun]) -> list[CallRun]:
+def _select_cached_decoding_runs(runs: list[CallRun]) -> list[CallRun]:
     """The runs from the last one on that had as many keys as queries: nothing was cached before it.
 
     Raises TraceError for a cache of a window, or of a fixed size: which of its columns is which key cannot be told.
@@ -140,7 +140,7 @@ def stack_map(kind: Kind, runs: list[CallRun], sample: int) -> AttentionMap:
     mask, layer_masks = _stack_masks(
         [[_drop_head_copies(one.allowed[sample]) for one in step] for step in steps], len(extra)
     )
-    calls = _list_call_texts(runs[-1])
+    calls = _list_layer_call_sites(runs[-1])
     return AttentionMap(
         kind,
         weights=_stack_rows([[one.weights[sample] for one in step] for step in steps], 0.0, len(extra)),
@@ -155,7 +155,7 @@ def stack_map(kind: Kind, runs: list[CallRun], sample: int) -> AttentionMap:
     )
 
 
-def _list_call_texts(run: CallRun) -> tuple[str, ...]:
+def _list_layer_call_sites(run: CallRun) -> tuple[str, ...]:
     """Where each layer was called, as text; nothing where that is not known of all."""
     known = tuple(call.origin.as_json() for call in run if call.origin is not None)
     return known if len(known) == len(run) else ()
@@ -232,13 +232,15 @@ def _check_runs_fit(kind: Kind, runs: list[CallRun], sample: int) -> None:
     for run in runs:
         shapes = {tuple(call.attention.weights.shape[1:]) for call in run}
         if len(shapes) > 1:
-            raise TraceError(_misfit_text(MISFIT_MESSAGE, kind, run))
+            raise TraceError(_format_shape_mismatch_message(MISFIT_MESSAGE, kind, run))
     steps = [(len(run), run[0].attention.weights.shape[1], kind == "cross" and run[0].shape[1]) for run in runs]
     if odd := next((number for number, step in enumerate(steps) if step != steps[0]), 0):
-        raise TraceError(_misfit_text(STEP_MISFIT_MESSAGE, kind, [*runs[0][:3], *runs[odd][:3]], steps=len(runs)))
+        raise TraceError(
+            _format_shape_mismatch_message(STEP_MISFIT_MESSAGE, kind, [*runs[0][:3], *runs[odd][:3]], steps=len(runs))
+        )
 
 
-def _misfit_text(message: str, kind: Kind, calls: CallRun, **values: int) -> str:
+def _format_shape_mismatch_message(message: str, kind: Kind, calls: CallRun, **values: int) -> str:
     paths = (f"{call.path} {tuple(call.attention.weights.shape[1:])}" for call in calls[:6])
     return say(message, kind=say(KIND_LABELS[kind]), paths=join_items(paths), **values)
 

@@ -17,7 +17,12 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from ...network.hooks import declare_observer, hook_outputs
-from ...torch_internals import check_watchable, copy_without_override_check, is_flex_attention, read_flex_call
+from ...torch_internals import (
+    check_frame_reading_supported,
+    copy_without_override_check,
+    is_flex_attention,
+    parse_flex_attention_call,
+)
 from ...trace import Kind
 from .axes import (
     AxisLayout,
@@ -45,7 +50,7 @@ from .kernels import (
     run_explicit_attention,
     unfold_heads,
 )
-from .modules import find_weights, is_feature_attention, match_modules
+from .modules import find_attention_weights_in_output, is_feature_attention, match_modules
 from .recording import AnyModelRecording
 
 _FUSED_ARGUMENTS = tuple(inspect.signature(run_explicit_attention).parameters)
@@ -118,7 +123,7 @@ class AttentionWatcher(TorchFunctionMode):
         site = find_call_site(self.recording.modules)
         if site is None or not self.recording.records(site.path):
             return (output, *more)
-        called = read_flex_call(args)
+        called = parse_flex_attention_call(args)
         query, key = called.query, called.key
         layout = self._find_layout((*query.shape[:-1], key.shape[-2]), -1, site, fused=True)
         if layout is None:
@@ -127,7 +132,7 @@ class AttentionWatcher(TorchFunctionMode):
             attention = compute_flex_attention(called)
         self.recording.provenance.note(func, args, given, output)
         difference = _compute_kernel_difference(attention.weights, attention.tensors["v"], output)
-        is_cross = self._decide_cross(self.recording.provenance.is_cross(query, key, site.calls))
+        is_cross = self._is_cross_attention_call(self.recording.provenance.is_cross(query, key, site.calls))
         arguments = describe_flex_arguments(called)
         origin = make_call_origin(site, "flex_attention", arguments).add_readings(
             list_flex_readings(arguments, attention)
@@ -135,7 +140,7 @@ class AttentionWatcher(TorchFunctionMode):
         call = CapturedCall(
             site.path, apply_layout(attention, layout), is_cross, True, site.fast_path, None, difference
         )
-        reordered = self.recording.provenance.is_reordered(key)
+        reordered = self.recording.provenance.is_key_batch_reordered(key)
         self.recording.add(replace(call, reordered=reordered, origin=origin), site)
         return (output, *more)
 
@@ -176,9 +181,9 @@ class AttentionWatcher(TorchFunctionMode):
         is_cross = self.recording.provenance.is_cross(query, key, site.calls)
         in_graph = None if graph is None else (graph, layout)
         call = CapturedCall(
-            site.path, attention, self._decide_cross(is_cross), True, site.fast_path, in_graph, difference
+            site.path, attention, self._is_cross_attention_call(is_cross), True, site.fast_path, in_graph, difference
         )
-        call = replace(call, reordered=self.recording.provenance.is_reordered(key))
+        call = replace(call, reordered=self.recording.provenance.is_key_batch_reordered(key))
         arguments = dict(zip(_FUSED_ARGUMENTS, args, strict=False)) | given
         self.recording.add(self._add_origin(call, site, F.scaled_dot_product_attention, arguments), site)
 
@@ -192,11 +197,11 @@ class AttentionWatcher(TorchFunctionMode):
         if not self.recording.is_attention(site, scores.dim()):
             self.recording.other_softmaxes.add(site.path)
             return
-        self.add_weights(scores, output, read_softmax_axis(scores, args, given), site)
+        self.record_attention_weights(scores, output, read_softmax_axis(scores, args, given), site)
 
-    def add_weights(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> None:
+    def record_attention_weights(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> None:
         """Record the output of a softmax over `axis`, or weights that a module returned."""
-        before = self.recording.open_call(site)
+        before = self.recording.get_running_call(site)
         attention, layout = (
             read_block_attention(site, scores, weights, None if before is None else before.attention),
             None,
@@ -207,19 +212,21 @@ class AttentionWatcher(TorchFunctionMode):
         if attention is None and (layout := self._find_softmax_layout(scores, weights, axis, site)) is not None:
             attention = self._name_extra_keys(read_softmax_attention(scores, weights, layout), scores, site)
         if attention is not None:
-            is_cross = self.recording.provenance.scores_are_cross(scores, site.calls)
+            is_cross = self.recording.provenance.is_cross_from_scores(scores, site.calls)
             in_graph = (weights, layout) if layout is not None and self.recording.graph else None
-            call = CapturedCall(site.path, attention, self._decide_cross(is_cross), False, site.fast_path, in_graph)
-            reordered = self.recording.provenance.scores_are_reordered(scores)
+            call = CapturedCall(
+                site.path, attention, self._is_cross_attention_call(is_cross), False, site.fast_path, in_graph
+            )
+            reordered = self.recording.provenance.is_reordered_from_scores(scores)
             self.recording.add(self._add_origin(replace(call, reordered=reordered), site, F.softmax, None), site)
 
     def _name_extra_keys(self, attention: ComputedAttention, scores: Tensor, site: CallSite) -> ComputedAttention:
         """Name the columns that are no tokens: of a learned sink, and those that nn.MultiheadAttention adds."""
         sinks = [one for name, one in site.module.named_parameters(recurse=False) if "sink" in name]
-        has_sink = any(self.recording.provenance.depends_on(scores, sink) for sink in sinks)
+        has_sink = any(self.recording.provenance.has_joined_parameter(scores, sink) for sink in sinks)
         return replace(attention, extra_keys=("sink",) if has_sink else list_added_keys(site.module))
 
-    def _decide_cross(self, seen: bool | None) -> bool:
+    def _is_cross_attention_call(self, seen: bool | None) -> bool:
         return bool(self._is_cross) if seen is None else seen
 
     def _find_softmax_layout(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> AxisLayout | None:
@@ -281,7 +288,7 @@ def watch(
 
     Raises TraceError for names that do not exist, and TorchInternalsError for a torch that cannot be watched.
     """
-    check_watchable(model)
+    check_frame_reading_supported(model)
     patterns = dict(modules) if isinstance(modules, Mapping) else dict.fromkeys(modules)
     named = match_modules(model, patterns)
     recording = AnyModelRecording(model, frozenset(tensors), named, half, graph)
@@ -313,10 +320,10 @@ def _make_output_hook(watcher: AttentionWatcher, path: str) -> Callable[[Any], N
     def look(output: Any) -> None:
         if recording.has_call_below(path):
             return
-        weights = find_weights(output)
+        weights = find_attention_weights_in_output(output)
         site = find_call_site(recording.modules)
-        if weights is not None and site is not None and not recording.has_weights(weights):
-            watcher.add_weights(weights, weights, -1, site)
+        if weights is not None and site is not None and not recording.is_last_recorded_weights(weights):
+            watcher.record_attention_weights(weights, weights, -1, site)
 
     return look
 
@@ -386,7 +393,7 @@ def is_editing_paused() -> bool:
 
 
 @contextmanager
-def announce_head_edits(edits: HeadEdits) -> Iterator[None]:
+def register_active_head_edits(edits: HeadEdits) -> Iterator[None]:
     """Let captures of this thread know of edits that are made inside the block."""
     _open_edits.set((*_open_edits.get(), edits))
     try:

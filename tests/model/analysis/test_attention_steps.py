@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from attenscope.analysis.steps import (
-    compute_pipeline,
+    compute_attention_steps,
     read_output_projections,
     weight_by_value_norms,
     weight_trace_by_value_norms,
@@ -53,7 +53,7 @@ def by_hand() -> AttentionMap:
 
 
 def test_by_hand() -> None:
-    found = compute_pipeline(by_hand(), 0, 0, 0)
+    found = compute_attention_steps(by_hand(), 0, 0, 0)
     assert found.scale == 0.5
     assert found.product.tolist() == [[2, 0, 0, 0], [0, 0, 0, 0], [10, 0, 0, 0]]
     assert found.dot.tolist() == [2, 0, 10]
@@ -69,7 +69,7 @@ def test_by_hand() -> None:
 def test_every_query_of_a_real_model_against_torch(tiny_model: Transformer, kind: str) -> None:
     one = traced(tiny_model).maps[kind]  # type: ignore[index]
     for place in np.ndindex(one.weights.shape[:3]):
-        found = compute_pipeline(one, *place)
+        found = compute_attention_steps(one, *place)
         assert found.scale == pytest.approx(32**-0.5)
         assert found.difference < 1e-5
         parts = (torch.tensor(found.q)[None], torch.tensor(found.k), torch.tensor(found.v))
@@ -81,7 +81,7 @@ def test_every_query_of_a_real_model_against_torch(tiny_model: Transformer, kind
 def test_a_model_that_does_not_scale() -> None:
     one = traced(random_model(scale_scores=False)).encoder
     assert one is not None
-    assert compute_pipeline(one, 1, 1, 0).scale == 1.0
+    assert compute_attention_steps(one, 1, 1, 0).scale == 1.0
 
 
 def test_a_cached_decoding_shows_what_masked_scores_would_have_been(toy_translator: Translator) -> None:
@@ -90,7 +90,7 @@ def test_a_cached_decoding_shows_what_masked_scores_would_have_been(toy_translat
     with capture_attention(model, TENSOR_NAMES) as capture:
         list(decode_greedily(model, source))
     assert capture.trace.decoder is not None
-    found = compute_pipeline(capture.trace.decoder, 0, 0, 1)
+    found = compute_attention_steps(capture.trace.decoder, 0, 0, 1)
     assert found.mask.tolist()[:3] == [True, True, False]
     assert np.isfinite(found.scores).all()
     assert np.isneginf(found.masked_scores[2:]).all()
@@ -99,14 +99,14 @@ def test_a_cached_decoding_shows_what_masked_scores_would_have_been(toy_translat
 def test_the_trace_of_a_given_translation_has_all_steps(toy_translator: Translator) -> None:
     one = toy_translator.force("the cat sees a dog.", "die Katze.", tensors=TENSOR_NAMES).trace.cross
     assert one is not None
-    assert compute_pipeline(one, 1, 0, 0).key_tokens == one.key_tokens
+    assert compute_attention_steps(one, 1, 0, 0).key_tokens == one.key_tokens
 
 
 def test_a_row_with_nothing_allowed() -> None:
     one = by_hand()
     tensors = {**one.tensors, "masked_scores": np.full((1, 1, 1, 3), -math.inf)}
     empty = dataclasses.replace(one, weights=one.weights * 0, mask=one.mask & False, tensors=tensors)
-    found = compute_pipeline(empty, 0, 0, 0)
+    found = compute_attention_steps(empty, 0, 0, 0)
     assert not found.context.any()
     assert found.difference == 0
 
@@ -116,26 +116,26 @@ def test_steps_that_do_not_follow_are_refused(tiny_model: Transformer) -> None:
         copied = traced(tiny_model).encoder
     assert copied is not None
     with pytest.raises(TraceError, match="The weights of this query do not follow from the step before"):
-        compute_pipeline(copied, 0, 0, 1)
+        compute_attention_steps(copied, 0, 0, 1)
     with apply_changes(tiny_model, [HeadChange("encoder", 0, 0, "uniform")]):
         level = traced(tiny_model).encoder
     assert level is not None
     with pytest.raises(TraceError, match="The masked scores of this query"):
-        compute_pipeline(level, 0, 0, 1)
+        compute_attention_steps(level, 0, 0, 1)
     with pytest.raises(TraceError, match="The scores of this query"):
-        compute_pipeline(by_hand(), 0, 0, 0, scale=0.7)
+        compute_attention_steps(by_hand(), 0, 0, 0, scale=0.7)
     soft = by_hand()
     finite = {**soft.tensors, "masked_scores": np.nan_to_num(soft.tensors["masked_scores"], neginf=-1e4)}
     with pytest.raises(TraceError, match="masks in another way than with -inf"):
-        compute_pipeline(dataclasses.replace(soft, tensors=finite), 0, 0, 0)
+        compute_attention_steps(dataclasses.replace(soft, tensors=finite), 0, 0, 0)
 
 
 def test_what_is_not_there_is_refused() -> None:
     with pytest.raises(TraceError, match="made without q, k, v, scores, masked_scores; capture it with tensors="):
-        compute_pipeline(dataclasses.replace(by_hand(), tensors={}), 0, 0, 0)
+        compute_attention_steps(dataclasses.replace(by_hand(), tensors={}), 0, 0, 0)
     for place in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (-1, 0, 0)):
         with pytest.raises(TraceError, match="layers 1 to 1, heads 1 to 1 and queries 1 to 1"):
-            compute_pipeline(by_hand(), *place)
+            compute_attention_steps(by_hand(), *place)
 
 
 def test_value_norms_by_hand() -> None:

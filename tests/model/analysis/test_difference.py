@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.analysis.steps import compare_maps, find_shared_axes, match_common_tokens
+from attenscope.analysis.steps import compare_maps, match_common_tokens, match_rows_and_columns
 from attenscope.trace import AttentionMap, TraceError, select_head
 
 
@@ -86,19 +86,19 @@ def test_kinds_share_the_axis_that_counts_the_same_tokens() -> None:
     own = encoder(" a", "</s>")
     cross = dataclasses.replace(own, kind="cross", query_tokens=("<s>", " x"), predicted_tokens=(" x", "</s>"))
     decoder = dataclasses.replace(cross, kind="decoder", key_tokens=("<s>", " x"))
-    assert find_shared_axes(cross, decoder, "predicted") == (((0, 0), (1, 1)), ())
-    assert find_shared_axes(own, cross) == ((), ((0, 0), (1, 1)))
-    assert find_shared_axes(own, decoder, "predicted") == ((), ())
+    assert match_rows_and_columns(cross, decoder, "predicted") == (((0, 0), (1, 1)), ())
+    assert match_rows_and_columns(own, cross) == ((), ((0, 0), (1, 1)))
+    assert match_rows_and_columns(own, decoder, "predicted") == ((), ())
 
 
 def test_how_much_of_a_row_lies_elsewhere() -> None:
     first = encoder(" a", " b")
     halves = np.array([[[[1, 0], [0, 1]]]], dtype=np.float32)
     one, other = (dataclasses.replace(first, weights=weights) for weights in (halves, halves[..., ::-1].copy()))
-    assert compare_maps(one, other).mass_moved == 1
-    assert compare_maps(one, one).mass_moved == 0
+    assert compare_maps(one, other).mean_moved_weight_share == 1
+    assert compare_maps(one, one).mean_moved_weight_share == 0
     alone = compare_maps(encoder(" a"), encoder(" a"))
-    assert alone.mass_moved == 0  # a row of one key has no choice
+    assert alone.mean_moved_weight_share == 0  # a row of one key has no choice
 
 
 def test_a_map_of_one_head() -> None:

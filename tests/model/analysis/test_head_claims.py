@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attenscope.analysis.heads import HeadClaim, make_head_claim, rank_heads_by_alignment
+from attenscope.analysis.heads import HeadClaim, describe_head_pattern, rank_heads_by_alignment
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
 from attenscope.language import use_language
 from attenscope.text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
@@ -83,7 +83,7 @@ def share(one: AttentionMap, layer: int, head: int, habit: str, rows: list[int])
 
 def check(one: AttentionMap, layer: int, head: int, label: RowLabel) -> HeadClaim:
     """Everything the claim and its sentence say, against loops over the map."""
-    claim = make_head_claim(one, layer, head, label)
+    claim = describe_head_pattern(one, layer, head, label)
     choosing = [row for row in range(len(one.query_tokens)) if one.mask[row].sum() > 1]
     assert claim.text.startswith(f"Head {head + 1} of layer {layer + 1} ")
     if claim.habit == "none":
@@ -215,20 +215,20 @@ def test_the_decoders_first_row_has_no_choice_and_does_not_count() -> None:
     mask = np.tri(4, dtype=bool)
     weights = np.array([[1, 0, 0, 0], [0.4, 0.6, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
     one = a_map("decoder", weights[None, None].astype(np.float32), mask)
-    claim = make_head_claim(one, 0, 0, "fed")
+    claim = describe_head_pattern(one, 0, 0, "fed")
     assert claim.habit == "same"
     assert claim.rows == (1, 2, 3)
     assert claim.value == pytest.approx((0.6 + 0.5 + 0.4) / 3)
     assert claim.text == "Head 1 of layer 1 mostly looks at the token itself: 50% of its weight."
     with use_language("de"):
         german = "Head 1 von Schicht 1 schaut meist auf das Token selbst: 50\N{NARROW NO-BREAK SPACE}% seines Gewichts."
-        assert make_head_claim(one, 0, 0, "fed").text == german
+        assert describe_head_pattern(one, 0, 0, "fed").text == german
 
 
 def test_the_decoders_keys_are_tokens_fed_in_whatever_names_the_rows() -> None:
     one = planted("decoder", "same", 0.95, 7, 0)
-    assert "the token itself" in make_head_claim(one, 1, 1, "fed").text
-    said = make_head_claim(one, 1, 1, "predicted").text
+    assert "the token itself" in describe_head_pattern(one, 1, 1, "fed").text
+    said = describe_head_pattern(one, 1, 1, "predicted").text
     assert "itself" not in said
     assert "the token just fed in (the one before the one that names the row)" in said
 
@@ -243,14 +243,14 @@ def test_a_head_that_goes_by_places_alone_is_not_said_to_go_by_the_words(kind: K
             weights[row, max(row - 2, 0)] += 0.9 - back
             weights[row, max(row - 1, 0)] += back
         weights /= weights.sum(-1, keepdims=True)
-        claim = make_head_claim(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0)
+        claim = describe_head_pattern(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0)
         assert "word" not in claim.text
         check(a_map(kind, weights[None, None].astype(np.float32), mask), 0, 0, "fed")
 
 
 def test_one_token_leaves_no_choice() -> None:
     one = AttentionMap("encoder", np.ones((1, 1, 1, 1), np.float32), ("a",), ("a",), np.ones((1, 1), bool))
-    claim = make_head_claim(one, 0, 0)
+    claim = describe_head_pattern(one, 0, 0)
     assert claim.text == "Head 1 of layer 1 has no choice: there is at most one token to look at."
     assert (claim.habit, claim.rows) == ("none", ())
 

@@ -8,7 +8,7 @@ import torch
 import transformers
 
 import attenscope
-from attenscope.analysis.heads import compute_head_statistics, make_head_claim, rank_heads
+from attenscope.analysis.heads import compute_head_statistics, describe_head_pattern, rank_heads
 from attenscope.trace import AttentionMap
 
 VOCABULARY, PLACES, HEADS, SHARP = 12, 24, 2, 40.0
@@ -71,13 +71,13 @@ def test_an_induction_head_by_construction_is_found_and_named(seed: int) -> None
     assert rank_heads(statistics["induction"])[0] == (1, 0)
     assert statistics["induction"][1, 0] > 0.9
     assert rank_heads(statistics["previous"])[0] == (0, 1)
-    assert make_head_claim(decoder, 1, 0).habit == "induction"
-    assert make_head_claim(decoder, 0, 1).habit == "previous"
+    assert describe_head_pattern(decoder, 1, 0).habit == "induction"
+    assert describe_head_pattern(decoder, 0, 1).habit == "previous"
     for place in ((0, 0), (1, 1)):
-        assert make_head_claim(decoder, *place).habit == "even"
+        assert describe_head_pattern(decoder, *place).habit == "even"
 
 
 def test_a_text_without_repetition_names_no_induction_head() -> None:
     decoder = capture_decoder(make_induction_model(), list(range(VOCABULARY)))
     assert "induction" not in compute_head_statistics(decoder)
-    assert make_head_claim(decoder, 1, 0).habit != "induction"
+    assert describe_head_pattern(decoder, 1, 0).habit != "induction"

@@ -19,11 +19,11 @@ from attenscope.analysis.telling_word import (
     find_best_head,
     pick_telling_word,
     read_source_word,
-    read_word,
+    read_target_word,
     weigh_words,
 )
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.words import reading_in_words
+from attenscope.viz.figures.words import describe_word_attention
 
 
 def cross_map(keys: Sequence[str], rows: Sequence[str], *heads: Sequence[Sequence[float]]) -> AttentionMap:
@@ -47,7 +47,7 @@ def telling(cross: AttentionMap) -> tuple[WordWeights, WordReading]:
 
 
 def say_reading(cross: AttentionMap) -> str:
-    return re.sub("[\u2068\u2069]", "", reading_in_words(*telling(cross)))
+    return re.sub("[\u2068\u2069]", "", describe_word_attention(*telling(cross)))
 
 
 KEYS = ("I", " saw", " him", " there", "</s>")
@@ -70,7 +70,7 @@ def test_a_jump_ahead_is_over_a_word_that_is_written_later() -> None:
     cross = cross_map(KEYS, ("Ich", " dort", " sah", " ihn", "</s>"), diagonal(5, (0, 3, 1, 2, 4)))
     words = weigh_words(cross)
     assert words is not None
-    reading = read_word(words, 1, (0, 0))
+    reading = read_target_word(words, 1, (0, 0))
     assert (reading.kind, reading.key, reading.beside, reading.size) == ("ahead", 3, 1, 3)
 
 
@@ -91,10 +91,10 @@ def test_two_words_of_one_and_one_word_of_two() -> None:
     twice = cross_map(KEYS, ("habe", " ihn", " gesehen", "</s>"), diagonal(5, (1, 2, 1, 4)))
     words = weigh_words(twice)
     assert words is not None
-    assert read_word(words, 2, (0, 0)).kind == "back"  # It is both, and a jump is told first.
+    assert read_target_word(words, 2, (0, 0)).kind == "back"  # It is both, and a jump is told first.
     near = weigh_words(cross_map(KEYS[:3] + KEYS[4:], ("kommt", " ja", " an", "</s>"), diagonal(4, (1, 1, 1, 3))))
     assert near is not None
-    said = re.sub("[\u2068\u2069]", "", reading_in_words(near, read_word(near, 2, (0, 0))))
+    said = re.sub("[\u2068\u2069]", "", describe_word_attention(near, read_target_word(near, 2, (0, 0))))
     assert said == "Head 1.1 looked twice at “saw”: for “kommt” and again for “an” (90%)."
     both = cross_map(("front", " door", "</s>"), ("Haustür", "</s>"), [[0.43, 0.49, 0.08], [0.1, 0.1, 0.8]])
     assert say_reading(both) == "To write “Haustür”, head 1.1 looked at two words: “front” (43%) and “door” (49%)."
@@ -104,7 +104,7 @@ def test_a_word_that_looks_at_what_a_later_word_is_written_for_is_not_told() -> 
     keys = ("go", " to", " Rome", " next", " summer", "</s>")
     early = cross_map(keys, (" nächsten", " Sommer", " nach", " Rom", "</s>"), diagonal(6, (3, 4, 2, 2, 5)))
     words, reading = telling(early)
-    assert read_word(words, 2, (0, 0)).kind == "back"  # Still said of the word that is clicked.
+    assert read_target_word(words, 2, (0, 0)).kind == "back"  # Still said of the word that is clicked.
     assert words.row_words[reading.row or 0] not in ("nach", "Rom")
     own = cross_map(keys, (" nächsten", " Sommer", " nach", " Rom", "</s>"), diagonal(6, (3, 4, 1, 2, 5)))
     assert (telling(own)[1].kind, telling(own)[1].row) == ("back", 2)
@@ -117,14 +117,14 @@ def test_no_jump_from_a_word_that_was_looked_at_early() -> None:
     early = cross_map(keys, (" einer", " Schule", " in", " Berlin", "</s>"), diagonal(5, (3, 1, 2, 3, 4)))
     words = weigh_words(early)
     assert words is not None
-    assert read_word(words, 1, (0, 0)).kind == "clear"
+    assert read_target_word(words, 1, (0, 0)).kind == "clear"
 
 
 def test_no_jump_ahead_to_a_short_word() -> None:
     cross = cross_map(("I", " saw", " him", "</s>"), ("Ich", " ihn", " sah", "</s>"), diagonal(4, (0, 2, 1, 3)))
     words = weigh_words(cross)
     assert words is not None
-    assert read_word(words, 1, (0, 0)).kind == "clear"
+    assert read_target_word(words, 1, (0, 0)).kind == "clear"
 
 
 def test_a_word_that_nothing_looked_at() -> None:
@@ -144,9 +144,9 @@ def test_a_row_that_rests_names_the_head_that_does_not() -> None:
     cross = cross_map(KEYS, ROWS, resting, diagonal(5, range(5), 0.8))
     words = weigh_words(cross)
     assert words is not None
-    reading = read_word(words, 0, (0, 0))
+    reading = read_target_word(words, 0, (0, 0))
     assert (reading.kind, reading.better) == ("rest", (0, 1))
-    text = re.sub("[\u2068\u2069]", "", reading_in_words(words, reading))
+    text = re.sub("[\u2068\u2069]", "", describe_word_attention(words, reading))
     assert text == (
         "For “Ich”, head 1.1 rests: 90% of its weight lies on the end of the sentence. "
         "Head 1.2 shows it: it looks at “I” (80%)."
@@ -154,7 +154,7 @@ def test_a_row_that_rests_names_the_head_that_does_not() -> None:
     assert telling(cross)[1].kind != "rest"
     padded = weigh_words(replace(cross, key_tokens=(*KEYS[:3], "<s>", "</s>")))
     assert padded is not None
-    assert "special tokens" in reading_in_words(padded, read_word(padded, 0, (0, 0)))
+    assert "special tokens" in describe_word_attention(padded, read_target_word(padded, 0, (0, 0)))
 
 
 def test_a_head_that_looks_elsewhere_or_nowhere() -> None:
@@ -162,7 +162,7 @@ def test_a_head_that_looks_elsewhere_or_nowhere() -> None:
     cross = cross_map(KEYS, ROWS, late, *[diagonal(5, range(5), 0.97)] * 3)
     words = weigh_words(cross)
     assert words is not None
-    other, weak = read_word(words, 1, (0, 0)), read_word(words, 2, (0, 0))
+    other, weak = read_target_word(words, 1, (0, 0)), read_target_word(words, 2, (0, 0))
     assert (other.kind, other.key, other.beside, other.better is None) == ("other", 0, 1, False)
     assert (weak.kind, weak.better is None) == ("weak", False)
 
@@ -182,7 +182,7 @@ def test_a_word_of_the_sentence_names_who_looked_at_it() -> None:
     seen, unseen = read_source_word(words, 2, (0, 0)), read_source_word(words, 3, (0, 0))
     assert (seen.kind, seen.row, seen.share) == ("clear", 2, pytest.approx(0.9))
     assert (unseen.kind, unseen.row) == ("unread", None)
-    assert "was looked at to write" in reading_in_words(words, seen, of_source=True)
+    assert "was looked at to write" in describe_word_attention(words, seen, of_source=True)
 
 
 def test_heads_that_are_left_out_are_not_picked() -> None:
@@ -208,8 +208,8 @@ def test_a_head_that_is_left_out_is_not_picked_for_an_unread_word() -> None:
 def test_a_better_head_is_none_that_is_left_out() -> None:
     words = weigh_words(cross_map(KEYS, ROWS, diagonal(5, range(5)), diagonal(5, (4, 4, 4, 4, 4))))
     assert words is not None
-    assert read_word(words, 1, (0, 1)).better == (0, 0)
-    assert read_word(words, 1, (0, 1), left_out=[(0, 0)]).better is None
+    assert read_target_word(words, 1, (0, 1)).better == (0, 0)
+    assert read_target_word(words, 1, (0, 1), left_out=[(0, 0)]).better is None
 
 
 def test_every_reading_of_random_maps_is_true_of_its_weights() -> None:
@@ -226,7 +226,7 @@ def test_every_reading_of_random_maps_is_true_of_its_weights() -> None:
         merged = np.stack([by_key[:, group].mean(1) for group in row_groups], 1)
         words, picked = telling(cross)
         for row, head in np.ndindex(5, 4):
-            one = read_word(words, row, (0, head))
+            one = read_target_word(words, row, (0, head))
             kinds.add(one.kind)
             check_reading(one, merged)
         if picked.kind == "unread":

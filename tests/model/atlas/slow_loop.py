@@ -12,13 +12,13 @@ import torch
 
 from attenscope.analysis.heads import find_alignment_cells
 from attenscope.analysis.steps import read_output_projections
-from attenscope.atlas.forward import Sentence, shuffle_word_order
+from attenscope.atlas.forward import Sentence, sample_word_permutation
 from attenscope.attribution.logit import record_pass, split_logit
 from attenscope.attribution.target import Target
 from attenscope.capture.attention import capture_attention
 from attenscope.experiments.ablation import head_effects
 from attenscope.network.autoregressive import shift_right
-from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word, name_translation
+from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word, name_translation_trace
 from attenscope.trace import KINDS, AttentionMap, AttentionTrace, Head
 from attenscope.translate import Translator
 
@@ -30,7 +30,7 @@ def slow_measures(translator: Translator, sentences: Iterable[Sentence]) -> Mean
     values: dict[tuple[Head, str], list[float]] = defaultdict(list)
     for sentence in sentences:
         trace = traced(translator, sentence, sentence.source_ids)
-        order = shuffle_word_order(sentence).tolist()
+        order = sample_word_permutation(sentence).tolist()
         moved = traced(translator, sentence, tuple(sentence.source_ids[at] for at in order))
         for kind in KINDS:
             attention = trace.maps[kind]
@@ -78,7 +78,7 @@ def kept(attention: AttentionMap, moved: AttentionMap, place: tuple[int, int, in
 def traced(translator: Translator, sentence: Sentence, source_ids: tuple[int, ...]) -> AttentionTrace:
     with torch.no_grad(), capture_attention(translator.model, ("v",)) as capture:
         translator.model(torch.tensor([source_ids]), shift_right(torch.tensor([sentence.target_ids])))
-    return name_translation(capture.trace, sentence.source_side.pieces, sentence.target_side.pieces)
+    return name_translation_trace(capture.trace, sentence.source_side.pieces, sentence.target_side.pieces)
 
 
 def of_row(attention: AttentionMap, row: int, weights: np.ndarray) -> dict[str, float]:

@@ -14,15 +14,15 @@ import pytest
 import torch
 
 from attenscope.__main__ import main
-from attenscope.atlas.build import Corpus, Repeats, build_atlas, make_repeated_sequences, plan_repeats
+from attenscope.atlas.build import Corpus, Repeats, build_atlas, make_repeated_sequences, plan_repeated_sequences
 from attenscope.atlas.projection import project_tokens
 from attenscope.atlas.query import (
     Atlas,
-    find_costliest_sentences,
+    find_most_ablation_sensitive_sentences,
     find_repetition_rows,
     open_atlas,
     read_question,
-    sample_rows,
+    sample_rows_by_decile,
     search_atlas,
 )
 from attenscope.runnable_model import RunnableModel
@@ -104,7 +104,7 @@ def test_no_head_of_a_random_model_is_named(name: str, built: Built) -> None:
 
 def test_sequences_are_random_tokens_that_stand_four_times(built: Built) -> None:
     live, atlas = built("planted")
-    repeats = plan_repeats(live)
+    repeats = plan_repeated_sequences(live)
     assert repeats == Repeats(50, 25, 4)
     assert atlas.manifest.repeats == repeats._asdict()
     found = make_repeated_sequences(live, repeats)
@@ -118,7 +118,7 @@ def test_sequences_are_random_tokens_that_stand_four_times(built: Built) -> None
         assert not {0, 1, 2} & set(ids)
         blocks.add(tuple(ids[:25]))
     assert len(blocks) == 50
-    other = plan_repeats(built("gpt2")[0])  # reads 96 tokens
+    other = plan_repeated_sequences(built("gpt2")[0])  # reads 96 tokens
     assert other == Repeats(50, 23, 4)
 
 
@@ -130,7 +130,7 @@ def test_measures_are_those_of_transformers_attention(name: str, built: Built) -
     texts = [live.encode(line).ids for line in LINES if line]
     texts = [ids for ids in texts if len(ids) > 1]
     expected = {f"{measure}": value for measure, value in measure_texts(alone, [ids[:-1] for ids in texts]).items()}
-    repeats = plan_repeats(live)
+    repeats = plan_repeated_sequences(live)
     assert repeats is not None
     sequences = [[*one.source_ids, *one.target_ids[:-1]] for one in make_repeated_sequences(live, repeats)]
     repeated = measure_texts(alone, sequences)
@@ -192,7 +192,7 @@ def test_a_head_costs_what_its_text_loses_without_it(built: Built) -> None:
     row = atlas.row(("decoder", 1, 1))
     assert row["cost"] == pytest.approx(float(torch.cat(falls).mean()), abs=1e-5)
     assert row["cost_low"] <= row["cost"] <= row["cost_high"]
-    found = find_costliest_sentences(atlas, ("decoder", 1, 1), 1).iloc[0]
+    found = find_most_ablation_sensitive_sentences(atlas, ("decoder", 1, 1), 1).iloc[0]
     most = max(range(len(falls)), key=lambda at: float(falls[at].sum()))
     assert found["cost"] == pytest.approx(float(falls[most].sum()), abs=1e-3)
     ids = live.encode(found["source"]).ids
@@ -215,7 +215,7 @@ def test_rows_and_links_are_of_the_text_that_is_read(built: Built) -> None:
     _, atlas = built("planted")
     assert atlas.manifest.skipped == {"empty": 1}
     first = ("<s>", *(f" {word}" for word in LINES[0].split()))
-    rows = [row for tenth in sample_rows(atlas, PREVIOUS_HEAD).values() for row in tenth]
+    rows = [row for tenth in sample_rows_by_decile(atlas, PREVIOUS_HEAD).values() for row in tenth]
     assert {row.keys for row in rows if row.sentence == 0} == {first[:-1]}
     for row in rows:
         assert row.weights.argmax() == row.query - 1

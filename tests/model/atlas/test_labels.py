@@ -15,7 +15,7 @@ from torch import Tensor
 from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import ATLAS_FOLDER
 from attenscope.atlas.forward import PLACE_NAMES, Place
-from attenscope.atlas.query import LEAST_AGREEMENT, Atlas, find_best_place, label_head, open_atlas
+from attenscope.atlas.query import LEAST_AGREEMENT, Atlas, find_best_pattern_label, label_head, open_atlas
 from attenscope.capture.attention import find_attention_sites
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, load_checkpoint
 from attenscope.network.hooks import OutputHook, hook_outputs
@@ -116,7 +116,7 @@ def agreement(atlas: Atlas) -> tuple[int, int]:
         for at in range(len(own)):
             label = label_head(own.iloc[at], atlas.manifest.sentences // 2)
             if label.place:
-                against = find_best_place(other.iloc[at])
+                against = find_best_pattern_label(other.iloc[at])
                 labelled += 1
                 same += against.place == label.place and against.agreement >= LEAST_AGREEMENT
     return labelled, same

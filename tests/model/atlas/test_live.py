@@ -12,7 +12,7 @@ import torch
 
 from attenscope.__main__ import main
 from attenscope.atlas.build import Corpus, build_atlas
-from attenscope.atlas.query import open_atlas, sample_rows
+from attenscope.atlas.query import open_atlas, sample_rows_by_decile
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.user_model import load_user_model
@@ -76,7 +76,9 @@ def test_a_folder_is_measured_as_transformers_attends(name: str, tmp_path: Path)
             assert table.loc[(kind, layer, head), "top"] == pytest.approx(float(means[layer, head]), abs=1e-5)
     assert table.loc[("cross", 0, 0), "cost"] == pytest.approx(float(torch.cat(falls).mean()), abs=1e-4)
     assert "logit" not in atlas.measures
-    assert sample_rows(atlas, ("decoder", 0, 0))["top"][0].keys[0] == live.tokenizer.token(live.model.start_id)
+    assert sample_rows_by_decile(atlas, ("decoder", 0, 0))["top"][0].keys[0] == live.tokenizer.token(
+        live.model.start_id
+    )
 
 
 def _without_first_head(alone: Any) -> list[tuple[Any, torch.Tensor]]:

@@ -50,7 +50,9 @@ def check(translator: Translator, folder: Path, corpus: Corpus, heads: int) -> N
     sentences = []
     for line, source, target in zip(rows["sentence"], rows["source"], rows["target"], strict=True):
         ids = translator.encode(source).ids, translator.encode(target).ids
-        sentences.append(Sentence.from_texts(int(line), (source, target), ids, translator.tokenizer, languages))
+        sentences.append(
+            Sentence.from_source_and_target(int(line), (source, target), ids, translator.tokenizer, languages)
+        )
     expected = slow_measures(translator, sentences)
     chosen = random.Random(0).sample(sorted(table.index), min(heads, len(table)))
     compared = 0
@@ -94,7 +96,7 @@ def test_costs_and_logits_of_every_architecture(name: str, toy_translator: Trans
     translator = Translator(toy.checkpoint(model))
     tokenizer = translator.tokenizer
     sentences = [
-        Sentence.from_texts(
+        Sentence.from_source_and_target(
             line, pair, (tokenizer.encode(pair[0]).ids, tokenizer.encode(pair[1]).ids), tokenizer, ("en", "de")
         )
         for line, pair in enumerate(pairs()[:5])

@@ -9,7 +9,7 @@ import torch
 from attenscope.atlas import projection
 from attenscope.atlas.projection import (
     ProjectionSpace,
-    align_queries_and_keys,
+    normalize_queries_and_keys,
     project_to_principal_plane,
     project_tokens,
 )
@@ -43,10 +43,10 @@ def test_one_centre_and_one_length_change_no_weight() -> None:
     queries, keys = random.normal(size=(6, 5)) * 3 + 1, random.normal(size=(9, 5)) - 2
     weights = [
         torch.softmax(torch.from_numpy(q @ k.T), -1).numpy()
-        for q, k in ((queries, keys), align_queries_and_keys(queries, keys))
+        for q, k in ((queries, keys), normalize_queries_and_keys(queries, keys))
     ]
     np.testing.assert_allclose(weights[0], weights[1], atol=1e-12)
-    lengths = [np.linalg.norm(one, axis=1).mean() for one in align_queries_and_keys(queries, keys)]
+    lengths = [np.linalg.norm(one, axis=1).mean() for one in normalize_queries_and_keys(queries, keys)]
     assert lengths[0] == pytest.approx(lengths[1])
 
 
@@ -68,7 +68,7 @@ def test_queries_and_keys_are_those_of_single_sentences(atlas: Atlas, toy_transl
         for role, side in zip(pieces, names[kind], strict=True):
             pieces[role] += side
     moved = np.concatenate(
-        align_queries_and_keys(np.concatenate(queries).astype(float), np.concatenate(keys).astype(float))
+        normalize_queries_and_keys(np.concatenate(queries).astype(float), np.concatenate(keys).astype(float))
     )
     np.testing.assert_allclose(found.tokens[["x", "y"]], project_to_principal_plane(moved)[0], atol=1e-3)
     assert found.tokens["piece"].tolist() == [*pieces["query"], *pieces["key"]]

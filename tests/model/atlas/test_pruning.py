@@ -16,7 +16,7 @@ from attenscope.atlas.pruning import (
     PRUNING_FILE,
     Pruning,
     PruningError,
-    check_pruning_order,
+    check_pruning_matches_atlas,
     choose_head_counts,
     log_prob_without_heads,
     measure_pruning,
@@ -26,7 +26,7 @@ from attenscope.atlas.pruning import (
     translate_without_heads,
 )
 from attenscope.atlas.query import Atlas, open_atlas, released_atlas_folder
-from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_checkpoint_config
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.trace import Head
@@ -110,11 +110,11 @@ def test_what_is_kept_is_read_back_and_nothing_else_is(pruning: Pruning, tmp_pat
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{PRUNING_FILE}")))
 def test_a_released_measurement_is_of_the_released_model(name: str) -> None:
-    weights = read_facts(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
+    weights = read_checkpoint_config(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
     found = read_pruning(find_checkpoint_folder(name), name, weights)
     assert found.by_cost.bleu[0] > found.by_cost.bleu[-1]
     assert {one.bleu[0] for one in found.random} == {found.by_cost.bleu[0]}
-    check_pruning_order(found, open_atlas(released_atlas_folder(name), name, weights))
+    check_pruning_matches_atlas(found, open_atlas(released_atlas_folder(name), name, weights))
     said = " ".join((CHECKPOINTS_FOLDER.parent / "docs" / "head-measures.md").read_text(encoding="utf-8").split())
     assert f"each measured on {found.sentences} sentences" in said
 
@@ -132,7 +132,7 @@ DEV_FILES = {
 @pytest.mark.parametrize("name", DEV_FILES)
 def test_a_released_measurement_comes_out_again(name: str) -> None:
     """Its sentences are those of the data, and one of its points, of half of the heads, is what they give."""
-    weights = read_facts(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
+    weights = read_checkpoint_config(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
     found = read_pruning(find_checkpoint_folder(name), name, weights)
     sides = [(DATA / path).read_text(encoding="utf-8").splitlines() for path in DEV_FILES[name]]
     first = found.first_line - 1
@@ -151,6 +151,6 @@ def test_a_released_measurement_comes_out_again(name: str) -> None:
 def test_a_measurement_names_its_sentences_and_is_refused_beside_other_costs(pruning: Pruning, atlas: Atlas) -> None:
     lines = "".join(f"{source}\t{target}\n" for source, target in PAIRS)
     assert pruning.pairs_sha256 == hashlib.sha256(lines.encode()).hexdigest()
-    check_pruning_order(pruning, atlas)
+    check_pruning_matches_atlas(pruning, atlas)
     with pytest.raises(PruningError, match="in the order of other costs"):
-        check_pruning_order(dataclasses.replace(pruning, order=pruning.order[::-1]), atlas)
+        check_pruning_matches_atlas(dataclasses.replace(pruning, order=pruning.order[::-1]), atlas)

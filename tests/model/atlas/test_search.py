@@ -22,13 +22,13 @@ from attenscope.atlas.query import (
     Atlas,
     Question,
     TokenCondition,
-    find_costliest_sentences,
     find_examples,
+    find_most_ablation_sensitive_sentences,
     load_rows,
     load_tag_pairs,
     open_atlas,
     read_question,
-    sample_rows,
+    sample_rows_by_decile,
     search_atlas,
 )
 from attenscope.atlas.sql import QuestionError, run_query
@@ -169,7 +169,7 @@ def test_rows_are_of_three_tenths_and_costs_are_the_highest(atlas: Atlas) -> Non
     links = pd.read_parquet(atlas.folder / LINKS_TABLE)
     own = links[(links["map"] == "cross") & (links["layer"] == 1) & (links["head"] == 0)]
     tops = own.groupby(["sentence", "query"])["weight"].max().sort_values()
-    found = sample_rows(atlas, head, each=5)
+    found = sample_rows_by_decile(atlas, head, each=5)
     tenth = len(tops) / 10
     for name, low in (("bottom", 0), ("middle", 4), ("top", 9)):
         assert len(found[name]) == 5
@@ -182,7 +182,7 @@ def test_rows_are_of_three_tenths_and_costs_are_the_highest(atlas: Atlas) -> Non
     assert row.keys == found["top"][0].keys
     costs = pd.read_parquet(atlas.folder / "costs.parquet")
     mine = costs[(costs["map"] == "cross") & (costs["layer"] == 1) & (costs["head"] == 0)]
-    assert find_costliest_sentences(atlas, head, 3)["cost"].tolist() == mine["cost"].nlargest(3).tolist()
+    assert find_most_ablation_sensitive_sentences(atlas, head, 3)["cost"].tolist() == mine["cost"].nlargest(3).tolist()
     assert mine["cost"].sum() / mine["tokens"].sum() == pytest.approx(atlas.row(head)["cost"], abs=1e-3)
     assert atlas.row(head)["cost_low"] <= atlas.row(head)["cost"] <= atlas.row(head)["cost_high"]
     shares = load_tag_pairs(atlas, head)
@@ -215,7 +215,9 @@ def test_a_corpus_of_many_lines(atlas: Atlas, tmp_path: Path) -> None:
         table = pd.read_parquet(path)
         table.assign(sentence=table["sentence"] + 50_000).to_parquet(path)
     late = dataclasses.replace(atlas, folder=folder)
-    found = sample_rows(late, atlas.names[0])
-    assert [len(rows) for rows in found.values()] == [len(rows) for rows in sample_rows(atlas, atlas.names[0]).values()]
+    found = sample_rows_by_decile(late, atlas.names[0])
+    assert [len(rows) for rows in found.values()] == [
+        len(rows) for rows in sample_rows_by_decile(atlas, atlas.names[0]).values()
+    ]
     question = read_question("pos=NOUN -> pos=DET")
     assert len(find_examples(late, question)) == len(find_examples(atlas, question))

@@ -13,7 +13,12 @@ from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import HEADS_TABLE
 from attenscope.atlas.query import open_atlas, released_atlas_folder
 from attenscope.atlas.timeline import TIMELINE_FILE, Timeline, TimelineError, measure_timeline, read_timeline
-from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts, restore_random_start
+from attenscope.checkpoint.load import (
+    CHECKPOINTS_FOLDER,
+    find_checkpoint_folder,
+    read_checkpoint_config,
+    restore_random_initial_weights,
+)
 from attenscope.experiments.lens import TrainingSnapshot
 from attenscope.translate import Translator
 from tests import toy
@@ -31,7 +36,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 @pytest.fixture(scope="module")
 def found(toy_translator: Translator, corpus: Corpus) -> Timeline:
     stops = [
-        TrainingSnapshot(0, Translator(restore_random_start(toy_translator.checkpoint, 5))),
+        TrainingSnapshot(0, Translator(restore_random_initial_weights(toy_translator.checkpoint, 5))),
         TrainingSnapshot(None, toy_translator),
     ]
     return measure_timeline(stops, corpus, costs=True)
@@ -91,7 +96,7 @@ def test_a_text_that_cannot_be_read_is_refused(toy_translator: Translator, tmp_p
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{TIMELINE_FILE}")))
 def test_a_released_timeline_ends_with_the_released_atlas(name: str) -> None:
-    weights = read_facts(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
+    weights = read_checkpoint_config(find_checkpoint_folder(name))["sha256"]["model.safetensors"][:12]
     found = read_timeline(find_checkpoint_folder(name), name, weights)
     atlas = open_atlas(released_atlas_folder(name), name, weights)
     assert found.steps[-1] is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_facts
+from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_checkpoint_config
 from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
 from attenscope.cli.train import build_config
 from attenscope.network.config import TransformerConfig, make_preset_config
@@ -135,7 +135,7 @@ def test_snapshots_stand_evenly_in_log_steps_between_the_ends(
 def test_snapshots_may_be_named_by_their_steps() -> None:
     assert recipe(steps=3000, snapshots=[64, 4, 4, 0, 3000, 9000]).snapshot_steps() == (4, 64)
     one, longer = recipe(steps=3000, snapshots=[4, 64]), recipe(steps=9000, snapshots=[4, 64])
-    assert longer.mismatches(one, 1000) == {}
+    assert longer.find_resume_mismatches(one, 1000) == {}
 
 
 def test_the_model_of_a_recipe_has_its_vocabulary_and_may_start_from_a_preset() -> None:
@@ -148,7 +148,7 @@ def test_the_model_of_a_recipe_has_its_vocabulary_and_may_start_from_a_preset() 
 @pytest.mark.parametrize("name", list_checkpoints())
 def test_the_recipe_of_a_released_model_builds_its_architecture(name: str) -> None:
     folder = find_checkpoint_folder(name)
-    assert build_config(Recipe.load(folder / RECIPE_FILE)) == parse_config(folder, read_facts(folder))
+    assert build_config(Recipe.load(folder / RECIPE_FILE)) == parse_config(folder, read_checkpoint_config(folder))
 
 
 def test_a_recipe_may_name_dropout_places_as_a_list() -> None:
@@ -201,8 +201,8 @@ def test_a_run_is_another_recipes_too_until_they_part(step: int, change: dict[st
     fields = {"steps": 1000, "decay_steps": 200, "warmup_steps": 10, "evaluate_every": 100}
     fields["snapshots"] = 8 if step < 5 else 0
     begun, now = recipe(**fields), recipe(**{**fields, **change})
-    assert sorted(now.mismatches(begun, step)) == unlike
-    for name, (before, after) in now.mismatches(begun, step).items():
+    assert sorted(now.find_resume_mismatches(begun, step)) == unlike
+    for name, (before, after) in now.find_resume_mismatches(begun, step).items():
         assert (before, after) == (getattr(begun, name), change[name])
 
 
@@ -210,7 +210,7 @@ def test_once_two_mixtures_have_been_used_the_switch_cannot_move() -> None:
     """Where the warm-up hides the fall of the rate: it is the same in both."""
     fields: dict[str, Any] = {"warmup_steps": 1000, "steps": 1000, "decay_mixture": {"a": 0}}
     begun, now = recipe(**fields, decay_steps=900), recipe(**fields, decay_steps=800)
-    assert begun.decay_begins == 100
+    assert begun.last_step_before_decay == 100
     assert [begun.rate(step) for step in range(1, 151)] == [now.rate(step) for step in range(1, 151)]
-    assert now.mismatches(begun, 100) == {}
-    assert now.mismatches(begun, 101) == {"decay_steps": (900, 800)}
+    assert now.find_resume_mismatches(begun, 100) == {}
+    assert now.find_resume_mismatches(begun, 101) == {"decay_steps": (900, 800)}

@@ -14,7 +14,7 @@ from attenscope.checkpoint.load import (
     list_checkpoints,
     load_checkpoint,
     parse_config,
-    read_facts,
+    read_checkpoint_config,
 )
 from attenscope.checkpoint.measurements import CARD_FILE, read_scores
 from attenscope.network.config import ORIGINAL_PRESET_NOTE, PRESETS, TransformerConfig, make_preset_config
@@ -31,7 +31,7 @@ def card(name: str) -> str:
 
 
 def config(name: str) -> TransformerConfig:
-    return parse_config(find_checkpoint_folder(name), read_facts(find_checkpoint_folder(name)))
+    return parse_config(find_checkpoint_folder(name), read_checkpoint_config(find_checkpoint_folder(name)))
 
 
 @pytest.mark.parametrize("name", list_checkpoints())

@@ -16,12 +16,12 @@ from attenscope.checkpoint.load import (
     Checkpoint,
     CheckpointError,
     build_random_model,
+    copy_snapshots_to_checkpoint,
     list_snapshot_steps,
     load_checkpoint,
     load_snapshot,
-    read_start_seed,
-    release_snapshots,
-    restore_random_start,
+    read_initial_weight_seed,
+    restore_random_initial_weights,
     save_checkpoint,
     unique_weights,
 )
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     for step in STEPS:
         save_file(unique_weights(model_at(step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
     save_checkpoint(toy.checkpoint(model_at(99)), tmp_path / "small")
-    assert release_snapshots(tmp_path / "run", tmp_path / "small") == STEPS
+    assert copy_snapshots_to_checkpoint(tmp_path / "run", tmp_path / "small") == STEPS
     Recipe("small", "en", "de").save(tmp_path / "small" / RECIPE_FILE)
     return tmp_path / "small"
 
@@ -74,7 +74,7 @@ def test_snapshots_come_back_in_half_precision(folder: Path) -> None:
 def test_a_later_release_leaves_no_older_snapshot(folder: Path) -> None:
     run = folder.parent / "run"
     (run / "snapshot-0000003.safetensors").unlink()
-    assert release_snapshots(run, folder) == (7, 12)
+    assert copy_snapshots_to_checkpoint(run, folder) == (7, 12)
     assert not (folder / FILE).exists()
     assert load_checkpoint(folder).name == "small"
 
@@ -138,7 +138,7 @@ def test_no_name_in_the_configuration_leads_out_of_the_folder(folder: Path) -> N
 def test_a_file_that_is_no_snapshot_is_not_released(folder: Path) -> None:
     (folder.parent / "run" / "snapshot-0000044.safetensors").write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="is not a safetensors file"):
-        release_snapshots(folder.parent / "run", folder)
+        copy_snapshots_to_checkpoint(folder.parent / "run", folder)
 
 
 def test_the_random_start_is_the_one_of_the_recipes_seed(folder: Path) -> None:
@@ -147,7 +147,7 @@ def test_the_random_start_is_the_one_of_the_recipes_seed(folder: Path) -> None:
     expected, after = Transformer(released.model.config), torch.rand(1)
     torch.manual_seed(5)
     Transformer(released.model.config)
-    start = restore_random_start(released, 5)
+    start = restore_random_initial_weights(released, 5)
     assert torch.equal(torch.rand(1), after)  # drawing it has left the generator alone
     mine, wanted = unique_weights(start.model), unique_weights(expected)
     assert all(torch.equal(mine[name], wanted[name]) for name in wanted)
@@ -162,7 +162,7 @@ NAMES = {"name": "small", "source_language": "en", "target_language": "de"}
 
 def test_a_recipe_that_says_no_seed_means_the_default(folder: Path) -> None:
     (folder / RECIPE_FILE).write_text(json.dumps(NAMES))
-    assert read_start_seed(folder) == 1
+    assert read_initial_weight_seed(folder) == 1
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_every_moment_reads_the_same_translation(folder: Path) -> None:
     moments = run_snapshots(found, "the dog sees a house.", ids)
     assert len({moment.reading.target_ids for moment in moments}) == 1
     assert len({moment.trace.cross.weights.shape for moment in moments if moment.trace.cross}) == 1
-    assert all(0 < moment.token_probability < 1 for moment in moments)
+    assert all(0 < moment.mean_token_probability < 1 for moment in moments)
     again = found[1].translator.force("the dog sees a house.", ids)
     assert again.trace.cross is not None
     assert moments[1].trace.cross is not None

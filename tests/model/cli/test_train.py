@@ -25,7 +25,7 @@ from attenscope.checkpoint.load import (
     CheckpointError,
     load_checkpoint,
     load_snapshot,
-    read_start_seed,
+    read_initial_weight_seed,
     unique_weights,
 )
 from attenscope.checkpoint.recipe import Recipe
@@ -322,7 +322,7 @@ def test_a_training_begins_with_the_checkpoint_that_its_recipe_names(
     assert main([*more, *begin]) == 0
     assert Recipe.load(tmp_path / "more" / "out" / "first.json") == Recipe.load(tmp_path / "more" / "first.json")
     with pytest.raises(CheckpointError, match="no random start"):
-        read_start_seed(tmp_path / "more" / "out")
+        read_initial_weight_seed(tmp_path / "more" / "out")
     (tmp_path / "more" / "first.json").write_text(json.dumps({**SHORT, "seed": 5}))
     assert main([*more, *begin]) == 2
     assert "was not trained by first.json: its seed differ" in capsys.readouterr().err

@@ -10,7 +10,13 @@ import torch
 from torch import Tensor
 
 from attenscope.checkpoint.load import list_checkpoints
-from attenscope.decoding.greedy import GREEDY_STRATEGY, Sampling, Strategy, replay_log_probs, teacher_forced_log_probs
+from attenscope.decoding.greedy import (
+    GREEDY_STRATEGY,
+    Sampling,
+    Strategy,
+    compute_cached_forced_log_probs,
+    teacher_forced_log_probs,
+)
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import format_number
@@ -115,7 +121,9 @@ def test_a_translation_without_a_trace_cannot_be_checked(toy_translator: Transla
 def test_replayed_and_forced_are_one_but_for_rounding(toy_translator: Translator) -> None:
     translation = toy_translator.translate(SENTENCE)
     given = toy_translator.model, torch.tensor([translation.source_ids]), translation.target_ids
-    torch.testing.assert_close(replay_log_probs(*given), teacher_forced_log_probs(*given), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        compute_cached_forced_log_probs(*given), teacher_forced_log_probs(*given), rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", list_checkpoints())

@@ -14,7 +14,7 @@ from attenscope.attribution.methods import ATTRIBUTION_METHODS
 from attenscope.evaluation.attribution import (
     ATTRIBUTION_FILE,
     AttributionScoresError,
-    find_loose_threshold,
+    find_mismatched_pair_threshold,
     format_attribution_table,
     measure_attribution,
     read_attribution_scores,
@@ -47,7 +47,7 @@ def test_the_same_seed_measures_the_same(toy_translator: Translator) -> None:
 
 def test_true_pairs_are_told_from_shuffled_ones(toy_translator: Translator) -> None:
     pairs = list(dict(toy.sentences(40, seed=3)).items())[:16]
-    found = find_loose_threshold(toy_translator, pairs)
+    found = find_mismatched_pair_threshold(toy_translator, pairs)
     assert found.area > 0.95
     assert found.false_alarms + found.misses < 0.2
     assert found.pairs == 16

@@ -8,7 +8,7 @@ import pytest
 
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, list_checkpoints
 from attenscope.checkpoint.measurements import CARD_FILE
-from attenscope.evaluation.quality import QUOTES_SECTION, read_quotes, retranslate_quotes
+from attenscope.evaluation.quality import QUOTES_SECTION, read_card_translations, retranslate_card_table
 from attenscope.translate import Translator
 
 TABLE = "\n| sentence | what it writes | remark |\n|---|---|---|\n| a \\| b |  | a \\| stays |\n| c | old | |\n\n"
@@ -22,25 +22,25 @@ def card(name: str) -> str:
 
 
 def test_the_model_fills_in_the_middle_column() -> None:
-    written = retranslate_quotes(CARD_TEXT, lambda text: f"{text}!|".upper())
-    assert read_quotes(written) == (("a | b", "A | B!|"), ("c", "C!|"))
+    written = retranslate_card_table(CARD_TEXT, lambda text: f"{text}!|".upper())
+    assert read_card_translations(written) == (("a | b", "A | B!|"), ("c", "C!|"))
     assert "| a \\| b | A \\| B!\\| | a \\| stays |" in written
     assert written.count("elsewhere") == written.count("| c | old | after |") == 1
-    assert retranslate_quotes(written, lambda text: f"{text}!|".upper()) == written
+    assert retranslate_card_table(written, lambda text: f"{text}!|".upper()) == written
 
 
 @pytest.mark.parametrize(
     "text", ["# Toy\n\n| a | b | c |\n", f"{QUOTES_SECTION.begin}| a | b |\n", QUOTES_SECTION.empty, ""]
 )
 def test_a_card_without_a_table_stays_as_it_is(text: str) -> None:
-    assert read_quotes(text) == ()
-    assert retranslate_quotes(text, lambda _: pytest.fail("translated")) == text
+    assert read_card_translations(text) == ()
+    assert retranslate_card_table(text, lambda _: pytest.fail("translated")) == text
 
 
 @pytest.mark.parametrize("name", list_checkpoints())
 def test_every_translation_that_a_card_quotes_is_what_the_model_writes(name: str) -> None:
     translator = Translator.load(name, "cpu")
-    found = read_quotes(card(name))
+    found = read_card_translations(card(name))
     assert found
     assert [(source, translator.translate(source, capture=False).text) for source, _ in found] == list(found)
     outside = re.sub(
@@ -66,6 +66,6 @@ def test_the_fixed_sentences_are_translated_as_their_table_says(name: str) -> No
 def test_as_many_fixed_sentences_are_wrong_as_the_card_lists() -> None:
     text = card("everyday-en-de")
     sentences = (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
-    wrong = [source for source, _ in read_quotes(text)]
+    wrong = [source for source, _ in read_card_translations(text)]
     assert set(wrong) <= set(sentences)
     assert f"shows {len(sentences)} fixed sentences; read by a person, {len(wrong)} of them come out wrong" in text

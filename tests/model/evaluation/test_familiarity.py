@@ -30,8 +30,8 @@ def test_as_many_lie_below_the_threshold_as_are_said_to(toy_translator: Translat
     found = measure_familiarity(toy_translator, pairs, "toy", 20, seed=3)
     chosen = [pairs[at] for at in np.random.default_rng(3).permutation(60)[:20]]
     own, foreign = ([toy_translator.translate(pair[side], capture=False).steps for pair in chosen] for side in (0, 1))
-    assert sum(map(found.is_unlike, own)) / 20 == FALSE_ALARMS
-    assert found.foreign.caught == pytest.approx(sum(map(found.is_unlike, foreign)) / 20)
+    assert sum(map(found.is_translation_unfamiliar, own)) / 20 == FALSE_ALARMS
+    assert found.foreign.caught == pytest.approx(sum(map(found.is_translation_unfamiliar, foreign)) / 20)
     by_hand = [math.log(math.prod(math.exp(step.log_prob) for step in steps)) / len(steps) for steps in own]
     assert [mean_log_prob(steps) for steps in own] == pytest.approx(by_hand)
 

@@ -16,12 +16,12 @@ from attenscope.evaluation.quality import (
     PhenomenaError,
     PhenomenonItem,
     Reading,
-    attach_readings,
+    attach_translation_judgements,
     format_phenomena_table,
     read_phenomenon_items,
-    read_readings,
+    read_translation_judgements,
     replace_phenomena_table,
-    write_readings,
+    write_translation_judgements,
 )
 from attenscope.translate import Translator
 
@@ -44,14 +44,16 @@ CARDS = [
 
 
 def test_a_reading_counts_for_the_translation_that_was_read() -> None:
-    found = attach_readings(ITEMS, WRITTEN, READ)
+    found = attach_translation_judgements(ITEMS, WRITTEN, READ)
     assert [one.verdict for one in found] == ["right", "wrong", ""]
-    unsure = attach_readings(ITEMS[:1], WRITTEN[:1], {"I am Ada.": Reading("Ich bin Ada.", (True, False))})
+    unsure = attach_translation_judgements(
+        ITEMS[:1], WRITTEN[:1], {"I am Ada.": Reading("Ich bin Ada.", (True, False))}
+    )
     assert unsure[0].verdict == "unsure"
 
 
 def test_the_table_counts_what_was_read_and_shows_every_sentence() -> None:
-    text = format_phenomena_table(attach_readings(ITEMS, WRITTEN, READ), 4)
+    text = format_phenomena_table(attach_translation_judgements(ITEMS, WRITTEN, READ), 4)
     assert "| names | 2 | " in text
     assert "| 1 of 2 |" in text
     assert "| numbers | 1 | 100.0 |  |" in text
@@ -59,19 +61,19 @@ def test_the_table_counts_what_was_read_and_shows_every_sentence() -> None:
     assert f"| names | 2 | {names:.1f} |" in text
     assert r"| Two \| three | Zwei \| drei | Zwei \| drei |  |" in text
     card = f"# A\n\n{PHENOMENA_SECTION.empty}after\n"
-    once = replace_phenomena_table(card, attach_readings(ITEMS, WRITTEN, READ), 4)
-    assert once == replace_phenomena_table(once, attach_readings(ITEMS, WRITTEN, READ), 4)
+    once = replace_phenomena_table(card, attach_translation_judgements(ITEMS, WRITTEN, READ), 4)
+    assert once == replace_phenomena_table(once, attach_translation_judgements(ITEMS, WRITTEN, READ), 4)
     assert once.endswith("after\n")
     assert replace_phenomena_table("# A\n", [], 4) == "# A\n"
 
 
 def test_readings_are_written_and_read(tmp_path: Path) -> None:
-    write_readings(tmp_path / READINGS_FILE, READ)
-    assert read_readings(tmp_path / READINGS_FILE) == READ
-    assert read_readings(tmp_path / "none.json") == {}
+    write_translation_judgements(tmp_path / READINGS_FILE, READ)
+    assert read_translation_judgements(tmp_path / READINGS_FILE) == READ
+    assert read_translation_judgements(tmp_path / "none.json") == {}
     (tmp_path / READINGS_FILE).write_text('{"a": 3}')
     with pytest.raises(PhenomenaError, match="holds no readings"):
-        read_readings(tmp_path / READINGS_FILE)
+        read_translation_judgements(tmp_path / READINGS_FILE)
     (tmp_path / "items.tsv").write_text("names\tI am Ada.\n")
     with pytest.raises(PhenomenaError, match="line 1"):
         read_phenomenon_items(tmp_path / "items.tsv")
@@ -92,6 +94,8 @@ def test_a_card_shows_what_the_model_writes_and_what_was_thought_of_it(name: str
     )
     items = read_phenomenon_items(CHECKPOINTS_FOLDER / "phenomena.en-de.tsv")
     written = translator.translate_batch([one.source for one in items], beam=READING_BEAM)
-    found = attach_readings(items, written, read_readings(find_checkpoint_folder(name) / READINGS_FILE))
+    found = attach_translation_judgements(
+        items, written, read_translation_judgements(find_checkpoint_folder(name) / READINGS_FILE)
+    )
     assert replace_phenomena_table(text, found, READING_BEAM) == text
     assert all(one.verdict for one in found)

@@ -10,8 +10,8 @@ import torch
 from attenscope.checkpoint.load import Checkpoint
 from attenscope.experiments.ablation import (
     compare_with_changes,
-    force_with_changes,
     is_teacher_forced,
+    teacher_force_with_changes,
     translate_with_changes,
 )
 from attenscope.interventions.changes import HeadChange, MaskChange, ModelChange, parse_changes
@@ -74,7 +74,7 @@ def test_the_trace_shows_the_changed_attention_and_says_so(toy_translator: Trans
 
 def test_a_given_translation_through_the_changed_model(toy_translator: Translator) -> None:
     plain = toy_translator.force(SENTENCE, "der Hund.")
-    changed = force_with_changes(toy_translator, SENTENCE, "der Hund.", NO_CROSS)
+    changed = teacher_force_with_changes(toy_translator, SENTENCE, "der Hund.", NO_CROSS)
     assert changed.target_ids == plain.target_ids
     assert changed.log_prob != plain.log_prob
     assert "cross.2.2:off" in changed.trace.settings["changes"]

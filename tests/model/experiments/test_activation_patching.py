@@ -11,7 +11,7 @@ import torch
 from attenscope.attribution.target import AttributionError
 from attenscope.experiments.patching import (
     Contrast,
-    find_contrast,
+    compare_at_first_difference,
     make_control,
     patch_heads,
     patch_stream,
@@ -26,7 +26,9 @@ FIRST, SECOND, SAME = "the old dog sees a cat.", "the old tree sees a cat.", "th
 
 @pytest.fixture(scope="module")
 def pair(toy_translator: Translator) -> Contrast:
-    return find_contrast(toy_translator, *(toy_translator.translate(one, capture=False) for one in (FIRST, SECOND)))
+    return compare_at_first_difference(
+        toy_translator, *(toy_translator.translate(one, capture=False) for one in (FIRST, SECOND))
+    )
 
 
 def test_the_word_is_that_at_which_the_translations_part(pair: Contrast) -> None:
@@ -37,8 +39,8 @@ def test_the_word_is_that_at_which_the_translations_part(pair: Contrast) -> None
 
 def test_all_is_everything_and_none_is_nothing(toy_translator: Translator, pair: Contrast) -> None:
     encoder, decoder = (patch_stream(toy_translator, pair, stack) for stack in ("encoder", "decoder"))
-    np.testing.assert_allclose(encoder.whole_fraction, 1, atol=1e-3)
-    assert decoder.whole_fraction[-1] == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(encoder.whole_row_recovered_fraction, 1, atol=1e-3)
+    assert decoder.whole_row_recovered_fraction[-1] == pytest.approx(1, abs=1e-3)
     np.testing.assert_allclose(decoder.fraction[0], 0, atol=1e-3)  # the same prefix
     same = [at for at, (x, y) in enumerate(zip(pair.target.source_ids, pair.second_ids, strict=True)) if x == y]
     np.testing.assert_allclose(encoder.fraction[0][same], 0, atol=1e-3)
@@ -91,9 +93,9 @@ def test_pairs_that_cannot_be_patched(toy_translator: Translator) -> None:
         toy_translator.translate(text, capture=False) for text in (FIRST, FIRST, "the old red tree sees a cat.")
     )
     with pytest.raises(AttributionError, match="have the same translation"):
-        find_contrast(toy_translator, one, same)
+        compare_at_first_difference(toy_translator, one, same)
     with pytest.raises(AttributionError, match="both need as many"):
-        find_contrast(toy_translator, one, longer)
+        compare_at_first_difference(toy_translator, one, longer)
 
 
 def test_the_shipped_pairs() -> None:
@@ -109,7 +111,7 @@ def test_the_default_model_knows_the_shipped_pairs() -> None:
         first, second, same = (
             translator.translate(text, capture=False) for text in (one.first, one.second, one.control)
         )
-        found = find_contrast(translator, first, second)
+        found = compare_at_first_difference(translator, first, second)
         assert found.difference > 1, one
         assert (
             np.abs(
@@ -124,5 +126,5 @@ def test_every_norm_order() -> None:
     first, second = (
         translator.force(text, german, capture=False) for text, german in ((FIRST, "der Hund."), (SECOND, "der Baum."))
     )
-    found = find_contrast(translator, first, second)
-    np.testing.assert_allclose(patch_stream(translator, found, "encoder").whole_fraction, 1, atol=1e-3)
+    found = compare_at_first_difference(translator, first, second)
+    np.testing.assert_allclose(patch_stream(translator, found, "encoder").whole_row_recovered_fraction, 1, atol=1e-3)

@@ -10,7 +10,12 @@ from torch import Tensor
 
 from attenscope.capture.attention import capture_attention
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
-from attenscope.experiments.mask_trial import CAPTURE_WAYS, CacheAgreement, compare_three_ways, measure_cache_agreement
+from attenscope.experiments.mask_trial import (
+    CAPTURE_WAYS,
+    CacheAgreement,
+    compare_attention_across_passes,
+    measure_cache_agreement,
+)
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import InterventionError, parse_changes
 from attenscope.network.attention import KeyValueCache, MultiHeadAttention
@@ -30,22 +35,22 @@ TARGET = (20, 31, 42, 20, EOS_ID)
     "fields", [{}, {"norm_order": "post"}, {"positions": "learned"}, {"positions": "sinusoidal_pad_row"}], ids=str
 )
 def test_they_agree_in_every_form_of_positions_and_norms(fields: dict[str, Any]) -> None:
-    found = compare_three_ways(toy.random_model(1, **fields), SOURCE, TARGET)
-    assert found.holds
+    found = compare_attention_across_passes(toy.random_model(1, **fields), SOURCE, TARGET)
+    assert found.is_within_tolerance
     assert {name for pair in found.differences for name in pair} == set(CAPTURE_WAYS)
     assert all(set(one) == {"encoder", "decoder", "cross"} for one in found.differences.values())
 
 
 def test_they_agree_up_to_the_last_position() -> None:
     model = toy.random_model(2, max_length=6)
-    assert compare_three_ways(model, torch.tensor([[5, 6, 7, 8, 9, EOS_ID]]), TARGET).holds
+    assert compare_attention_across_passes(model, torch.tensor([[5, 6, 7, 8, 9, EOS_ID]]), TARGET).is_within_tolerance
 
 
 @pytest.mark.parametrize("name", list_checkpoints())
 def test_released_checkpoints_agree(name: str) -> None:
     translator = Translator.load(name, "cpu")
     found = translator.translate("He reads a book.", capture=False)
-    assert measure_cache_agreement(translator, found.source_ids, found.target_ids).holds
+    assert measure_cache_agreement(translator, found.source_ids, found.target_ids).is_within_tolerance
 
 
 @pytest.mark.walk
@@ -55,7 +60,7 @@ def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
     largest = 0.0
     for sentence in (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines():
         found = translator.translate(sentence, capture=False)
-        assert measure_cache_agreement(translator, found.source_ids, found.target_ids).holds, sentence
+        assert measure_cache_agreement(translator, found.source_ids, found.target_ids).is_within_tolerance, sentence
         with capture_attention(translator.model, ["scores"]) as recording:
             translator.model(torch.tensor([found.source_ids]), torch.tensor([found.target_ids]))
         largest = max(largest, *(float(abs(one.tensors["scores"]).max()) for one in recording.trace.maps.values()))
@@ -65,7 +70,9 @@ def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
 def test_the_changed_model_is_checked_where_it_is_shown(toy_translator: Translator) -> None:
     found = toy_translator.translate("the dog sees a cat.", capture=False)
     for changes in ("cross.1.1:off,encoder.2.2:uniform", "mask.cross.*.*.2:block", "decoder.1.1:head.2"):
-        assert measure_cache_agreement(toy_translator, found.source_ids, found.target_ids, parse_changes(changes)).holds
+        assert measure_cache_agreement(
+            toy_translator, found.source_ids, found.target_ids, parse_changes(changes)
+        ).is_within_tolerance
     with pytest.raises(InterventionError, match="layers"):
         measure_cache_agreement(toy_translator, found.source_ids, found.target_ids, parse_changes("cross.9.1:off"))
 
@@ -74,7 +81,7 @@ def test_what_others_hook_to_the_model_takes_no_part() -> None:
     model = toy.random_model(1)
     with apply_changes(model, parse_changes("cross.1.1:off")):
         before = hooks_on(model)
-        assert compare_three_ways(model, SOURCE, TARGET).holds
+        assert compare_attention_across_passes(model, SOURCE, TARGET).is_within_tolerance
         assert hooks_on(model) == before
     assert model.generator.weight.dtype == torch.float32
 
@@ -113,7 +120,7 @@ class IgnoresPadding(Transformer):
 
 
 def differing_pairs(found: CacheAgreement) -> set[tuple[str, str]]:
-    assert not found.holds
+    assert not found.is_within_tolerance
     return {pair for pair, one in found.differences.items() if max(one.values()) > 1e-3}
 
 
@@ -126,7 +133,9 @@ def pairs_with(way: str) -> set[tuple[str, str]]:
 )
 def test_a_fault_in_one_way_is_found(broken: type[Transformer], odd: str) -> None:
     torch.manual_seed(0)
-    assert differing_pairs(compare_three_ways(broken(toy.config()).eval(), SOURCE, TARGET)) == pairs_with(odd)
+    assert differing_pairs(compare_attention_across_passes(broken(toy.config()).eval(), SOURCE, TARGET)) == pairs_with(
+        odd
+    )
 
 
 def test_a_cache_that_writes_one_position_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +146,7 @@ def test_a_cache_that_writes_one_position_too_early_is_found(monkeypatch: pytest
         return right(self, k, v)
 
     monkeypatch.setattr(KeyValueCache, "append", append)
-    assert differing_pairs(compare_three_ways(toy.random_model(), SOURCE, TARGET)) >= {("cached", "full")}
+    assert differing_pairs(compare_attention_across_passes(toy.random_model(), SOURCE, TARGET)) >= {("cached", "full")}
 
 
 def test_a_mask_dropped_in_the_cached_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,5 +156,5 @@ def test_a_mask_dropped_in_the_cached_way_is_found(monkeypatch: pytest.MonkeyPat
         return right(self, q, k, v, None if q.shape[2] == 1 else mask)
 
     monkeypatch.setattr(MultiHeadAttention, "_attend", attend)
-    found = compare_three_ways(toy.random_model(), SOURCE, TARGET, parse_changes("mask.cross.*.*.2:block"))
+    found = compare_attention_across_passes(toy.random_model(), SOURCE, TARGET, parse_changes("mask.cross.*.*.2:block"))
     assert differing_pairs(found) == pairs_with("cached")

@@ -17,11 +17,11 @@ from attenscope.decoding.greedy import teacher_forced_log_probs
 from attenscope.experiments import ablation
 from attenscope.experiments.ablation import (
     HeadEffects,
+    ablate_heads_for_word,
     head_effects,
     measure_batch_effects,
     measure_word_effects,
     plan_ablation_batches,
-    read_word_without_heads,
 )
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import HeadChange, ModelChange, parse_changes
@@ -132,7 +132,7 @@ def test_a_word_without_each_head_is_that_head_by_itself(toy_translator: Transla
     """Of a word of two pieces, or of its first rather than another."""
     model, translation = toy_translator.model, toy_translator.translate(SENTENCE, capture=False)
     target = make_piece_target(toy_translator, translation, 2, 2, against)
-    found = read_word_without_heads(model, target)
+    found = ablate_heads_for_word(model, target)
     whole = compute_target_value(model, target)
     heads = [head for head, _ in found.effects.strongest()]
     assert len(heads) == 2 * 3 * toy_translator.config.heads

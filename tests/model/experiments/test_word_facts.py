@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attenscope.experiments.ablation import WordFacts, force_with_changes, read_word_facts
+from attenscope.experiments.ablation import WordFacts, read_word_facts, teacher_force_with_changes
 from attenscope.experiments.lens import LogitLens
 from attenscope.interventions.changes import ModelChange, parse_changes
 from attenscope.translate import Translator
@@ -26,13 +26,13 @@ def lens_of(ranks: list[list[int]]) -> LogitLens:
 def test_a_token_is_decided_where_it_stays_the_most_probable() -> None:
     ranks = [[1, 9, 1, 4, 1], [1, 2, 7, 3, 1], [1, 1, 1, 2, 1], [1, 1, 1, 2, 2]]
     facts = WordFacts(("a",), np.ones((5, 1)), lens_of(ranks))
-    assert [facts.decided_place(at) for at in range(5)] == ["embedding", "layer 2", "layer 2", None, None]
+    assert [facts.find_deciding_lens_layer(at) for at in range(5)] == ["embedding", "layer 2", "layer 2", None, None]
 
 
 def test_the_pieces_of_a_word_are_added_up() -> None:
     tokens = (" a", " bicy", "cle", "?", "</s>")
     facts = WordFacts(tokens, np.array([[0.1, 0.2, 0.3, 0.15, 0.25]]), lens_of([[1]]))
-    found = facts.source_shares(0)
+    found = facts.rank_source_attention_shares(0)
     assert [(one.text, one.pieces) for one in found] == [
         (" bicycle", range(1, 3)),
         ("</s>", range(4, 5)),
@@ -49,7 +49,7 @@ def test_attention_counts_by_what_it_adds(toy_translator: Translator, changes: t
     """Kobayashi et al. (2020), in loops: the norm of weight * value W_O, of every head by itself."""
     ids = toy_translator.translate(SENTENCE).target_ids
     facts = read_word_facts(toy_translator, SENTENCE, ids, changes)
-    cross = force_with_changes(toy_translator, SENTENCE, ids, changes, tensors=("v",)).trace.cross
+    cross = teacher_force_with_changes(toy_translator, SENTENCE, ids, changes, tensors=("v",)).trace.cross
     assert cross is not None
     heads = []
     for layer in range(cross.layers):

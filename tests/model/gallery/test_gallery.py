@@ -44,7 +44,7 @@ def test_running_an_entry_leaves_chance_as_it_was() -> None:
 
 
 def test_the_source_shown_is_complete() -> None:
-    code, helpers = read_function_sources(more_pairs.left_pads_fixed)
+    code, helpers = read_function_sources(more_pairs.left_padding_nan_fixed)
     assert code.startswith("def left_pads_fixed(")
     assert "def run_three_layers(" in helpers
     assert "def masked_softmax(" in helpers

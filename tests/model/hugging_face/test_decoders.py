@@ -17,9 +17,9 @@ from attenscope.__main__ import main
 from attenscope.attribution.any_model import attribute_available_methods, compute_decoder_streams
 from attenscope.attribution.methods import Attribution
 from attenscope.attribution.target import make_piece_target
-from attenscope.experiments.ablation import read_word_facts, read_word_without_heads
+from attenscope.experiments.ablation import ablate_heads_for_word, read_word_facts
 from attenscope.experiments.lens import run_logit_lens
-from attenscope.experiments.patching import find_contrast, patch_heads, patch_stream
+from attenscope.experiments.patching import compare_at_first_difference, patch_heads, patch_stream
 from attenscope.network.autoregressive import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.user_model import load_user_model
@@ -153,7 +153,7 @@ def test_shares_by_blocks_sum_to_one_where_blocks_are_found(explained: Explained
 
 def test_a_head_off_is_the_model_without_its_part(explained: Explained) -> None:
     live, found, _, eager = explained
-    effects = read_word_without_heads(live.model, make_piece_target(live, found, WORD)).effects
+    effects = ablate_heads_for_word(live.model, make_piece_target(live, found, WORD)).effects
     assert set(effects.changes) == {"decoder"}
     layers, heads = effects.total("decoder").shape
     width = eager.embedded.shape[-1] // heads
@@ -203,9 +203,9 @@ def test_streams_after_every_sublayer_lead_to_the_output(explained: Explained) -
 
 def test_a_patch_of_everything_brings_the_whole_difference_back(explained: Explained) -> None:
     live, found, _, _ = explained
-    pair = find_contrast(live, found, live.translate(OTHER, max_tokens=STEPS, capture=False))
+    pair = compare_at_first_difference(live, found, live.translate(OTHER, max_tokens=STEPS, capture=False))
     streams = patch_stream(live, pair, "decoder")
-    np.testing.assert_allclose(streams.whole_fraction, 1, atol=1e-3)
+    np.testing.assert_allclose(streams.whole_row_recovered_fraction, 1, atol=1e-3)
     assert streams.columns == (*pair.second_tokens, *pair.target.prefix_tokens)
     heads = patch_heads(live, pair, "decoder")
     assert heads.change.shape == live.translate(SENTENCE, max_tokens=1).trace.maps["decoder"].weights.shape[:2]
@@ -217,7 +217,7 @@ def test_the_card_says_what_prompt_and_continuation_were_looked_at(explained: Ex
     assert facts.source_tokens == (*found.source_tokens, *found.target_tokens[:-1])
     np.testing.assert_allclose(facts.attention.sum(1), 1, atol=1e-5)
     assert not facts.attention[WORD, eager.row + 1 :].any()
-    assert facts.source_shares(WORD)[0].share > 0
+    assert facts.rank_source_attention_shares(WORD)[0].share > 0
 
 
 def test_the_command_line_explains_a_continuation(

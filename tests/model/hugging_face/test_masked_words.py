@@ -52,17 +52,17 @@ def test_candidates_have_the_probabilities_of_fill_mask(model: MaskedWordModel, 
     from transformers import pipeline
 
     expected = pipeline("fill-mask", model=str(folder), top_k=8)("the old [MASK] sees a tree .")
-    found = model.read_masked_word("the old [MASK] sees a tree .", DOG)
+    found = model.predict_masked_word("the old [MASK] sees a tree .", DOG)
     assert [one.token for one in found.candidates] == [one["token_str"] for one in expected]
     shares = [math.exp(one.log_prob) for one in found.candidates]
     np.testing.assert_allclose(shares, [one["score"] for one in expected], atol=1e-5)
     assert not found.is_given
     assert (found.token, found.rank) == (found.candidates[0].token, 1)
-    assert model.find_masks("the old [MASK] sees a [MASK] .") == (3, 6)
+    assert model.find_mask_tokens("the old [MASK] sees a [MASK] .") == (3, 6)
 
 
 def test_a_word_of_the_text_is_masked_and_read_from_the_others(model: MaskedWordModel, folder: Path) -> None:
-    found = model.read_masked_word(folders.SENTENCE, DOG)
+    found = model.predict_masked_word(folders.SENTENCE, DOG)
     shares = compute_probabilities(folder, folders.SENTENCE, DOG)
     own = shares[model.encode("dog")[1]]
     assert (found.token, found.is_given) == ("dog", True)
@@ -71,7 +71,7 @@ def test_a_word_of_the_text_is_masked_and_read_from_the_others(model: MaskedWord
 
 
 def test_it_rests_on_words_whose_mask_lowers_it(model: MaskedWordModel, folder: Path) -> None:
-    found = model.read_masked_word(folders.SENTENCE, DOG)
+    found = model.predict_masked_word(folders.SENTENCE, DOG)
     assert found.words == ("the", "old", "sees", "a", "tree", ".")
     for word, without in zip(found.words, found.without, strict=True):
         text = folders.SENTENCE.replace(word, "[MASK]", 1) if word != "a" else "the old dog sees [MASK] tree ."
@@ -87,12 +87,12 @@ def test_a_head_that_is_off_is_one_whose_values_are_not_passed_on(model: MaskedW
         network.bert.encoder.layer[1].attention.output.dense.weight.data[:, 2 * width : 3 * width] = 0
 
     changes = parse_changes("encoder.2.3:off")
-    found = model.read_masked_word(folders.SENTENCE, DOG, changes)
+    found = model.predict_masked_word(folders.SENTENCE, DOG, changes)
     shares = compute_probabilities(folder, folders.SENTENCE, DOG, switch_off)
     np.testing.assert_allclose(
         [math.exp(one.log_prob) for one in found.candidates], np.sort(shares)[::-1][:8], atol=1e-5
     )
-    unchanged = model.read_masked_word(folders.SENTENCE, DOG)
+    unchanged = model.predict_masked_word(folders.SENTENCE, DOG)
     effects = dict(model.measure_head_effects(folders.SENTENCE, DOG))
     assert len(effects) == 8
     assert effects["encoder", 1, 2] == pytest.approx(found.log_prob - unchanged.log_prob, abs=1e-6)
@@ -103,8 +103,8 @@ def test_a_head_that_is_off_is_one_whose_values_are_not_passed_on(model: MaskedW
 
 
 def test_its_maps_are_those_of_the_changed_model(model: MaskedWordModel) -> None:
-    own = model.trace_changed(folders.SENTENCE, ()).encoder
-    changed = model.trace_changed(folders.SENTENCE, parse_changes("encoder.1.1:off")).encoder
+    own = model.trace_with_changes(folders.SENTENCE, ()).encoder
+    changed = model.trace_with_changes(folders.SENTENCE, parse_changes("encoder.1.1:off")).encoder
     assert own is not None
     assert changed is not None
     assert changed.key_tokens == own.key_tokens
@@ -113,8 +113,8 @@ def test_its_maps_are_those_of_the_changed_model(model: MaskedWordModel) -> None
 
 
 def test_a_head_that_is_off_behind_another_has_the_weights_that_it_computes_there(model: MaskedWordModel) -> None:
-    before = model.trace_changed(folders.SENTENCE, parse_changes("encoder.1.1:off")).encoder
-    both = model.trace_changed(folders.SENTENCE, parse_changes("encoder.1.1:off,encoder.2.2:off")).encoder
+    before = model.trace_with_changes(folders.SENTENCE, parse_changes("encoder.1.1:off")).encoder
+    both = model.trace_with_changes(folders.SENTENCE, parse_changes("encoder.1.1:off,encoder.2.2:off")).encoder
     assert before is not None
     assert both is not None
     np.testing.assert_allclose(both.weights, before.weights, atol=1e-6)
@@ -123,7 +123,7 @@ def test_a_head_that_is_off_behind_another_has_the_weights_that_it_computes_ther
 @pytest.mark.parametrize("position", [-1, 0, 8, 99])
 def test_what_is_no_word_is_not_masked(model: MaskedWordModel, position: int) -> None:
     with pytest.raises(LocalError, match="no word at this place"):
-        model.read_masked_word(folders.SENTENCE, position)
+        model.predict_masked_word(folders.SENTENCE, position)
 
 
 def test_an_encoder_without_the_head_only_reads(folder: Path, tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_an_experiment_is_the_model_with_another_table(name: str, move: Any, ope
             logits = alone(torch.cat([source, target[:, :-1]], 1)).logits[0, source.shape[1] - 1 :]
     expected = logits.log_softmax(-1).gather(1, target.T)[:, 0].numpy()
     np.testing.assert_allclose(result.log_probs, expected, atol=1e-4)
-    assert np.abs(result.log_prob_loss) > 1e-4
+    assert np.abs(result.log_prob_drop) > 1e-4
     again = live.translate(SENTENCE, max_tokens=STEPS)
     assert [step.log_prob for step in again.steps] == [step.log_prob for step in before.steps]
     if move == "shift":

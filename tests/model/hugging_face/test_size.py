@@ -42,16 +42,16 @@ def test_a_folder_larger_than_memory_is_refused_before_it_is_loaded(
 ) -> None:
     from attenscope.hugging_face import load
 
-    monkeypatch.setattr(load, "read_free_bytes", lambda: load.SPARE_BYTES)
+    monkeypatch.setattr(load, "read_free_memory_bytes", lambda: load.SPARE_BYTES)
     monkeypatch.setattr(load, "_load_pretrained_model", lambda *_: pytest.fail("loaded"))
     with pytest.raises(LocalError, match=r"takes about .* GB in float32, and 0\.3 GB of memory are free"):
         load_user_model(f"hf:{folder('llama')}")
 
 
 def test_free_memory_is_what_the_system_says() -> None:
-    from attenscope.hugging_face.load import read_free_bytes
+    from attenscope.hugging_face.load import read_free_memory_bytes
 
-    free = read_free_bytes()
+    free = read_free_memory_bytes()
     assert free is not None
     assert 1e8 < free < 1e14
 

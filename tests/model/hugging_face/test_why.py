@@ -16,10 +16,10 @@ from attenscope.attribution.any_model import compute_decoder_streams, run_attent
 from attenscope.attribution.blocks import compute_source_shares
 from attenscope.attribution.methods import attribute_target, compute_target_value
 from attenscope.attribution.target import make_piece_target
-from attenscope.experiments.ablation import read_word_without_heads
+from attenscope.experiments.ablation import ablate_heads_for_word
 from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
-from attenscope.experiments.patching import find_contrast, patch_heads, patch_stream
-from attenscope.hugging_face.networks import has_residual_streams_only
+from attenscope.experiments.patching import compare_at_first_difference, patch_heads, patch_stream
+from attenscope.hugging_face.networks import can_patch_all_streams
 from attenscope.network.autoregressive import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.trace import Kind
@@ -159,7 +159,7 @@ def test_a_word_without_a_head_is_that_of_a_projection_without_its_columns(read:
     """The columns of the output projection that read a head made zero, in the model that transformers loads."""
     live, found, reference = read
     target = make_piece_target(live, found, 2, 2)
-    effects = read_word_without_heads(live.model, target).effects
+    effects = ablate_heads_for_word(live.model, target).effects
     fed, model = torch.tensor([target.input_ids]), copy.deepcopy(reference)
 
     def value() -> float:
@@ -186,11 +186,11 @@ def test_patches_bring_back_what_they_carry(
 ) -> None:
     live = opened("t5")
     first, second = (live.translate(one, max_tokens=STEPS, capture=False) for one in (SENTENCE, OTHER))
-    pair = find_contrast(live, first, second)
+    pair = compare_at_first_difference(live, first, second)
     encoder, decoder = (patch_stream(live, pair, stack) for stack in ("encoder", "decoder"))
-    np.testing.assert_allclose(encoder.whole_fraction, 1, atol=1e-3)
+    np.testing.assert_allclose(encoder.whole_row_recovered_fraction, 1, atol=1e-3)
     np.testing.assert_allclose(decoder.fraction[0], 0, atol=1e-3)  # the same prefix
-    assert decoder.whole_fraction[-1] == pytest.approx(1, abs=1e-3)
+    assert decoder.whole_row_recovered_fraction[-1] == pytest.approx(1, abs=1e-3)
     ids = torch.tensor([pair.target.source_ids]), torch.tensor([pair.second_ids])
     fed = torch.tensor([pair.target.input_ids])
     own = reference("t5")
@@ -228,7 +228,7 @@ def test_few_rows_at_once_give_the_same(
     """A folder's network returns the logits of every token, so a large vocabulary takes more passes."""
     live = opened("t5")
     first, second = (live.translate(one, max_tokens=STEPS, capture=False) for one in (SENTENCE, OTHER))
-    pair = find_contrast(live, first, second)
+    pair = compare_at_first_difference(live, first, second)
     whole = attribute_target(live, pair.target, "leave-one-out").scores, patch_stream(live, pair, "encoder").change
     assert live.model.rows_at_once(128, len(pair.target.input_ids)) == 128
     monkeypatch.setattr(
@@ -247,9 +247,9 @@ def test_what_is_handed_on_beside_the_stream_is_noticed(opened: Callable[[str], 
     network: Any = copy.deepcopy(live.model)
     source = torch.tensor([live.encode(SENTENCE).ids])
     target = torch.tensor([list(range(3, 11))])
-    assert has_residual_streams_only(network, source, target)
+    assert can_patch_all_streams(network, source, target)
     kept: list[Tensor] = []
     network.token_embedding("target").register_forward_hook(lambda *call: kept.append(call[2]))
     head = network.model.get_output_embeddings()
     head.register_forward_pre_hook(lambda _, given: (given[0] + kept[-1][:, -given[0].shape[1] :],))
-    assert not has_residual_streams_only(network, source, target)
+    assert not can_patch_all_streams(network, source, target)

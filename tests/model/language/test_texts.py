@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from attenscope.language import PSEUDO_LANGUAGE, SOURCE_LANGUAGE, load_texts, translation_path
+from attenscope.language import PSEUDO_LANGUAGE, SOURCE_LANGUAGE, load_translated_toml, translation_path
 from attenscope.viz import tour
 from attenscope.viz.explore import examples
 from attenscope.viz.talk import session
@@ -63,8 +63,8 @@ def find_numbers(text: str, language: str = SOURCE_LANGUAGE) -> list[str]:
 
 def pairs(file: Path, language: str) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Every text that is translated: where it stands, in English and in the language."""
-    english = dict(leaves(load_texts(file, SOURCE_LANGUAGE)))
-    for path, said in leaves(load_texts(file, language)):
+    english = dict(leaves(load_translated_toml(file, SOURCE_LANGUAGE)))
+    for path, said in leaves(load_translated_toml(file, language)):
         if path[-1] in PROSE - {"also", "passed"}:
             yield path, english.get(path, ""), said
 
@@ -72,12 +72,12 @@ def pairs(file: Path, language: str) -> Iterator[tuple[tuple[str, ...], str, str
 @both
 @each
 def test_a_translation_has_all_prose_of_the_english_file_and_nothing_else(file: Path, language: str) -> None:
-    english = dict(leaves(load_texts(file, SOURCE_LANGUAGE)))
-    own = dict(leaves(load_texts(translation_path(file, language), SOURCE_LANGUAGE)))
+    english = dict(leaves(load_translated_toml(file, SOURCE_LANGUAGE)))
+    own = dict(leaves(load_translated_toml(translation_path(file, language), SOURCE_LANGUAGE)))
     prose = {path for path in english if path[-1] in PROSE and not SHOWN & {*path}}
     assert {path for path in prose if path[-1] not in MAY_STAY} <= {*own}
     assert {path for path in own if path[-1] not in OWN} <= prose
-    assert all(english[path] == said for path, said in leaves(load_texts(file, language)) if path not in own)
+    assert all(english[path] == said for path, said in leaves(load_translated_toml(file, language)) if path not in own)
     assert all(said or path[-1] == "also" for path, said in own.items())
 
 
@@ -106,7 +106,7 @@ def test_the_sentences_of_a_translation_are_its_own(language: str) -> None:
 
 def test_the_pseudo_language_accents_prose_alone() -> None:
     first, english = (
-        load_texts(tour.TOUR_FILE, language)["step"][0] for language in (PSEUDO_LANGUAGE, SOURCE_LANGUAGE)
+        load_translated_toml(tour.TOUR_FILE, language)["step"][0] for language in (PSEUDO_LANGUAGE, SOURCE_LANGUAGE)
     )
     assert first["address"] == english["address"]
     assert first["text"].isascii() is False

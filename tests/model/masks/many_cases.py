@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attenscope.gallery.pairs import Batch, keep_mask
+from attenscope.gallery.pairs import Batch, make_real_token_mask
 from attenscope.gallery.recipes import RECIPES, Recipe, is_fault_visible, make_case_arrays
 
 SHAPES = ("clusters", "heavy tails", "sink", "near", "soft cap", "flat")
@@ -45,7 +45,7 @@ def _draw(recipe: Recipe, generator: torch.Generator) -> Batch:
     padded = recipe.batch.get("padded", True)
     lengths = [torch.randint(size // 3, size, (b,), generator=generator) for size in (keys, queries)]
     keep, query_keep = (
-        keep_mask(one if padded else torch.full((b,), size), size, side)
+        make_real_token_mask(one if padded else torch.full((b,), size), size, side)
         for one, size in zip(lengths, (keys, queries), strict=True)
     )
     if recipe.batch.get("empty"):

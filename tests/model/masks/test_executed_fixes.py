@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.gallery.recipes import generate_case, list_codes
+from attenscope.gallery.recipes import generate_case, list_fault_codes
 from tests.model.masks.executed_fixes import BY_HAND, execute_fixes
 
-NAMED = [code for code in list_codes() if code not in BY_HAND]
+NAMED = [code for code in list_fault_codes() if code not in BY_HAND]
 MENDED = 0.95
 
 

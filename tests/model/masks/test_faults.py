@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.gallery.recipes import generate_case, list_codes
+from attenscope.gallery.recipes import generate_case, list_fault_codes
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
@@ -19,16 +19,16 @@ def above_info(code: str, broken: bool, seed: int) -> list[str]:
 
 
 def test_every_code_has_cases() -> None:
-    assert set(list_codes()) | NOT_FAULTS == set(FAULTS)
+    assert set(list_fault_codes()) | NOT_FAULTS == set(FAULTS)
 
 
-@pytest.mark.parametrize("code", list_codes())
+@pytest.mark.parametrize("code", list_fault_codes())
 def test_broken_attention_is_named(code: str) -> None:
     missed = [seed for seed in range(CASES) if code not in above_info(code, True, seed)]
     assert missed == []
 
 
-@pytest.mark.parametrize("code", list_codes())
+@pytest.mark.parametrize("code", list_fault_codes())
 def test_fixed_attention_is_sound(code: str) -> None:
     wrong = {seed: found for seed in range(CASES) if (found := above_info(code, False, seed))}
     assert wrong == {}

@@ -13,7 +13,7 @@ from torch import Tensor
 from attenscope.masks.arrays import MaskWriting
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Finding
-from attenscope.masks.fix_lines import write_fix, write_fix_line
+from attenscope.masks.fix_lines import write_generic_fix_line, write_intent_fix_line
 from attenscope.masks.fixes import apply_fix
 from attenscope.masks.intent import find_stated_intent
 from attenscope.masks.judge import diagnose_arrays
@@ -49,16 +49,16 @@ def test_a_fix_that_blocks_more_blocks_the_right_cells(writing: MaskWriting) -> 
     columns = KEEP[:, None, None, :]
     mask = written(allowed, writing)
     for code, meant in (("future-visible", causal), ("padding-visible", columns), ("leak", causal)):
-        fixed = run(write_fix_line(code, writing), mask=mask.clone(), meant=causal)["mask"]
+        fixed = run(write_generic_fix_line(code, writing), mask=mask.clone(), meant=causal)["mask"]
         assert torch.equal(read(fixed, writing), allowed & meant), code
     for code, meant in (("padding-swapped", columns), ("wrong-axis", columns), ("top-left-causal", causal)):
-        assert torch.equal(read(run(write_fix_line(code, writing))["mask"], writing), meant), code
+        assert torch.equal(read(run(write_generic_fix_line(code, writing))["mask"], writing), meant), code
 
 
 @pytest.mark.parametrize("writing", WRITINGS)
 def test_an_inverted_mask_is_turned_around(writing: MaskWriting) -> None:
     allowed = torch.ones(Q, K, dtype=torch.bool).tril(K - Q)
-    fixed = run(write_fix_line("inverted", writing), mask=written(~allowed, writing))["mask"]
+    fixed = run(write_generic_fix_line("inverted", writing), mask=written(~allowed, writing))["mask"]
     assert torch.equal(read(fixed, writing), allowed)
 
 
@@ -88,7 +88,9 @@ def fix_for(code: str, writing: MaskWriting, meant: str, allowed: Tensor, padded
     arrays = replace(normalise_arrays(given), writing=writing)
     intent = find_stated_intent(arrays, meant)
     assert intent is not None
-    return write_fix(code, arrays, intent, np.broadcast_to(allowed.numpy()[:, None] ^ intent.allowed, arrays.sizes))
+    return write_intent_fix_line(
+        code, arrays, intent, np.broadcast_to(allowed.numpy()[:, None] ^ intent.allowed, arrays.sizes)
+    )
 
 
 @pytest.mark.parametrize("name", ["causal+span:3-5", "causal+window:3+span:2-7", "window:3+ahead:1", "prefix:3"])
@@ -103,19 +105,21 @@ def test_spans_and_uneven_windows_are_built_too(name: str) -> None:
 def test_fills_and_empty_rows_are_fixed_in_the_same_convention(writing: MaskWriting) -> None:
     allowed = torch.ones(Q, K, dtype=torch.bool).tril(-1)
     scores, mask = torch.randn(Q, K), written(allowed, writing)
-    weights = run(write_fix_line("empty-row", writing), mask=mask, weights=torch.ones(Q, K))["weights"]
+    weights = run(write_generic_fix_line("empty-row", writing), mask=mask, weights=torch.ones(Q, K))["weights"]
     assert weights.sum(-1).tolist() == [0] + [K] * (Q - 1)
     weak = mask.masked_fill(mask < 0, -100.0) if writing == "added" else mask
-    found = run(write_fix_line("weak-fill", writing), mask=weak, scores=scores)
+    found = run(write_generic_fix_line("weak-fill", writing), mask=weak, scores=scores)
     filled = found["scores"] + found["mask"] if writing == "added" else found["scores"]
     assert torch.equal(filled.isneginf(), ~allowed)
     large = mask.masked_fill(mask < 0, -1e9) if writing == "added" else mask
-    found = run(write_fix_line("fill-overflow", writing), mask=large, scores=scores.half())
+    found = run(write_generic_fix_line("fill-overflow", writing), mask=large, scores=scores.half())
     assert bool((found["scores"] + (found["mask"] if writing == "added" else 0)).isfinite().all())
 
 
 def test_every_code_has_a_line_in_every_convention() -> None:
-    assert [(code, writing) for code in FAULTS for writing in WRITINGS if not write_fix_line(code, writing)] == []
+    assert [
+        (code, writing) for code in FAULTS for writing in WRITINGS if not write_generic_fix_line(code, writing)
+    ] == []
 
 
 def finding(mask: np.ndarray, blocks: bool = False, meant: str = "causal") -> Finding:

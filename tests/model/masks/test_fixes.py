@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attenscope.gallery.recipes import generate_case, list_codes
+from attenscope.gallery.recipes import generate_case, list_fault_codes
 from attenscope.masks.arrays import Arrays
 from attenscope.masks.findings import Diagnosis
 from attenscope.masks.fixes import apply_fix, can_fix
@@ -30,7 +30,7 @@ def mended(arrays: Arrays) -> tuple[Arrays, Diagnosis, list[str]]:
     return arrays, found, done
 
 
-@pytest.mark.parametrize("code", list_codes())
+@pytest.mark.parametrize("code", list_fault_codes())
 def test_fixes_leave_nothing_wrong(code: str) -> None:
     for seed in SEEDS:
         case = generate_case(code, True, seed)

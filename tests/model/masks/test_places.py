@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attenscope.language import use_language
-from attenscope.masks.places import find_runs, list_ranges, name_keys, name_queries
+from attenscope.masks.places import find_runs, format_index_ranges, name_keys, name_queries
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -20,12 +20,12 @@ def test_runs_are_the_cells(seed: int) -> None:
 
 
 def test_ranges_count_from_one() -> None:
-    assert list_ranges([0, 1, 2, 4, 6, 7]) == "1-3, 5, 7-8"
-    assert list_ranges([0, 2, 4, 6, 8], 4) == "1, 3, 5, 7, …"
-    assert list_ranges(np.array([3])) == "4"
-    assert list_ranges([]) == ""
+    assert format_index_ranges([0, 1, 2, 4, 6, 7]) == "1-3, 5, 7-8"
+    assert format_index_ranges([0, 2, 4, 6, 8], 4) == "1, 3, 5, 7, …"
+    assert format_index_ranges(np.array([3])) == "4"
+    assert format_index_ranges([]) == ""
     with use_language("zh"):
-        assert list_ranges([0, 2]) == "1、3"
+        assert format_index_ranges([0, 2]) == "1、3"
 
 
 def test_one_is_no_plural() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attenscope.masks.arrays import OPPOSITE_ROLES, ArrayRole, DiagnosisError, convert_to_role, guess_role
-from attenscope.masks.read_text import ambiguity_text, describe_axes, read_axes
+from attenscope.masks.read_text import ambiguous_axes_text, describe_axes, read_axes
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import softmax
 
@@ -77,6 +77,6 @@ def test_axes_are_traced_as_they_are_read(name: str, shape: tuple[int, ...], own
 
 
 def test_a_shape_that_fits_two_readings_is_pointed_out() -> None:
-    assert "key_keep" in ambiguity_text("mask", (5, 5), (5, 1, 1, 5, 5))
-    assert not ambiguity_text("mask", (5, 5), (2, 1, 1, 5, 5))
-    assert "heads" in ambiguity_text("mask", (3, 5, 5), (3, 1, 3, 5, 5))
+    assert "key_keep" in ambiguous_axes_text("mask", (5, 5), (5, 1, 1, 5, 5))
+    assert not ambiguous_axes_text("mask", (5, 5), (2, 1, 1, 5, 5))
+    assert "heads" in ambiguous_axes_text("mask", (3, 5, 5), (3, 1, 3, 5, 5))

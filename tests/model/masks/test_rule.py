@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
-from attenscope.masks.softmax import lengths_to_keep
+from attenscope.masks.softmax import lengths_to_keep_mask
 
 SIZES = MaskSizes(5, 5, (5, 3))
 
@@ -32,7 +32,7 @@ def test_kinds_are_joined_by_and_or_not_and_brackets() -> None:
 
 
 def test_padding_stands_at_either_side_and_a_cache_is_aligned_at_the_newest() -> None:
-    assert lengths_to_keep((3, 5), 5, "left").tolist() == [[False, False, True, True, True], [True] * 5]
+    assert lengths_to_keep_mask((3, 5), 5, "left").tolist() == [[False, False, True, True, True], [True] * 5]
     assert grid("causal", MaskSizes(2, 5, (5,)), 0).astype(int).tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
 
 

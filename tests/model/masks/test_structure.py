@@ -19,13 +19,13 @@ from attenscope.masks.structure import Structure, name_structure, parse_structur
 )
 def test_a_window_is_moved_at_its_ends_in_one_order(structure: Structure, ends: list[tuple[int, int | None]]) -> None:
     """The order of a set of windows without an end would be another in each process."""
-    assert [(window.lo, window.hi) for window in structure.shifted_ends()] == ends
+    assert [(window.lo, window.hi) for window in structure.list_shifted_windows()] == ends
 
 
 @pytest.mark.parametrize("name", ["blocks:3", "causal+chunked:3"])
 def test_blocks_and_chunks_count_from_the_first_real_key(name: str) -> None:
     structure = parse_structure(name)
-    late = structure.count_from(2)
+    late = structure.copy_with_chunk_start(2)
     assert np.array_equal(late.build_mask(9, 9)[2:, 2:], structure.build_mask(7, 7))
     assert np.array_equal(late.build_mask(2, 9), late.build_mask(9, 9)[-2:])
     assert late == structure

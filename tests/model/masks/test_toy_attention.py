@@ -14,12 +14,12 @@ from attenscope.masks.toy_attention import (
     MaskRunError,
     ToyWriting,
     apply_dropout,
-    compute_mask_dependence,
-    compute_weight_dependence,
+    compute_gradients_from_weights,
+    compute_gradients_under_mask,
+    convert_mask_to_convention,
     draw_random_scores,
     interpret_mask,
     run_attention,
-    write_mask,
 )
 
 CAUSAL = np.tri(5, dtype=bool)[None, None]
@@ -39,10 +39,10 @@ RIGHT: set[tuple[MaskReader, ToyWriting]] = {
 @pytest.mark.parametrize("reader", MASK_READERS)
 @pytest.mark.parametrize("writing", TOY_WRITINGS)
 def test_a_mask_takes_effect_only_where_it_is_read_as_it_was_written(reader: MaskReader, writing: ToyWriting) -> None:
-    weights = run_attention(SCORES, write_mask(CAUSAL, writing), reader).weights
+    weights = run_attention(SCORES, convert_mask_to_convention(CAUSAL, writing), reader).weights
     right = bool(((weights > 0) == CAUSAL).all())
     assert right == ((reader, writing) in RIGHT)
-    moved = compute_mask_dependence(write_mask(CAUSAL, writing), (2, 3, 5, 5), reader) > 0
+    moved = compute_gradients_under_mask(convert_mask_to_convention(CAUSAL, writing), (2, 3, 5, 5), reader) > 0
     assert bool((moved == CAUSAL).all()) == right
 
 
@@ -62,18 +62,20 @@ def test_readers_are_those_of_torch(blocks: bool) -> None:
 
 def test_a_fill_too_large_for_half_precision_is_refused_in_words() -> None:
     with pytest.raises(MaskRunError, match="65504"):
-        run_attention(SCORES, write_mask(CAUSAL, "keep"), "masked_fill", "float16")
-    assert np.isneginf(run_attention(SCORES, write_mask(CAUSAL, "-1e9"), "sdpa", "float16").masked_scores).any()
+        run_attention(SCORES, convert_mask_to_convention(CAUSAL, "keep"), "masked_fill", "float16")
+    assert np.isneginf(
+        run_attention(SCORES, convert_mask_to_convention(CAUSAL, "-1e9"), "sdpa", "float16").masked_scores
+    ).any()
 
 
 def test_a_row_without_keys_stays_where_it_is() -> None:
     empty = CAUSAL.copy()
     empty[..., 2, :] = False
-    found = compute_mask_dependence(write_mask(empty, "-inf"), (1, 1, 5, 5))[0, 0]
+    found = compute_gradients_under_mask(convert_mask_to_convention(empty, "-inf"), (1, 1, 5, 5))[0, 0]
     np.testing.assert_array_equal(np.delete(found, 2, 0) > 0, np.delete(CAUSAL[0, 0], 2, 0))
-    weights = run_attention(SCORES, write_mask(empty, "-inf")).weights
+    weights = run_attention(SCORES, convert_mask_to_convention(empty, "-inf")).weights
     assert np.isnan(weights[:, :, 2]).all()
-    through = compute_weight_dependence(weights)
+    through = compute_gradients_from_weights(weights)
     assert np.isnan(through[:, :, 2]).all()
     assert not np.isnan(np.delete(through, 2, 2)).any()
 
@@ -81,10 +83,10 @@ def test_a_row_without_keys_stays_where_it_is() -> None:
 def test_a_window_of_two_reaches_four_tokens_after_three_layers() -> None:
     i, j = np.indices((6, 6))
     window = ((i >= j) & (i - j < 2))[None, None]
-    found = compute_mask_dependence(window, (1, 1, 6, 6), layers=3)[0, 0] > 0
+    found = compute_gradients_under_mask(window, (1, 1, 6, 6), layers=3)[0, 0] > 0
     np.testing.assert_array_equal(found, (i >= j) & (i - j < 4))
     with pytest.raises(MaskRunError, match="as many queries as keys"):
-        compute_mask_dependence(window[..., :3, :], (1, 1, 3, 6), layers=2)
+        compute_gradients_under_mask(window[..., :3, :], (1, 1, 3, 6), layers=2)
 
 
 def test_dropout_keeps_the_mean_and_is_the_same_every_time() -> None:

@@ -17,7 +17,7 @@ from attenscope.network import transformer
 from attenscope.network.attention import force_attention_path
 from attenscope.network.config import PRESETS, make_preset_config
 from attenscope.network.hooks import declare_observer, hook_outputs
-from attenscope.network.transformer import Transformer, is_unobserved, make_shortcut
+from attenscope.network.transformer import Transformer, can_use_decoder_shortcut, make_decoder_shortcut
 
 SIZES = {"d_model": 32, "heads": 4, "feed_forward": 48, "encoder_layers": 2, "decoder_layers": 2}
 CPU = torch.device("cpu")
@@ -45,7 +45,7 @@ def sources(rows: int) -> Tensor:
 @contextmanager
 def by_modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
-        patched.setattr(transformer, "is_unobserved", lambda device: False)
+        patched.setattr(transformer, "can_use_decoder_shortcut", lambda device: False)
         yield
 
 
@@ -71,27 +71,27 @@ def test_every_digit_of_a_beam_search_is_the_same(name: str, monkeypatch: pytest
 
 def test_a_step_is_taken_past_the_modules_only_where_nobody_looks() -> None:
     with torch.no_grad():
-        assert is_unobserved(CPU)
+        assert can_use_decoder_shortcut(CPU)
         with declare_observer(object()):
-            assert not is_unobserved(CPU)
+            assert not can_use_decoder_shortcut(CPU)
         with force_attention_path("fused"):
-            assert not is_unobserved(CPU)
-    assert not is_unobserved(CPU)
+            assert not can_use_decoder_shortcut(CPU)
+    assert not can_use_decoder_shortcut(CPU)
 
 
 def test_there_is_no_way_past_a_hook_or_through_layers_in_training() -> None:
     layers = small("pad_row").decoder.layers
-    assert make_shortcut(layers)
+    assert make_decoder_shortcut(layers)
     handle = layers[1].get_submodule("cross_attention.weights").register_forward_hook(lambda *_: None)
-    assert not make_shortcut(layers)
+    assert not make_decoder_shortcut(layers)
     handle.remove()
-    assert not make_shortcut(layers.train())
+    assert not make_decoder_shortcut(layers.train())
     everywhere = nn.modules.module.register_module_forward_hook(lambda *_: None)
     try:
-        assert not make_shortcut(layers.eval())
+        assert not make_decoder_shortcut(layers.eval())
     finally:
         everywhere.remove()
-    assert make_shortcut(layers)
+    assert make_decoder_shortcut(layers)
 
 
 def test_a_decoding_that_is_looked_at_halfway_is_seen_from_there_on() -> None:

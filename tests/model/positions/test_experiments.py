@@ -18,9 +18,9 @@ from attenscope.positions.experiments import (
     ExperimentError,
     ExperimentSides,
     PositionExperiment,
-    compute_experiment_rows,
     compute_log_prob_curve,
     compute_new_positions,
+    compute_replacement_position_rows,
     move_positions,
     run_experiment,
 )
@@ -73,11 +73,11 @@ def test_a_shuffle_is_a_permutation_of_the_sentence_and_the_same_for_a_seed() ->
 def test_rows_are_those_of_the_new_positions(kind: str) -> None:
     encoding = PositionalEncoding(config(max_length=20, positions=kind))
     added = encoding.make_added_positions(encoding.rows, 1.0)
-    rows = compute_experiment_rows(added, PositionExperiment("beyond", 30), 4)
+    rows = compute_replacement_position_rows(added, PositionExperiment("beyond", 30), 4)
     assert rows.shape == added.rows.shape == (20, 64)
     torch.testing.assert_close(rows, make_sinusoidal_table(50, 64)[30:].float())
-    assert not compute_experiment_rows(added, PositionExperiment("remove"), 4).any()
-    torch.testing.assert_close(compute_experiment_rows(added, PositionExperiment("shift", 0), 4), added.rows)
+    assert not compute_replacement_position_rows(added, PositionExperiment("remove"), 4).any()
+    torch.testing.assert_close(compute_replacement_position_rows(added, PositionExperiment("shift", 0), 4), added.rows)
     keep = torch.tensor([[True, True, False]])
     with added.replace_rows(rows):
         seen = encoding(keep)[0]
@@ -88,12 +88,12 @@ def test_rows_are_those_of_the_new_positions(kind: str) -> None:
 def test_learned_rows_lie_between_their_neighbours_and_end_where_the_table_ends() -> None:
     encoding = PositionalEncoding(config(max_length=10, positions="learned"))
     table, added = encoding.table.detach(), encoding.make_added_positions(encoding.rows, 1.0)
-    half = compute_experiment_rows(added, PositionExperiment("stretch", 0.5), 4)
+    half = compute_replacement_position_rows(added, PositionExperiment("stretch", 0.5), 4)
     torch.testing.assert_close(half[1], (table[0] + table[1]) / 2)
     torch.testing.assert_close(half[2], table[1])
     for experiment in (PositionExperiment("shift", 7), PositionExperiment("shift", -1)):
         with pytest.raises(ExperimentError, match="its table ends at position 9"):
-            compute_experiment_rows(added, experiment, 4)
+            compute_replacement_position_rows(added, experiment, 4)
 
 
 def test_a_swap_outside_the_sentence_is_refused() -> None:
@@ -143,7 +143,7 @@ def test_a_shift_of_nothing_changes_nothing(toy_translator: Translator) -> None:
     before = toy_translator.translate(SENTENCE)
     result = run_experiment(toy_translator, before, PositionExperiment("shift", 0))
     assert result.after.text == before.text
-    assert result.log_prob_loss == pytest.approx(0, abs=1e-5)
+    assert result.log_prob_drop == pytest.approx(0, abs=1e-5)
     for kind, one in result.forced_trace.maps.items():
         np.testing.assert_allclose(one.weights, before.trace.maps[kind].weights, atol=1e-5)
         assert one.query_tokens == before.trace.maps[kind].query_tokens
@@ -153,7 +153,7 @@ def test_a_learned_translation_breaks_without_positions(toy_translator: Translat
     before = toy_translator.translate(SENTENCE)
     result = run_experiment(toy_translator, before, PositionExperiment("remove"))
     assert result.after.text != before.text
-    assert result.log_prob_loss > 0.5
+    assert result.log_prob_drop > 0.5
     assert toy_translator.translate(SENTENCE).text == before.text
     curve = compute_log_prob_curve(toy_translator, before, PositionExperiment("shift"), [0, 20])
     assert curve[0] == pytest.approx(before.log_prob / len(before.steps), abs=1e-5)

@@ -16,15 +16,15 @@ from attenscope.positions.analysis import (
     compute_distance_profile,
     compute_shift_blocks,
     compute_shift_matrix,
+    find_nearest_other_positions,
     measure_shift_error,
-    measure_uniqueness,
     position_similarity,
 )
 from attenscope.positions.analysis import compute_wavelengths as wavelengths_of
 from attenscope.positions.table import (
     TABLE_FORMS,
-    compute_form_difference,
-    compute_form_values,
+    compute_form_formula_difference,
+    compute_table_by_form,
     compute_table_cell,
     extract_table,
     make_formula_table,
@@ -100,14 +100,14 @@ def test_rows_of_any_position() -> None:
 @pytest.mark.parametrize("name", TABLE_FORMS)
 @pytest.mark.parametrize("d_model", [1, 2, 7, 64])
 def test_every_form_has_the_tables_shape_and_is_finite(name: str, d_model: int) -> None:
-    values = compute_form_values(name, 50, d_model)
+    values = compute_table_by_form(name, 50, d_model)
     assert values.shape == (50, d_model)
     assert np.isfinite(values).all()
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_forms_are_within_half_a_unit_of_float32(name: str) -> None:
-    assert np.abs(compute_form_values(name, 90, 33) - looped(90, 33)).max() <= 2**-25 * 1.01
+    assert np.abs(compute_table_by_form(name, 90, 33) - looped(90, 33)).max() <= 2**-25 * 1.01
 
 
 def test_errors_of_forms_at_512_by_512() -> None:
@@ -121,14 +121,14 @@ def test_errors_of_forms_at_512_by_512() -> None:
     assert errors["bfloat16"].largest > 1
     assert errors["inclusive"].largest > 0.1
     worst = errors["half"]
-    assert compute_form_difference("half", 512, 512)[worst.position, worst.dimension] == worst.largest
+    assert compute_form_formula_difference("half", 512, 512)[worst.position, worst.dimension] == worst.largest
     assert worst.rms < worst.largest
 
 
 def test_bfloat16_throughout_gives_two_positions_one_row() -> None:
-    values = compute_form_values("bfloat16", 300, 16)
+    values = compute_table_by_form("bfloat16", 300, 16)
     assert np.array_equal(values[256], values[257])
-    assert measure_uniqueness(values).smallest == 0
+    assert find_nearest_other_positions(values).smallest == 0
 
 
 def test_similarity_depends_on_distance_alone() -> None:
@@ -186,10 +186,10 @@ def test_wavelengths_are_geometric() -> None:
 
 def test_the_closest_positions_by_brute_force() -> None:
     table = looped(700, 6)
-    found = measure_uniqueness(table)
+    found = find_nearest_other_positions(table)
     distances = np.linalg.norm(table[:, None] - table[None], axis=-1) + 1e9 * np.eye(700)
     np.testing.assert_allclose(found.distance, distances.min(1), atol=1e-9)
     assert found.smallest == pytest.approx(distances.min())
     assert np.linalg.norm(table[found.pair[0]] - table[found.pair[1]]) == pytest.approx(found.smallest)
     with pytest.raises(ValueError, match="at least two"):
-        measure_uniqueness(table[:1])
+        find_nearest_other_positions(table[:1])

@@ -43,12 +43,16 @@ def test_a_known_sentence(tiny_tokenizer: Tokenizer) -> None:
 
 def test_other_pieces_of_the_same_text(tiny_tokenizer: Tokenizer) -> None:
     texts = ["the dog sees a cat.", "", "a cat sees the dog"] * 5
-    plain, dropped = tiny_tokenizer.encode_ids(texts), tiny_tokenizer.sample_ids(texts, 0.3, seed=1)
+    plain, dropped = tiny_tokenizer.encode_ids(texts), tiny_tokenizer.encode_ids_with_dropout(texts, 0.3, seed=1)
     assert [tiny_tokenizer.decode(ids) for ids in dropped] == texts
-    assert dropped == tiny_tokenizer.sample_ids(texts, 0.3, seed=1) != tiny_tokenizer.sample_ids(texts, 0.3, seed=2)
+    assert (
+        dropped
+        == tiny_tokenizer.encode_ids_with_dropout(texts, 0.3, seed=1)
+        != tiny_tokenizer.encode_ids_with_dropout(texts, 0.3, seed=2)
+    )
     assert sum(map(len, dropped)) > sum(map(len, plain))
-    assert tiny_tokenizer.sample_ids(texts, 0.0, seed=1) == plain
-    assert max(map(len, tiny_tokenizer.sample_ids(["dogs"], 1.0, seed=1))) == 6  # " ", d, o, g, s, </s>
+    assert tiny_tokenizer.encode_ids_with_dropout(texts, 0.0, seed=1) == plain
+    assert max(map(len, tiny_tokenizer.encode_ids_with_dropout(["dogs"], 1.0, seed=1))) == 6  # " ", d, o, g, s, </s>
 
 
 def test_decoding_leaves_special_tokens_out(tiny_tokenizer: Tokenizer) -> None:

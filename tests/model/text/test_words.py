@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.text.words import SPECIAL_TOKENS, group_words, hide_special_tokens, is_cjk, join_word, merge_words
+from attenscope.text.words import (
+    SPECIAL_TOKENS,
+    group_words,
+    hide_special_tokens,
+    is_cjk,
+    join_word,
+    merge_map_into_words,
+)
 from attenscope.trace import AttentionMap
 
 
@@ -79,7 +86,7 @@ def cross() -> AttentionMap:
 
 
 def test_merging_sums_over_keys_and_averages_over_queries() -> None:
-    merged = merge_words(cross(), "predicted")
+    merged = merge_map_into_words(cross(), "predicted")
     assert merged.predicted_tokens == (" Hund", "</s>")
     assert merged.query_tokens == ("<s> Hun", "d")
     assert merged.key_tokens == (" the", " dog", "</s>")
@@ -89,7 +96,7 @@ def test_merging_sums_over_keys_and_averages_over_queries() -> None:
 
 
 def test_rows_merge_by_the_label_they_are_read_by() -> None:
-    merged = merge_words(cross(), "fed")
+    merged = merge_map_into_words(cross(), "fed")
     assert merged.query_tokens == ("<s>", " Hund")
     assert merged.predicted_tokens == (" Hun", "d</s>")
     np.testing.assert_allclose(merged.weights[0, 0, 1], [0, 0.5, 0.5])
@@ -98,7 +105,9 @@ def test_rows_merge_by_the_label_they_are_read_by() -> None:
 def test_a_merged_cell_may_be_attended_to_if_any_of_its_cells_may() -> None:
     mask = np.tri(4, dtype=bool)
     tokens = (" a", " b", "c", " d")
-    merged = merge_words(AttentionMap("decoder", mask[None, None] / mask.sum(-1, keepdims=True), tokens, tokens, mask))
+    merged = merge_map_into_words(
+        AttentionMap("decoder", mask[None, None] / mask.sum(-1, keepdims=True), tokens, tokens, mask)
+    )
     assert merged.mask.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
     np.testing.assert_allclose(merged.weights.sum(-1), 1, rtol=1e-6)
 
@@ -107,7 +116,7 @@ def test_a_merged_cell_may_be_attended_to_if_any_of_its_cells_may() -> None:
 def test_merged_rows_keep_their_mass(queries: list[str], keys: list[str], seed: int) -> None:
     weights = np.random.default_rng(seed).dirichlet(np.ones(len(keys)), (2, 3, len(queries))).astype(np.float32)
     mask = np.ones((len(queries), len(keys)), dtype=bool)
-    merged = merge_words(AttentionMap("cross", weights, tuple(queries), tuple(keys), mask))
+    merged = merge_map_into_words(AttentionMap("cross", weights, tuple(queries), tuple(keys), mask))
     np.testing.assert_allclose(merged.weights.sum(-1), 1, rtol=1e-5)
     assert merged.mask.all()
 

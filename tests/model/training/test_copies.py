@@ -8,34 +8,34 @@ import pytest
 
 from attenscope.training.synthetic import (
     make_joined_copies,
-    make_renamed_copies,
-    make_renumbered_copies,
-    make_shouted_copies,
-    make_sloppy_copies,
+    make_lowercase_unpunctuated_copies,
+    make_replaced_name_copies,
+    make_replaced_number_copies,
+    make_uppercase_copies,
 )
 
 
 def test_sloppy_copies_are_what_people_type() -> None:
     pairs = [("Where is Tom?!", "Wo ist Tom?"), ("I See. ", "Aha."), ("你好。", "Hallo."), ("No", "Nein")]
-    copies = make_sloppy_copies(pairs, 1.0, seed=0)
+    copies = make_lowercase_unpunctuated_copies(pairs, 1.0, seed=0)
     assert copies.pairs == [("where is tom", "Wo ist Tom?"), ("i see", "Aha."), ("你好", "Hallo."), ("no", "Nein")]
     assert copies.origins.tolist() == [[0], [1], [2], [3]]
 
 
 def test_sloppy_copies_with_apostrophes_as_people_type_them() -> None:
-    copies = make_sloppy_copies([("I don't.", "Nein.")] * 8, 1.0, seed=0, apostrophes=True)
+    copies = make_lowercase_unpunctuated_copies([("I don't.", "Nein.")] * 8, 1.0, seed=0, apostrophes=True)
     assert [source for source, _ in copies.pairs] == ["i dont", "i dont", "i don’t", "i don't"] * 2
 
 
 def test_a_share_of_sloppy_copies_in_order_and_seeded() -> None:
     pairs = [(f"Line {number}.", str(number)) for number in range(100)]
-    copies = make_sloppy_copies(pairs, 0.2, seed=3)
+    copies = make_lowercase_unpunctuated_copies(pairs, 0.2, seed=3)
     numbers = [int(target) for _, target in copies.pairs]
     assert len(numbers) == 20
     assert numbers == sorted(set(numbers)) == copies.origins[:, 0].tolist()
-    assert copies.pairs == make_sloppy_copies(pairs, 0.2, seed=3).pairs
-    assert copies.pairs != make_sloppy_copies(pairs, 0.2, seed=4).pairs
-    assert make_sloppy_copies(pairs, 0.0, seed=3).pairs == []
+    assert copies.pairs == make_lowercase_unpunctuated_copies(pairs, 0.2, seed=3).pairs
+    assert copies.pairs != make_lowercase_unpunctuated_copies(pairs, 0.2, seed=4).pairs
+    assert make_lowercase_unpunctuated_copies(pairs, 0.0, seed=3).pairs == []
 
 
 def test_joined_copies_hold_two_sentences_of_which_the_first_has_ended() -> None:
@@ -57,7 +57,7 @@ def test_nothing_to_join(pairs: list[tuple[str, str]], share: float) -> None:
 
 
 def test_shouted_copies_are_the_source_in_capitals() -> None:
-    copies = make_shouted_copies([("Where is Tom?", "Wo ist Tom?"), ("Straße", "street")], 1.0, seed=0)
+    copies = make_uppercase_copies([("Where is Tom?", "Wo ist Tom?"), ("Straße", "street")], 1.0, seed=0)
     assert copies.pairs == [("WHERE IS TOM?", "Wo ist Tom?"), ("STRASSE", "street")]
     assert copies.origins.tolist() == [[0], [1]]
 
@@ -70,7 +70,7 @@ def test_renumbered_copies_have_another_number_on_both_sides() -> None:
         ("Room 12", "Zimmer zwölf"),
         ("12 and 12", "12 und 12"),
     ]
-    copies = make_renumbered_copies(pairs, 20, seed=0)
+    copies = make_replaced_number_copies(pairs, 20, seed=0)
     assert copies.origins[:, 0].tolist() == [0] * 20 + [1] * 20
     for (source, target), (origin,) in zip(copies.pairs, copies.origins, strict=True):
         found = [re.findall(r"\d+", side) for side in (source, target)]
@@ -80,7 +80,7 @@ def test_renumbered_copies_have_another_number_on_both_sides() -> None:
         ]
     assert len({source for source, _ in copies.pairs[:20]}) > 10
     assert all(re.search("in 1...,", source) for source, _ in copies.pairs[20:])
-    assert copies.pairs == make_renumbered_copies(pairs, 20, seed=0).pairs
+    assert copies.pairs == make_replaced_number_copies(pairs, 20, seed=0).pairs
 
 
 def test_renamed_copies_have_the_same_invented_name_on_both_sides() -> None:
@@ -89,7 +89,7 @@ def test_renamed_copies_have_the_same_invented_name_on_both_sides() -> None:
         ("I know Boston.", "Ich kenne Boston."),
         ("He is here.", "Er ist hier."),
     ]
-    copies = make_renamed_copies(pairs * 30, 1.0, seed=0)
+    copies = make_replaced_name_copies(pairs * 30, 1.0, seed=0)
     assert len(copies.pairs) == 60
     for source, target in copies.pairs:
         english = re.fullmatch(r"(\w+) saw Mary\.|I know (\w+)\.", source)
@@ -98,4 +98,4 @@ def test_renamed_copies_have_the_same_invented_name_on_both_sides() -> None:
         assert german is not None
         assert english.groups() == german.groups()
     assert len({source for source, _ in copies.pairs}) > 40
-    assert make_renamed_copies(pairs, 0.0, seed=0).origins.shape == (0, 1)
+    assert make_replaced_name_copies(pairs, 0.0, seed=0).origins.shape == (0, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attenscope.training.synthetic import NUMBER_DRAWERS, fill_frames, read_frames
+from attenscope.training.synthetic import NUMBER_DRAWERS, fill_sentence_frames, read_sentence_frames
 
 CHECKPOINTS = Path(__file__).parents[3] / "checkpoints"
 TABLE = CHECKPOINTS / "everyday-en-de" / "frames.tsv"
@@ -19,7 +19,7 @@ ADJECTIVES = "adjective\texpensive\tteuer\nadjective\told\talt\n"
 def pairs(tmp_path: Path, frame: str) -> dict[str, str]:
     """What a frame gives with three nouns, one of each gender, and two adjectives."""
     (tmp_path / "frames.tsv").write_text(f"# words\n{NOUNS}{ADJECTIVES}frame\t{frame}\n", encoding="utf-8")
-    return dict(fill_frames(read_frames(tmp_path / "frames.tsv"), 1))
+    return dict(fill_sentence_frames(read_sentence_frames(tmp_path / "frames.tsv"), 1))
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,12 @@ def test_a_frame_that_nothing_fills_is_named(tmp_path: Path, line: str, message:
 
 
 def test_the_same_seed_gives_the_same_pairs() -> None:
-    table = read_frames(TABLE)
-    first, second, other = fill_frames(table, 1), fill_frames(table, 1), fill_frames(table, 2)
+    table = read_sentence_frames(TABLE)
+    first, second, other = (
+        fill_sentence_frames(table, 1),
+        fill_sentence_frames(table, 1),
+        fill_sentence_frames(table, 2),
+    )
     assert first == second != other
     assert len(first) == len(set(first)) > 5000
     assert not [pair for pair in first if set("[]") & set("".join(pair))]
@@ -95,7 +99,7 @@ def test_numbers_are_alike_on_both_sides_but_for_their_marks() -> None:
 
 def test_no_sentence_that_models_are_read_by_is_given() -> None:
     """Whatever the seed: none of the fixed sentences fits a frame whose slots hold words of its lists."""
-    table = read_frames(TABLE)
+    table = read_sentence_frames(TABLE)
     frames = [_pattern(english, table.lists) for english, _ in table.frames]
     fixed = [line.split("\t")[1] for line in (CHECKPOINTS / "phenomena.en-de.tsv").read_text("utf-8").splitlines()]
     assert not [sentence for sentence in fixed if any(frame.fullmatch(sentence) for frame in frames)]

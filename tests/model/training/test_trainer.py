@@ -253,7 +253,7 @@ def mixed(one: Recipe) -> Batches:
     """60 toy pairs, the first half of them used twice and then not at all."""
     text = toy.batches(count=60, tokens=one.tokens_per_batch)
     often = [np.repeat([half, 1.0], 30) for half in (2.0, 0.0)]
-    phases = [TrainingPhase(0, often[0]), TrainingPhase(one.decay_begins, often[1])]
+    phases = [TrainingPhase(0, often[0]), TrainingPhase(one.last_step_before_decay, often[1])]
     return Batches(text.sources, text.targets, one.tokens_per_batch, 60, one.seed, phases)
 
 

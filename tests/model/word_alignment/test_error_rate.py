@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from attenscope.analysis.heads import ALIGNMENT_READINGS
-from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_facts
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_checkpoint_config
 from attenscope.text.words import split_words
 from attenscope.translate import Translator
 from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES
@@ -22,21 +22,21 @@ from attenscope.word_alignment.gold import (
     GoldPair,
     LinkCounts,
     PairLinks,
-    combine_passes,
-    compare_passes,
+    combine_annotation_passes,
+    compare_annotation_passes,
     count_links,
-    find_released_gold,
+    find_bundled_gold_folder,
     read_annotation_passes,
     read_gold,
 )
 from attenscope.word_alignment.measure import (
     ALIGNMENT_FILE,
     AlignmentError,
+    derive_links_from_attention,
     make_diagonal_links,
     match_pieces_to_words,
     measure_alignment,
     read_alignment_rates,
-    read_attention_links,
 )
 from tests import toy
 
@@ -60,7 +60,7 @@ def test_a_hand_worked_example() -> None:
     assert counts.aer()[0] == pytest.approx(1 - 3 / 5)
     assert counts.precision()[0] == pytest.approx(2 / 3)
     assert counts.recall()[0] == pytest.approx(1 / 2)
-    assert [end[0] for end in counts.interval()] == pytest.approx([0.4, 0.4])
+    assert [end[0] for end in counts.compute_bootstrap_interval()] == pytest.approx([0.4, 0.4])
 
 
 def test_rates_equal_sets_of_links_counted_one_by_one() -> None:
@@ -76,7 +76,7 @@ def test_rates_equal_sets_of_links_counted_one_by_one() -> None:
         sures.append(len(sets[1]))
     counts = LinkCounts.from_pairs(columns, np.array(sures))
     assert counts.aer()[0] == pytest.approx(1 - expected[0] / expected[1])
-    low, high = counts.interval()
+    low, high = counts.compute_bootstrap_interval()
     assert low[0] < counts.aer()[0] < high[0]
 
 
@@ -108,7 +108,7 @@ def test_links_of_both_readings_are_the_strongest_keys(toy_translator: Translato
     translation = toy_translator.force(pair.source, pair.target)
     cross = translation.trace.maps["cross"]
     layers, heads = cross.weights.shape[:2]
-    found = read_attention_links(translation, pair, toy_translator.tokenizer)
+    found = derive_links_from_attention(translation, pair, toy_translator.tokenizer)
     assert found.shape == (2, layers * (heads + 1) + 1, len(pair.source_words), len(pair.target_words))
     sources, targets = (
         match_pieces_to_words(toy_translator.tokenizer, text, words)
@@ -126,9 +126,11 @@ def test_links_of_both_readings_are_the_strongest_keys(toy_translator: Translato
 
 def test_the_gold_is_made_of_its_passes_by_the_rule_and_its_text_says_how_far_they_agree() -> None:
     passes, gold = read_annotation_passes(GOLD), read_gold(GOLD)
-    assert [pair.links for pair in gold.pairs] == [combine_passes(*both) for both in zip(*passes, strict=True)]
+    assert [pair.links for pair in gold.pairs] == [
+        combine_annotation_passes(*both) for both in zip(*passes, strict=True)
+    ]
     assert len(gold.pairs) == 150
-    agreed = compare_passes(*passes)
+    agreed = compare_annotation_passes(*passes)
     said = " ".join((GOLD / "README.md").read_text(encoding="utf-8").split())
     sure = sum(len(pair.links.sure) for pair in gold.pairs)
     only_possible = sum(len(pair.links.possible) for pair in gold.pairs) - sure
@@ -139,9 +141,9 @@ def test_the_gold_is_made_of_its_passes_by_the_rule_and_its_text_says_how_far_th
     ):
         assert expected in said
     one, other = PairLinks.read("0-0 1?1"), PairLinks.read("0-0 1-1 2?2")
-    assert compare_passes([one], [other]).any == pytest.approx(4 / 5)
-    assert compare_passes([one], [other]).sure == pytest.approx(2 / 3)
-    assert combine_passes(one, other).text == "0-0 1?1 2?2"
+    assert compare_annotation_passes([one], [other]).any == pytest.approx(4 / 5)
+    assert compare_annotation_passes([one], [other]).sure == pytest.approx(2 / 3)
+    assert combine_annotation_passes(one, other).text == "0-0 1?1 2?2"
 
 
 def test_bad_gold_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_a_model_is_measured_kept_and_read_back(toy_translator: Translator, tmp_
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{ALIGNMENT_FILE}")))
 def test_released_rates_are_of_the_released_model_and_gold(name: str) -> None:
     folder = find_checkpoint_folder(name)
-    weights = read_facts(folder)["sha256"]["model.safetensors"][:12]
+    weights = read_checkpoint_config(folder)["sha256"]["model.safetensors"][:12]
     found = read_alignment_rates(folder, name, weights)
     assert found.gold_sha256 == read_gold(GOLD).sha256
     assert found.pairs + found.left_out == 150
@@ -195,7 +197,7 @@ def test_released_rates_are_of_the_released_model_and_gold(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in CHECKPOINTS_FOLDER.glob(f"*/{ALIGNMENT_FILE}")))
 def test_the_documents_have_the_rates(name: str) -> None:
     folder = find_checkpoint_folder(name)
-    found = read_alignment_rates(folder, name, read_facts(folder)["sha256"]["model.safetensors"][:12])
+    found = read_alignment_rates(folder, name, read_checkpoint_config(folder)["sha256"]["model.safetensors"][:12])
     head, layer, every = (found.best(part) for part in ("head", "layer", "all"))
     read = f"{head.layer + 1}.{head.head + 1}, {ROW_LABEL_NAMES[head.reading]}"
     row = f"| `{name}` | {read} | {head.aer:.1%} | {layer.aer:.1%} | {every.aer:.1%} |"
@@ -207,9 +209,9 @@ def test_the_documents_have_the_rates(name: str) -> None:
 def test_every_released_model_of_the_golds_languages_has_rates() -> None:
     for path in CHECKPOINTS_FOLDER.glob("*/config.json"):
         card = json.loads(path.read_text(encoding="utf-8"))["card"]
-        if find_released_gold(card.get("source_language", ""), card.get("target_language", "")):
+        if find_bundled_gold_folder(card.get("source_language", ""), card.get("target_language", "")):
             assert (path.parent / ALIGNMENT_FILE).is_file(), path.parent.name
-    assert find_released_gold("en", "xx") is None
+    assert find_bundled_gold_folder("en", "xx") is None
 
 
 def test_a_possible_link_may_be_written_p() -> None:

@@ -25,7 +25,7 @@ from attenscope.viz.decode.runs import DecodingRequest
 from attenscope.viz.decode.texts import agreement_text, describe_problems
 from attenscope.viz.figures.look import Look
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, write_id_sequences, write_token_ids
+from attenscope.viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, format_id_sequences, format_token_ids
 from attenscope.viz.ui.addresses.shared import CHANGES
 from attenscope.viz.ui.controls import describe_given_translation
 from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
@@ -94,8 +94,8 @@ def test_a_step_beyond_the_end_is_the_last() -> None:
 
 @given(st.lists(st.integers(0, 7999), min_size=1, max_size=40))
 def test_addresses_are_read_back(ids: list[int]) -> None:
-    assert DECODE_BRANCH.value_of(write_token_ids(ids)) == tuple(ids)
-    assert DECODE_FORBIDDEN.value_of(write_id_sequences([tuple(ids), (7,)])) == (tuple(ids), (7,))
+    assert DECODE_BRANCH.value_of(format_token_ids(ids)) == tuple(ids)
+    assert DECODE_FORBIDDEN.value_of(format_id_sequences([tuple(ids), (7,)])) == (tuple(ids), (7,))
 
 
 @pytest.mark.parametrize("wrong", ["", "x", "1..2", "-1", "1.2.", "٣", "1" * 30, "<b>"])
@@ -307,7 +307,7 @@ def test_a_head_the_model_does_not_have_gets_a_sentence(app: AppTest) -> None:
 
 def test_a_branch_is_a_link(app: AppTest, toy_translator: Translator) -> None:
     forced = toy_translator.encode("ein").ids[:-1]
-    app.query_params.update({"branch": write_token_ids(forced), "step": "2"})
+    app.query_params.update({"branch": format_token_ids(forced), "step": "2"})
     app.run()
     assert not app.exception
     assert header(app)["start"] == 1

@@ -67,7 +67,7 @@ def test_a_decoding_that_failed_speaks_the_language_of_who_asks(model: Slow, mon
         raise OutOfMemory
 
     monkeypatch.setattr(model, "translate", fail)
-    monkeypatch.setattr(runs, "leave_gpu", lambda: None)
+    monkeypatch.setattr(runs, "switch_process_to_cpu", lambda: None)
     for language in ("de", "en", "zh"):
         with use_language(language):
             one = ask(model, "greedy")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attenscope.checkpoint.load import list_checkpoints
-from attenscope.evaluation.quality import measure_eight_bits
+from attenscope.evaluation.quality import measure_int8_quality
 from attenscope.training.data import read_pairs
 from attenscope.translate import Translator
 from attenscope.viz.engine.package import INT8_BLEU, describe_weights
@@ -47,7 +47,7 @@ def test_the_loss_of_a_model(name: str) -> None:
     folder, file = found.source.split("/")
     split = file.split(".")[0]
     languages = (translator.card["source_language"], translator.card["target_language"])
-    again = measure_eight_bits(
+    again = measure_int8_quality(
         translator, read_pairs([DATA / folder], *languages, split)[: found.sentences], found.source
     )
     assert (again.half, again.int8) == pytest.approx((found.half, found.int8), abs=0.05)

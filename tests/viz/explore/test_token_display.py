@@ -11,7 +11,7 @@ import pytest
 from attenscope.text.words import RowLabel, select_tokens
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore.scene import DisplayOptions, Scene, TokenDisplay, display_tokens, find_special_tokens
-from attenscope.viz.explore.texts import roles_text, sink_text
+from attenscope.viz.explore.texts import describe_attention_sink, describe_chat_role_bands
 from attenscope.viz.figures.look import Look
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")
@@ -107,12 +107,14 @@ def test_the_first_token_is_left_out_where_it_is_text(decoder: AttentionMap) -> 
     assert shown.attention.key_tokens == (" old", "est", " house")
     assert shown.whole_rows == (1, 2, 3)  # The first row may attend to the first token alone.
     rows = text.weights[:, :, 1:4].astype(np.float64)
-    assert shown.first_share == pytest.approx(rows[..., 0].sum() / rows.sum(), rel=1e-6)
-    assert shown.hidden_share - shown.first_share == pytest.approx(rows[..., 4].sum() / rows.sum(), abs=1e-6)
-    assert (shown.hides_first, shown.hides_special) == (True, True)
+    assert shown.hidden_first_token_share == pytest.approx(rows[..., 0].sum() / rows.sum(), rel=1e-6)
+    assert shown.hidden_share - shown.hidden_first_token_share == pytest.approx(
+        rows[..., 4].sum() / rows.sum(), abs=1e-6
+    )
+    assert (shown.hides_first, shown.has_hidden_special_keys) == (True, True)
     named = display_tokens(text, "predicted", merge=False, hide=False, hide_first=True)
     assert named.whole_rows == (0, 1, 2, 3, 4)  # The first row is named by the second token.
-    assert (named.hides_first, named.hides_special) == (True, False)
+    assert (named.hides_first, named.has_hidden_special_keys) == (True, False)
 
 
 def test_a_first_token_that_is_special_is_hidden_as_such(decoder: AttentionMap) -> None:
@@ -130,13 +132,13 @@ def vars_of(one: AttentionMap) -> tuple[np.ndarray, tuple[str, ...], tuple[str, 
 
 def test_a_sink_is_found_whether_it_is_shown_or_left_out(decoder: AttentionMap) -> None:
     rows = decoder.weights[1, 0, 1:5].astype(np.float64)
-    found = display_tokens(decoder, "fed", merge=False, hide=True).sink_of(1, 0)
+    found = display_tokens(decoder, "fed", merge=False, hide=True).find_head_sink(1, 0)
     assert found is not None
     sink, shown = found
     assert (sink.key, shown) == (1, True)
     assert sink.share == pytest.approx(rows[:, 1].sum() / rows.sum(), rel=1e-6)
     text = select_tokens(decoder, range(1, 5), range(1, 5))
-    left_out = display_tokens(text, "fed", merge=False, hide=True, hide_first=True).sink_of(1, 0)
+    left_out = display_tokens(text, "fed", merge=False, hide=True, hide_first=True).find_head_sink(1, 0)
     assert left_out is not None
     assert (left_out[0].key, left_out[1]) == (0, False)
 
@@ -152,13 +154,13 @@ def test_a_sink_is_named_with_what_it_holds(decoder: AttentionMap, hide_first: b
     text = select_tokens(decoder, range(1, 5), range(1, 5))
     tokens = display_tokens(text, "fed", merge=False, hide=True, hide_first=hide_first)
     rows = text.weights[1, 0, int(hide_first) :].astype(np.float64)
-    said = sink_text(make_scene(tokens, "fed", AttentionTrace(decoder=text)))
+    said = describe_attention_sink(make_scene(tokens, "fed", AttentionTrace(decoder=text)))
     assert said.startswith(
         "The column “\u2068the\u2069”" + (", which is left out, is a sink" if hide_first else " is a sink")
     )
     assert f"{rows[:, 0].sum() / rows.sum():.0%} of the weight of this head's rows" in said
     other = dataclasses.replace(make_scene(tokens, "fed", AttentionTrace(decoder=text)), layer=0)
-    assert sink_text(other) == ""
+    assert describe_attention_sink(other) == ""
 
 
 @pytest.mark.parametrize("rows", ["fed", "predicted"])
@@ -168,9 +170,9 @@ def test_a_row_has_the_role_of_the_token_that_names_it(decoder: AttentionMap, ro
     scene = make_scene(display_tokens(decoder, rows, merge=False, hide=False), rows, trace)
     fed = ("", "user", "user", "", "", "assistant")
     assert scene.roles == (fed if rows == "fed" else (*fed[1:], "assistant"), fed)
-    assert "(user, assistant)" in roles_text(scene.roles)
+    assert "(user, assistant)" in describe_chat_role_bands(scene.roles)
     plain = make_scene(scene.tokens, rows, AttentionTrace(decoder=decoder))
-    assert (plain.roles, roles_text(plain.roles)) == (((), ()), "")
+    assert (plain.roles, describe_chat_role_bands(plain.roles)) == (((), ()), "")
 
 
 def test_no_position_is_in_no_row(cross: AttentionMap) -> None:

@@ -38,7 +38,7 @@ def explored(text: str) -> View:
     cross = result.trace.cross
     assert cross is not None
     tiles = maps.encode_overview(cross, 1, 2, Look())
-    lines = maps.encode_links(cross, maps.LinkOptions(1, 2), Look(), "predicted", (None, None), "Lines.")
+    lines = maps.encode_attention_links(cross, maps.LinkOptions(1, 2), Look(), "predicted", (None, None), "Lines.")
     pair = [Component("overview", tiles, "heads", follows=True)], [Component("links", lines, follows=True)]
     pieces = Component("tokens", text_components.token_line_data(result.steps, None), "translation")
     return View(text, [Words(text, "sentence", "large"), pieces, Columns(pair, (0.4, 0.6))], {"model": "fake-en-de"})

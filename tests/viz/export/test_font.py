@@ -20,7 +20,7 @@ from attenscope.viz.export.page import (
 )
 from attenscope.viz.export.parts import Slide, View, Words
 from attenscope.viz.figures.look import LIGHT
-from attenscope.viz.streamlit_internals import read_font_file
+from attenscope.viz.streamlit_internals import find_font_file
 
 MADE = date(2025, 1, 2)
 FACE = re.compile(r'/\* (.*?) \*/\n@font-face \{ ([^}]*)url\("data:font/woff2;base64,([^"]*)"\)')
@@ -37,7 +37,7 @@ def letters(font: TTFont) -> set[str]:
 
 def test_a_font_has_the_letters_asked_for_in_all_weights() -> None:
     ((_, look, upright),) = fonts(build_font_faces("Grüße, 12 → ⁂", italic=False))
-    whole = letters(TTFont(read_font_file(italic=False)))
+    whole = letters(TTFont(find_font_file(italic=False)))
     assert letters(upright) == set("Grüße, 12 → ⁂") & whole
     assert "font-style: normal; font-weight: 200 900" in look
     assert [(axis.axisTag, axis.minValue, axis.maxValue) for axis in upright["fvar"].axes] == [("wght", 200, 900)]
@@ -68,7 +68,7 @@ def test_a_file_that_takes_sentences_brings_every_latin_letter() -> None:
     facts = {"name": "m", "title": "A model", "facts": {"weights": "half"}}
     live = live_page([facts | {"examples": [], "tour": []}], MADE, "")
     assert (
-        letters(TTFont(read_font_file(italic=False))) & TYPEABLE_LETTERS
+        letters(TTFont(find_font_file(italic=False))) & TYPEABLE_LETTERS
         == letters(fonts(live)[0][2]) & TYPEABLE_LETTERS
     )
     talk = build_talk_page("Talk", [Slide("One", None, missing="x")], LIGHT, MADE, [PackedModel(facts, b"")])

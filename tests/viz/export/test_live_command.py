@@ -23,7 +23,7 @@ from attenscope.viz.engine import package
 from attenscope.viz.engine.package import WeightForm
 from attenscope.viz.export import talk_file
 from attenscope.viz.export.__main__ import main as command_line
-from attenscope.viz.export.live_file import build_live_file, list_live_files
+from attenscope.viz.export.live_file import build_live_model_html, list_live_files
 from tests import toy
 
 
@@ -126,7 +126,7 @@ def test_a_size_is_said_before_the_file_is_made() -> None:
     checkpoint = load_checkpoint("everyday-zh-en")
     parameters = sum(one.numel() for one in checkpoint.model.parameters())
     for form in get_args(WeightForm):
-        size = len(build_live_file([checkpoint], date(2026, 11, 22), form))
+        size = len(build_live_model_html([checkpoint], date(2026, 11, 22), form))
         assert package.estimate_file_size(parameters, form) == pytest.approx(size, rel=0.1)
 
 

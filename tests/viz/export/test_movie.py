@@ -30,7 +30,7 @@ def test_without_a_browser_a_sentence_says_so(
 def test_what_cannot_be_filmed_is_named(view: str, more: list[str], says: str) -> None:
     given = movie.build_movie_parser().parse_args([view, "film.gif", *more])
     with pytest.raises(movie.MovieError) as raised:
-        movie.read_filmed_talk(given)
+        movie.read_single_scene_talk(given)
     assert says in str(raised.value)
 
 

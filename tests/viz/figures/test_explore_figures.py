@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attenscope.analysis.flow import compute_attention_flow, join_attentions
-from attenscope.analysis.steps import compute_pipeline
+from attenscope.analysis.flow import build_joint_attention, compute_attention_flow
+from attenscope.analysis.steps import compute_attention_steps
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import TENSOR_NAMES, Kind
 from attenscope.translate import Translator
@@ -17,11 +17,11 @@ from attenscope.viz.explore.many_heads import compute_flow_map
 from attenscope.viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_flow_by_layer, plot_joint
 from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
 from attenscope.viz.figures.look import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
-from attenscope.viz.figures.words import lens_in_words
+from attenscope.viz.figures.words import describe_lens_settling_place
 from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
 from attenscope.viz.web.charts import encode_pipeline as packed_pipeline
 from attenscope.viz.web.maps import LinkOptions
-from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.maps import encode_attention_links as packed_links
 from attenscope.viz.web.text_components import encode_shaded_text as packed_text
 from tests import toy
 from tests.viz.fakes import HEADS, FakeTranslator, attention
@@ -64,7 +64,7 @@ def test_heads_of_a_layer_have_colours_of_their_own(palette: object) -> None:
 
 def test_the_joint_picture_holds_all_three_and_marks_where_they_meet() -> None:
     trace = FakeTranslator().translate("one two three").trace
-    whole = join_attentions(trace, 1, 2)
+    whole = build_joint_attention(trace, 1, 2)
     figure = plot_joint(whole, 1, 2)
     drawn = next(one for one in figure.data if one.name == "weights").z
     assert trace.cross is not None
@@ -116,7 +116,7 @@ def test_the_pipeline_ends_in_the_models_own_context(translator: Translator) -> 
     result = translator.translate(TEXT, max_tokens=6)
     trace = translator.force(TEXT, result.target_ids, tensors=TENSOR_NAMES).trace
     assert trace.decoder is not None
-    steps = compute_pipeline(trace.decoder, 1, 0, 2)
+    steps = compute_attention_steps(trace.decoder, 1, 0, 2)
     header, body = unpack(packed_pipeline(steps, "x", Look(), 6, "x looks at y."))
     numbers = np.frombuffer(body, "<f4")
     keys, width = header["keys"], header["width"]
@@ -132,10 +132,10 @@ def test_the_lens_ends_in_what_was_written(translator: Translator) -> None:
     shown = [html.unescape(text) for text in figure.data[0].text[-1]]
     assert shown == [readable_token(token) for token in result.target_tokens]
     assert list(plot_lens_ranks(lens, 1).data[0].x) == lens.ranks[:, 1].tolist()
-    assert "first choice from" in lens_in_words(lens, 1)
+    assert "first choice from" in describe_lens_settling_place(lens, 1)
     assert lens.ranks[-1].tolist() == [1] * 6
     worse = replace(lens, ranks=np.full_like(lens.ranks, 7))
-    assert "rank at the end is 7" in lens_in_words(worse, 1)
+    assert "rank at the end is 7" in describe_lens_settling_place(worse, 1)
 
 
 def test_a_long_axis_names_some_tokens_and_the_pinned_one() -> None:
@@ -147,7 +147,7 @@ def test_a_long_axis_names_some_tokens_and_the_pinned_one() -> None:
 
 @pytest.mark.parametrize("look", [Look(), Look(DARK), Look(ramp="viridis"), Look(DARK, scale="log")])
 def test_the_ink_of_a_word_is_the_one_farther_from_its_cell(look: Look) -> None:
-    inks = look.ink_on(np.array([0.0, 1.0]))
+    inks = look.choose_weight_text_colours(np.array([0.0, 1.0]))
     lightest = {LIGHT: LIGHT.background, DARK: DARK.ink}[look.palette]
     darkest = {LIGHT: LIGHT.ink, DARK: DARK.background}[look.palette]
     begins_dark = look.ramp == "viridis" or look.palette == DARK

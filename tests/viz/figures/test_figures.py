@@ -12,7 +12,7 @@ import pytest
 
 from attenscope.analysis.flow import JointAttention
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.explore import flow_in_words, joint_in_words
+from attenscope.viz.figures.explore import describe_joint_strongest_links, describe_strongest_flow_link
 from attenscope.viz.figures.heatmap import FEWEST_CELLS, choose_signed_ink, diverging_colours, hatch_lines, heatmap
 from attenscope.viz.figures.look import (
     DARK,
@@ -25,7 +25,7 @@ from attenscope.viz.figures.look import (
     readable_token,
     token_label,
 )
-from attenscope.viz.figures.words import head_in_words, heatmap_in_words, row_in_words
+from attenscope.viz.figures.words import describe_pinned_row, describe_strongest_head_link, heatmap_in_words
 from tests.viz.fakes import HEADS, LAYERS, attention
 
 SOURCE = (" the", " cat", " the", "</s>")
@@ -90,7 +90,7 @@ def test_an_empty_row_is_masked_all_along() -> None:
     one = AttentionMap("cross", weights, ("a", "b"), ("x", "y"), mask)
     assert np.isnan(trace_named(heatmap(one, 0, 0), "weights")["z"][1]).all()
     assert "1 row may attend to nothing" in heatmap_in_words(one, "fed", "sqrt")
-    assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {quote_token('b')} may attend to nothing."
+    assert describe_pinned_row(one, 0, 0, 1, "fed") == f"Pinned: {quote_token('b')} may attend to nothing."
 
 
 def test_hatch_of_two_by_two_by_hand() -> None:
@@ -196,9 +196,12 @@ def test_words_name_the_strongest_link() -> None:
     weights[0, 0] = [[0.25, 0.75], [0.4, 0.6]]
     one = AttentionMap("cross", weights, ("<s>", " a"), (" x", " y"), np.ones((2, 2), bool), (" a", " b"))
     a, b, x, y = map(quote_token, "abxy")
-    assert head_in_words(one, 0, 0, "predicted") == f"Layer 1, head 1: its strongest link is {a} → {y}, 0.75."
-    assert row_in_words(one, 0, 0, 1, "predicted") == f"Pinned: {b} looks at {y} 0.60, {x} 0.40."
-    assert row_in_words(one, 0, 0, 1, "fed") == f"Pinned: {a} looks at {y} 0.60, {x} 0.40."
+    assert (
+        describe_strongest_head_link(one, 0, 0, "predicted")
+        == f"Layer 1, head 1: its strongest link is {a} → {y}, 0.75."
+    )
+    assert describe_pinned_row(one, 0, 0, 1, "predicted") == f"Pinned: {b} looks at {y} 0.60, {x} 0.40."
+    assert describe_pinned_row(one, 0, 0, 1, "fed") == f"Pinned: {a} looks at {y} 0.60, {x} 0.40."
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,7 @@ def test_words_name_the_strongest_link() -> None:
 )
 def test_a_row_names_no_key_at_0_00_beside_others(weights: list[float], named: str) -> None:
     one = AttentionMap("cross", np.array([[[weights]]]), (" a",), (" x", " y", " z"), np.ones((1, 3), bool))
-    said = row_in_words(one, 0, 0, 0, "fed")
+    said = describe_pinned_row(one, 0, 0, 0, "fed")
     assert [quote_token(key) in said for key in "xyz"] == [key in named for key in "xyz"]
     assert ("nothing" in said) == (not named)
 
@@ -219,11 +222,11 @@ def test_words_say_how_many_links_tie() -> None:
     one = AttentionMap("cross", weights, ("<s>", " a"), (" x", " y"), np.ones((2, 2), bool), (" a", " b"))
     a, y = map(quote_token, "ay")
     tied = f"Layer 1, head 1: 2 links tie as its strongest, 0.75; the first is {a} → {y}."
-    assert head_in_words(one, 0, 0, "predicted") == tied
+    assert describe_strongest_head_link(one, 0, 0, "predicted") == tied
     tied = f"2 of 4 cells tie at the greatest value, 0.75; the first is {a} → {y}."
-    assert flow_in_words(one, 0, 0, "predicted") == tied
+    assert describe_strongest_flow_link(one, 0, 0, "predicted") == tied
     alone = dataclasses.replace(one, weights=weights * np.array([[1, 1], [0.9, 1]], dtype=np.float32))
-    assert flow_in_words(alone, 0, 0, "predicted") == f"The strongest link is {a} → {y}, 0.75."
+    assert describe_strongest_flow_link(alone, 0, 0, "predicted") == f"The strongest link is {a} → {y}, 0.75."
 
 
 def test_all_three_attentions_say_which_of_their_links_tie() -> None:
@@ -232,7 +235,7 @@ def test_all_three_attentions_say_which_of_their_links_tie() -> None:
     weights[:2, :2] = np.array([[0.6, 0.4], [0.4, 0.6]])
     weights[2:, :2] = np.array([[0.9, 0.1]] * 2)
     weights[2:, 2:] = np.array([[1, 0], [0.2, 0.8]])
-    said = joint_in_words(JointAttention(weights, weights > 0, tokens, tokens, tokens, 2), "predicted")
+    said = describe_joint_strongest_links(JointAttention(weights, weights > 0, tokens, tokens, tokens, 2), "predicted")
     tied = "Links that tie as the strongest, of which the first is named: "
     assert said.endswith(f"{tied}Encoder self-attention: 2, Cross-attention: 2.")
 

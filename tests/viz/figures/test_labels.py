@@ -11,8 +11,8 @@ from attenscope.viz.figures.look import (
     format_percent,
     format_signed,
     label_margin,
-    place_name,
     quote_token,
+    translate_stream_place_name,
 )
 
 
@@ -33,9 +33,13 @@ def test_numbers_and_quotation_marks_are_the_languages() -> None:
 
 def test_places_of_a_stream_are_named_and_others_stay() -> None:
     names = ["embedding", "layer 2", "layer 2 self-attention", "layer 2 mixer", "somewhere"]
-    assert [place_name(name) for name in names] == names
+    assert [translate_stream_place_name(name) for name in names] == names
     with use_language("de"):
-        assert [place_name(name) for name in names[:3]] == ["Embedding", "Schicht 2", "Schicht 2, Self-Attention"]
+        assert [translate_stream_place_name(name) for name in names[:3]] == [
+            "Embedding",
+            "Schicht 2",
+            "Schicht 2, Self-Attention",
+        ]
 
 
 def test_room_is_that_of_the_longest_line() -> None:

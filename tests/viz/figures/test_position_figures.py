@@ -46,7 +46,7 @@ def test_profile_holds_the_values() -> None:
 
 def test_circles_show_both_positions() -> None:
     table = make_sinusoidal_table(30, 8).numpy().reshape(30, 4, 2)
-    pairs = views.pick_spread_pairs(4, 2)
+    pairs = views.pick_evenly_spaced_pairs(4, 2)
     figure = positions.plot_shift_circles(table[3, pairs], table[8, pairs], pairs, compute_wavelengths(8), 5, LIGHT)
     ends, hands = figure.marks[0:4:2], figure.marks[1:4:2]
     for hand, dots, position in zip(hands, ends, (8, 3), strict=True):
@@ -97,7 +97,7 @@ def test_the_names_on_an_axis_tell_its_numbers_apart() -> None:
 def test_errors_stand_where_they_are() -> None:
     found = [measure_form_error(name, 32, 16) for name in TABLE_FORMS]
     titles = [one.title for one in TABLE_FORMS.values()]
-    figure = positions.plot_form_errors(titles, found, "half", LIGHT)
+    figure = positions.plot_encoding_form_errors(titles, found, "half", LIGHT)
     at = list(TABLE_FORMS).index("half")
     assert 10 ** figure.marks[at].points[0, 0] == pytest.approx(found[at].largest)
     assert [note.text for note in figure.notes if note.colour == LIGHT.accent] == [

@@ -10,7 +10,7 @@ import pytest
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.heatmap import heatmap
-from attenscope.viz.figures.stage import LEAST_FONT_SIZE, fit_to_stage
+from attenscope.viz.figures.stage import LEAST_FONT_SIZE, enlarge_fonts_for_projection
 
 
 def map_of(tokens: int) -> AttentionMap:
@@ -29,7 +29,7 @@ def sizes(found: Any) -> list[float]:
 @pytest.mark.parametrize("tokens", [2, 7, 20, 60, 200])
 def test_no_type_is_smaller_and_every_name_stays(tokens: int) -> None:
     figure = heatmap(map_of(tokens), 0, 0, pinned=1, numbers=True)
-    shown = fit_to_stage(figure)
+    shown = enlarge_fonts_for_projection(figure)
     found = sizes(shown.to_dict())
     assert found
     assert min(np.ravel(one).min() for one in found) >= LEAST_FONT_SIZE
@@ -44,11 +44,11 @@ def test_no_type_is_smaller_and_every_name_stays(tokens: int) -> None:
 def test_the_figure_itself_stays_as_it_is() -> None:
     figure = heatmap(map_of(60), 0, 0)
     before = figure.to_json()
-    fit_to_stage(figure)
+    enlarge_fonts_for_projection(figure)
     assert figure.to_json() == before
 
 
 def test_what_says_nothing_of_its_type_has_the_least() -> None:
-    shown = fit_to_stage(go.Figure(go.Scatter(x=[1], y=[2], textfont={"size": [8, 20]})))
+    shown = enlarge_fonts_for_projection(go.Figure(go.Scatter(x=[1], y=[2], textfont={"size": [8, 20]})))
     assert shown.layout.font.size == LEAST_FONT_SIZE
     assert list(shown.data[0].textfont.size) == [LEAST_FONT_SIZE, 20]

@@ -14,17 +14,17 @@ from attenscope.viz.figures.heatmap import diverging_colours, negative_colour
 from attenscope.viz.figures.look import DARK, LIGHT, Palette
 from attenscope.viz.figures.why import (
     format_share,
-    list_head_rows,
+    list_layer_rows_by_attention,
+    plot_activation_patching,
+    plot_attribution_method_scores,
     plot_deletion,
-    plot_head_falls,
-    plot_largest_parts,
-    plot_method_scores,
-    plot_parts_by_layer,
-    plot_patches,
+    plot_head_ablation_effects,
+    plot_largest_logit_parts,
+    plot_logit_parts_by_sublayer,
     plot_score_matrix,
     plot_source_effects,
     plot_source_shares,
-    sum_by_sublayer,
+    sum_logit_parts_by_sublayer,
 )
 from attenscope.viz.web.bundle import FULL_BYTE
 from attenscope.viz.web.text_components import SignedText, encode_signed_text
@@ -38,7 +38,7 @@ PALETTES = pytest.mark.parametrize("palette", [LIGHT, DARK])
 def test_a_row_of_the_matrix_is_on_its_own_scale(palette: Palette) -> None:
     scores = {"leave-one-out": np.array([2.0, -4.0, 1.0, 0.5]), "attention": np.array([0.1, 0.2, 0.7])}
     correlations = {"leave-one-out": 1.0, "attention": float("nan")}
-    figure = plot_method_scores(scores, AWKWARD, ("<s>",), correlations, "attention", palette)
+    figure = plot_attribution_method_scores(scores, AWKWARD, ("<s>",), correlations, "attention", palette)
     values = np.array(figure.data[0].z)
     np.testing.assert_allclose(values[0], [0.5, -1, 0.25, np.nan, 0.125])
     np.testing.assert_allclose(values[1], [1 / 7, 2 / 7, 1, np.nan, np.nan])
@@ -66,8 +66,8 @@ def test_every_head_has_its_cell_below_the_name_of_its_attention(palette: Palett
         "encoder": np.array([[0.5, -2.0], [0.001, 0.0]]),
         "cross": np.array([[1.0, 0.25]]),
     }
-    assert list_head_rows(falls) == (None, ("encoder", 0), ("encoder", 1), None, ("cross", 0))
-    figure = plot_head_falls(falls, "a < b", palette)
+    assert list_layer_rows_by_attention(falls) == (None, ("encoder", 0), ("encoder", 1), None, ("cross", 0))
+    figure = plot_head_ablation_effects(falls, "a < b", palette)
     heat = figure.data[0]
     np.testing.assert_array_equal(np.array(heat.z)[[1, 2, 4]], [[0.5, -2.0], [0.001, 0.0], [1.0, 0.25]])
     assert np.isnan(np.array(heat.z)[[0, 3]]).all()
@@ -88,12 +88,12 @@ def test_bars_of_a_logit_have_the_colour_of_their_sign(palette: Palette) -> None
         LogitPart(ResidualPart("feed_forward", 0), 1.0, 1),
     ]
     sums = {"embedding": 0.5, "layer 1 cross-attention": 1.5, "layer 1 feed-forward": 1.0, "biases": -1.0}
-    assert sum_by_sublayer(parts) == sums
-    assert list(sum_by_sublayer(parts)) == list(sums)
-    figure = plot_parts_by_layer(parts, palette)
+    assert sum_logit_parts_by_sublayer(parts) == sums
+    assert list(sum_logit_parts_by_sublayer(parts)) == list(sums)
+    figure = plot_logit_parts_by_sublayer(parts, palette)
     assert list(figure.data[0].x) == list(sums.values())
     assert figure.data[0].marker.color == (palette.accent,) * 3 + (negative_colour(palette),)
-    shown = plot_largest_parts(parts[2:4], 0.5, palette)
+    shown = plot_largest_logit_parts(parts[2:4], 0.5, palette)
     assert list(shown.data[0].x) == [2.0, -0.5, 0.5]
     assert shown.layout.yaxis.ticktext == (parts[2].part.name, parts[3].part.name, "all others")
 
@@ -127,7 +127,7 @@ def test_patches_are_shares_of_the_difference() -> None:
     found = PatchMap(
         ("embedding", "layer 1"), (" a", " b"), np.array([[0.0, 4.0], [-2.0, 8.0]]), np.array([8.0, 6.0]), 8
     )
-    figure = plot_patches(found, ("a", "b/c"), "<title>", LIGHT)
+    figure = plot_activation_patching(found, ("a", "b/c"), "<title>", LIGHT)
     np.testing.assert_allclose(figure.data[0].z, [[0, 0.5, np.nan, 1], [-0.25, 1, np.nan, 0.75]])
     assert figure.data[1].text == ("0%", "50%", "100%", "−25%", "100%", "75%")
     assert "&lt;title&gt;" in figure.layout.title.text

@@ -16,13 +16,13 @@ from attenscope.atlas.build import Corpus
 from attenscope.atlas.pruning import Pruning, measure_pruning, shuffle_heads, translate_without_heads
 from attenscope.atlas.timeline import Timeline
 from attenscope.checkpoint import load
-from attenscope.checkpoint.load import restore_random_start
+from attenscope.checkpoint.load import restore_random_initial_weights
 from attenscope.experiments.lens import TrainingSnapshot
 from attenscope.text.words import split_words
 from attenscope.trace import KINDS, Head
 from attenscope.translate import Translator
 from attenscope.viz.figures import heads
-from attenscope.viz.figures.heads import first_table_row, plot_pruning, plot_rate_tables
+from attenscope.viz.figures.heads import find_table_start_row, plot_alignment_error_rates, plot_pruning
 from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.heads import kept, texts
 from attenscope.viz.ui import cache
@@ -78,7 +78,7 @@ def timeline(toy_translator: Translator, tmp_path_factory: pytest.TempPathFactor
         text = "".join(f"{pair[side]}\n" for pair in toy.sentences(4, seed=6))
         (place / name).write_text(text, encoding="utf-8")
     stops = [
-        TrainingSnapshot(0, Translator(restore_random_start(toy_translator.checkpoint, 5))),
+        TrainingSnapshot(0, Translator(restore_random_initial_weights(toy_translator.checkpoint, 5))),
         TrainingSnapshot(None, toy_translator),
     ]
     return atlas_timeline.measure_timeline(stops, Corpus.read(place / "a.en", place / "a.de", 4))
@@ -115,9 +115,9 @@ def test_the_table_of_rates_holds_every_rate_at_its_place(rates: AlignmentRates)
     tables = kept.build_rate_tables(rates)
     rows = len(tables[0].rates)
     for palette in (LIGHT, DARK):
-        cells = 1 - np.array(plot_rate_tables(tables, "title", palette).data[0].z)
+        cells = 1 - np.array(plot_alignment_error_rates(tables, "title", palette).data[0].z)
         for one in rates.rates:
-            at = first_table_row(ALIGNMENT_READINGS.index(one.reading), rows)
+            at = find_table_start_row(ALIGNMENT_READINGS.index(one.reading), rows)
             row = at + (one.layer if one.part != "all" else rows - 1)
             column = one.head if one.part == "head" else cells.shape[1] - 1
             assert cells[row, column] == pytest.approx(one.aer)
@@ -149,7 +149,7 @@ def test_pruning_shows_the_sentence_at_every_point(
 
 def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> None:
     away = [pruned_toy.left[0] - one for one in pruned_toy.left]
-    own, *random = (kept.select_course_values(one, "BLEU") for one in (pruned_toy.by_cost, *pruned_toy.random))
+    own, *random = (kept.select_pruning_measure_values(one, "BLEU") for one in (pruned_toy.by_cost, *pruned_toy.random))
     for palette in (LIGHT, DARK):
         shown = plot_pruning(away, own, np.array(random), 1, "BLEU", "title", palette)
         line, dot, _, band = shown.marks
@@ -174,7 +174,7 @@ def test_over_training_says_where_a_measure_began_and_ended(folder: Path, timeli
         timeline, "entropy"
     )
     assert texts.describe_measure_over_training(timeline, "entropy") in found
-    assert texts.describe_tracked_measure(timeline, "entropy") in found
+    assert texts.explain_timeline_measure(timeline, "entropy") in found
     labels = [label for label in timeline.heads["label"] if label]
     for place in set(labels):
         counts = timeline.count_labelled_heads(place)

@@ -24,11 +24,11 @@ from attenscope.translate import Translator
 from attenscope.viz.figures.heads import (
     HeadDot,
     MeasureStrip,
+    classify_sentence_position,
     kind_colours,
     plot_head_scatter,
     plot_measure_strips,
     plot_projection,
-    sentence_part,
 )
 from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.heads import cache as heads_cache
@@ -39,8 +39,8 @@ from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURES,
     PROJECTION_SPACES,
     ProjectionColour,
-    read_map_box,
-    write_map_box,
+    format_map_box,
+    parse_map_box,
 )
 from tests import toy
 from tests.viz.page_texts import as_read
@@ -70,10 +70,10 @@ def atlas(folder: Path, monkeypatch: pytest.MonkeyPatch, toy_translator: Transla
         ui_cache.load_model_configs,
         ui_cache.load_model_summaries,
         heads_cache._open_cached_atlas,
-        heads_cache.answer_question,
+        heads_cache.search_atlas_by_question,
     ):
         one.clear()
-    for kept in (heads_cache.load_head_rows, heads_cache.load_tag_pairs, heads_cache.load_costliest_sentences):
+    for kept in (heads_cache.load_head_example_rows, heads_cache.load_tag_pairs, heads_cache.load_costliest_sentences):
         kept.clear()
     return open_atlas(folder / "toy-en-de" / ATLAS_FOLDER, "toy-en-de", toy_translator.checkpoint.hash)
 
@@ -101,7 +101,7 @@ def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> No
         assert one.label == atlas.label(one.head)
         assert one.label.agreement == max(label.agreement for label in same)
         rows = habits.find_examples(
-            heads_cache.load_head_rows(heads_cache.make_atlas_identity(atlas), one.head, atlas), one
+            heads_cache.load_head_example_rows(heads_cache.make_atlas_identity(atlas), one.head, atlas), one
         )
         assert rows
         if one.label.place in ("same", "previous", "next"):
@@ -151,11 +151,11 @@ def test_two_models_share_axes_and_sizes(
     assert f"Axes and sizes are the same on both maps. other: {texts.describe_corpus(atlas)}" in found
     assert "Axes and sizes" not in said(opened(second_model="nonsense"))
     assert "Axes and sizes" not in said(opened(second_model="toy-en-de"))
-    own = measure_scatter.build_map_side("own", atlas, "entropy", "cost")
+    own = measure_scatter.build_model_scatter_dots("own", atlas, "entropy", "cost")
     half = dataclasses.replace(atlas, heads=atlas.heads.assign(cost=atlas.heads["cost"] / 2))
-    sides = [own, measure_scatter.build_map_side("half", half, "entropy", "cost")]
+    sides = [own, measure_scatter.build_model_scatter_dots("half", half, "entropy", "cost")]
     for palette in (LIGHT, DARK):
-        first, second = measure_scatter.plot_head_maps(sides, "entropy", "cost", palette)
+        first, second = measure_scatter.plot_measure_scatters(sides, "entropy", "cost", palette)
         assert (first.x, first.y) == (second.x, second.y)
         shown = plot_head_scatter(own.dots, "a", "b", "title", palette)
         least = shown.marks
@@ -172,25 +172,25 @@ def test_two_models_share_axes_and_sizes(
 
 
 def test_a_box_lists_the_heads_in_it(atlas: Atlas) -> None:
-    side = measure_scatter.build_map_side("toy-en-de", atlas, "entropy", "cost")
+    side = measure_scatter.build_model_scatter_dots("toy-en-de", atlas, "entropy", "cost")
     entropy = sorted(dot.x for dot in side.dots)
     box = (entropy[2], entropy[6], -10.0, 10.0)
     found = measure_scatter.find_heads_in_box(side, box)
     assert sorted(dot.x for _, dot in found) == entropy[2:7]
     assert [dot.cost for _, dot in found] == sorted((dot.cost for _, dot in found), reverse=True)
-    (shown,) = measure_scatter.plot_head_maps([side], "entropy", "cost", LIGHT)
+    (shown,) = measure_scatter.plot_measure_scatters([side], "entropy", "cost", LIGHT)
     frame = measure_scatter.add_box_frame(shown, box).marks[-1].points
     assert (frame.min(0).tolist(), frame.max(0).tolist()) == ([entropy[2], -10.0], [entropy[6], 10.0])
     assert measure_scatter.add_box_frame(shown, None) is shown
-    kept = write_map_box(box)
-    read = read_map_box(kept)
+    kept = format_map_box(box)
+    read = parse_map_box(kept)
     assert read == pytest.approx(box, rel=1e-3)
     app = opened(across="entropy", up="cost", brush=kept)
     assert read is not None
     assert texts.describe_heads_in_box("toy-en-de", len(measure_scatter.find_heads_in_box(side, read)), 12) in said(app)
     for nonsense in ("1,2,3", "2,1,0,1", "nan,1,0,1", "a,b,c,d"):
         with pytest.raises(ValueError, match=r".*"):
-            read_map_box(nonsense)
+            parse_map_box(nonsense)
         assert "heads in the box" not in said(opened(brush=nonsense))
 
 
@@ -198,10 +198,10 @@ def test_a_head_is_shown_with_rows_costs_and_pairs(atlas: Atlas) -> None:
     app = opened(heads="head", kind="cross", layer="2", head="1")
     found = said(app)
     head: Head = ("cross", 1, 0)
-    assert texts.describe_cost(atlas, head) in found
+    assert texts.describe_head_ablation_cost(atlas, head) in found
     assert atlas.label(head).text in found
     rank = sorted(atlas.heads["cost"], reverse=True).index(atlas.row(head)["cost"]) + 1
-    assert f"rank {rank} of 12" in texts.describe_cost(atlas, head)
+    assert f"rank {rank} of 12" in texts.describe_head_ablation_cost(atlas, head)
     own = {strip.name: strip for strip in one_head.build_measure_strips(atlas, head)}
     assert own["cost"].own == atlas.row(head)["cost"]
     assert len(own["cost"].others) == 4
@@ -215,7 +215,7 @@ def test_a_search_says_its_question_and_its_answer_in_words(atlas: Atlas) -> Non
     app = opened(heads="search", ask=typed)
     assert found.question.words in said(app)
     assert found.sentence in said(app)
-    assert texts.describe_links(atlas) in said(app)
+    assert texts.explain_search_counts(atlas) in said(app)
     bars = measure_scatter.build_lift_bars(found)
     assert [one.lift for one in bars] == sorted((one.lift for one in bars), reverse=True)
     assert "one arrow" in said(opened(heads="search", ask="dog"))
@@ -306,8 +306,12 @@ def test_the_projection_says_what_it_draws(atlas: Atlas, toy_translator: Transla
             assert len({one.colour for one in groups}) == len(groups)
             shown = plot_projection(groups, texts.make_axis_titles(found), "title", palette)
             assert [mark.names for mark in shown.marks] == [one.names for one in groups]
-    assert [sentence_part(place, 7) for place in range(8)].count("middle") == 2
-    assert [sentence_part(0, 0), sentence_part(1, 1), sentence_part(1, 2)] == ["beginning", "end", "first third"]
+    assert [classify_sentence_position(place, 7) for place in range(8)].count("middle") == 2
+    assert [classify_sentence_position(0, 0), classify_sentence_position(1, 1), classify_sentence_position(1, 2)] == [
+        "beginning",
+        "end",
+        "first third",
+    ]
 
 
 def test_a_box_in_the_projection_lists_its_sentences(atlas: Atlas, toy_translator: Translator) -> None:
@@ -318,7 +322,7 @@ def test_a_box_in_the_projection_lists_its_sentences(atlas: Atlas, toy_translato
     assert len(tokens) == 21
     rows = token_projection.build_sentence_rows(found, tokens)
     assert [row.queries[row.query] for row in rows] == tokens["piece"].tolist()
-    address = {"heads": "projection", "plane": "encoder outputs", "brush": write_map_box(box)}
+    address = {"heads": "projection", "plane": "encoder outputs", "brush": format_map_box(box)}
     app = opened(**address)
     assert not app.exception
     brushed = re.search(r"(\d+) of (\d+) dots in the box", said(app))

@@ -83,7 +83,7 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
     for one in (
         cache._find_named_folders,
         cache._load_spec_or_error,
-        cache._load_model_spec,
+        cache._load_model_from_spec,
         cache._load_model_on_device,
         masks_cache.compute_backend_comparison,
     ):

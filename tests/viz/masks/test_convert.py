@@ -7,7 +7,7 @@ import pytest
 
 from attenscope.experiments.mask_trial import Perturbation
 from attenscope.masks.conventions import CONVENTIONS, mask_from_boolean
-from attenscope.viz.masks.convert import describe_convention, format_array, list_conversion_losses
+from attenscope.viz.masks.convert import describe_blocking_values, format_array, list_conversion_losses
 from attenscope.viz.masks.trial import describe_moved_outputs, format_likelihood_ratio
 
 PADDING = np.array([[True] * 4, [True] * 2 + [False] * 2])[:, None, None, :].repeat(4, 2)
@@ -19,7 +19,7 @@ def test_every_interface_is_explained_and_printed(name: str) -> None:
     text = format_array(mask_from_boolean(PADDING, name, 1))
     assert text.startswith("shape (")
     assert len(text.splitlines()) > 1
-    says, attends = describe_convention(CONVENTIONS[name]), mask_from_boolean(np.ones((1, 1, 1, 1), bool), name, 1)
+    says, attends = describe_blocking_values(CONVENTIONS[name]), mask_from_boolean(np.ones((1, 1, 1, 1), bool), name, 1)
     if name == "flash":
         assert says == "No mask: cumulative lengths"
     elif attends.dtype.kind == "f":

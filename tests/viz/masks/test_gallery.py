@@ -16,12 +16,12 @@ from attenscope.viz.masks.gallery import (
     ENTRIES,
     OPENING,
     REPORT_PLACES,
-    describe_entry,
-    describe_opening,
+    describe_mask_introduction,
     find_largest_difference,
+    get_entry_text,
+    label_tokens_and_padding,
     list_verdict_lines,
-    name_real_tokens,
-    plot_entry,
+    plot_largest_difference_map,
     search_entries,
     tabulate_entry,
 )
@@ -40,11 +40,12 @@ def test_the_page_opens_on_how_much_attention_goes_to_the_future() -> None:
         if broken.query_keep[sample, query]
     ]
     later = [sum(broken.weights[row][key] for key in range(row[-1] + 1, keys)) for row in rows]
-    assert f"{np.mean(later):.0%} of all attention goes to words that are still to be written" in describe_opening(
-        broken
+    assert (
+        f"{np.mean(later):.0%} of all attention goes to words that are still to be written"
+        in describe_mask_introduction(broken)
     )
     assert not fixed.codes
-    assert describe_opening(fixed).count(" 0% ") == 1
+    assert describe_mask_introduction(fixed).count(" 0% ") == 1
 
 
 def test_every_entry_has_words_and_no_word_is_left_over() -> None:
@@ -103,7 +104,7 @@ def test_the_picture_differs_between_broken_and_fixed(
     same = np.array_equal(broken.weights[sample, layer, head], fixed.weights[sample, layer, head])
     assert same == (name in ("pad-query", "extra-mass"))
     for palette in (LIGHT, DARK):
-        figure = plot_entry(EXHIBITS[name], broken, fixed, Look(palette))
+        figure = plot_largest_difference_map(EXHIBITS[name], broken, fixed, Look(palette))
         assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
     saved = tabulate_entry(EXHIBITS[name], broken, fixed)
     for title, side in (("broken", broken), ("fixed", fixed)):
@@ -115,9 +116,9 @@ def test_the_picture_differs_between_broken_and_fixed(
 @pytest.mark.walk
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_reported_bug_is_drawn(name: str) -> None:
-    assert REPORT_PLACES[name].split()[1] in describe_entry(name).met
+    assert REPORT_PLACES[name].split()[1] in get_entry_text(name).met
     broken, fixed = run_exhibit(ENTRIES[name])
-    figure = plot_entry(ENTRIES[name], broken, fixed, Look(LIGHT))
+    figure = plot_largest_difference_map(ENTRIES[name], broken, fixed, Look(LIGHT))
     assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
     assert not tabulate_entry(ENTRIES[name], broken, fixed).empty
 
@@ -130,7 +131,7 @@ def test_a_sum_that_is_not_one_stands_out() -> None:
 
 
 def test_padding_is_named() -> None:
-    assert name_real_tokens(("one", "two"), np.array([False, True, True])) == ["pad", "one", "two"]
+    assert label_tokens_and_padding(("one", "two"), np.array([False, True, True])) == ["pad", "one", "two"]
 
 
 def test_a_cross_stands_where_a_leak_is_too_faint_for_a_number_and_nowhere_else() -> None:

@@ -399,7 +399,7 @@ def test_arrays_of_files_that_are_replaced_or_refused_are_let_go(monkeypatch: py
         app.file_uploader(key="mask_files").set_value([(*file, "application/zip") for file in files]).run()
         assert not app.exception
         gc.collect()
-        return 20 * MEGABYTE - counted.free_bytes(app.session_state["unpacked-owner"])
+        return 20 * MEGABYTE - counted.count_free_bytes(app.session_state["unpacked-owner"])
 
     of_one = 12 * 1024**2
     assert upload(("first.npz", npz(3, 1024, 1024))) == of_one

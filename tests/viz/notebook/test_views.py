@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attenscope.analysis.flow import join_attentions
+from attenscope.analysis.flow import build_joint_attention
 from attenscope.trace import TraceError
 from attenscope.viz.export.parts import Component, flatten_parts
 from attenscope.viz.figures.look import DARK, Look
@@ -83,7 +83,7 @@ def test_the_heatmap_holds_the_weights_of_the_chosen_head() -> None:
 def test_the_joint_view_is_the_joint_matrix() -> None:
     (picture,) = components(shown("joint"))
     assert isinstance(picture.data, bytes)
-    matrix = join_attentions(RESULT.trace, 1, 2)
+    matrix = build_joint_attention(RESULT.trace, 1, 2)
     assert unpacked(picture.data)[0]["breaks"] == [matrix.source_length]
     assert unpacked(picture.data)[0]["rows"] == [token.strip() for token in matrix.predicted_tokens]
 

@@ -51,7 +51,7 @@ def page(monkeypatch: pytest.MonkeyPatch, *translators: Translator) -> AppTest:
         cache.compute_translation,
         positions_cache.compute_position_experiment,
         positions_cache.compute_positional_heads,
-        positions_cache.compute_position_log_probs,
+        positions_cache.compute_experiment_log_probs,
     ):
         cached.clear()
     test = AppTest.from_file(str(PAGE), default_timeout=60)
@@ -240,7 +240,7 @@ def test_zero_is_the_pages_own_background(palette: type) -> None:
 
 @pytest.mark.parametrize("pairs", [1, 3, 256])
 def test_the_chosen_pair_is_among_the_circles(pairs: int) -> None:
-    found = views.pick_spread_pairs(pairs, min(5, pairs - 1))
+    found = views.pick_evenly_spaced_pairs(pairs, min(5, pairs - 1))
     assert min(5, pairs - 1) in found
     assert len(found) == len(set(found)) == min(8, pairs)
     assert found == sorted(found)
@@ -248,7 +248,7 @@ def test_the_chosen_pair_is_among_the_circles(pairs: int) -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 7, 512])
 def test_the_first_waves_are_dimensions_that_exist(width: int) -> None:
-    assert all(0 <= dimension < width for dimension in views.pick_spread_dimensions(width))
+    assert all(0 <= dimension < width for dimension in views.pick_default_wave_dimensions(width))
 
 
 def test_the_three_panels_share_their_rows_and_the_third_is_the_difference() -> None:
@@ -289,12 +289,12 @@ def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen
 
 
 def test_uniqueness_is_said_either_way() -> None:
-    found = positions_cache.compute_position_uniqueness(make_sinusoidal_table(20, 8).numpy())
+    found = positions_cache.find_closest_positions(make_sinusoidal_table(20, 8).numpy())
     one, other = sorted(found.pair)
     assert texts.uniqueness_text(found, 20, 1).startswith(
         f"Unique: of all 20 positions of the table, the two most alike are {one + 1} and {other + 1}, "
     )
-    twice = positions_cache.compute_position_uniqueness(torch.zeros(3, 4).numpy())
+    twice = positions_cache.find_closest_positions(torch.zeros(3, 4).numpy())
     assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.uniqueness_text(twice, 3, 0))
     assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.uniqueness_text(twice, 3, 1))
 

@@ -10,15 +10,15 @@ import pytest
 from attenscope.language import PSEUDO_LANGUAGE, format_number, use_language
 from attenscope.positions.analysis import (
     compute_distance_profile,
+    find_nearest_other_positions,
     measure_shift_error,
-    measure_uniqueness,
     position_similarity,
 )
 from attenscope.positions.experiments import POSITION_MOVES, ExperimentSides, PositionExperiment
 from attenscope.positions.table import (
     TABLE_FORMS,
     PositionTable,
-    compute_form_values,
+    compute_table_by_form,
     compute_table_cell,
     make_formula_table,
 )
@@ -31,7 +31,7 @@ SHAPES = [(64, 512), (512, 64), (64, 7), (64, 2), (40, 1)]
 
 
 def choice(form: str, positions: int, width: int) -> TableChoice:
-    made = make_formula_table(positions, width, values=compute_form_values(form, positions, width))
+    made = make_formula_table(positions, width, values=compute_table_by_form(form, positions, width))
     return TableChoice(made, "by formula", False, form, made.real, None)
 
 
@@ -128,10 +128,10 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
     values = position_similarity(made.table.real)
     with use_language(PSEUDO_LANGUAGE):
         said = [
-            texts.table_text(made),
+            texts.describe_table_heatmap(made),
             texts.waves_text(made, made.wavelengths),
             texts.similarity_text(made, False, (3, 9), float(values[3, 9]), compute_distance_profile(values)),
-            texts.uniqueness_text(measure_uniqueness(made.whole), 64, 0),
+            texts.uniqueness_text(find_nearest_other_positions(made.whole), 64, 0),
             texts.rotation_text(made, 8, 1.0),
             texts.stored_value_text(compute_table_cell(12, 0, width), 0.5, 1),
             *(experiments.describe_experiment(PositionExperiment(move, 60.0), 9, 64) for move in POSITION_MOVES),

@@ -33,7 +33,7 @@ from attenscope.viz.serving.middleware import (
     ServerSettings,
     UploadLimits,
 )
-from attenscope.viz.serving.server import allow_other_hosts, serve_app, split_arguments
+from attenscope.viz.serving.server import allow_any_host_name, serve_app, split_streamlit_options
 from attenscope.viz.streamlit_internals import is_own_host, read_message_kind
 
 R = TypeVar("R")
@@ -280,26 +280,26 @@ def test_a_setting_that_means_nothing_is_named(wrong: dict[str, str]) -> None:
 def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() -> None:
     own = ["--server.port", "8600", "--server.headless=true", "--browser.serverAddress", "a.example"]
     options = {"server.port": 8600, "server.headless": True, "browser.serverAddress": "a.example"}
-    assert split_arguments([*own, "--", "--model", "hf:folder"]) == (options, ["--model", "hf:folder"])
-    assert split_arguments(["--model", "hf:folder"]) == ({}, ["--model", "hf:folder"])
-    assert split_arguments([]) == ({}, [])
-    assert split_arguments(["--", "--model=package.module:factory"]) == ({}, ["--model=package.module:factory"])
+    assert split_streamlit_options([*own, "--", "--model", "hf:folder"]) == (options, ["--model", "hf:folder"])
+    assert split_streamlit_options(["--model", "hf:folder"]) == ({}, ["--model", "hf:folder"])
+    assert split_streamlit_options([]) == ({}, [])
+    assert split_streamlit_options(["--", "--model=package.module:factory"]) == ({}, ["--model=package.module:factory"])
     for late in (["--models", "folder", "--server.port", "8600"], ["--", "--open", "a.b", "--server.port=8600"]):
         with pytest.raises(ValueError, match=r"^--server\.port(=8600)? must stand first, as in: python -m viz"):
-            split_arguments(late)
+            split_streamlit_options(late)
     with pytest.raises(ValueError, match=r"--server\.port needs a value"):
-        split_arguments(["--server.port", "--", "x"])
+        split_streamlit_options(["--server.port", "--", "x"])
 
 
 def test_other_machines_are_let_in_by_any_name_only_where_they_are_let_in() -> None:
     everywhere = {"server.address": "0.0.0.0"}
     for options in ({}, {"server.address": "127.0.0.1"}):
-        assert allow_other_hosts(options, {}) == options
-    assert allow_other_hosts(everywhere, {})["server.allowedHosts"] == ["*"]
-    assert allow_other_hosts({}, {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"})["server.allowedHosts"] == ["*"]
-    assert allow_other_hosts(everywhere, {"STREAMLIT_SERVER_ALLOWED_HOSTS": "a.example"}) == everywhere
+        assert allow_any_host_name(options, {}) == options
+    assert allow_any_host_name(everywhere, {})["server.allowedHosts"] == ["*"]
+    assert allow_any_host_name({}, {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"})["server.allowedHosts"] == ["*"]
+    assert allow_any_host_name(everywhere, {"STREAMLIT_SERVER_ALLOWED_HOSTS": "a.example"}) == everywhere
     given = {"server.address": "0.0.0.0", "server.allowedHosts": "a.example"}
-    assert allow_other_hosts(given, {}) == given
+    assert allow_any_host_name(given, {}) == given
 
 
 def test_a_public_server_shows_the_released_models_alone(monkeypatch: pytest.MonkeyPatch) -> None:

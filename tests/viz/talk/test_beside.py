@@ -48,7 +48,7 @@ def files(saved: dict[str, bytes]) -> dict[str, attachments.AttachedFile]:
 def test_a_talk_and_its_files_are_packed_and_unpacked(
     files: dict[str, attachments.AttachedFile], saved: dict[str, bytes]
 ) -> None:
-    found, problems = attachments.unpack_files([("talk.zip", attachments.pack_talk(TALK, files))])
+    found, problems = attachments.expand_zip_files([("talk.zip", attachments.pack_talk(TALK, files))])
     assert not problems
     assert set(found) == {"talk.toml", *saved}
     talk, mistakes = parse_talk(found["talk.toml"].decode())
@@ -81,12 +81,12 @@ def test_what_is_no_trace_no_array_or_no_zip_is_named(saved: dict[str, bytes], m
     for name in ("mine.safetensors", "mask.npy"):
         with pytest.raises(ValueError, match=name):
             attachments.read_attachment(name, b"nonsense")
-    assert "broken.zip cannot be opened" in attachments.unpack_files([("broken.zip", b"PK nonsense")])[1][0]
+    assert "broken.zip cannot be opened" in attachments.expand_zip_files([("broken.zip", b"PK nonsense")])[1][0]
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("large.npy", bytes(3 * 2**20))
     monkeypatch.setattr(attachments, "MAX_FILE_MEGABYTES", 2)
-    found, (problem,) = attachments.unpack_files([("large.zip", whole.getvalue())])
+    found, (problem,) = attachments.expand_zip_files([("large.zip", whole.getvalue())])
     assert not found
     assert "unpacks to more than 2 MB" in problem
 
@@ -106,14 +106,14 @@ def test_a_file_that_the_server_has_lost_comes_back_under_its_key(
     assert attachments.attach_arrays("my mask, 2.npy", _array(4)) == "my-mask-2-2.npy"
     with pytest.raises(ValueError, match="no saved trace"):
         attachments.attach_arrays("mine.safetensors", saved["mine.safetensors"])
-    keys = attachments.get_known_keys()
+    keys = attachments.get_all_file_keys()
     assert attachments.get_stored_keys() == keys
     assert attachments.encode_for_browser("my-mask-2.npy") == data
 
     monkeypatch.setattr(attachments, "get_upload_store", cache(lambda: UploadStore(2**20, 2**20)))  # started again
     visitor.clear()
     attachments.restore_keys(keys)
-    assert (attachments.get_known_keys(), attachments.get_stored_keys()) == (keys, {})
+    assert (attachments.get_all_file_keys(), attachments.get_stored_keys()) == (keys, {})
     attachments.restore_file("my-mask-2.npy", b"nonsense")
     attachments.restore_file("another.npy", data)
     assert not attachments.get_stored_keys()

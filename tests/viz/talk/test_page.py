@@ -160,7 +160,7 @@ def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
     monkeypatch.setattr(session.st, "toast", lambda text: None)
     heard: list[Any] = []
     monkeypatch.setattr(session, "store_draft", lambda name, text, on_found: heard.append((name, text, on_found)))
-    session.keep_talk_draft("talk")
+    session.sync_talk_draft_with_browser("talk")
     (name, text, on_found), (files, keys, _) = heard
     assert (files, keys) == ("talk-files", "")
     assert name == "talk"

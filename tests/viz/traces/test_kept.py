@@ -72,16 +72,20 @@ def test_arrays_count_as_long_as_somebody_holds_them() -> None:
     mine, yours = Arrays(), Arrays()
     counted.count("me", mine, 90)
     counted.count("you", yours, 50)
-    assert (counted.free_bytes("me"), counted.free_bytes("you"), counted.free_bytes("another")) == (10, 10, 10)
+    assert (counted.count_free_bytes("me"), counted.count_free_bytes("you"), counted.count_free_bytes("another")) == (
+        10,
+        10,
+        10,
+    )
     with pytest.raises(UploadStoreError, match="in your files may have 0 MB together, unpacked"):
         counted.count("me", Arrays(), 11)
     with pytest.raises(UploadStoreError, match="of all visitors may have"):
         counted.count("another", Arrays(), 11)
-    assert counted.free_bytes("me") == 10  # what was refused does not count
+    assert counted.count_free_bytes("me") == 10  # what was refused does not count
     del mine
-    assert (counted.free_bytes("me"), counted.free_bytes("another")) == (100, 100)
+    assert (counted.count_free_bytes("me"), counted.count_free_bytes("another")) == (100, 100)
     del yours
-    assert counted.free_bytes("another") == 100
+    assert counted.count_free_bytes("another") == 100
 
 
 def test_counting_is_of_all_threads() -> None:
@@ -93,4 +97,4 @@ def test_counting_is_of_all_threads() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(hold, range(8)))
-    assert counted.free_bytes("visitor 1") == 10**9
+    assert counted.count_free_bytes("visitor 1") == 10**9

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_facts
+from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_checkpoint_config
 from attenscope.network.config import FIELDS_FROM_SOURCE, PRESET_SOURCES, PRESETS, TransformerConfig, make_preset_config
 from attenscope.viz.training.page import SIZE_FIELDS, describe_preset, format_value
 
@@ -31,7 +31,7 @@ def test_the_documents_have_every_field_of_every_preset() -> None:
 @pytest.mark.parametrize("name", [one for one in list_checkpoints() if one.startswith("preset-")])
 def test_a_released_model_names_the_choices_that_its_preset_does_not_make(name: str) -> None:
     folder = find_checkpoint_folder(name)
-    config = parse_config(folder, read_facts(folder))
+    config = parse_config(folder, read_checkpoint_config(folder))
     own = make_preset_config(config.preset)
     differ = [field for field in FIELDS if field not in SIZE_FIELDS and getattr(config, field) != getattr(own, field)]
     but = f", but for {', '.join(differ)}" if differ else ""
@@ -45,6 +45,6 @@ def test_what_was_built_from_no_preset_says_nothing() -> None:
 
 def test_every_preset_has_a_released_checkpoint() -> None:
     assert set(PRESETS) <= {
-        parse_config(find_checkpoint_folder(name), read_facts(find_checkpoint_folder(name))).preset
+        parse_config(find_checkpoint_folder(name), read_checkpoint_config(find_checkpoint_folder(name))).preset
         for name in list_checkpoints()
     }

@@ -14,7 +14,12 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.checkpoint import card, load
 from attenscope.checkpoint.card import find_differing_fields, read_preset_model
-from attenscope.checkpoint.load import list_snapshot_steps, release_snapshots, save_checkpoint, unique_weights
+from attenscope.checkpoint.load import (
+    copy_snapshots_to_checkpoint,
+    list_snapshot_steps,
+    save_checkpoint,
+    unique_weights,
+)
 from attenscope.checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow, Score, save_score, write_history
 from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
 from attenscope.network.config import PRESETS, make_preset_config
@@ -54,7 +59,7 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
     (tmp_path / "run").mkdir()
     for step in (10, 50):
         save_file(unique_weights(toy.random_model(seed=step)), tmp_path / "run" / f"snapshot-{step:07d}.safetensors")
-    release_snapshots(tmp_path / "run", place)
+    copy_snapshots_to_checkpoint(tmp_path / "run", place)
     monkeypatch.setattr(load, "CHECKPOINTS_FOLDER", tmp_path)
     monkeypatch.setattr(cache, "list_checkpoint_names", lambda: load.list_checkpoints(tmp_path))
     for cached in (
@@ -126,7 +131,7 @@ def test_the_slider_goes_from_random_to_released(checkpoints: Path) -> None:
 
 def test_without_snapshots_the_page_says_so_and_shows_the_two_ends(checkpoints: Path, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "run")
-    release_snapshots(tmp_path / "run", checkpoints / "toy-en-de")
+    copy_snapshots_to_checkpoint(tmp_path / "run", checkpoints / "toy-en-de")
     app = opened("snapshots")
     assert [one["tick"] for one in sent(app)[0]["moments"]] == ["random", "released"]
     assert "kept no snapshots" in said(app)
@@ -135,7 +140,7 @@ def test_without_snapshots_the_page_says_so_and_shows_the_two_ends(checkpoints: 
 def test_a_model_that_began_with_trained_weights_has_nothing_to_scrub(checkpoints: Path, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "run")
     place = checkpoints / "toy-en-de"
-    release_snapshots(tmp_path / "run", place)
+    copy_snapshots_to_checkpoint(tmp_path / "run", place)
     Recipe("toy-en-de", "en", "de", begin_from="first.json").save(place / RECIPE_FILE)
     app = opened("snapshots")
     assert "there are the released ones alone" in said(app)
@@ -255,14 +260,14 @@ def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
     kept = dataclasses.replace(SCORE, step=50)
-    assert texts.quality_text(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
-    assert texts.quality_text(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
-    assert texts.quality_text(None, (), ()) == "dev BLEU not measured yet"
+    assert texts.describe_stop_bleu(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
+    assert texts.describe_stop_bleu(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
+    assert texts.describe_stop_bleu(None, (), ()) == "dev BLEU not measured yet"
     test, dev = (
         dataclasses.replace(kept, set=name, step=None, bleu=value) for name, value in (("other", 1.0), (kept.set, 2.0))
     )
-    assert texts.quality_text(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
-    assert texts.quality_text(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
+    assert texts.describe_stop_bleu(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
+    assert texts.describe_stop_bleu(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
 
 
 def small(folder: Path, name: str) -> None:

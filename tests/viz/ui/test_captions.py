@@ -149,11 +149,11 @@ def test_the_list_of_models_says_size_and_score_and_chooses_one(app: AppTest, mo
 def test_what_the_vocabulary_has_no_piece_for_is_said_with_what_is_read_there(model: str, how: str) -> None:
     def page(model: str) -> None:
         from attenscope.translate import Translator
-        from attenscope.viz.ui.captions import draw_hints
+        from attenscope.viz.ui.captions import draw_translation_warnings
 
         translator = Translator.load(model, "cpu")
         read = translator.translate("I like 狗.")
-        draw_hints(translator, read, read)
+        draw_translation_warnings(translator, read, read)
 
     app = AppTest.from_function(page, args=(model,), default_timeout=60).run()
     assert not app.exception

@@ -49,7 +49,7 @@ def test_choices_are_drawn_by_one_function_and_no_key_is_a_word() -> None:
             if name.startswith("st.") and widget in DRAWN_BY_OFFER:
                 found.append(f"{place}: draw_choice draws it")
             keys = [one.value for one in call.keywords if one.arg in NAMED]
-            options = call.args[2:3] if widget == "draw_choice" else []
+            options = call.args[2:3] if widget == "draw_untranslated_choice" else []
             if any(map(says, (*keys, *options))):
                 found.append(f"{place}: a key or an option is a word")
     assert found == []
@@ -73,13 +73,13 @@ class Recorded:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.found: dict[str, list[Any]] = {}
-        offer = controls.draw_choice
+        offer = controls.draw_untranslated_choice
 
         def recording(draw: Any, label: str, options: Any, *rest: Any, key: str, **more: Any) -> Any:
             self.found[key] = list(options)
             return offer(draw, label, options, *rest, key=key, **more)
 
-        monkeypatch.setattr(controls, "draw_choice", recording)
+        monkeypatch.setattr(controls, "draw_untranslated_choice", recording)
 
     def of(self, address: str, language: str) -> dict[str, list[Any]]:
         parts = urlsplit(address)

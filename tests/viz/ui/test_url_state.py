@@ -98,13 +98,13 @@ def test_of_several_texts_the_last_counts_and_of_a_list_any() -> None:
 
 @given(st.dictionaries(st.sampled_from(shared.PIN_PLACES), st.integers(0, 9999)), st.sets(st.integers(0, 99)))
 def test_pins_and_heads_are_read_back(pins: dict[shared.PinPlace, int], heads: set[int]) -> None:
-    assert shared.PIN.value_of(shared.write_pins(pins)) == pins
-    assert explore.EXPLORE_OTHER_HEADS.value_of(explore.write_head_list(tuple(sorted(heads)))) == tuple(sorted(heads))
+    assert shared.PIN.value_of(shared.format_pins(pins)) == pins
+    assert explore.EXPLORE_OTHER_HEADS.value_of(explore.format_head_list(tuple(sorted(heads)))) == tuple(sorted(heads))
 
 
 @given(st.frozensets(st.tuples(*[st.integers(0, 998)] * 3), max_size=masks.MAX_MASK_CELLS))
 def test_cells_are_read_back(cells: frozenset[masks.MaskCell]) -> None:
-    assert masks.MASKS_CHANGED_CELLS.value_of(masks.write_mask_cells(cells)) == cells
+    assert masks.MASKS_CHANGED_CELLS.value_of(masks.format_mask_cells(cells)) == cells
 
 
 @pytest.mark.parametrize("known", PAGES.values(), ids=lambda known: known.name)

@@ -14,9 +14,9 @@ from hypothesis.extra.numpy import arrays
 
 from attenscope.viz.figures.look import Look
 from attenscope.viz.ui.addresses.explore import EXPLORE_LINE_THRESHOLD
-from attenscope.viz.web.bundle import FULL_BYTE, FULL_UINT16, MASKED_BYTE, quantise_finely, quantise_weights
+from attenscope.viz.web.bundle import FULL_BYTE, FULL_UINT16, MASKED_BYTE, quantise_weights, quantise_weights_to_uint16
 from attenscope.viz.web.maps import LEAST_POWER, LinkOptions, MatrixData
-from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.maps import encode_attention_links as packed_links
 from attenscope.viz.web.maps import encode_matrix as packed_matrix
 from attenscope.viz.web.text_components import encode_shaded_text as packed_text
 from tests.viz.fakes import attention
@@ -50,7 +50,7 @@ def test_a_byte_is_printed_as_its_weight(weights: np.ndarray) -> None:
 @given(WEIGHTS, st.sampled_from([1.0, 0.5, 0.3, 0.2]))
 def test_two_bytes_are_printed_as_their_weight(shares: np.ndarray, top: float) -> None:
     weights = shares * np.float32(top)
-    decoded = top * quantise_finely(weights, EVERY, top) / FULL_UINT16
+    decoded = top * quantise_weights_to_uint16(weights, EVERY, top) / FULL_UINT16
     for decimals in (2, 3):
         assert printed(decoded, decimals) == printed(weights, decimals)
     assert np.abs(decoded - weights).max() <= 1.001 * top / FULL_UINT16
@@ -59,7 +59,7 @@ def test_two_bytes_are_printed_as_their_weight(shares: np.ndarray, top: float) -
 def test_what_lies_outside_is_held_at_the_ends_and_what_is_masked_may_be_anything() -> None:
     weights, mask = np.array([[-9.0, 1e30, np.nan]]), np.array([[True, True, False]])
     assert quantise_weights(weights, mask).tolist() == [[0, FULL_BYTE, MASKED_BYTE]]
-    assert quantise_finely(weights, mask).tolist() == [[0, FULL_UINT16, FULL_UINT16 + 1]]
+    assert quantise_weights_to_uint16(weights, mask).tolist() == [[0, FULL_UINT16, FULL_UINT16 + 1]]
 
 
 def matrix(values: np.ndarray, low: float, high: float, *, exponent: bool = False) -> MatrixData:

@@ -9,9 +9,9 @@ import pytest
 
 from attenscope.viz.figures.heatmap import WeightGrid, make_head_grid
 from attenscope.viz.figures.look import DARK, Look
-from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, quantise_finely
+from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, quantise_weights_to_uint16
 from attenscope.viz.web.maps import LinkOptions, encode_heatmap
-from attenscope.viz.web.maps import encode_links as packed_links
+from attenscope.viz.web.maps import encode_attention_links as packed_links
 from attenscope.viz.web.text_components import encode_shaded_text as packed_text
 from tests.viz.fakes import attention
 from tests.viz.web.test_packing import unpack
@@ -23,7 +23,9 @@ MOST = 40_000
 def test_weights_by_hand() -> None:
     weights = np.array([[0.0, 1.0], [0.5, np.nan]], dtype=np.float32)
     mask = np.array([[True, True], [True, False]])
-    np.testing.assert_array_equal(quantise_finely(weights, mask), [[0, FULL_UINT16], [FULL_UINT16 // 2, MASKED_UINT16]])
+    np.testing.assert_array_equal(
+        quantise_weights_to_uint16(weights, mask), [[0, FULL_UINT16], [FULL_UINT16 // 2, MASKED_UINT16]]
+    )
 
 
 def test_a_head_of_64_tokens_is_small_and_keeps_three_decimals() -> None:

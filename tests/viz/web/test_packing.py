@@ -13,7 +13,7 @@ from attenscope.language import LANGUAGES, use_language
 from attenscope.viz.figures.look import Look
 from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE, pack_arrays, quantise_weights
 from attenscope.viz.web.maps import LinkOptions, encode_overview
-from attenscope.viz.web.maps import encode_links as links
+from attenscope.viz.web.maps import encode_attention_links as links
 from attenscope.viz.web.text_components import encode_shaded_text as text
 from attenscope.viz.web.text_components import token_line_data
 from tests.viz.fakes import HEADS, LAYERS, FakeTranslator, attention

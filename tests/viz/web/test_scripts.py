@@ -14,9 +14,9 @@ from attenscope.viz.web.bundle import (
     DIST_FOLDER,
     STANDALONE,
     build_fetching_module,
+    build_messages_statement,
     build_module,
-    declare_messages,
-    link_scripts,
+    build_scripts_constant,
     list_needed_scripts,
     read_component_sheet,
     read_script,
@@ -53,7 +53,7 @@ def test_a_built_script_stands_behind_those_that_it_builds_on(name: str) -> None
     *before, last = list_needed_scripts([name])
     assert last == name
     assert all(set(list_needed_scripts([one])) <= {*before, name} for one in before)
-    code = link_scripts([name])
+    code = build_scripts_constant([name])
     starts = [code.index(f"scripts.{one} = (") for one in [*before, name]]
     assert starts == sorted(starts)
     assert "</script" not in code.lower()
@@ -80,10 +80,12 @@ def test_a_sheet_begins_with_what_all_components_share() -> None:
 
 
 def test_messages_stand_before_scripts_in_the_language_that_is_spoken() -> None:
-    assert declare_messages(["overview"]) == 'const MESSAGES = {"language": "en", "said": {}};\n'
-    assert link_scripts(["overview"]).startswith('const scripts = { MESSAGES: {"language": "en", "said": {}} };\n')
+    assert build_messages_statement(["overview"]) == 'const MESSAGES = {"language": "en", "said": {}};\n'
+    assert build_scripts_constant(["overview"]).startswith(
+        'const scripts = { MESSAGES: {"language": "en", "said": {}} };\n'
+    )
     with use_language("de"):
-        declared = link_scripts(["overview"]).partition(" };\n")[0]
+        declared = build_scripts_constant(["overview"]).partition(" };\n")[0]
     spoken = json.loads(declared.removeprefix("const scripts = { MESSAGES: "))
     assert spoken["language"] == "de"
     assert spoken["said"]["Layer {layer}, head {head}"] == load_catalogue("de").gettext("Layer {layer}, head {head}")

@@ -77,7 +77,7 @@ def reading(toy_translator: Translator) -> ReadingKey:
 @pytest.fixture
 def word(reading: ReadingKey) -> WordKey:
     """ "Hund": the third piece of "der alte Hund sieht ...", one piece long."""
-    tokens = ui_cache.compute_run_translation(*reading).target_tokens
+    tokens = ui_cache.compute_translation_with_changes(*reading).target_tokens
     return WordKey(reading, tokens.index(" Hund"), 1)
 
 

@@ -14,14 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.attribution.methods import ATTRIBUTION_METHODS
 from attenscope.attribution.target import AttributionError
-from attenscope.experiments.ablation import read_word_without_heads
+from attenscope.experiments.ablation import ablate_heads_for_word
 from attenscope.experiments.patching import MinimalPair, read_minimal_pairs
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Component, flatten_parts
 from attenscope.viz.figures.look import DARK, LIGHT, quote_token
 from attenscope.viz.traces import session
 from attenscope.viz.ui import cache as ui_cache
-from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, read_attention_cell, write_attention_cell
+from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, format_attention_cell, parse_attention_cell
 from attenscope.viz.web.shell import COLLECTED_VIEWS
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls, layers, texts
@@ -44,9 +44,9 @@ def saved(app: AppTest) -> Any:
 
 def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
     """What a view says of "Hund" in SENTENCE, worked out anew."""
-    target, second = why_cache.load_target(word), ReadingKey(reading.model, OTHER)
+    target, second = why_cache.load_explained_target(word), ReadingKey(reading.model, OTHER)
     every, parts = why_cache.compute_attributions(word), why_cache.compute_logit_parts(word)
-    trace = ui_cache.compute_run_translation(*reading).trace
+    trace = ui_cache.compute_translation_with_changes(*reading).trace
     cell = strongest_of(word)
     pair, patched = (
         why_cache.compute_contrast(reading, second),
@@ -79,7 +79,7 @@ def strongest_of(word: WordKey) -> AttentionCell:
     assert part.layer is not None
     assert part.head is not None
     row = (
-        ui_cache.compute_run_translation(*word.reading)
+        ui_cache.compute_translation_with_changes(*word.reading)
         .trace.maps[part.kind]
         .weights[part.layer, part.head, word.position]
     )
@@ -164,9 +164,9 @@ def test_each_head_is_switched_off_for_the_word(
     app = open_page(why="heads", pin=f"target.{word.position + 1}", **address)
     assert not app.info
     chosen = toy_translator.tokenizer.encode(against).ids[0] if against else None
-    target = why_cache.load_target(word._replace(against=chosen))
-    found = read_word_without_heads(toy_translator.model, target)
-    assert texts.describe_largest_fall(found.effects, target) in captions(app)
+    target = why_cache.load_explained_target(word._replace(against=chosen))
+    found = ablate_heads_for_word(toy_translator.model, target)
+    assert texts.describe_largest_head_effect(found.effects, target) in captions(app)
     table = saved(app).numbers()
     (kind, layer, head), change = found.effects.strongest()[0]
     assert table.iloc[0].tolist() == [kind, layer + 1, head + 1, pytest.approx(-change, abs=1e-6)]
@@ -177,7 +177,7 @@ def test_a_word_is_compared_with_another(open_page: Open, toy_translator: Transl
     app = open_page(methods=True, pin=pin, against="Katze")
     assert not app.info
     against = toy_translator.tokenizer.encode("Katze").ids[0]
-    target = why_cache.load_target(word._replace(against=against))
+    target = why_cache.load_explained_target(word._replace(against=against))
     assert texts.describe_value(target, why_cache.compute_target_value(word._replace(against=against))) in captions(app)
     assert "logit “\u2068Hund\u2069” − logit “\u2068Katze\u2069”" in captions(app)
     app.selectbox(key="rather-than").set_value("—").run()
@@ -264,14 +264,14 @@ def test_an_opened_trace_is_said_to_have_no_model(open_page: Open, monkeypatch: 
 )
 def test_what_is_no_cell_is_no_cell(text: str) -> None:
     with pytest.raises(ValueError, match="no cell"):
-        read_attention_cell(text)
+        parse_attention_cell(text)
 
 
 def test_a_cell_is_written_as_it_is_read() -> None:
     cell = AttentionCell("decoder", 2, 0, 4, 1)
-    assert write_attention_cell(cell) == "decoder.3.1.5.2"
-    assert read_attention_cell(write_attention_cell(cell)) == cell
-    assert write_attention_cell(None) == ""
+    assert format_attention_cell(cell) == "decoder.3.1.5.2"
+    assert parse_attention_cell(format_attention_cell(cell)) == cell
+    assert format_attention_cell(None) == ""
 
 
 def test_a_cell_is_chosen_by_its_controls(open_page: Open) -> None:
@@ -346,7 +346,7 @@ def test_a_score_is_that_of_the_word_explained(open_page: Open) -> None:
 def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: WordKey) -> None:
     app = open_page(methods=True, pin=f"target.{word.position + 1}")
     app.selectbox(key="attribution").set_value("alti").run()
-    assert texts.describe_unit("alti", why_cache.load_target(word)) in captions(app)
+    assert texts.describe_unit("alti", why_cache.load_explained_target(word)) in captions(app)
 
 
 def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None:

@@ -86,7 +86,7 @@ def test_the_answer_of_a_comparison_is_a_ratio(ratios: tuple[float, ...], answer
 def test_without_words_the_answer_is_the_probability_alone() -> None:
     found = WordsLeftOut(TARGET, math.log(0.25), (), (), np.zeros(0))
     assert texts.describe_answer(found) == texts.describe_value(TARGET, math.log(0.25))
-    assert not texts.needs_a_word(found)
+    assert not texts.is_single_word_needed(found)
 
 
 def test_every_method_has_its_unit() -> None:
@@ -103,15 +103,15 @@ def test_heads_switched_off_are_said_by_the_largest_change() -> None:
         "encoder": np.array([[[-0.2], [0.01]]]),
         "cross": np.array([[[0.3], [-1.5]]]),
     }
-    said = plain(texts.describe_largest_fall(HeadEffects(changes), TARGET))
+    said = plain(texts.describe_largest_head_effect(HeadEffects(changes), TARGET))
     assert said == (
         "Without cross 1.2 log p(“y”) falls by 1.50, more than without any other head. "
         "1 of 4 heads changes it by less than 0.05 when it is off."
     )
     changes["cross"] = -changes["cross"]
-    assert "log p(“y”) rises by 1.50" in plain(texts.describe_largest_fall(HeadEffects(changes), TARGET))
-    assert "how far log p(“y”) falls without it" in plain(texts.describe_heads_off(TARGET))
-    assert "how far logit “y” − logit “z” falls" in plain(texts.describe_heads_off(AGAINST))
+    assert "log p(“y”) rises by 1.50" in plain(texts.describe_largest_head_effect(HeadEffects(changes), TARGET))
+    assert "how far log p(“y”) falls without it" in plain(texts.describe_head_ablation(TARGET))
+    assert "how far logit “y” − logit “z” falls" in plain(texts.describe_head_ablation(AGAINST))
 
 
 def test_the_largest_scores_are_of_either_sign() -> None:
@@ -180,7 +180,7 @@ def test_deletion_says_what_is_left() -> None:
 
 def test_the_best_method_over_sentences_is_the_first() -> None:
     rows = tuple(MethodScore(name, share, 1.0, 0.1, 0.5) for name, share in (("alti", 0.91), ("rollout", 0.5)))
-    said = texts.describe_set_scores(AttributionScores("set", "hash", 200, rows, 0.1, 0.4, LOOSE))
+    said = texts.describe_measured_method_scores(AttributionScores("set", "hash", 200, rows, 0.1, 0.4, LOOSE))
     assert "in 91.0% of them taking away the first two pieces by alti" in said
 
 
@@ -230,13 +230,13 @@ def test_a_score_is_said_with_its_sum_and_its_weight() -> None:
 def test_the_alarm_goes_by_the_mean_effect() -> None:
     parts = np.array([0.75, 0.25]), np.zeros((2, 3)), np.zeros((2, 2))
     found = SourceShares((" x", " y"), *parts, np.array([2.0, 1.0]), np.array([0.1, 0.3]), "</s>")
-    assert texts.describe_loose_alarm(found, LOOSE).startswith("The translation holds to the source.")
-    assert "1.50 nats on average" in texts.describe_loose_alarm(found, LOOSE)
+    assert texts.describe_source_detachment(found, LOOSE).startswith("The translation holds to the source.")
+    assert "1.50 nats on average" in texts.describe_source_detachment(found, LOOSE)
     loose = replace(found, effect=np.array([0.5, -0.1]))
-    assert texts.describe_loose_alarm(loose, LOOSE).startswith("Alarm: the translation has come loose")
-    assert "threshold of 0.50" in texts.describe_loose_alarm(loose, LOOSE)
-    assert "1.0% false alarms, 2.0% misses" in texts.describe_loose_alarm(loose, LOOSE)
-    assert "no threshold was measured" in texts.describe_loose_alarm(loose, None)
+    assert texts.describe_source_detachment(loose, LOOSE).startswith("Alarm: the translation has come loose")
+    assert "threshold of 0.50" in texts.describe_source_detachment(loose, LOOSE)
+    assert "1.0% false alarms, 2.0% misses" in texts.describe_source_detachment(loose, LOOSE)
+    assert "no threshold was measured" in texts.describe_source_detachment(loose, None)
     assert plain(texts.describe_word_shares(found, TARGET)) == (
         "“y”: 25% from the source, 75% from the prefix; log p +1.00 nats with the source; 30% of attention on </s>."
     )

@@ -22,25 +22,25 @@ DECODE_METHODS: tuple[DecodeMethod, ...] = get_args(DecodeMethod)
 TokenIds = tuple[int, ...]
 
 
-def write_token_ids(ids: Iterable[int]) -> str:
+def format_token_ids(ids: Iterable[int]) -> str:
     """Token ids as they stand in the address: ``12.44.7``."""
     return ".".join(map(str, ids))
 
 
-def read_token_ids(text: str) -> TokenIds:
-    """The token ids that :func:`write_token_ids` wrote. Raises ValueError for anything else."""
+def parse_token_ids(text: str) -> TokenIds:
+    """The token ids that :func:`format_token_ids` wrote. Raises ValueError for anything else."""
     if not _is_token_ids(text):
         raise ValueError(f"These are no token ids: {text[:40]}")
     return tuple(map(int, text.split(".")))
 
 
-def read_id_sequences(text: str) -> tuple[TokenIds, ...]:
+def parse_id_sequences(text: str) -> tuple[TokenIds, ...]:
     """``12.44~7``: several sequences of token ids; what is none is left out."""
-    return tuple(read_token_ids(part) for part in text.split("~") if _is_token_ids(part))
+    return tuple(parse_token_ids(part) for part in text.split("~") if _is_token_ids(part))
 
 
-def write_id_sequences(sequences: Iterable[TokenIds]) -> str:
-    return "~".join(map(write_token_ids, sequences))
+def format_id_sequences(sequences: Iterable[TokenIds]) -> str:
+    return "~".join(map(format_token_ids, sequences))
 
 
 def _is_token_ids(text: str) -> bool:
@@ -58,14 +58,14 @@ DECODE_STOP_EARLY = switch_parameter("early", views=("beam",))
 DECODE_BEGIN_WITH = text_parameter("begin", views=("greedy", "sample", "beam"))
 DECODE_NEVER_WRITE = text_parameter("never", views=("greedy", "sample", "beam"))
 
-DECODE_BRANCH: Parameter[TokenIds] = Parameter("branch", (), read_token_ids, write=write_token_ids, longest=10_000)
+DECODE_BRANCH: Parameter[TokenIds] = Parameter("branch", (), parse_token_ids, write=format_token_ids, longest=10_000)
 """The token ids that the translation is forced to begin with."""
 DECODE_FORBIDDEN: Parameter[tuple[TokenIds, ...]] = Parameter(
-    "without", (), read_id_sequences, write=write_id_sequences
+    "without", (), parse_id_sequences, write=format_id_sequences
 )
 """Sequences of token ids that are never written."""
 DECODE_TREE_PATH: Parameter[TokenIds] = Parameter(
-    "way", (), read_token_ids, write=write_token_ids, longest=10_000, views=("beam",)
+    "way", (), parse_token_ids, write=format_token_ids, longest=10_000, views=("beam",)
 )
 """The node of the beam tree that the player shows, as the token ids that lead to it."""
 DECODE_STEP = number_parameter("step", None, 1, 99_999, slot="decoding step", scrubbed=True)

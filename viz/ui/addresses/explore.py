@@ -34,12 +34,12 @@ ORDER_BY_EFFECT = "effect"
 """The order of heads by what switching off each changes."""
 
 
-def read_head_list(text: str) -> tuple[int, ...]:
+def parse_head_list(text: str) -> tuple[int, ...]:
     """``2,5``, counted from 1 -> heads from 0; what is no head is left out."""
     return tuple(sorted({int(part) - 1 for part in text.split(",") if is_short_number(part) and int(part)}))
 
 
-def write_head_list(heads: tuple[int, ...]) -> str:
+def format_head_list(heads: tuple[int, ...]) -> str:
     return ",".join(str(head + 1) for head in heads)
 
 
@@ -62,7 +62,7 @@ LineThreshold = Literal["strongest"] | float
 LINE_THRESHOLDS: tuple[LineThreshold, ...] = ("strongest", 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 EXPLORE_LINE_THRESHOLD = choice_parameter("threshold", LINE_THRESHOLDS, views=("links", "compare"))
 EXPLORE_OTHER_HEADS: Parameter[tuple[int, ...]] = Parameter(
-    "beside", (), read_head_list, write=write_head_list, views=("links", "compare")
+    "beside", (), parse_head_list, write=format_head_list, views=("links", "compare")
 )
 EXPLORE_PIPELINE_STEP = number_parameter(
     "step", 1, 1, shared.MAX_PLACE, views=("pipeline", "compare"), slot="pipeline step", scrubbed=True

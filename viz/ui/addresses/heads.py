@@ -50,7 +50,7 @@ MapBox = tuple[float, float, float, float]
 """Left, right, low and high of a part of the map."""
 
 
-def read_map_box(text: str) -> MapBox | None:
+def parse_map_box(text: str) -> MapBox | None:
     """Read ``left,right,low,high``. Raises ValueError for anything else."""
     left, right, low, high = (float(part) for part in text.split(","))
     if not (math.isfinite(left + right + low + high) and left <= right and low <= high):
@@ -58,14 +58,14 @@ def read_map_box(text: str) -> MapBox | None:
     return left, right, low, high
 
 
-def write_map_box(box: MapBox | None) -> str:
-    """Write a box as :func:`read_map_box` reads it."""
+def format_map_box(box: MapBox | None) -> str:
+    """Write a box as :func:`parse_map_box` reads it."""
     return ",".join(f"{end:.4g}" for end in box) if box else ""
 
 
 HEADS_VIEW = choice_parameter("heads", HEADS_VIEWS)
 HEADS_BRUSHED_BOX: Parameter[MapBox | None] = Parameter(
-    "brush", None, read_map_box, write=write_map_box, views=("map", "projection")
+    "brush", None, parse_map_box, write=format_map_box, views=("map", "projection")
 )
 """The box whose heads or sentences are listed below the picture; it belongs to what its two axes are."""
 HEADS_X_MEASURE = choice_parameter("across", HEADS_MEASURES, "distance", labels=HEADS_MEASURE_NAMES, views=("map",))

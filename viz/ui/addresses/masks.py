@@ -51,14 +51,14 @@ JUDGE_VIEWS, TRIAL_VIEWS, BACKENDS_VIEWS, GALLERY_VIEWS, CONVERT_VIEWS, ARCHITEC
 )
 
 
-def read_mask_cells(text: str) -> frozenset[MaskCell]:
+def parse_mask_cells(text: str) -> frozenset[MaskCell]:
     """``1.3.5,1.4.5``, counted from 1 -> cells from 0; what is no cell is left out."""
     parts = (part.split(".") for part in text.split(",")[:MAX_MASK_CELLS])
     good = (part for part in parts if len(part) == 3 and all(map(_is_positive_number, part)))
     return frozenset((int(sample) - 1, int(query) - 1, int(key) - 1) for sample, query, key in good)
 
 
-def write_mask_cells(cells: Collection[MaskCell]) -> str:
+def format_mask_cells(cells: Collection[MaskCell]) -> str:
     return ",".join(".".join(str(part + 1) for part in cell) for cell in sorted(cells)[:MAX_MASK_CELLS])
 
 
@@ -82,7 +82,7 @@ MASKS_WRITING = choice_parameter("written", TOY_WRITINGS, labels=TOY_WRITING_NAM
 MASKS_READER = choice_parameter("reader", MASK_READERS, labels=MASK_READER_NAMES, views=JUDGE_VIEWS)
 MASKS_FORMAT = choice_parameter("mask_format", NUMBER_FORMATS, views=JUDGE_VIEWS)
 MASKS_CHANGED_CELLS: Parameter[frozenset[MaskCell]] = Parameter(
-    "cells", frozenset(), read_mask_cells, write=write_mask_cells, views=JUDGE_VIEWS
+    "cells", frozenset(), parse_mask_cells, write=format_mask_cells, views=JUDGE_VIEWS
 )
 """The cells of a built mask that were turned over."""
 MASKS_SAMPLE = number_parameter("mask_sample", None, 1, 9999, views=JUDGE_VIEWS)

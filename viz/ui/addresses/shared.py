@@ -47,14 +47,14 @@ PinPlace = Literal["source", "target", "source_key", "target_key"]
 PIN_PLACES: tuple[PinPlace, ...] = get_args(PinPlace)
 
 
-def read_pins(text: str) -> dict[PinPlace, int]:
+def parse_pins(text: str) -> dict[PinPlace, int]:
     """``target.4,source.2``, counted from 1 -> positions from 0; what is no pin is left out."""
     pairs = (part.split(".") for part in text.split(","))
     pins = {pair[0]: int(pair[1]) - 1 for pair in pairs if len(pair) == 2 and is_short_number(pair[1])}
     return {place: pins[place] for place in PIN_PLACES if pins.get(place, -1) >= 0}
 
 
-def write_pins(pins: Mapping[PinPlace, int]) -> str:
+def format_pins(pins: Mapping[PinPlace, int]) -> str:
     return ",".join(f"{place}.{position + 1}" for place, position in pins.items())
 
 
@@ -63,7 +63,7 @@ def is_short_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 6
 
 
-PIN: Parameter[dict[PinPlace, int]] = Parameter("pin", {}, read_pins, write=write_pins, slot="pins")
+PIN: Parameter[dict[PinPlace, int]] = Parameter("pin", {}, parse_pins, write=format_pins, slot="pins")
 
 
 def get_pin(text: str, place: PinPlace) -> int | None:

@@ -31,7 +31,7 @@ class AttentionCell(NamedTuple):
     key: int
 
 
-def read_attention_cell(text: str) -> AttentionCell | None:
+def parse_attention_cell(text: str) -> AttentionCell | None:
     """``cross.3.1.4.2``, counted from 1 -> the cell. Raises ValueError for anything else."""
     kind, *rest = text.split(".")
     found = next((one for one in KINDS if one == kind), None)
@@ -41,7 +41,7 @@ def read_attention_cell(text: str) -> AttentionCell | None:
     return AttentionCell(found, layer, head, query, key)
 
 
-def write_attention_cell(cell: AttentionCell | None) -> str:
+def format_attention_cell(cell: AttentionCell | None) -> str:
     return "" if cell is None else ".".join([cell.kind, *(str(one + 1) for one in cell[1:])])
 
 
@@ -54,7 +54,7 @@ WHY_ATTRIBUTION_METHOD = choice_parameter(
 """A method for our models or for any other: which of them there are depends on the model."""
 WHY_HEAD_MEASURE = choice_parameter("heads-by", HEAD_MEASURES, views=("heads",))
 WHY_SCORE_CELL: Parameter[AttentionCell | None] = Parameter(
-    "cell", None, read_attention_cell, write=write_attention_cell, views=("score",)
+    "cell", None, parse_attention_cell, write=format_attention_cell, views=("score",)
 )
 """The cell whose score is split; until one is chosen, that of the head that matters most for the word."""
 WHY_SECOND_SENTENCE = text_parameter("second", longest=10_000, views=("two sentences",))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attenscope.analysis.heads import attention_entropy
 from attenscope.capture.attention import capture_attention
 from attenscope.masks.diagnose import diagnose
-from attenscope.text.words import hide_special_tokens, merge_words
+from attenscope.text.words import hide_special_tokens, merge_map_into_words
 from attenscope.trace import AttentionMap, AttentionTrace, select_head
 from attenscope.viz.figures.heatmap import heatmap, make_head_grid
 from attenscope.viz.figures.words import overview_in_words
@@ -122,7 +122,7 @@ def test_masks_of_layers_are_saved_merged_and_cut(windows: AttentionMap, tmp_pat
     np.testing.assert_array_equal(again.layer_masks, windows.layer_masks)
     cut = hide_special_tokens(windows)
     np.testing.assert_array_equal(cut.masks, windows.masks[:, :, 1:5, 1:5])
-    merged = merge_words(cut)
+    merged = merge_map_into_words(cut)
     assert merged.query_tokens == (" ab", " c", " d")
     np.testing.assert_array_equal(merged.mask_of(0, 0), np.eye(3, dtype=bool))
     np.testing.assert_array_equal(merged.weights > 0, merged.masks)
@@ -165,7 +165,7 @@ def test_layers_keep_their_paths_and_the_numbers_of_the_model(tmp_path: Path) ->
     assert "They are layers 2, 4 of the model." in overview_in_words(one)
     assert make_head_grid(one, 1, 0, "fed").title.endswith("layer 2, head 1 · layers.3")
     assert select_head(one, 1, 0).layer_paths == ("layers.3",)
-    assert merge_words(one).layer_paths == one.layer_paths
+    assert merge_map_into_words(one).layer_paths == one.layer_paths
 
 
 @pytest.mark.parametrize(

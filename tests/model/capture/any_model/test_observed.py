@@ -26,11 +26,11 @@ def test_a_trace_is_read_in_another_language_than_it_was_written_in(tmp_path: Pa
     assert trace.settings["observer_effect"] == read_saved_remarks(trace.settings)
     (one,) = trace.maps.values()
     call = AttentionCall.from_json(one.layer_calls[0])
-    assert call.passed == call.passed_in_words == "attn_mask, added to the scores"
+    assert call.passed == call.passed_masks_description == "attn_mask, added to the scores"
     accents = load_catalogue(PSEUDO_LANGUAGE).gettext
     with use_language(PSEUDO_LANGUAGE):
         assert read_saved_remarks(trace.settings) == accents(REMARK_MESSAGES["unchanged"])
-        assert call.passed_in_words == accents("{name}, added to the scores").format(name="attn_mask")
+        assert call.passed_masks_description == accents("{name}, added to the scores").format(name="attn_mask")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_trace_is_read_in_another_language_than_it_was_written_in(tmp_path: Pa
 def test_remarks_of_a_strangers_file_do_no_harm(remarks: Any) -> None:
     assert read_saved_remarks({REMARKS_SETTING: remarks, "observer_effect": "As it was."}) == "As it was."
     call = AttentionCall("a", "B", "softmax", "c", 1, {}, passed="mask", readings=remarks)
-    assert call.passed_in_words == "mask"
+    assert call.passed_masks_description == "mask"
 
 
 def test_modules_that_were_left_out_stand_with_their_reasons() -> None:

@@ -34,7 +34,7 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     for one in (
         ui_cache._find_named_folders,
         ui_cache._load_model_on_device,
-        ui_cache._load_model_spec,
+        ui_cache._load_model_from_spec,
         ui_cache._load_spec_or_error,
         ui_cache.compute_encoder_only_trace,
         ui_cache.compute_masked_head_effects,

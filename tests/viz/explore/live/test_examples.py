@@ -14,7 +14,7 @@ from attenscope.viz.explore.examples import (
     MIN_LINK_WEIGHT,
     Example,
     example_hint_text,
-    find_example_place,
+    find_example_head,
     load_examples,
 )
 
@@ -47,7 +47,7 @@ def test_an_example_is_seen_in_the_released_model(translator: Translator, at: in
     assert example.written in result.text
     cross = result.trace.cross
     assert cross is not None
-    place = find_example_place(example, cross)
+    place = find_example_head(example, cross)
     assert place is not None
     weights = cross.weights[place.layer, place.head, place.row]
     assert weights.argmax() == place.column
@@ -60,7 +60,7 @@ def test_an_example_is_seen_in_the_released_model(translator: Translator, at: in
     if example.phenomenon in FURTHER:  # A translation quotes the same: tests/model/language/test_texts.py
         query, key = FURTHER[example.phenomenon]
         assert f"“{query}”" in example.see
-        assert find_example_place(replace(example, query=query, key=key), cross) is not None
+        assert find_example_head(replace(example, query=query, key=key), cross) is not None
     for language in LANGUAGES:
         with use_language(language):
             shown = example_hint_text(example.sentence, result.text, cross, place.layer, place.head, place.row)
@@ -72,7 +72,7 @@ def test_nothing_is_said_of_another_head_row_translation_or_link(translator: Tra
     result: Translation = translator.translate(example.sentence)
     cross = result.trace.cross
     assert cross is not None
-    place = find_example_place(example, cross)
+    place = find_example_head(example, cross)
     assert place is not None
     here = place.layer, place.head, place.row
     assert example_hint_text(example.sentence, "Etwas anderes.", cross, *here) == ""
@@ -80,5 +80,5 @@ def test_nothing_is_said_of_another_head_row_translation_or_link(translator: Tra
     assert example_hint_text(example.sentence, result.text, cross, place.layer, place.head, place.row - 1) == ""
     assert example_hint_text(example.sentence, result.text, cross, place.layer, place.head, None) == ""
     even = replace(cross, weights=cross.weights * 0 + 1 / len(cross.key_tokens))
-    assert find_example_place(example, even) is None
+    assert find_example_head(example, even) is None
     assert example_hint_text(example.sentence, result.text, even, *here) == ""

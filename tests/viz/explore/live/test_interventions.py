@@ -8,8 +8,8 @@ from streamlit.testing.v1 import AppTest
 from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import format_changes, parse_changes
 from attenscope.text.words import WordChange
-from attenscope.viz.explore.controls import replace_heads_off
-from attenscope.viz.explore.texts import describe_changes, difference_html
+from attenscope.viz.explore.controls import replace_turned_off_heads
+from attenscope.viz.explore.texts import describe_changes, render_word_diff
 from attenscope.viz.ui import cache
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator
@@ -74,13 +74,13 @@ def test_nonsense_in_the_address_is_told(switched: AppTest) -> None:
 
 def test_words_of_a_difference_are_data() -> None:
     assert (
-        difference_html([WordChange("removed", " <b>"), WordChange("added", " &")])
+        render_word_diff([WordChange("removed", " <b>"), WordChange("added", " &")])
         == "<del> &lt;b&gt;</del><ins> &amp;</ins>"
     )
 
 
 def test_the_board_turns_off_what_it_is_told_and_keeps_other_changes() -> None:
     made = parse_changes("cross.1.1:off, encoder.2.1:uniform, decoder.1.2:head.1, mask.cross.*.*.4:block")
-    found = replace_heads_off(made, [("encoder", 1, 0), ("decoder", 0, 0)])
+    found = replace_turned_off_heads(made, [("encoder", 1, 0), ("decoder", 0, 0)])
     assert format_changes(found) == "decoder.1.2:head.1,mask.cross.*.*.4:block,encoder.2.1:off,decoder.1.1:off"
-    assert format_changes(replace_heads_off(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"
+    assert format_changes(replace_turned_off_heads(found, [])) == "decoder.1.2:head.1,mask.cross.*.*.4:block"

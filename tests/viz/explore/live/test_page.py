@@ -15,7 +15,7 @@ from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import live
 from attenscope.viz.explore.examples import load_examples
 from attenscope.viz.explore.scene import RunKey
-from attenscope.viz.figures.words import reading_in_words
+from attenscope.viz.figures.words import describe_word_attention
 from attenscope.viz.ui import cache
 from tests.viz import page_texts
 from tests.viz.fakes import FakeTranslator
@@ -67,7 +67,7 @@ def test_every_sentence_opens_on_its_telling_word(app: AppTest) -> None:
         assert telling is not None
         assert words is not None
         assert begins_at(app) in title(app)
-        assert read_sentence(app) == reading_in_words(words, telling)
+        assert read_sentence(app) == describe_word_attention(words, telling)
 
 
 def test_a_head_that_was_chosen_stays_with_another_sentence(app: AppTest) -> None:
@@ -91,9 +91,9 @@ def test_a_click_on_a_word_brings_the_head_that_shows_it(monkeypatch: pytest.Mon
     state: dict[str, Any] = {}
     monkeypatch.setattr(live, "toggle_pins", lambda _, cell: state.update(pin=cell))
     monkeypatch.setattr(live, "get_pin", lambda *_: state["pin"].get("target"))
-    monkeypatch.setattr(live, "get_cross_place", lambda _: (0, 0))
+    monkeypatch.setattr(live, "get_chosen_cross_head", lambda _: (0, 0))
     monkeypatch.setattr(live, "set_layer_and_head", lambda *place: state.update(place=place))
-    monkeypatch.setattr(live, "remember_picked_head", lambda *_: None)
+    monkeypatch.setattr(live, "remember_auto_selected_head", lambda *_: None)
     monkeypatch.setattr(live.explore_controls, "list_changed_heads", lambda _: ())
     run = RunKey("fake-en-de", "a b")
     live.pin_word(run, cross, "target", 1)

@@ -114,12 +114,12 @@ def test_a_masked_word_has_a_card_which_changes_with_the_heads(
     own, changed, mask = drawn
     model = load_user_model(f"hf:{directory / 'bert'}")
     assert isinstance(model, MaskedWordModel)
-    found = model.read_masked_word(folders.SENTENCE, 3)
+    found = model.predict_masked_word(folders.SENTENCE, 3)
     assert own["word"] == changed["word"] == "dog"
     assert own["fact"].startswith(text_components.format_percent(math.exp(found.log_prob)))
     assert own["fact"] != changed["fact"]
     assert not own["chooses"]
     assert own["sources"][0]["text"] == found.by_fall[0][0]
     assert len(own["heads"]) == len(changed["heads"]) == 4
-    assert mask["word"] == model.read_masked_word("the old [MASK] sees a tree .", 3).candidates[0].token
+    assert mask["word"] == model.predict_masked_word("the old [MASK] sees a tree .", 3).candidates[0].token
     assert "has a mask here" in mask["decided"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attenscope.analysis.heads import make_head_claim
+from attenscope.analysis.heads import describe_head_pattern
 from attenscope.language import LANGUAGES, use_language
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
 from attenscope.viz.tour import TOUR_MODEL, TourStep, list_live_file_steps, load_tour_steps
 from attenscope.viz.ui.addresses.explore import PAGE
-from attenscope.viz.ui.addresses.shared import read_pins
+from attenscope.viz.ui.addresses.shared import parse_pins
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def head(result: Translation, step: TourStep, *, attempt: bool) -> tuple[Attenti
     """The map, the layer, the head and the pinned row that a step shows, or shows after its button."""
     address = {**step.address, **(step.attempt if attempt else {})}
     kind = address["kind"]
-    row = read_pins(address.get("pin", "")).get("source" if kind == "encoder" else "target")
+    row = parse_pins(address.get("pin", "")).get("source" if kind == "encoder" else "target")
     return result.trace.maps[kind], int(address["layer"]) - 1, int(address["head"]) - 1, row  # type: ignore[index]
 
 
@@ -38,7 +38,7 @@ def link(result: Translation, step: TourStep, *, attempt: bool) -> tuple[str, st
 
 def habit(result: Translation, step: TourStep, *, attempt: bool) -> str:
     attention, layer, number, _ = head(result, step, attempt=attempt)
-    claim = make_head_claim(attention, layer, number, "predicted")
+    claim = describe_head_pattern(attention, layer, number, "predicted")
     assert claim.value > 0.5
     return claim.habit
 

@@ -104,7 +104,7 @@ def app(factories: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setattr(ui_cache, "list_checkpoint_names", list)
     yield AppTest.from_file(str(APP), default_timeout=150)
     ui_cache._load_spec_or_error.clear()
-    ui_cache._load_model_spec.clear()
+    ui_cache._load_model_from_spec.clear()
     ui_cache.compute_encoder_only_trace.clear()
     ui_cache.compute_translation.clear()
     ui_cache._load_model_on_device.clear()
@@ -139,7 +139,7 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
 
 def test_a_translator_stands_among_the_checkpoints(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "--model=stranger:ours"])
-    assert isinstance(ui_cache.command_line_single_model(), Translator)
+    assert isinstance(ui_cache.load_single_command_line_model(), Translator)
     app.query_params["sentence"] = "the old dog sees a tree."
     app.run()
     assert not app.exception

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attenscope.analysis.steps import compare_maps, find_shared_axes
+from attenscope.analysis.steps import compare_maps, match_rows_and_columns
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import AttentionMap, select_head
 from attenscope.viz.explore.comparison import (
@@ -103,7 +103,7 @@ def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
     first = AttentionMap("encoder", weights, (" a", " b"), (" a", " b"), np.ones((2, 2), bool))
     second = dataclasses.replace(first, weights=weights[..., ::-1].copy())
     found = compare_maps(first, second)
-    assert found.mass_moved == pytest.approx(0.25)
+    assert found.mean_moved_weight_share == pytest.approx(0.25)
     says = comparison_in_words(found, (None, None), "fed")
     assert says.startswith("On average 25% of a row's attention lies elsewhere in the second.")
     assert "0.75 in the first, 0.25 in the second (−0.50)" in says
@@ -113,7 +113,9 @@ def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
 def compared(first: AttentionMap, second: AttentionMap) -> HeadComparison:
     scene: Any = Scene()
     tokens = display_tokens(second, "fed", merge=False, hide=False)
-    return HeadComparison(scene, tokens, first, second, *find_shared_axes(first, second), compare_maps(first, second))
+    return HeadComparison(
+        scene, tokens, first, second, *match_rows_and_columns(first, second), compare_maps(first, second)
+    )
 
 
 class Scene:

@@ -23,7 +23,7 @@ from attenscope.viz.explore.scene import display_tokens
 from attenscope.viz.explore.screen import SWITCHES_TEXT
 from attenscope.viz.export.parts import Columns, Component, Words
 from attenscope.viz.figures.look import LIGHT
-from attenscope.viz.figures.words import head_in_words
+from attenscope.viz.figures.words import describe_strongest_head_link
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
@@ -89,7 +89,9 @@ def test_a_run_and_its_saved_trace_give_the_same_screen(
 ) -> None:
     app.query_params.update({"sentence": SENTENCE, "view": view, "kind": kind, **PLACE})
     live = screen(app.run())
-    app.session_state["opened"] = reopened(cache.compute_run_translation(translator.name, SENTENCE).trace, tmp_path)
+    app.session_state["opened"] = reopened(
+        cache.compute_translation_with_changes(translator.name, SENTENCE).trace, tmp_path
+    )
     static = screen(app.run())
     assert ("overview" in live[0]) == (view not in ALL_HEADS_VIEWS)
     assert without_switches(static) == without_switches(live)
@@ -121,7 +123,9 @@ def test_value_norms_say_whether_the_output_projection_is_in_them(
     static = screen(app.run())
     assert any(VALUE_NORM_EXPLANATION in caption for caption in static[2])
     assert static[1] != live[1]
-    app.session_state["opened"] = reopened(cache.compute_run_translation(translator.name, SENTENCE).trace, tmp_path)
+    app.session_state["opened"] = reopened(
+        cache.compute_translation_with_changes(translator.name, SENTENCE).trace, tmp_path
+    )
     app.run()
     assert "without the value vectors" in app.info[0].value
 
@@ -129,7 +133,9 @@ def test_value_norms_say_whether_the_output_projection_is_in_them(
 def test_the_lens_needs_the_model(app: AppTest, translator: Translator, tmp_path: Path) -> None:
     app.query_params.update({"sentence": SENTENCE, "view": "layers"})
     assert len(screen(app.run())[1]) == 2
-    app.session_state["opened"] = reopened(cache.compute_run_translation(translator.name, SENTENCE).trace, tmp_path)
+    app.session_state["opened"] = reopened(
+        cache.compute_translation_with_changes(translator.name, SENTENCE).trace, tmp_path
+    )
     assert screen(app.run())[1] == []
     assert "needs a running model" in app.info[0].value
 
@@ -232,7 +238,7 @@ def test_a_sentence_on_a_head_counts_the_tokens_that_are_hidden(app: AppTest, tr
     for layer, head in np.ndindex(*cross.weights.shape[:2]):
         app.session_state["layer"], app.session_state["head"] = layer + 1, head + 1
         whole = display_tokens(cross, "predicted", merge=True, hide=False).attention
-        assert head_in_words(whole, layer, head, "predicted") in " ".join(captions_of(app.run()))
+        assert describe_strongest_head_link(whole, layer, head, "predicted") in " ".join(captions_of(app.run()))
 
 
 def test_a_flow_begins_at_the_last_layer_whatever_head_is_chosen(app: AppTest, translator: Translator) -> None:

@@ -23,6 +23,7 @@ export function percent(share) {
 const signed = (value) => written(value.toFixed(2));
 
 const SPEEDS = [1, 2, 5, 10];
+const MAX_TOWERS_APART = 40; // More have no gap between them, so that they are never wider than a phone.
 const RESTS = 400; // Milliseconds without a key before a step counts as chosen.
 
 function buildSkyline(steps, onStep) {
@@ -35,6 +36,7 @@ function buildSkyline(steps, onStep) {
     bar.onclick = () => onStep(i);
     return bar;
   });
+  skyline.classList.toggle("crowded", bars.length > MAX_TOWERS_APART);
   skyline.append(...bars);
   return { skyline, bars };
 }
