@@ -175,6 +175,10 @@ def test_a_word_of_two_hundred_letters_stays_within_the_page(page: Page, width: 
     enter(open_menu(page, "what-if").get_by_label("Never write"), "a" * 80)
     expect(page.locator(".st-key-versions").get_by_text("aaaa")).to_be_visible()
     assert page.get_by_test_id("stMain").evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    open_page(page, f"/decode?model=preset-vaswani2017&sentence={'a' * 200}")  # A translation of hundreds of steps.
+    expect(page.locator(".decode-player")).to_be_visible()
+    settle(page)
+    assert page.get_by_test_id("stMain").evaluate("(one) => one.scrollWidth <= one.clientWidth")
 
 
 def test_markup_is_only_text(page: Page) -> None:
