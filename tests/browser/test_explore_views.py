@@ -9,9 +9,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from attenscope.analysis.heads import ALIGNMENT_EXPLANATION as ALIGNMENT_EXPLAINED
+from attenscope.experiments.ablation import head_effects
 from attenscope.trace import AttentionTrace
+from attenscope.translate import Translator
 from attenscope.viz.explore.comparison import COMPARISON_TEXT
 from attenscope.viz.explore.views import VIEWS
+from attenscope.viz.figures.look import format_signed
 from attenscope.viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS
 from tests.browser.steps import (
     boxes_at_rest,
@@ -26,7 +29,6 @@ from tests.browser.steps import (
     open_page,
     settle,
     tile,
-    try_something,
 )
 
 CROSS = "/?layer=3&head=1"
@@ -56,12 +58,32 @@ def test_links_by_keyboard_and_laid_out_in_lines(page: Page) -> None:
 def test_which_head_aligns(page: Page) -> None:
     open_page(page, "/?kind=encoder&layer=1")
     expect_head(page, 1, 1)
-    try_something(page, lambda menu: click(menu.get_by_role("button", name="Which head aligns?")))
+    click(open_menu(page, "trials").get_by_role("button", name="Which head aligns?"))
+    settle(page)
     expect(page.get_by_text(re.compile(r"Place 1 of \d+"))).to_be_visible()
     expect(page.get_by_text(ALIGNMENT_EXPLAINED)).to_be_visible()
     values = [float(text.split()[-1]) for text in page.locator(".st-key-overview .value").all_inner_texts()]
     assert values == sorted(values, reverse=True)
     expect(page.locator(".st-key-overview .tile[aria-pressed=true]")).to_have_count(1)
+
+
+def test_which_head_matters_most(page: Page) -> None:
+    open_page(page, "/?sentence=He+turned+the+radio+off.")
+    settle(page)
+    click(open_menu(page, "trials").get_by_role("button", name="Which head matters most?"))
+    translator = Translator.load("everyday-en-de")
+    result = translator.translate("He turned the radio off.")
+    (kind, layer, head), change = head_effects(translator.model, result.source_ids, result.target_ids).strongest()[0]
+    says = page.get_by_text(f"Of all heads, {kind} {layer + 1}.{head + 1} matters most", exact=False)
+    expect(says).to_contain_text(f"by {format_signed(change, plus=True)} nats")
+    expect(page.get_by_text("Sort heads")).to_have_count(0)
+    expect_head(page, layer + 1, head + 1)
+    values = page.locator(".st-key-overview .value")
+    before = values.all_inner_texts()
+    page.locator(".st-key-overview .tile[aria-pressed=true]").press("x")
+    expect(page.locator(".st-key-again")).to_contain_text(f"{kind} layer {layer + 1} head {head + 1} off")
+    settle(page)
+    assert values.all_inner_texts() == before  # No tile moves away from under the key that switched it.
 
 
 def test_clicking_a_tile_changes_every_view(page: Page) -> None:

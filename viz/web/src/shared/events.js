@@ -71,7 +71,7 @@ export function hearStep(hear) {
   return () => document.removeEventListener(STEP, tell);
 }
 
-const BUSY = "input, textarea, select, button, a, [role=radio], [role=slider], [role=combobox], [role=option], [contenteditable]";
+const BUSY = "input, textarea, select, button, [role=radio], [role=slider], [role=combobox], [role=option], [contenteditable]";
 
 /** Keys work wherever no other control has the focus, so that a speaker need not click first; in a widget, inside it. */
 export function listenToKeys(root, player, last) {
@@ -89,7 +89,7 @@ export function listenToKeys(root, player, last) {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key] || !root.isConnected) return;
     const presses = event.key === " " || event.key === "f";
     const busy = target.matches?.("select") || (presses ? target.closest?.("button, a, input:not([type=range])") : target.matches?.("input"));
-    if (root.contains(target) ? busy : widgetOf(root) || target.closest?.(BUSY)) return;
+    if (root.contains(target) ? busy : widgetOf(root) || target.closest?.(presses ? `a, ${BUSY}` : BUSY)) return; // A link has no use for arrows.
     event.preventDefault();
     keys[event.key]();
   };
