@@ -32,6 +32,7 @@ NAMES = (
     "overview",
     "positions",
     "retrained",
+    "sentence",
     "snapshots",
     "training",
     "views",
