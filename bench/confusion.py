@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from attenscope.gallery.recipes import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_case, list_fault_codes
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attenscope.decoding.greedy import decode_batch_greedily
-from attenscope.fast_layers import reorder_linear_weights
+from attenscope.fast_linear import reorder_linear_weights
 from attenscope.network.config import EOS_ID, SPECIAL_PIECES, TransformerConfig
 from attenscope.network.transformer import Transformer
 from bench.peers import in_ctranslate2, marian, names

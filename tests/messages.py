@@ -20,7 +20,7 @@ from babel.messages.pofile import read_po, write_po
 
 from attenscope.language import CATALOGUE_DOMAIN, LANGUAGES, LOCALE_FOLDER, SOURCE_LANGUAGE
 from attenscope.viz.ui.address import ChoiceParameter
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from tests.scripts import list_scripts
 
 ROOT = Path(__file__).parent.parent

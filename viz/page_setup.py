@@ -23,7 +23,7 @@ from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import style
 from attenscope.viz.ui.address import Parameter, clean_address, enter_page_without_address
 from attenscope.viz.ui.addresses.masks import MASKS_PART
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list

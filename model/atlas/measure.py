@@ -14,7 +14,7 @@ from ..attribution.logit import FixedScaleNorm, list_sublayers
 from ..capture.attention import AttentionPoints, AttentionSite
 from ..language import to_say
 from ..network.attention import MultiHeadAttention, make_padding_mask
-from ..network.autoregressive import AutoregressiveModel
+from ..network.autoregressive_model import AutoregressiveModel
 from ..network.config import PAD_ID
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.transformer import Transformer

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..analysis.flow import compute_rollout
 from ..capture.attention import capture_attention
 from ..language import join_sentences, say, to_say
-from ..network.autoregressive import AutoregressiveModel
+from ..network.autoregressive_model import AutoregressiveModel
 from ..network.hooks import record_streams
 from ..network.transformer import Transformer
 from ..runnable_model import LocalModel, RunnableModel

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..decoding.greedy import teacher_forced_log_probs
 from ..interventions.apply import edit_masks
-from ..network.autoregressive import AutoregressiveModel, make_decoder_inputs
+from ..network.autoregressive_model import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import hook_outputs
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel, Translation

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..analysis.flow import compute_rollout
 from ..language import join_items, say, to_say
-from ..network.autoregressive import AutoregressiveModel
+from ..network.autoregressive_model import AutoregressiveModel
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel
 from ..trace import KINDS, AttentionMap, AttentionTrace, Kind

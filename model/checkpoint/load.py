@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from ..atomic_write import write_file
-from ..fast_layers import reorder_linear_weights
+from ..fast_linear import reorder_linear_weights
 from ..language import format_number, join_items, say
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer

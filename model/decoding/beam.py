@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..language import say
-from ..network.autoregressive import AutoregressiveModel
+from ..network.autoregressive_model import AutoregressiveModel
 from ..network.config import PAD_ID
 from ..network.hooks import is_observed
 from .greedy import NO_CONSTRAINTS, Constraints, compute_length_limits, padding_mask_or_none, partitioned_topk

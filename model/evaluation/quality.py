@@ -19,7 +19,7 @@ from ..atomic_write import write_file
 from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, to_safetensors, unique_weights
 from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
 from ..decoding.beam import BeamStop
-from ..fast_layers import reorder_linear_weights
+from ..fast_linear import reorder_linear_weights
 from ..language import replace_command_names, say, to_say
 from ..network.transformer import Transformer
 from ..translate import Translator

@@ -23,7 +23,7 @@ from ..mask_tests.outcomes import Outcome
 from ..mask_tests.subjects import PaddedIds, make_part_subject
 from ..masks.rule import MaskSizes, build_mask
 from ..network.attention import force_attention_path
-from ..network.autoregressive import Side, shift_right
+from ..network.autoregressive_model import Side, shift_right
 from ..network.config import PAD_ID
 from ..network.hooks import hook_outputs
 from ..network.transformer import Transformer

@@ -24,8 +24,7 @@ from ..masks.shapes import expand_to_five_axes, normalise_arrays
 from ..masks.softmax import PaddingSide
 from ..masks.toy_attention import draw_random_scores
 from . import more_pairs, pairs
-from .pairs import Batch, make_real_token_mask
-from .recipes import (
+from .fault_generators import (
     LEFT_PADDED_BATCH,
     RECIPES,
     UNPADDED_BATCH,
@@ -35,6 +34,7 @@ from .recipes import (
     find_batch_showing_fault,
     padding_only_mask,
 )
+from .pairs import Batch, make_real_token_mask
 
 # The code that is shown is the code that runs: pairs of functions, such as those of :mod:`.pairs` and
 # :mod:`.more_pairs`.

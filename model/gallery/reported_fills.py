@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
+from .fault_generators import UNPADDED_BATCH, causal_only_mask, padding_only_mask
 from .pairs import Batch, compute_sdpa_weights, masked_softmax
-from .recipes import UNPADDED_BATCH, causal_only_mask, padding_only_mask
 from .reported_masks import (
     ALONE_SYMPTOM,
     HALF_PRECISION_SYMPTOMS,

@@ -11,10 +11,7 @@ from torch import Tensor
 
 from ..language import say, to_say
 from ..mask_tests.subjects import Subject
-from .gallery import Exhibit
-from .more_pairs import LAYERS, key_distances, local_and_global_masks
-from .pairs import WINDOW, Batch, masked_softmax
-from .recipes import (
+from .fault_generators import (
     UNPADDED_BATCH,
     Recipe,
     causal_and_padding_mask,
@@ -23,6 +20,9 @@ from .recipes import (
     document_mask,
     padding_only_mask,
 )
+from .gallery import Exhibit
+from .more_pairs import LAYERS, key_distances, local_and_global_masks
+from .pairs import WINDOW, Batch, masked_softmax
 
 # One report of a bug, and the tiny programs that stand for it.
 

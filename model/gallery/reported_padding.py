@@ -6,10 +6,7 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
-from .gallery import make_encoder_subject, make_left_padded_subject
-from .more_pairs import attend_at_positions, causal_alibi_bias, key_distances
-from .pairs import Batch, filled_slots_mask, masked_softmax
-from .recipes import (
+from .fault_generators import (
     LEFT_PADDED_BATCH,
     UNPADDED_BATCH,
     causal_and_padding_mask,
@@ -17,6 +14,9 @@ from .recipes import (
     document_mask,
     padding_only_mask,
 )
+from .gallery import make_encoder_subject, make_left_padded_subject
+from .more_pairs import attend_at_positions, causal_alibi_bias, key_distances
+from .pairs import Batch, filled_slots_mask, masked_softmax
 from .reported_fills import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
 from .reported_masks import (
     ALONE_SYMPTOM,

@@ -31,7 +31,7 @@ from transformers import (
 from ..decoding.greedy import Constraints
 from ..devices import choose_device
 from ..language import join_sentences, say, to_say
-from ..network.autoregressive import Side
+from ..network.autoregressive_model import Side
 from ..runnable_model import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,

@@ -79,7 +79,7 @@ def _make_unchanged_probe(subject: Subject, rows: Tensor, outputs: Tensor | None
     return Probe(subject.embeddings, subject.keep, rows, rows if outputs is None else outputs)
 
 
-def _make_changed_pair(subject: Subject, inputs: Tensor, rows: Tensor, outputs: Tensor | None = None) -> ProbePair:
+def _build_probe_pair(subject: Subject, inputs: Tensor, rows: Tensor, outputs: Tensor | None = None) -> ProbePair:
     """Return the subject as it is, and with other embeddings in the place of its own."""
     counted = rows if outputs is None else outputs
     return ProbePair(_make_unchanged_probe(subject, rows, outputs), Probe(inputs, subject.keep, rows, counted))
@@ -92,7 +92,7 @@ def make_later_token_pairs(subject: Subject) -> Iterator[ProbePair]:
     for t in range(1 + subject.ahead, x.shape[1]):
         changed = x.clone()
         changed[:, t] = noise[:, t]
-        yield _make_changed_pair(subject, changed, keep & (places < t - subject.ahead))
+        yield _build_probe_pair(subject, changed, keep & (places < t - subject.ahead))
 
 
 def make_unpadded_later_token_pairs(subject: Subject) -> Iterator[ProbePair]:
@@ -125,13 +125,13 @@ def make_unreachable_token_pairs(subject: Subject) -> Iterator[ProbePair]:
     for t in range(x.shape[1]):
         changed = x.clone()
         changed[:, t] = noise[:, t]
-        yield _make_changed_pair(subject, changed, subject.keep & ~may[:, :, t])
+        yield _build_probe_pair(subject, changed, subject.keep & ~may[:, :, t])
 
 
 def make_padding_content_pair(subject: Subject) -> Iterator[ProbePair]:
     """Yield the pair in which all padding changes."""
     x, keep = subject.embeddings, subject.keep
-    yield _make_changed_pair(subject, torch.where(keep[..., None], x, make_probe_noise(x)), keep, subject.real_outputs)
+    yield _build_probe_pair(subject, torch.where(keep[..., None], x, make_probe_noise(x)), keep, subject.real_outputs)
 
 
 def make_padding_amount_pairs(subject: Subject) -> Iterator[tuple[SequenceSide, ProbePair]]:
@@ -155,7 +155,7 @@ def make_batch_neighbour_pairs(subject: Subject) -> Iterator[ProbePair]:
         changed[sample] = x[sample]
         own, outputs = torch.zeros_like(keep), torch.zeros_like(real)
         own[sample], outputs[sample] = keep[sample], real[sample]
-        yield _make_changed_pair(subject, changed, own, outputs)
+        yield _build_probe_pair(subject, changed, own, outputs)
 
 
 def make_first_sentence_alone_pair(subject: Subject) -> Iterator[ProbePair]:

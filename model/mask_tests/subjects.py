@@ -18,7 +18,7 @@ from ..capture.any_model.modules import is_language_model
 from ..capture.attention import capture_attention
 from ..language import say, to_say
 from ..network.attention import force_attention_path
-from ..network.autoregressive import AutoregressiveModel, Side
+from ..network.autoregressive_model import AutoregressiveModel, Side
 from ..network.hooks import hook_outputs
 from ..trace import Kind
 

@@ -11,7 +11,8 @@ from ..language import say, say_many, to_say
 from .agreement import find_score_mismatch
 from .arrays import Arrays, DiagnosisError, broadcast_key_mask
 from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_nonzero_cell_depth
-from .explain import (
+from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Severity
+from .fault_hypotheses import (
     MAX_CHANCE,
     TRIANGLE_FIX,
     contradicts_given_mask,
@@ -21,7 +22,6 @@ from .explain import (
     report_explanation,
     report_unexplained_cells,
 )
-from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Severity
 from .findings import Diagnosis, DiagnosisCase, Finding, find_undecided_faults, make_finding
 from .intent import (
     AlternativeMask,

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..fast_layers import Dropout, Linear
+from ..fast_linear import Dropout, Linear
 from .config import TransformerConfig
 from .hooks import HookPoint, is_observed
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from ..fast_layers import Dropout, Linear
+from ..fast_linear import Dropout, Linear
 from ..language import say
 from .attention import KeyValueCache, MultiHeadAttention
 from .config import TransformerConfig

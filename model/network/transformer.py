@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from ..fast_layers import Dropout, Linear
+from ..fast_linear import Dropout, Linear
 from ..torch_internals import has_hooks, is_function_mode_active
 from .attention import (
     KeyValueCache,
@@ -21,7 +21,7 @@ from .attention import (
     merge_beams_into_queries,
     split_beams_from_queries,
 )
-from .autoregressive import AutoregressiveModel, DecodingCache, Side
+from .autoregressive_model import AutoregressiveModel, DecodingCache, Side
 from .config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
 from .hooks import HookPoint, Stream, is_observed, record_outputs
 from .layers import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from tests.browser.conftest import SCREEN, visit
 from tests.browser.steps import (
     choose,

@@ -46,7 +46,7 @@ from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenError, read_uploaded_trace
 from attenscope.viz.talk import file
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.word_alignment.gold import GOLD_FOLDER, LINKS_FILE, GoldError, read_gold
 from attenscope.word_alignment.measure import ALIGNMENT_FILE as ALIGNMENT
 from attenscope.word_alignment.measure import AlignmentError, read_alignment_rates

@@ -14,7 +14,7 @@ from attenscope.untrusted_trace import clean_text
 from attenscope.viz.masks.gallery import search_entries
 from attenscope.viz.talk import file
 from attenscope.viz.ui.addresses.masks import parse_mask_cells
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import parse_pins
 from attenscope.viz.ui.captions import escape_markdown
 

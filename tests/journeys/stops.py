@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from tests.browser.steps import LOADING, PATIENCE, click
 from tests.journeys.wanderer import SCRIPT, differences, find_faults, letters, look_at_rest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attenscope.fast_layers import Dropout
+from attenscope.fast_linear import Dropout
 from tests.toy import random_model
 
 

@@ -13,22 +13,22 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from attenscope import fast_layers
+from attenscope import fast_linear
 from attenscope.checkpoint.load import load_checkpoint
 from attenscope.decoding.greedy import decode_batch_greedily
-from attenscope.fast_layers import KERNEL_ROW_COUNTS, Linear, reorder_linear_weights
+from attenscope.fast_linear import KERNEL_ROW_COUNTS, Linear, reorder_linear_weights
 from attenscope.network.config import TransformerConfig
 from attenscope.network.transformer import Transformer
 from attenscope.torch_internals import reorder_weight
 
-ASKED = fast_layers.is_onednn_faster
+ASKED = fast_linear.is_onednn_faster
 needs_onednn = pytest.mark.skipif(reorder_weight(torch.ones(2, 2)) is None, reason="torch has no such product here")
 
 
 @pytest.fixture(autouse=True)
 def of_amd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the processor is, the weights are laid out for oneDNN too."""
-    monkeypatch.setattr(fast_layers, "is_onednn_faster", lambda: True)
+    monkeypatch.setattr(fast_linear, "is_onednn_faster", lambda: True)
 
 
 def laid_out(bias: bool = True) -> Linear:
@@ -63,7 +63,7 @@ def test_any_number_of_rows_takes_few_kernels(monkeypatch: pytest.MonkeyPatch) -
         seen.add(len(rows))
         return rows.new_zeros(len(rows), 40)
 
-    monkeypatch.setattr(fast_layers, "multiply_reordered_weight", product)
+    monkeypatch.setattr(fast_linear, "multiply_reordered_weight", product)
     layer = laid_out()
     with torch.no_grad():
         for rows in range(1, 600):
@@ -162,9 +162,9 @@ def test_a_checkpoint_is_loaded_laid_out() -> None:
     ("told", "is_faster"), [("vendor_id\t: AuthenticAMD\n", True), ("vendor_id\t: GenuineIntel\n", False)]
 )
 def test_only_on_processors_of_amd_is_onednn_asked(monkeypatch: pytest.MonkeyPatch, told: str, is_faster: bool) -> None:
-    monkeypatch.setattr(fast_layers.Path, "read_text", lambda *_, **__: told)
+    monkeypatch.setattr(fast_linear.Path, "read_text", lambda *_, **__: told)
     assert ASKED.__wrapped__() is is_faster
-    monkeypatch.setattr(fast_layers, "is_onednn_faster", ASKED.__wrapped__)
+    monkeypatch.setattr(fast_linear, "is_onednn_faster", ASKED.__wrapped__)
     layer = laid_out()
     assert (layer._laid_out is not None) is (is_faster and reorder_weight(torch.ones(2, 2)) is not None)
     assert layer.weight.stride() == (1, 40)  # columns in one piece on either

@@ -25,7 +25,7 @@ from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls
-from attenscope.viz.explore.saving import DrawnView, build_chart_view, weights_table
+from attenscope.viz.explore.saving import DrawnView, build_chart_view, build_weight_matrix_table
 from attenscope.viz.explore.scene import Scene, TokenDisplay, display_tokens
 from attenscope.viz.explore.texts import ViewText
 from attenscope.viz.export.parts import Chart, Part, Words
@@ -91,7 +91,10 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
     displays = {KIND.label(kind): tokens for kind, tokens in blocks.maps.items()}
     names = matrix.predicted_tokens if scene.rows == "predicted" else matrix.row_tokens
     return build_chart_view(
-        draw, text, lambda: weights_table(matrix.weights, matrix.mask, names, matrix.column_tokens), displays
+        draw,
+        text,
+        lambda: build_weight_matrix_table(matrix.weights, matrix.mask, names, matrix.column_tokens),
+        displays,
     )
 
 
@@ -225,7 +228,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
     return build_chart_view(
         draw,
         text,
-        lambda: weights_table(weights, attention.mask, *names),
+        lambda: build_weight_matrix_table(weights, attention.mask, *names),
         {EXPLORE_FLOW.label(which): tokens},
         draw_moments,
     )

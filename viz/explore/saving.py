@@ -101,10 +101,12 @@ def head_weights_table(scene: Scene) -> pd.DataFrame:
     """The weights of the displayed head with its special tokens, a row a query; a masked cell is empty."""
     attention = scene.tokens.whole
     weights = attention.weights[scene.layer, scene.head]
-    return weights_table(weights, attention.mask, attention.rows(scene.rows), attention.key_tokens)
+    return build_weight_matrix_table(weights, attention.mask, attention.rows(scene.rows), attention.key_tokens)
 
 
-def weights_table(weights: np.ndarray, mask: np.ndarray, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+def build_weight_matrix_table(
+    weights: np.ndarray, mask: np.ndarray, rows: Sequence[str], columns: Sequence[str]
+) -> pd.DataFrame:
     """Weights (R, C) with their tokens, a row a query; what `mask` (R, C) forbids is empty."""
     return pd.DataFrame(weights, index=pd.Index(rows, name="query"), columns=list(columns)).where(mask)
 

@@ -27,7 +27,7 @@ from attenscope.viz.figures.look import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_folder_files
 from attenscope.viz.talk.file import parse_talk
 from attenscope.viz.talk.scenes import Scene, Talk
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.web.bundle import read_script
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from attenscope.viz.talk.checks import check_talk, find_scene_model, find_scene_
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import style
-from attenscope.viz.ui.addresses.pages import PAGE_TITLES
+from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.web.shell import COLLECTED_VIEWS
 

@@ -298,7 +298,7 @@ def describe_alignment(found: AlignmentRates) -> str:
     )
 
 
-def describe_gold(found: AlignmentRates) -> str:
+def describe_gold_alignments(found: AlignmentRates) -> str:
     """What was measured against."""
     against = say(
         "Against {pairs:,} pairs of sentences with {sure:,} sure and {possible:,} possible links.",

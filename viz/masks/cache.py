@@ -13,7 +13,7 @@ from attenscope.experiments.mask_trial import (
 from attenscope.language import to_say, use_language
 from attenscope.mask_tests.backends import BackendComparison
 from attenscope.mask_tests.outcomes import Outcome
-from attenscope.mask_tests.text_backends import compare_text_backends
+from attenscope.mask_tests.sentence_backends import compare_text_backends
 from attenscope.trace import Kind
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.cache import queue_and_cache

@@ -71,7 +71,7 @@ class Conversion:
 def draw_converter_view() -> None:
     """Draw one mask in two conventions. A fragment: its controls leave the rest of the page alone."""
     with st.container(key="converter-mask", horizontal=True, vertical_alignment="bottom"):
-        allowed, heads = _draw_mask_controls()
+        allowed, heads = _draw_mask_rule_controls()
     if allowed is None:
         return
     conversion = _draw_conversion(allowed, heads)
@@ -86,7 +86,7 @@ def draw_converter_view() -> None:
     register_savable_view(_build_saved_view(conversion, drawn))
 
 
-def _draw_mask_controls() -> tuple[np.ndarray | None, int]:
+def _draw_mask_rule_controls() -> tuple[np.ndarray | None, int]:
     """(B, 1, Q, K) bool, True = may attend, by a rule; and the number of heads."""
     built = st.session_state.get(MASKS_RULE.key) or MASKS_RULE.default
     rule = controls.text_input(say("A query may attend where"), MASKS_CONVERT_RULE, built, width=300)

@@ -22,7 +22,7 @@ from attenscope.viz.talk.scenes import (
 )
 from attenscope.viz.ui.address import ChoiceParameter, NumberParameter, Parameter
 from attenscope.viz.ui.addresses.decode import DECODE_CROSS_HEAD, DECODE_OWN_HEAD
-from attenscope.viz.ui.addresses.pages import PAGE_TITLES, PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES, PAGES
 from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, MODEL
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import AddressPage
 from attenscope.viz.ui.addresses import masks
-from attenscope.viz.ui.addresses.pages import PAGE_TITLES
+from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.shell import draw_scene_pictures

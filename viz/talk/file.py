@@ -25,7 +25,7 @@ from attenscope.viz.talk.scenes import (
     Scene,
     Talk,
 )
-from attenscope.viz.ui.addresses.pages import PAGE_TITLES
+from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 
 # The file of a talk: TOML, one table for each scene.
 #

@@ -30,7 +30,7 @@ from attenscope.viz.ui.addresses.decode import (
 )
 from attenscope.viz.ui.addresses.explore import EXPLORE_HEAD_ORDER, EXPLORE_VIEW
 from attenscope.viz.ui.addresses.masks import GALLERY_VIEWS, MASKS_PART
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import (
     CHANGES,
     COLOURS,

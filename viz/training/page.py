@@ -354,7 +354,9 @@ CELL_END_PATTERN = re.compile(r"(?<!\\)\|")
 def build_card_parts(card: str, name: str) -> list[Part]:
     """The parts of a card whose comments and pictures are gone; `name` is what its tables show."""
     return [
-        part for kind, lines in _split_card_blocks(card.splitlines()) for part in _build_block_parts(kind, lines, name)
+        part
+        for kind, lines in _split_card_blocks(card.splitlines())
+        for part in _convert_markdown_block(kind, lines, name)
     ]
 
 
@@ -379,7 +381,7 @@ def _split_card_blocks(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
         yield found, list(group)
 
 
-def _build_block_parts(kind: str, lines: list[str], name: str) -> Iterator[Part]:
+def _convert_markdown_block(kind: str, lines: list[str], name: str) -> Iterator[Part]:
     if kind == "table":
         headings, *rows = [_split_table_row(line) for line in lines]
         yield Table(headings, [row for row in rows if not all(re.fullmatch(r":?-+:?", cell) for cell in row)], name)

@@ -23,7 +23,7 @@ from attenscope.viz.ui.addresses.decode import (
     DECODE_STEP,
 )
 from attenscope.viz.ui.addresses.explore import EXPLORE_VIEW
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
 from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head

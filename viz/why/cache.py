@@ -37,7 +37,7 @@ from attenscope.experiments.patching import (
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, say, to_say
-from attenscope.network.autoregressive import make_decoder_inputs
+from attenscope.network.autoregressive_model import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.trace import Head
 from attenscope.translate import Translator

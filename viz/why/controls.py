@@ -121,7 +121,7 @@ def draw_question(
     split = _find_split_row(result)
     asked = get_pin(result.source, "target")
     pinned = result.find_step_of_row(asked) if split is None else split
-    compared = _find_contrast_target(reading, pair.second)
+    compared = _find_divergence_target(reading, pair.second)
     if compared:
         group = range(compared.position, compared.position + len(compared.tokens))
     elif pinned is None:
@@ -140,7 +140,7 @@ def draw_question(
     return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target, pair)
 
 
-def _find_contrast_target(reading: ReadingKey, second: str) -> Target | None:
+def _find_divergence_target(reading: ReadingKey, second: str) -> Target | None:
     """The piece at which the translations of two sentences part, where the view compares two that can be compared."""
     if WHY_VIEW.get() != "two sentences" or not second:
         return None

@@ -13,7 +13,7 @@ from attenscope.attribution.blocks import compute_alti_shares, compute_contribut
 from attenscope.attribution.logit import PassRecording, list_sublayers, record_pass
 from attenscope.attribution.methods import attribute_target, record_target_pass
 from attenscope.attribution.target import Target, make_piece_target
-from attenscope.network.autoregressive import shift_right
+from attenscope.network.autoregressive_model import shift_right
 from attenscope.translate import Translator
 from tests import toy
 from tests.model.attribution.conftest import read

@@ -13,7 +13,7 @@ from attenscope.attribution.methods import attribute_target, compute_target_valu
 from attenscope.attribution.target import Target, make_piece_target
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
-from attenscope.network.autoregressive import shift_right
+from attenscope.network.autoregressive_model import shift_right
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import Translation
 from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word

@@ -21,7 +21,7 @@ from attenscope.attribution.methods import ATTRIBUTION_METHODS, attribute_all_me
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
-from attenscope.network.autoregressive import make_decoder_inputs
+from attenscope.network.autoregressive_model import make_decoder_inputs
 from attenscope.network.hooks import record_outputs
 from attenscope.translate import Translator
 from tests import toy

@@ -8,7 +8,7 @@ import torch
 
 from attenscope.attribution.blocks import compute_source_effect, compute_source_shares
 from attenscope.network.attention import make_causal_mask, make_padding_mask
-from attenscope.network.autoregressive import shift_right
+from attenscope.network.autoregressive_model import shift_right
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import Translation
 from attenscope.translate import Translator

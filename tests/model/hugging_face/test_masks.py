@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attenscope.experiments.mask_trial import MaskTrial, list_masks, perturb_inputs, run_mask_trial, run_trial_tests
-from attenscope.network.autoregressive import shift_right
+from attenscope.network.autoregressive_model import shift_right
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.trace import Kind
 from tests.folders import SENTENCE

@@ -20,7 +20,7 @@ from attenscope.experiments.ablation import ablate_heads_for_word
 from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
 from attenscope.experiments.patching import compare_at_first_difference, patch_heads, patch_stream
 from attenscope.hugging_face.networks import can_patch_all_streams
-from attenscope.network.autoregressive import make_decoder_inputs
+from attenscope.network.autoregressive_model import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.trace import Kind
 from tests.folders import SENTENCE

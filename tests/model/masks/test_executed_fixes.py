@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.gallery.recipes import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_case, list_fault_codes
 from tests.model.masks.executed_fixes import BY_HAND, execute_fixes
 
 NAMED = [code for code in list_fault_codes() if code not in BY_HAND]

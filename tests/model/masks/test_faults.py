@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.gallery.recipes import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_case, list_fault_codes
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attenscope.gallery.recipes import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_case, list_fault_codes
 from attenscope.masks.arrays import Arrays
 from attenscope.masks.findings import Diagnosis
 from attenscope.masks.fixes import apply_fix, can_fix

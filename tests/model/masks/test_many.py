@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.gallery.recipes import RECIPES
+from attenscope.gallery.fault_generators import RECIPES
 from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 from tests.model.masks.many_cases import cases

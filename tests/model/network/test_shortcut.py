@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attenscope import fast_layers
+from attenscope import fast_linear
 from attenscope.decoding.beam import beam_search
 from attenscope.decoding.greedy import decode_greedily
-from attenscope.fast_layers import reorder_linear_weights
+from attenscope.fast_linear import reorder_linear_weights
 from attenscope.network import transformer
 from attenscope.network.attention import force_attention_path
 from attenscope.network.config import PRESETS, make_preset_config
@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True, params=[True, False], ids=["of AMD", "of another"])
 def processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_layers, "is_onednn_faster", lambda: request.param)
+    monkeypatch.setattr(fast_linear, "is_onednn_faster", lambda: request.param)
 
 
 def small(name: str, laid_out: bool = True) -> Transformer:

@@ -16,7 +16,7 @@ from attenscope.viz.talk.file import format_talk, parse_talk
 from attenscope.viz.talk.scenes import PARTS_BY_PAGE, SCENE_PARTS, Scene, Talk
 from attenscope.viz.talk.session import load_shipped_talk
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 
 PAGE = Path(__file__).parents[3] / "viz" / "pages" / "talk.py"
 MODELS = {

@@ -11,7 +11,7 @@ from attenscope.network.config import TransformerConfig
 from attenscope.viz.talk.checks import check_talk
 from attenscope.viz.talk.file import format_talk, parse_talk
 from attenscope.viz.talk.scenes import MOST_SCENES, Scene, Talk
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 
 GOOD = """title = "Two views"
 model = "small"

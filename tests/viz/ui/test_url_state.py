@@ -24,7 +24,7 @@ from attenscope.viz.ui.address import (
     text_parameter,
 )
 from attenscope.viz.ui.addresses import decode, explore, masks, shared
-from attenscope.viz.ui.addresses.pages import PAGES
+from attenscope.viz.ui.addresses.page_registry import PAGES
 
 VIZ = Path(viz.__file__).parent
 OWN = ("page_setup.py", "streamlit_internals.py", "web/shell.py", "ui/address.py")

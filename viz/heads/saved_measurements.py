@@ -57,7 +57,7 @@ def draw_alignment_view(model: Translator, bar: DeltaGenerator) -> SavedView:
     def draw_figure(palette: Palette) -> Chart:
         return Chart(plot_alignment_error_rates(tables, title, palette), say("{title}. {text}", title=title, text=said))
 
-    draw_caption(texts.describe_gold(found))
+    draw_caption(texts.describe_gold_alignments(found))
     with st.container(key="finding"):
         st.markdown(escape_markdown(said))
     rows, columns = tables[0].rates.shape
@@ -75,10 +75,10 @@ def draw_alignment_view(model: Translator, bar: DeltaGenerator) -> SavedView:
     draw_caption(say(texts.ERROR_RATE_EXPLANATION))
     return SavedView(
         f"heads-alignment-{model.name}",
-        lambda palette: (draw_figure(palette), Words(join_sentences(said, texts.describe_gold(found)))),
+        lambda palette: (draw_figure(palette), Words(join_sentences(said, texts.describe_gold_alignments(found)))),
         lambda: tabulate_alignment_rates(found),
         title,
-        {"model": model.name, "hash": model.checkpoint.hash, "gold": texts.describe_gold(found)},
+        {"model": model.name, "hash": model.checkpoint.hash, "gold": texts.describe_gold_alignments(found)},
     )
 
 
