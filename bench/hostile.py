@@ -198,4 +198,4 @@ def _choices(visitor: Visitor, end: float) -> Iterator[float]:
     for step in count():
         if time.monotonic() > end:
             return
-        yield visitor.enter("typed", f"{1 + step % 4}.{1 + (step // 4) % 8}")
+        yield visitor.choose_head(step % 4, step // 4 % 8)

@@ -5,6 +5,7 @@ It speaks to the running app in Streamlit's own messages.
 
 from __future__ import annotations
 
+import json
 import time
 import urllib.request
 from contextlib import ExitStack
@@ -63,6 +64,14 @@ class Visitor:
         """Write into the widget with a key -> seconds until the page is complete."""
         return self._change(WidgetState(id=self.widgets[key], string_value=text))
 
+    def choose_head(self, layer: int, head: int) -> float:
+        """Click the tile of a head, counted from 0 -> seconds until the page is complete."""
+        tiles = self.widgets["overview"]
+        self.states[tiles] = WidgetState(id=tiles, json_value="{}")
+        clicked = json.dumps([{"event": "pick", "value": {"layer": layer, "head": head}}])
+        event = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{tiles}__events", json_trigger_value=clicked)
+        return self._change(event, self._fragments[tiles])
+
     def upload(self, key: str, name: str, data: bytes) -> float:
         """Put one file into the place with a key -> seconds until the page is complete."""
         start = time.perf_counter()
@@ -92,10 +101,12 @@ class Visitor:
         sent = urllib.request.Request(f"{self.url}{urls.upload_url}", body, headers, method="PUT")
         urllib.request.urlopen(sent, timeout=self.patience).close()
 
-    def _change(self, state: WidgetState) -> float:
-        self.states[state.id] = state
-        asked = ClientState(page_script_hash=self._page, fragment_id=self._fragments[state.id])
-        asked.widget_states.widgets.extend(self.states.values())
+    def _change(self, state: WidgetState, fragment: str | None = None) -> float:
+        """Send what a widget says now; without a `fragment`, that of the widget, it says so from now on."""
+        if fragment is None:
+            fragment, self.states[state.id] = self._fragments[state.id], state
+        asked = ClientState(page_script_hash=self._page, fragment_id=fragment)
+        asked.widget_states.widgets.extend({**self.states, state.id: state}.values())
         return self._run(asked)
 
     def _connect(self) -> None:

@@ -98,6 +98,6 @@ def _actions(visitor: Visitor, number: int, begun: float) -> Iterator[float]:
         if time.monotonic() - begun > SECONDS:
             return
         if step % NEW_SENTENCE:
-            yield visitor.enter("typed", f"{1 + step % 4}.{1 + (step // 4) % 8}")
+            yield visitor.choose_head(step % 4, step // 4 % 8)
         else:
             yield visitor.enter("sentence", SENTENCES[(7 * number + step) % len(SENTENCES)])

@@ -102,7 +102,7 @@ COMMANDS = {
     ),
     "mask": Command(
         to_say("show and judge the masks of an architecture, by its configuration alone"),
-        "cli.mask",
+        "cli.architecture_mask",
         "add_mask_arguments",
         "run_mask",
     ),

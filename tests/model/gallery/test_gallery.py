@@ -45,7 +45,7 @@ def test_running_an_entry_leaves_chance_as_it_was() -> None:
 
 def test_the_source_shown_is_complete() -> None:
     code, helpers = read_function_sources(more_pairs.left_padding_nan_fixed)
-    assert code.startswith("def left_pads_fixed(")
+    assert code.startswith("def left_padding_nan_fixed(")
     assert "def run_three_layers(" in helpers
     assert "def masked_softmax(" in helpers
     assert "noqa" not in read_function_sources(more_pairs.return_in_loop_broken)[0]

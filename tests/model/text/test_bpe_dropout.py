@@ -52,7 +52,7 @@ def test_without_dropout_the_pieces_are_those_of_sentencepiece(name: str) -> Non
 def test_another_process_draws_the_same() -> None:
     path = CHECKPOINTS_FOLDER / "everyday-en-de" / "tokenizer.model"
     texts = (CHECKPOINTS_FOLDER / "sentences.en").read_text(encoding="utf-8").splitlines()
-    asked = f"Tokenizer.load(Path({str(path)!r})).sample_ids({texts!r}, 0.1, 7)"
+    asked = f"Tokenizer.load(Path({str(path)!r})).encode_ids_with_dropout({texts!r}, 0.1, 7)"
     code = f"from pathlib import Path; from attenscope.text.tokenizer import Tokenizer; print({asked})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(Tokenizer.load(path).encode_ids_with_dropout(texts, 0.1, 7))

@@ -12,14 +12,14 @@ from attenscope.viz.serving import server
 SCRIPT = """
 import sys
 import numpy as np
-from attenscope.viz.serving.server import limit_kept_memory, release_free_memory
+from attenscope.viz.serving.server import limit_glibc_retained_memory, release_free_memory
 
 def resident():
     lines = open("/proc/self/status").read().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) // 1024
 
 if "keep" in sys.argv:
-    limit_kept_memory()
+    limit_glibc_retained_memory()
 before = resident()
 for size in (6, 20, {size}):  # what glibc sees freed, it keeps more of
     np.ones(size * 2**17)

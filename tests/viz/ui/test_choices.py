@@ -25,7 +25,7 @@ OFFERS = """
 import streamlit as st
 from attenscope.language import say
 from attenscope.viz.ui import controls
-st.session_state["got"] = controls.draw_choice(st.{widget}, "x", ("light", "dark"), key="colour", format_func=say)
+st.session_state["got"] = controls.draw_untranslated_choice(st.{widget}, "x", ("light", "dark"), key="colour", format_func=say)
 """
 
 
@@ -47,7 +47,7 @@ def test_choices_are_drawn_by_one_function_and_no_key_is_a_word() -> None:
         for name, call in calls(file):
             place, widget = f"{file.relative_to(VIZ)}:{call.lineno}", name.rpartition(".")[2]
             if name.startswith("st.") and widget in DRAWN_BY_OFFER:
-                found.append(f"{place}: draw_choice draws it")
+                found.append(f"{place}: draw_untranslated_choice draws it")
             keys = [one.value for one in call.keywords if one.arg in NAMED]
             options = call.args[2:3] if widget == "draw_untranslated_choice" else []
             if any(map(says, (*keys, *options))):

@@ -103,7 +103,7 @@ def without_switches(found: tuple[dict[str, bytes], list[Any], list[str]]) -> tu
     drawn = {name: unpack(data) for name, data in components.items()}
     for header, _ in drawn.values():
         header.pop("switches", None)
-    return drawn, charts, [one.replace(SWITCHES_TEXT, "").strip() for one in captions]
+    return drawn, charts, [one for one in captions if one != SWITCHES_TEXT]
 
 
 def test_the_pipeline_of_a_saved_trace_is_that_of_the_run(app: AppTest, translator: Translator, tmp_path: Path) -> None:
