@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attenscope.capture.attention import capture_attention
 from attenscope.decoding.beam import beam_search
-from attenscope.decoding.greedy import decode_batch_greedily, teacher_force
+from attenscope.decoding.greedy_and_sampling import decode_batch_greedily, teacher_force
 from attenscope.network.attention import make_padding_mask
 from attenscope.network.config import BOS_ID, PAD_ID, SPECIAL_PIECES
 from attenscope.network.layers import DecoderCache

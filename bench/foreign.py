@@ -14,7 +14,7 @@ from statistics import median
 import torch
 from transformers import BertConfig, BertModel
 
-from attenscope.capture.any_model.modules import release_spare_memory
+from attenscope.capture.any_model.module_kinds import release_spare_memory
 from attenscope.capture.attention import capture_attention
 from attenscope.trace import AttentionTrace
 from bench.timing import Row, seconds, side_by_side

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attenscope.atlas.forward import Sentence, make_batches, run_batch
 from attenscope.atlas.measure import measure_heads
+from attenscope.atlas.teacher_forced_batches import Sentence, make_batches, run_batch
 from attenscope.decoding.beam import beam_search
-from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.decoding.greedy_and_sampling import decode_batch_greedily
 from attenscope.experiments.ablation import head_effects
 from attenscope.network.transformer import Transformer
 from attenscope.training.trainer import Trainer

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.decoding.greedy_and_sampling import decode_batch_greedily
 from attenscope.fast_linear import reorder_linear_weights
 from attenscope.network.config import EOS_ID, SPECIAL_PIECES, TransformerConfig
 from attenscope.network.transformer import Transformer

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page
 
 from attenscope.checkpoint.load import find_checkpoint_folder
 from attenscope.translate import Translator
-from attenscope.viz.engine.package import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
+from attenscope.viz.engine.pack_checkpoint import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
 from attenscope.viz.export import talk_file
 from bench.browser import chromium, served
 from bench.retrained import MODEL, PIECES, SENTENCE
@@ -95,7 +95,9 @@ def measure() -> list[Row]:
 
 
 def written(translator: Translator, folder: Path) -> Path:
-    from attenscope.viz.export.live_file import build_live_model_html  # after the runtime, as all that draws components
+    from attenscope.viz.export.browser_model_file import (
+        build_live_model_html,  # after the runtime, as all that draws components
+    )
 
     file = folder / "live.html"
     file.write_text(build_live_model_html([translator.checkpoint], date.today()), encoding="utf-8")

@@ -22,8 +22,8 @@ from bertviz import model_view
 from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.look import Look
-from attenscope.viz.web.bundle import build_module, read_component_sheet
+from attenscope.viz.figures.figure_style import Look
+from attenscope.viz.web.component_scripts import build_module, read_component_sheet
 from attenscope.viz.web.maps import encode_overview
 from bench.browser import chromium, painted_after, served
 from bench.timing import Row, side_by_side

@@ -13,8 +13,8 @@ import numpy as np
 from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.look import Look
-from attenscope.viz.web.bundle import build_module, read_component_sheet
+from attenscope.viz.figures.figure_style import Look
+from attenscope.viz.web.component_scripts import build_module, read_component_sheet
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 from bench.browser import chromium, served
 from bench.timing import Row

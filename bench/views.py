@@ -21,9 +21,9 @@ from bertviz import head_view
 from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
+from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.figures.heatmap import make_head_grid
-from attenscope.viz.figures.look import Look
-from attenscope.viz.web.bundle import build_module, read_component_sheet
+from attenscope.viz.web.component_scripts import build_module, read_component_sheet
 from attenscope.viz.web.maps import encode_heatmap
 from attenscope.viz.web.maps import encode_overview as packed_overview
 from bench import redraw

@@ -37,17 +37,26 @@ class Command(NamedTuple):
 COMMANDS = {
     "train": Command(to_say("train a checkpoint from a recipe"), "cli.train", "add_train_arguments", "run_train"),
     "translate": Command(
-        to_say("translate standard input, line by line"), "cli.models", "add_translate_arguments", "run_translate"
+        to_say("translate standard input, line by line"),
+        "cli.translate_and_evaluate",
+        "add_translate_arguments",
+        "run_translate",
     ),
     "trace": Command(
-        to_say("translate one sentence and save its attention"), "cli.models", "add_trace_arguments", "run_trace"
+        to_say("translate one sentence and save its attention"),
+        "cli.translate_and_evaluate",
+        "add_trace_arguments",
+        "run_trace",
     ),
     "evaluate": Command(
-        to_say("score a checkpoint on a test set"), "cli.models", "add_evaluate_arguments", "run_evaluate"
+        to_say("score a checkpoint on a test set"),
+        "cli.translate_and_evaluate",
+        "add_evaluate_arguments",
+        "run_evaluate",
     ),
     "quality": Command(
         to_say("write a model's fixed sentences and the quotes of its card"),
-        "cli.models",
+        "cli.translate_and_evaluate",
         "add_quality_arguments",
         "run_quality",
     ),
@@ -60,13 +69,13 @@ COMMANDS = {
     ),
     "familiarity": Command(
         to_say("measure how probable a checkpoint finds text of its own kind and other text, and keep it beside it"),
-        "cli.models",
+        "cli.translate_and_evaluate",
         "add_familiarity_arguments",
         "run_familiarity",
     ),
     "check": Command(
         to_say("compare every model on this machine's GPU with the same model on the CPU"),
-        "cli.models",
+        "cli.translate_and_evaluate",
         "add_check_arguments",
         "run_check",
     ),
@@ -96,7 +105,7 @@ COMMANDS = {
     ),
     "release": Command(
         to_say("measure again all that hangs on a checkpoint's weights, and say what no longer holds"),
-        "cli.release",
+        "cli.release_measurements",
         "add_release_arguments",
         "run_release",
     ),

@@ -17,7 +17,7 @@ from torch import nn
 
 from .capture.attention import Capture, capture_attention
 from .decoding.beam import BeamStep, BeamStop, BeamTree, beam_search, build_beam_tree
-from .decoding.greedy import (
+from .decoding.greedy_and_sampling import (
     GREEDY_STRATEGY,
     NO_CONSTRAINTS,
     Constraints,

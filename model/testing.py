@@ -41,7 +41,7 @@ from .mask_tests.backends import (
     compare_backends,
 )
 from .mask_tests.checks import run_future_tests, run_mask_tests
-from .mask_tests.first_module import describe_leaking_module
+from .mask_tests.first_leaking_module import describe_leaking_module
 from .mask_tests.outcomes import Outcome, find_reachable_inputs, measure_dependencies
 from .mask_tests.subjects import Subject, subject_from_ids, subjects_from_hugging_face
 

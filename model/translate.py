@@ -12,7 +12,7 @@ import torch
 from .checkpoint.load import Checkpoint, load_checkpoint
 from .checkpoint.load import list_checkpoints as available
 from .decoding.beam import BeamStop, beam_search_batch
-from .decoding.greedy import decode_batch_greedily
+from .decoding.greedy_and_sampling import decode_batch_greedily
 from .devices import choose_device
 from .language import say, to_say
 from .network.autoregressive_model import pad_ids

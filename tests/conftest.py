@@ -15,7 +15,7 @@ from hypothesis import settings
 from attenscope.checkpoint.load import save_checkpoint
 from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
 from attenscope.devices import available_devices
-from attenscope.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
+from attenscope.gallery.exhibits import EXHIBITS, ExhibitSide, run_exhibit
 from attenscope.network.transformer import Transformer
 from attenscope.text.tokenizer import Tokenizer
 from attenscope.translate import Translator

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attenscope.atlas.forward import Sentence, make_batches, run_batch
 from attenscope.atlas.measure import measure_heads
-from attenscope.attribution.blocks import compute_source_effect, compute_source_shares
+from attenscope.atlas.teacher_forced_batches import Sentence, make_batches, run_batch
+from attenscope.attribution.block_contributions import compute_source_effect, compute_source_shares
 from attenscope.attribution.logit import split_logit, split_score
 from attenscope.attribution.methods import attribute_all_methods, record_target_pass
 from attenscope.attribution.target import make_word_target
-from attenscope.decoding.greedy import Sampling, Strategy
+from attenscope.decoding.greedy_and_sampling import Sampling, Strategy
 from attenscope.evaluation.attribution import measure_deletion_curves
 from attenscope.experiments.ablation import compare_with_changes, head_effects, read_word_facts
 from attenscope.experiments.lens import run_decoder_lens, run_logit_lens

@@ -10,7 +10,7 @@ import streamlit as st
 
 from attenscope.language import join_sentences, say
 from attenscope.viz import visitor_language
-from attenscope.viz.export.save import draw_save_controls, unregister_savable_view
+from attenscope.viz.export.share_menu import draw_save_controls, unregister_savable_view
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.traces.session import (
     PASTED_MASK_KEY,
@@ -27,7 +27,7 @@ from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
-from attenscope.viz.web.shell import (
+from attenscope.viz.web.page_frame import (
     draw_page_menu,
     get_scene_file_key,
     hide_until_ready,

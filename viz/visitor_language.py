@@ -6,10 +6,10 @@ import streamlit as st
 
 from attenscope import language as model_language
 from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, find_closest_language
-from attenscope.viz.figures.look import set_message_translator
+from attenscope.viz.figures.figure_style import set_message_translator
 from attenscope.viz.streamlit_internals import is_in_run
 from attenscope.viz.ui.addresses.shared import LANGUAGE
-from attenscope.viz.web.shell import draw_preferences
+from attenscope.viz.web.page_frame import draw_preferences
 
 LANGUAGE_KEY = "language"
 """Session key of the language."""

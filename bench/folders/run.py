@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attenscope.decoding.greedy import Constraints, Strategy
+from attenscope.decoding.greedy_and_sampling import Constraints, Strategy
 from attenscope.runnable_model import LocalError, LocalModel, RunnableModel
 from attenscope.user_model import load_user_model
 from bench.folders.kinds import FolderKind

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
-from ..decoding.greedy import decode_batch_greedily
+from ..decoding.greedy_and_sampling import decode_batch_greedily
 from ..language import format_number, join_items, say, to_say
 from ..network.autoregressive_model import pad_ids
 from ..network.config import PAD_ID
@@ -53,7 +53,6 @@ from .files import (
     TablesByName,
     read_manifest,
 )
-from .forward import PLACES, TOKENS_A_BATCH, Sentence, SpecialIds, make_batches, run_batch, tag_parts_of_speech
 from .measure import (
     COST_MEASURE,
     EVEN_SUFFIX,
@@ -64,6 +63,15 @@ from .measure import (
     REPEATED_SUFFIX,
     measure_heads,
     measure_repeated_token_attention,
+)
+from .teacher_forced_batches import (
+    PLACES,
+    TOKENS_A_BATCH,
+    Sentence,
+    SpecialIds,
+    make_batches,
+    run_batch,
+    tag_parts_of_speech,
 )
 
 REPORT_FILE = "report.json"

@@ -27,7 +27,6 @@ from ..language import say
 from ..text.parts_of_speech import WORD_TAGS
 from ..text.words import START_TOKEN
 from ..trace import KINDS, Kind
-from .forward import BatchRun, Sentence
 from .measure import (
     WEIGHT_STEPS,
     BatchMeasures,
@@ -37,6 +36,7 @@ from .measure import (
     compute_tag_mass,
     find_strongest_attention_links,
 )
+from .teacher_forced_batches import BatchRun, Sentence
 
 ATLAS_FORMAT = "attenscope-atlas-2"
 MANIFEST_FILE, PARTS_FOLDER = "atlas.json", "parts"

@@ -20,7 +20,7 @@ from ..network.hooks import OutputHook, hook_outputs
 from ..network.transformer import Transformer
 from ..text.parts_of_speech import WORD_TAGS
 from ..trace import Kind
-from .forward import (
+from .teacher_forced_batches import (
     MEMORY_KEY,
     PLACES,
     REPETITION_PLACES,

@@ -19,9 +19,9 @@ from ..runnable_model import RunnableModel
 from ..text.words import join_word
 from ..trace import Head, Kind
 from .files import SENTENCES_TABLE, AtlasError
-from .forward import MEMORY_KEY, Batch, Sentence, SpecialIds, TokenizedSide, make_batches
 from .query import Atlas
 from .sql import run_query
+from .teacher_forced_batches import MEMORY_KEY, Batch, Sentence, SpecialIds, TokenizedSide, make_batches
 
 ProjectionSpace = Literal["queries and keys", "encoder outputs", "token embeddings"]
 MAX_TOKENS = 4000

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ..atomic_write import write_file
 from ..capture.attention import find_attention_sites
 from ..checkpoint.measurements import MeasurementFile, hash_pairs
-from ..decoding.greedy import decode_batch_greedily
+from ..decoding.greedy_and_sampling import decode_batch_greedily
 from ..language import say, to_say
 from ..network.autoregressive_model import pad_ids, shift_right
 from ..network.config import PAD_ID

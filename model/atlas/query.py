@@ -35,9 +35,9 @@ from .files import (
     check_atlas_model,
     read_manifest,
 )
-from .forward import PLACE_NAMES, PLACES, REPETITION_PLACES, Place
 from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS, REPEATED_SUFFIX
 from .sql import QuestionError, check_pattern, run_query
+from .teacher_forced_batches import PLACE_NAMES, PLACES, REPETITION_PLACES, Place
 
 # A question as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.
 #

@@ -16,7 +16,8 @@ from ..network.hooks import record_streams
 from ..network.transformer import Transformer
 from ..runnable_model import LocalModel, RunnableModel
 from ..trace import AttentionTrace, Kind, TraceError
-from .any_blocks import (
+from .block_contributions import AttentionBlock, AttentionPass, BlockStacks, compute_alti_shares, make_attention_pass
+from .block_detection import (
     AnyModelLine,
     RepeatablePass,
     compute_row_logits,
@@ -24,7 +25,6 @@ from .any_blocks import (
     find_predicted_target,
     record_repeatable_pass,
 )
-from .blocks import AttentionBlock, AttentionPass, BlockStacks, compute_alti_shares, make_attention_pass
 from .gradients import BASELINE_MESSAGE, integrate_along_line
 from .logit import record_pass
 from .methods import (

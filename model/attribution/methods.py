@@ -23,7 +23,7 @@ from ..network.autoregressive_model import AutoregressiveModel
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel
 from ..trace import KINDS, AttentionMap, AttentionTrace, Kind
-from .blocks import (
+from .block_contributions import (
     AttentionBlock,
     AttentionPass,
     compute_alti_shares,

@@ -28,7 +28,7 @@ from ..network.hooks import HookPoint, OutputHook, hook_outputs
 from ..text.words import TokenNames, name_tokens
 from ..torch_internals import run_eagerly, unwrap_compiled
 from ..trace import KINDS, TENSOR_NAMES, AttentionMap, AttentionTrace, Kind, TraceError
-from .any_model.modules import read_kind_from_path
+from .any_model.module_kinds import read_kind_from_path
 from .any_model.stacking import (
     KIND_LABELS,
     MISSING_KEY_VALUES,

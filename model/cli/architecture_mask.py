@@ -19,7 +19,7 @@ from ..hugging_face.masks import (
     read_architecture_masks,
 )
 from ..language import SOURCE_LANGUAGE, join_items, say, use_language
-from ..masks.places import format_index_ranges
+from ..masks.index_ranges import format_index_ranges
 from ..masks.rule import simpler_meanings_text
 
 MAX_DRAWN_TOKENS = 40

@@ -16,10 +16,10 @@ from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
 from ..masks.arrays import DiagnosisError, assign_roles
+from ..masks.diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
 from ..masks.findings import Diagnosis, Finding, Verdict, add_attention_calls
 from ..masks.fixes import APIS, Api, write_fixes_for_api
-from ..masks.judge import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
-from ..masks.places import name_keys, name_queries
+from ..masks.index_ranges import name_keys, name_queries
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
 from ..masks.rule import hides_future, parse_meaning, simpler_meanings_text
 from ..masks.shapes import normalise_arrays

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from ..analysis.heads import head_name
 from ..atlas.build import LINES_A_PART, Corpus, SkippedLines, WorkerShare, build_atlas
 from ..atlas.files import Manifest
-from ..atlas.forward import PLACE_NAMES
+from ..atlas.heads_over_training import TIMELINE_FILE, Timeline, TimelineError, measure_timeline
 from ..atlas.pruning import PRUNING_FILE, Pruning, choose_head_counts, measure_pruning, order_heads_by_cost
 from ..atlas.query import (
     Atlas,
@@ -28,7 +28,7 @@ from ..atlas.query import (
     released_atlas_folder,
     search_atlas,
 )
-from ..atlas.timeline import TIMELINE_FILE, Timeline, TimelineError, measure_timeline
+from ..atlas.teacher_forced_batches import PLACE_NAMES
 from ..checkpoint.load import (
     WEIGHTS_FILE,
     find_checkpoint_folder,
@@ -47,7 +47,13 @@ from ..translate import Translator
 from ..user_model import load_user_model
 from ..word_alignment.gold import GoldError, find_bundled_gold_folder, read_gold
 from ..word_alignment.measure import ALIGNMENT_FILE, AlignmentRate, AlignmentRates, measure_alignment
-from .models import add_checkpoint_argument, add_common_arguments, check_writable, format_table, read_lines
+from .translate_and_evaluate import (
+    add_checkpoint_argument,
+    add_common_arguments,
+    check_writable,
+    format_table,
+    read_lines,
+)
 
 # `python -m model atlas`: what every head does over a whole corpus, written as Parquet.
 

@@ -40,7 +40,13 @@ from ..language import SOURCE_LANGUAGE, format_number, join_items, join_sentence
 from ..runnable_model import LocalModel, RunnableModel
 from ..translate import Translator
 from ..user_model import load_user_model
-from .models import add_common_arguments, add_text_arguments, check_writable, format_table, load_parallel_text_pairs
+from .translate_and_evaluate import (
+    add_common_arguments,
+    add_text_arguments,
+    check_writable,
+    format_table,
+    load_parallel_text_pairs,
+)
 
 WordExplanation = Attribution | LogitParts | WordWithoutHeads
 BAR_LENGTH = 24  # characters of the longest bar

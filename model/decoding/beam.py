@@ -13,7 +13,13 @@ from ..language import say
 from ..network.autoregressive_model import AutoregressiveModel
 from ..network.config import PAD_ID
 from ..network.hooks import is_observed
-from .greedy import NO_CONSTRAINTS, Constraints, compute_length_limits, padding_mask_or_none, partitioned_topk
+from .greedy_and_sampling import (
+    NO_CONSTRAINTS,
+    Constraints,
+    compute_length_limits,
+    padding_mask_or_none,
+    partitioned_topk,
+)
 
 # Beam search over many sentences at once, a generator of steps from which the whole tree can be drawn.
 #

@@ -13,7 +13,7 @@ import torch
 
 from ..atomic_write import write_file
 from ..attribution.any_model import compute_log_probs_without_pieces
-from ..attribution.blocks import compute_source_shares, compute_values_without_pieces
+from ..attribution.block_contributions import compute_source_shares, compute_values_without_pieces
 from ..attribution.methods import ATTRIBUTION_METHODS, Attribution, attribute_all_methods, rank_correlation
 from ..attribution.target import AttributionError, Target, make_piece_target
 from ..checkpoint.measurements import CARD_FILE, CardSection

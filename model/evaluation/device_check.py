@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..decoding.greedy import ObserverCheck, teacher_forced_log_probs
+from ..decoding.greedy_and_sampling import ObserverCheck, teacher_forced_log_probs
 from ..language import say
 from ..network.config import EOS_ID
 from ..translate import Translator

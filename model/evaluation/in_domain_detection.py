@@ -18,7 +18,7 @@ import numpy as np
 
 from ..atomic_write import write_file
 from ..checkpoint.measurements import CARD_FILE, CardSection, MeasurementFile
-from ..decoding.greedy import DecodingStep
+from ..decoding.greedy_and_sampling import DecodingStep
 from ..language import say, to_say
 from ..training.data import SentencePair
 from ..translate import Translator

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..analysis.steps import read_output_projections, weight_by_value_norms
+from ..analysis.attention_steps import read_output_projections, weight_by_value_norms
 from ..attribution.target import Target
 from ..capture.attention import AttentionSite, find_attention_sites
-from ..decoding.greedy import GREEDY_STRATEGY, Strategy
+from ..decoding.greedy_and_sampling import GREEDY_STRATEGY, Strategy
 from ..interventions.apply import apply_changes
 from ..interventions.changes import ModelChange, format_changes
 from ..language import say

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..capture.attention import capture_attention
-from ..decoding.greedy import Constraints, compute_length_limit, decode_greedily, teacher_forced_log_probs
+from ..decoding.greedy_and_sampling import Constraints, compute_length_limit, decode_greedily, teacher_forced_log_probs
 from ..interventions.apply import apply_changes, edit_masks
 from ..interventions.changes import ModelChange
 from ..language import say

@@ -28,7 +28,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..decoding.greedy import Constraints
+from ..decoding.greedy_and_sampling import Constraints
 from ..devices import choose_device
 from ..language import join_sentences, say, to_say
 from ..network.autoregressive_model import Side

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..capture.attention import capture_attention
-from ..decoding.greedy import Candidate
+from ..decoding.greedy_and_sampling import Candidate
 from ..interventions.any_model import intervene
 from ..interventions.changes import HeadChange, ModelChange
 from ..language import say

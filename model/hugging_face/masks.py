@@ -30,7 +30,7 @@ from ..capture.attention import Capture, capture_attention
 from ..language import say, to_say
 from ..masks.diagnose import diagnose
 from ..masks.findings import Diagnosis
-from ..masks.places import find_runs
+from ..masks.index_ranges import find_runs
 from ..masks.softmax import count_extra_keys
 from ..masks.structure import recognise_structure
 from ..runnable_model import LocalError

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from ..capture.any_model.axes import CallSite, find_call_site, gather_axis_evidence, infer_layout, iterate_tensors
-from ..capture.any_model.kernels import (
+from ..capture.any_model.kernel_weights import (
     compute_fused_attention,
     read_block_attention,
     read_softmax_attention,

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from ..capture.any_model.modules import DECODER_PATH
+from ..capture.any_model.module_kinds import DECODER_PATH
 from ..capture.any_model.recording import AnyModelRecording
 from ..capture.any_model.watcher import watch
 from ..language import join_items, say

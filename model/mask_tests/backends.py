@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend
 
-from ..capture.any_model.modules import is_language_model
+from ..capture.any_model.module_kinds import is_language_model
 from ..capture.any_model.recording import AnyModelRecording
 from ..language import join_items, say, to_say
 from ..trace import Kind, TraceError

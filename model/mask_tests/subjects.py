@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ..capture.any_model.modules import is_language_model
+from ..capture.any_model.module_kinds import is_language_model
 from ..capture.attention import capture_attention
 from ..language import say, to_say
 from ..network.attention import force_attention_path

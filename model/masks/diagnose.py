@@ -27,9 +27,9 @@ from .arrays import (
     tensor_to_array,
 )
 from .attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
+from .diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
 from .findings import Diagnosis, add_attention_calls
 from .fixes import API_OF_FUNCTION, APIS, Api, write_fixes_for_api
-from .judge import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
 from .shapes import normalise_arrays
 
 __all__ = ["diagnose"]

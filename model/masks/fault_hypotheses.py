@@ -15,10 +15,10 @@ from .arrays import Arrays, broadcast_key_mask
 from .evidence import Evidence
 from .fault_catalogue import NOTHING_TO_FIX, Severity
 from .findings import DiagnosisCase
+from .index_ranges import find_differing_rows
 from .intent import IntendedMask, find_segment_padding, stack_structures
 from .mask_descriptions import describe_affected_rows, describe_mask_difference
-from .places import find_differing_rows
-from .rows import find_empty_rows, find_fill_rows, find_keyless_samples
+from .row_checks import find_empty_rows, find_fill_rows, find_keyless_samples
 from .scores import find_unmasked_heads
 from .softmax import is_blocked
 from .structure import CAUSAL, Structure, recognise_structure

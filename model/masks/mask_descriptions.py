@@ -6,8 +6,8 @@ import numpy as np
 
 from ..language import say, to_say
 from .findings import DiagnosisCase
+from .index_ranges import name_queries
 from .intent import IntendedMask
-from .places import name_queries
 from .structure import CAUSAL, Structure, recognise_structure
 
 _BOTH_TEXT = to_say("in force: {found}; meant: {meant}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..language import join_items, say, say_many
-from .places import find_runs
+from .index_ranges import find_runs
 
 # :class:`Structure` builds a mask, :func:`recognise_structure` finds the structure that a mask follows.
 #

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..capture.attention import capture_attention
-from ..decoding.greedy import teacher_forced_log_probs
+from ..decoding.greedy_and_sampling import teacher_forced_log_probs
 from ..language import say
 from ..network.autoregressive_model import AutoregressiveModel, Side
 from ..network.layers import AddedPositions

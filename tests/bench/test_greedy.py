@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.decoding.greedy_and_sampling import decode_batch_greedily
 from bench.greedy import STEPS, endless_marian, our_model
 
 

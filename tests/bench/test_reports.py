@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from attenscope.gallery.reported_padding import REPORTS as EXHIBITED
+from attenscope.gallery.reported_padding_bugs import REPORTS as EXHIBITED
 from bench.reports.__main__ import TABLE
 from bench.reports.cases import REPORTS, Report
 from bench.reports.run import judge

@@ -11,7 +11,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from attenscope.checkpoint.load import Checkpoint
-from attenscope.viz.engine.package import KERNEL_FILE, WeightForm, pack_checkpoint
+from attenscope.viz.engine.pack_checkpoint import KERNEL_FILE, WeightForm, pack_checkpoint
 from tests.browser.modules import import_names
 
 START = """([packed, code]) => {

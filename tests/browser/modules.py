@@ -18,7 +18,7 @@ IMPORT = """async ([address, names]) => {
   }
 }"""
 ENGLISH = {"language": "en", "said": {}}
-"""What `build_messages_statement` (viz/web/bundle.py) puts before a script for English readers."""
+"""What `build_messages_statement` (viz/web/component_scripts.py) puts before a script for English readers."""
 
 
 def import_names(page: Page, path: str, *names: str) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from attenscope.viz.export.page import build_view_page
+from attenscope.viz.export.offline_html import build_view_page
 from attenscope.viz.export.parts import Component, View
+from attenscope.viz.figures.figure_style import LIGHT
 from attenscope.viz.figures.heads import HeadDot, kind_colours, plot_head_scatter
-from attenscope.viz.figures.look import LIGHT
 from attenscope.viz.web.charts import encode_curves
 from tests.browser.steps import open_file
 

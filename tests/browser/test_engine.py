@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import Error, Page
 
 from attenscope.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
-from attenscope.decoding.greedy import Constraints, Strategy
+from attenscope.decoding.greedy_and_sampling import Constraints, Strategy
 from attenscope.evaluation.quality import quantise_rows
 from attenscope.experiments.ablation import head_effects, read_word_facts
 from attenscope.interventions.apply import apply_changes

@@ -14,7 +14,7 @@ from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from attenscope.viz.explore.comparison import COMPARISON_TEXT
 from attenscope.viz.explore.views import VIEWS
-from attenscope.viz.figures.look import format_signed
+from attenscope.viz.figures.figure_style import format_signed
 from attenscope.viz.ui.addresses.explore import EXPLORE_SINGLE_VIEWS
 from tests.browser.steps import (
     boxes_at_rest,

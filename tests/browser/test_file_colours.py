@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from attenscope.viz.export.page import build_talk_page, build_view_page
+from attenscope.viz.export.offline_html import build_talk_page, build_view_page
 from attenscope.viz.export.parts import Slide, View, Words
-from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
 from tests.browser.steps import open_file
 
 pytestmark = pytest.mark.slow

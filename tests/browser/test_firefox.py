@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from attenscope.checkpoint.load import Checkpoint, list_checkpoints, load_checkpoint
 from attenscope.network.config import PRESETS
 from attenscope.translate import Translator
-from attenscope.viz.export.live_file import build_live_model_html
+from attenscope.viz.export.browser_model_file import build_live_model_html
 from tests.browser.engine_page import EnginePage
 from tests.browser.firefox import NAMES, FirefoxPage, firefox
 from tests.browser.test_engine import (

@@ -17,10 +17,10 @@ from attenscope.experiments.ablation import head_effects, read_word_facts
 from attenscope.text.words import group_words, join_word
 from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
-from attenscope.viz.engine.package import encode_palette
+from attenscope.viz.engine.pack_checkpoint import encode_palette
+from attenscope.viz.figures.figure_style import DARK, Look
 from attenscope.viz.figures.heatmap import make_head_grid
-from attenscope.viz.figures.look import DARK, Look
-from attenscope.viz.figures.words import describe_pinned_row, describe_strongest_head_link
+from attenscope.viz.figures.text_alternatives import describe_pinned_row, describe_strongest_head_link
 from attenscope.viz.web.charts import beam_tree_data
 from attenscope.viz.web.maps import LinkOptions
 from attenscope.viz.web.maps import encode_attention_links as links

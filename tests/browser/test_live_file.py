@@ -23,7 +23,7 @@ from attenscope.interventions.changes import parse_changes
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
-from attenscope.viz.export.live_file import build_live_model_html, build_live_model_site
+from attenscope.viz.export.browser_model_file import build_live_model_html, build_live_model_site
 from attenscope.viz.tour import TOUR_MODEL, list_live_file_steps
 from attenscope.viz.ui.sentences import EXAMPLE_SENTENCES
 from attenscope.viz.web.text_components import decision_layer_text

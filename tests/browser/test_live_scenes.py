@@ -14,10 +14,10 @@ from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
-from attenscope.viz.engine.package import PackedModel, encode_palette, pack_model
-from attenscope.viz.export.page import build_talk_page
+from attenscope.viz.engine.pack_checkpoint import PackedModel, encode_palette, pack_model
+from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.export.parts import Columns, Component, LiveSlide, Slide, View, Words
-from attenscope.viz.figures.look import DARK, Look
+from attenscope.viz.figures.figure_style import DARK, Look
 from attenscope.viz.talk import scenes as talk_scenes
 from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk

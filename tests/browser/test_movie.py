@@ -13,12 +13,12 @@ import pytest
 from PIL import Image, ImageSequence
 from playwright.sync_api import Page
 
-from attenscope.analysis.steps import compute_attention_steps
+from attenscope.analysis.attention_steps import compute_attention_steps
 from attenscope.trace import AttentionMap
 from attenscope.viz.export.movie import record_slide_film
-from attenscope.viz.export.page import build_talk_page
+from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.export.parts import Chart, Component, Slide, View
-from attenscope.viz.figures.look import LIGHT, Look
+from attenscope.viz.figures.figure_style import LIGHT, Look
 from attenscope.viz.web.charts import PIPELINE_STEPS, encode_pipeline
 from tests.browser.steps import download, open_menu, open_page
 

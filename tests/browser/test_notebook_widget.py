@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from attenscope.viz.figures.look import Look
+from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.notebook.views import NOTEBOOK_VIEWS, NotebookState, build_widget_script, encode_widget_content
 from tests.browser.conftest import visit
 from tests.viz.fakes import FakeTranslator

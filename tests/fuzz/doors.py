@@ -19,11 +19,11 @@ from attenscope import viz
 from attenscope.__main__ import COMMANDS
 from attenscope.__main__ import main as command_line
 from attenscope.atlas.files import AtlasError
+from attenscope.atlas.heads_over_training import TIMELINE_FILE as TIMELINE
+from attenscope.atlas.heads_over_training import TimelineError, read_timeline
 from attenscope.atlas.pruning import PRUNING_FILE as PRUNING
 from attenscope.atlas.pruning import PruningError, read_pruning
 from attenscope.atlas.query import open_atlas
-from attenscope.atlas.timeline import TIMELINE_FILE as TIMELINE
-from attenscope.atlas.timeline import TimelineError, read_timeline
 from attenscope.checkpoint.load import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
@@ -37,7 +37,7 @@ from attenscope.checkpoint.load import (
 from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
 from attenscope.interventions.changes import parse_changes
 from attenscope.masks.arrays import DiagnosisError, assign_roles
-from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.read_files import read_array_file
 from attenscope.masks.read_text import name_array, read_printed_tensors
 from attenscope.masks.rule import RuleError, build_meaning_mask

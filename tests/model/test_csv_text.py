@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from attenscope.atomic_write import format_csv, replace_lone_surrogates, write_file
-from attenscope.viz.export.save import table_csv
+from attenscope.viz.export.share_menu import table_csv
 
 TOKENS = [
     *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\\", "\\=1", "a\\b", '"', '="x"', "a,b", "a;=1", " word"),
@@ -58,9 +58,9 @@ def test_half_a_character_can_be_written(tmp_path: object) -> None:
 def test_a_page_with_half_a_character_can_be_written(where: str) -> None:
     from datetime import date
 
-    from attenscope.viz.export.page import build_view_page
+    from attenscope.viz.export.offline_html import build_view_page
     from attenscope.viz.export.parts import View, Words
-    from attenscope.viz.figures.look import LIGHT
+    from attenscope.viz.figures.figure_style import LIGHT
 
     said = {name: "x\ud800" if name == where else "x" for name in ("title", "text", "fact", "notes")}
     view = View(said["title"], [Words(said["text"])], {"sentence": said["fact"]})

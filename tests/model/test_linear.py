@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from attenscope import fast_linear
 from attenscope.checkpoint.load import load_checkpoint
-from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.decoding.greedy_and_sampling import decode_batch_greedily
 from attenscope.fast_linear import KERNEL_ROW_COUNTS, Linear, reorder_linear_weights
 from attenscope.network.config import TransformerConfig
 from attenscope.network.transformer import Transformer

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attenscope.viz.decode import runs
-from attenscope.viz.explore import live
+from attenscope.viz.explore import model_page
 from attenscope.viz.ui import cache
 from tests.viz.fakes import FakeTranslator
 
@@ -33,7 +33,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setattr(cache, "list_checkpoint_names", lambda: [fake.name])
     monkeypatch.setattr(cache, "load_runnable_model", lambda name: fake)
     monkeypatch.setattr(
-        live, "draw_token_card", lambda *_: None
+        model_page, "draw_token_card", lambda *_: None
     )  # It asks the model itself, which the fake does not have.
     cache.compute_translation.clear()
     return AppTest.from_file(str(APP), default_timeout=30)

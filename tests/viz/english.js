@@ -1,2 +1,2 @@
-/** What stands before a script for English readers (viz/web/bundle.py). */
+/** What stands before a script for English readers (viz/web/component_scripts.py). */
 globalThis.MESSAGES = { language: "en", said: {} };

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from attenscope.decoding.greedy import Candidate, DecodingStep, ObserverCheck
+from attenscope.decoding.greedy_and_sampling import Candidate, DecodingStep, ObserverCheck
 from attenscope.runnable_model import InputError, Translation
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 

@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope import viz
 from attenscope.language import say, use_language
 from attenscope.masks.arrays import DiagnosisError
-from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.read_files import TooLargeError, UnreadableError, read_array_file
 from attenscope.masks.read_text import read_printed_tensors
 from attenscope.masks.shapes import normalise_arrays

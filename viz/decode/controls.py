@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import rank_heads_by_alignment
 from attenscope.decoding.beam import BeamStop
-from attenscope.decoding.greedy import Constraints, Sampling
+from attenscope.decoding.greedy_and_sampling import Constraints, Sampling
 from attenscope.interventions.changes import HeadChange, InterventionError, format_changes, parse_changes
 from attenscope.language import say, to_say
 from attenscope.runnable_model import InputError, RunnableModel, Translation

@@ -13,18 +13,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.decoding.beam import BeamTree
-from attenscope.decoding.greedy import NO_CONSTRAINTS
+from attenscope.decoding.greedy_and_sampling import NO_CONSTRAINTS
 from attenscope.experiments.mask_trial import CacheAgreement, measure_cache_agreement
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import format_number, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.viz.decode import controls, runs, texts
 from attenscope.viz.decode.runs import DecodingRequest
-from attenscope.viz.export.live_file import list_live_files
+from attenscope.viz.export.browser_model_file import list_live_files
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
 from attenscope.viz.fair_queue import COMPUTE_QUEUE
-from attenscope.viz.figures.look import Look, Palette, format_signed, readable_token
+from attenscope.viz.figures.figure_style import Look, Palette, format_signed, readable_token
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import get_pin, toggle_pins
 from attenscope.viz.ui.cache import queue_and_cache
@@ -33,8 +33,8 @@ from attenscope.viz.ui.controls import describe_given_translation, draw_changes_
 from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
 from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
 from attenscope.viz.web.maps import draw_switchboard
+from attenscope.viz.web.page_frame import is_on_stage
 from attenscope.viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
-from attenscope.viz.web.shell import is_on_stage
 from attenscope.viz.web.text_components import CardActions, TranslationVersion, draw_versions
 
 DECODE_STYLE = Path(__file__).parent / "decode.css"

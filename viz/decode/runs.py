@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.decoding.beam import BeamStop, BeamTree
-from attenscope.decoding.greedy import NO_CONSTRAINTS, Constraints, ObserverCheck, Sampling, Strategy
+from attenscope.decoding.greedy_and_sampling import NO_CONSTRAINTS, Constraints, ObserverCheck, Sampling, Strategy
 from attenscope.devices import OutOfMemory, switch_process_to_cpu
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import InterventionError, parse_changes

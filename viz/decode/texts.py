@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attenscope.decoding.greedy import Constraints, find_repetition
+from attenscope.decoding.greedy_and_sampling import Constraints, find_repetition
 from attenscope.experiments.mask_trial import AGREEMENT_TOLERANCE, CacheAgreement
 from attenscope.language import say, say_many, to_say
 from attenscope.runnable_model import TextTokenizer, Translation
 from attenscope.viz.decode.runs import DecodingRequest, DecodingRun
-from attenscope.viz.figures.look import quote_token, readable_token
+from attenscope.viz.figures.figure_style import quote_token, readable_token
 
 PROMPT_NOTE = to_say(
     "The first line is the prompt, the second what the model wrote after it. To the model both are one text: a row of "

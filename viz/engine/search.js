@@ -14,7 +14,7 @@ export function top(values, count) {
   return best;
 }
 
-/** Constraints as in model/decoding/greedy.py: ids that may not follow `written`; all but one within a prefix. */
+/** Constraints as in model/decoding/greedy_and_sampling.py: ids that may not follow `written`; all but one within a prefix. */
 function constrained(logProbs, written, { prefix = [], forbidden = [] }) {
   if (written.length < prefix.length) {
     const only = new Float32Array(logProbs.length).fill(-Infinity);

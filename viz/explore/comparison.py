@@ -10,15 +10,15 @@ from functools import cached_property, partial
 import pandas as pd
 import streamlit as st
 
-from attenscope.analysis.steps import MapDifference, PositionPairs, compare_maps, match_rows_and_columns
+from attenscope.analysis.attention_steps import MapDifference, PositionPairs, compare_maps, match_rows_and_columns
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_sentences, say, to_say
 from attenscope.runnable_model import InputError, LocalError, LocalModel
 from attenscope.text.words import guess_language
 from attenscope.trace import AttentionMap, Kind, TraceError, select_head
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
+from attenscope.viz.explore.head_view import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
 from attenscope.viz.explore.saving import DrawnView, offer_view_download
-from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
 from attenscope.viz.explore.texts import WEIGHTS_TEXT, ViewText, draw_map_preprocessing_captions
 from attenscope.viz.explore.views import VIEWS
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
@@ -32,7 +32,7 @@ from attenscope.viz.figures.explore import (
     locate_click,
     plot_comparison,
 )
-from attenscope.viz.figures.look import Look, shorten_token
+from attenscope.viz.figures.figure_style import Look, shorten_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import (
     EXPLORE_COMPARE_WITH,
@@ -49,7 +49,7 @@ from attenscope.viz.ui.addresses.explore import (
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.shell import is_on_stage
+from attenscope.viz.web.page_frame import is_on_stage
 
 # What the view says of itself.
 

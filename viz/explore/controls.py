@@ -24,10 +24,10 @@ from attenscope.interventions.changes import HeadChange, InterventionError, Mode
 from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import AttentionMap, Head, Kind
-from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
+from attenscope.viz.explore.head_view import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.texts import describe_head_change_effect, name_head_change, render_word_diff
 from attenscope.viz.figures.explore import FlowKind
-from attenscope.viz.figures.look import format_signed, readable_token
+from attenscope.viz.figures.figure_style import format_signed, readable_token
 from attenscope.viz.traces.session import get_open_trace
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.address import Parameter
@@ -59,7 +59,7 @@ from attenscope.viz.ui.addresses.explore import (
 from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, ROWS
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.maps import RankedHead, TileSwitches
-from attenscope.viz.web.shell import is_presenting
+from attenscope.viz.web.page_frame import is_presenting
 
 FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline")
 """Views that are offered side by side; the others, in a menu."""

@@ -15,7 +15,7 @@ from attenscope.language import current_language, join_sentences, load_translate
 from attenscope.runnable_model import RunnableModel
 from attenscope.text.words import group_words
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.look import quote_token
+from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.tour import TourStep, load_tour_steps
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import EXPLORE_MERGE_WORDS, EXPLORE_TOUR_STEP, EXPLORE_VIEW, PAGE

@@ -14,16 +14,16 @@ import plotly.graph_objects as go
 from attenscope.analysis.heads import HeadPlace
 from attenscope.language import say
 from attenscope.trace import AttentionTrace
-from attenscope.viz.explore.scene import Scene, TokenDisplay
-from attenscope.viz.export.live_file import list_live_files
+from attenscope.viz.explore.head_view import Scene, TokenDisplay
+from attenscope.viz.export.browser_model_file import list_live_files
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts, register_savable_view
+from attenscope.viz.figures.figure_style import KIND_NAMES, Look, Palette
 from attenscope.viz.figures.heatmap import pooling_block_size
-from attenscope.viz.figures.look import KIND_NAMES, Look, Palette
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.style import add_fragment_style
 from attenscope.viz.web.maps import encode_overview
-from attenscope.viz.web.shell import is_presenting
+from attenscope.viz.web.page_frame import is_presenting
 
 COLUMN_SHARES = (0.42, 0.58)
 """Widths of the overview and of the view beside it, as on the page."""

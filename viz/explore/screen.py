@@ -15,12 +15,12 @@ from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenError
 from attenscope.viz.explore import comparison, views
 from attenscope.viz.explore import controls as explore_controls
+from attenscope.viz.explore.head_view import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.saving import COLUMN_SHARES
-from attenscope.viz.explore.scene import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.texts import describe_changed_head, draw_alignment, draw_head_summary
-from attenscope.viz.export.save import unregister_savable_view
+from attenscope.viz.export.share_menu import unregister_savable_view
 from attenscope.viz.fair_queue import BusyError
-from attenscope.viz.figures.words import overview_in_words
+from attenscope.viz.figures.text_alternatives import overview_in_words
 from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.traces.session import OPEN_ERROR_KEY, open_uploaded_trace
 from attenscope.viz.traces.upload_store import UploadStoreError

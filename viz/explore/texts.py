@@ -21,10 +21,10 @@ from attenscope.interventions.changes import HeadChange, ModelChange, parse_chan
 from attenscope.language import format_number, join_items, join_sentences, say, to_say
 from attenscope.text.words import WordChange
 from attenscope.trace import Kind
-from attenscope.viz.explore.scene import RunKey, Scene, TokenDisplay
+from attenscope.viz.explore.head_view import RunKey, Scene, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
-from attenscope.viz.figures.look import quote_token
-from attenscope.viz.figures.words import describe_pinned_row, describe_strongest_head_link
+from attenscope.viz.figures.figure_style import quote_token
+from attenscope.viz.figures.text_alternatives import describe_pinned_row, describe_strongest_head_link
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.captions import CHANGE_MARKS, draw_caption, escape_markdown

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from attenscope.analysis.steps import compute_attention_steps
+from attenscope.analysis.attention_steps import compute_attention_steps
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import TraceError, select_head
-from attenscope.viz.explore import controls, many_heads
+from attenscope.viz.explore import all_heads_views, controls
 from attenscope.viz.explore.controls import FIRST_VIEWS
+from attenscope.viz.explore.head_view import Scene, find_special_tokens
 from attenscope.viz.explore.saving import DrawnView, offer_view_download
-from attenscope.viz.explore.scene import Scene, find_special_tokens
 from attenscope.viz.explore.texts import (
     WEIGHTS_TEXT,
     ViewText,
@@ -23,9 +23,9 @@ from attenscope.viz.explore.texts import (
     head_alt_text,
 )
 from attenscope.viz.export.parts import Component, Part, Words
+from attenscope.viz.figures.figure_style import KIND_NAMES, Look
 from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid
-from attenscope.viz.figures.look import KIND_NAMES, Look
-from attenscope.viz.figures.words import describe_strongest_row_keys, heatmap_in_words
+from attenscope.viz.figures.text_alternatives import describe_strongest_row_keys, heatmap_in_words
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import KIND
@@ -267,7 +267,7 @@ VIEWS: dict[SingleView, View] = {
     "links": View(_draw_links, LINKS_TEXT),
     "text": View(_draw_shaded_text_view, SHADED_TEXT),
     "pipeline": View(_draw_attention_computation_steps, PIPELINE_TEXT),
-    "joint": View(many_heads.draw_joint_view, many_heads.JOINT_TEXT),
-    "flow": View(many_heads.draw_flow_view, many_heads.FLOW_TEXT),
-    "layers": View(many_heads.draw_layers_view, many_heads.LAYERS_TEXT),
+    "joint": View(all_heads_views.draw_joint_view, all_heads_views.JOINT_TEXT),
+    "flow": View(all_heads_views.draw_flow_view, all_heads_views.FLOW_TEXT),
+    "layers": View(all_heads_views.draw_layers_view, all_heads_views.LAYERS_TEXT),
 }

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from attenscope.atomic_write import write_file
 from attenscope.checkpoint.load import CheckpointError, list_checkpoints, load_checkpoint
-from attenscope.cli.models import WritableError, check_writable
+from attenscope.cli.translate_and_evaluate import WritableError, check_writable
 from attenscope.language import (
     add_language_option,
     join_items,
@@ -29,10 +29,10 @@ from attenscope.language import (
     translate_argparse,
     use_language,
 )
-from attenscope.viz.engine.package import PackageError, WeightForm
+from attenscope.viz.engine.pack_checkpoint import PackageError, WeightForm
 from attenscope.viz.export import talk_file
 from attenscope.viz.export.movie import write_movie
-from attenscope.viz.figures.look import DARK, LIGHT
+from attenscope.viz.figures.figure_style import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_folder_files
 from attenscope.viz.talk.checks import CheckedTalk, check_talk
 from attenscope.viz.talk.file import count_scenes, parse_talk
@@ -50,7 +50,7 @@ def export_browser_models(arguments: Sequence[str]) -> int:
         return 1
     talk_file.start_page_runtime()
     # After the runtime is there, like everything that draws components.
-    from attenscope.viz.export.live_file import build_live_model_html, build_live_model_site
+    from attenscope.viz.export.browser_model_file import build_live_model_html, build_live_model_site
 
     form: WeightForm | None = "int8" if given.int8 else "half" if given.half else None
     try:

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from attenscope.atomic_write import write_file
-from attenscope.cli.models import WritableError, check_writable
+from attenscope.cli.translate_and_evaluate import WritableError, check_writable
 from attenscope.language import add_language_option, join_sentences, say, use_language
 from attenscope.viz.export import talk_file
-from attenscope.viz.export.page import build_talk_page
-from attenscope.viz.figures.look import DARK, LIGHT
+from attenscope.viz.export.offline_html import build_talk_page
+from attenscope.viz.figures.figure_style import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_folder_files
 from attenscope.viz.talk.file import parse_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.ui.addresses.page_registry import PAGES
-from attenscope.viz.web.bundle import read_script
+from attenscope.viz.web.component_scripts import read_script
 
 if TYPE_CHECKING:
     from attenscope.viz.export.parts import Slide

@@ -14,7 +14,7 @@ from attenscope.language import say, to_say
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from attenscope.viz.engine.package import PackedModel
+    from attenscope.viz.engine.pack_checkpoint import PackedModel
     from attenscope.viz.ui.captions import ChangeMark
     from attenscope.viz.ui.style import TableCell
 

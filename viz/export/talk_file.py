@@ -16,17 +16,17 @@ import streamlit as st
 from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import bind_language, current_language, join_sentences, say, to_say, use_language
 from attenscope.viz import visitor_language
-from attenscope.viz.engine.package import (
+from attenscope.viz.engine.pack_checkpoint import (
     WeightForm,
     encode_palette,
     estimate_file_size,
     find_packable_checkpoint,
     pack_model,
 )
-from attenscope.viz.export.page import build_talk_page
+from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
-from attenscope.viz.export.save import SavedView
-from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.export.share_menu import SavedView
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
 from attenscope.viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
 from attenscope.viz.talk import attachments, scenes
 from attenscope.viz.talk.attachments import AttachedFile, build_scene_session
@@ -36,7 +36,7 @@ from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import LANGUAGE
-from attenscope.viz.web.shell import COLLECTED_VIEWS
+from attenscope.viz.web.page_frame import COLLECTED_VIEWS
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig

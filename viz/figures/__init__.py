@@ -4,8 +4,8 @@ In a notebook: ``attenscope.figures.heatmap(trace.decoder, layer=0, head=3)``.
 """
 
 try:
+    from .figure_style import DARK, LIGHT, Look
     from .heatmap import heatmap
-    from .look import DARK, LIGHT, Look
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "plotly":
         raise

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from .look import Palette, base_layout, escape_markup, format_number, say
+from .figure_style import Palette, base_layout, escape_markup, format_number, say
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig

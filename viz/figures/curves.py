@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from .look import (
+from .figure_style import (
     Palette,
     build_plot_axis,
     build_titled_layout,

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import plotly.graph_objects as go
 
-from .heatmap import (
-    RowLabel,
-    WeightGrid,
-    diverging_colours,
-    negative_colour,
-    plot_weight_grid,
-    plotly_colorscale,
-    weight_grid_parts,
-)
-from .look import (
+from .figure_style import (
     KIND_NAMES,
     Look,
     Palette,
@@ -33,11 +24,20 @@ from .look import (
     token_labels,
     token_ticks,
 )
-from .words import find_strongest_weight
+from .heatmap import (
+    RowLabel,
+    WeightGrid,
+    diverging_colours,
+    negative_colour,
+    plot_weight_grid,
+    plotly_colorscale,
+    weight_grid_parts,
+)
+from .text_alternatives import find_strongest_weight
 
 if TYPE_CHECKING:
+    from attenscope.analysis.attention_steps import MapDifference
     from attenscope.analysis.flow import JointAttention
-    from attenscope.analysis.steps import MapDifference
     from attenscope.trace import AttentionMap
 
 # A comparison: two heads side by side, their difference, and one row of both, in a single picture.

@@ -9,8 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .curves import Axis, Curves, Mark, Note, linear_axis
-from .heatmap import negative_colour
-from .look import (
+from .figure_style import (
     KIND_NAMES,
     Look,
     Palette,
@@ -25,6 +24,7 @@ from .look import (
     title_layout,
     to_say,
 )
+from .heatmap import negative_colour
 
 # Lists: the measures of one head among the others, and the heads that match a question.
 

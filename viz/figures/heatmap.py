@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import plotly.graph_objects as go
 
-from .look import (
+from .figure_style import (
     DARK,
     KIND_NAMES,
     LONGEST_WITH_LABELS,

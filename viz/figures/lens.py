@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from .look import (
+from .figure_style import (
     LONGEST_WITH_LABELS,
     Look,
     base_layout,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from .heatmap import diverging_colours, find_true_runs, hatch_lines, plotly_colorscale
-from .look import (
+from .figure_style import (
     DARK,
     Look,
     Palette,
@@ -25,6 +24,7 @@ from .look import (
     to_say,
     token_labels,
 )
+from .heatmap import diverging_colours, find_true_runs, hatch_lines, plotly_colorscale
 
 # Colours: leaks red, over-blocking blue, agreement quiet. Each is marked by a sign of its own as well.
 

@@ -9,16 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from .curves import Axis, Curves, Mark, Note, linear_axis, log_axis
-from .heatmap import (
-    MASKED_HOVER,
-    RowLabel,
-    diverging_colours,
-    hatch_lines,
-    head_title,
-    negative_colour,
-    plotly_colorscale,
-)
-from .look import (
+from .figure_style import (
     Look,
     Palette,
     blend_colours,
@@ -30,6 +21,15 @@ from .look import (
     text_annotation,
     to_say,
     token_labels,
+)
+from .heatmap import (
+    MASKED_HOVER,
+    RowLabel,
+    diverging_colours,
+    hatch_lines,
+    head_title,
+    negative_colour,
+    plotly_colorscale,
 )
 
 if TYPE_CHECKING:

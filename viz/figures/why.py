@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from .heatmap import build_signed_heatmap_options, choose_signed_ink, negative_colour
-from .look import (
+from .figure_style import (
     KIND_NAMES,
     Palette,
     base_layout,
@@ -29,9 +28,10 @@ from .look import (
     translate_component_name,
     translate_stream_place_name,
 )
+from .heatmap import build_signed_heatmap_options, choose_signed_ink, negative_colour
 
 if TYPE_CHECKING:
-    from attenscope.attribution.blocks import SourceShares
+    from attenscope.attribution.block_contributions import SourceShares
     from attenscope.attribution.logit import LogitPart
     from attenscope.evaluation.attribution import DeletionCurves
     from attenscope.experiments.patching import PatchMap

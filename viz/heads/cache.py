@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas import query
 from attenscope.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
-from attenscope.atlas.forward import Place
+from attenscope.atlas.heads_over_training import TIMELINE_FILE, Timeline, read_timeline
 from attenscope.atlas.projection import Projection, ProjectionSpace, project_tokens
 from attenscope.atlas.pruning import (
     PRUNING_FILE,
@@ -34,7 +34,7 @@ from attenscope.atlas.query import (
     sample_rows_by_decile,
     search_atlas,
 )
-from attenscope.atlas.timeline import TIMELINE_FILE, Timeline, read_timeline
+from attenscope.atlas.teacher_forced_batches import Place
 from attenscope.checkpoint.load import find_checkpoint_folder
 from attenscope.language import say, to_say
 from attenscope.runnable_model import RunnableModel

@@ -19,10 +19,10 @@ from attenscope.language import join_items, join_sentences, say, say_many, to_sa
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
-from attenscope.viz.export.save import SavedView
+from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.curves import Curves, Mark
+from attenscope.viz.figures.figure_style import Palette
 from attenscope.viz.figures.heads import HeadDot, HeadLift, plot_head_scatter, plot_lifts
-from attenscope.viz.figures.look import Palette
 from attenscope.viz.heads import cache as heads_cache
 from attenscope.viz.heads import one_head, texts
 from attenscope.viz.ui import cache as ui_cache

@@ -16,9 +16,9 @@ from attenscope.language import format_number, say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Chart, Words
-from attenscope.viz.export.save import SavedView
+from attenscope.viz.export.share_menu import SavedView
+from attenscope.viz.figures.figure_style import KIND_NAMES, Palette, readable_token
 from attenscope.viz.figures.heads import MeasureStrip, plot_measure_strips
-from attenscope.viz.figures.look import KIND_NAMES, Palette, readable_token
 from attenscope.viz.heads import cache, texts
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES

@@ -10,15 +10,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import ALIGNMENT_READINGS, head_name
+from attenscope.atlas.heads_over_training import Timeline
 from attenscope.atlas.pruning import Pruning, PruningCurve
-from attenscope.atlas.timeline import Timeline
 from attenscope.language import format_number, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import InputError
 from attenscope.trace import Head
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Component, Words
-from attenscope.viz.export.save import SavedView
+from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.figure_style import Palette, format_signed
 from attenscope.viz.figures.heads import (
     RateTable,
     find_table_start_row,
@@ -26,7 +27,6 @@ from attenscope.viz.figures.heads import (
     plot_heads_over_training,
     plot_pruning,
 )
-from attenscope.viz.figures.look import Palette, format_signed
 from attenscope.viz.heads import cache, texts
 from attenscope.viz.heads.measure_scatter import open_head
 from attenscope.viz.ui import controls, style

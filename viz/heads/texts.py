@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from attenscope.atlas.forward import PLACES
+from attenscope.atlas.heads_over_training import Timeline
 from attenscope.atlas.measure import KEYS_A_ROW, MEASURE_EXPLANATIONS, WEIGHT_STEPS
 from attenscope.atlas.projection import Projection, ProjectionSpace
 from attenscope.atlas.pruning import Pruning
 from attenscope.atlas.query import Atlas
-from attenscope.atlas.timeline import Timeline
+from attenscope.atlas.teacher_forced_batches import PLACES
 from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.text.parts_of_speech import END_TAG, START_TAG, TAGGER_MODELS, UNKNOWN_TAG

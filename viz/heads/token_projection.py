@@ -17,8 +17,9 @@ from attenscope.language import say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Component, Words
-from attenscope.viz.export.save import SavedView
+from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.figure_style import Palette, readable_token
 from attenscope.viz.figures.heads import (
     OTHER_GROUP,
     TokenDots,
@@ -29,7 +30,6 @@ from attenscope.viz.figures.heads import (
     group_name,
     plot_projection,
 )
-from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.heads import cache, one_head, texts
 from attenscope.viz.heads.measure_scatter import add_box_frame
 from attenscope.viz.ui import controls, style

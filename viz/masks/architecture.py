@@ -14,10 +14,10 @@ import streamlit as st
 
 from attenscope.language import current_language, join_items, say, say_many, to_say
 from attenscope.masks.findings import Verdict
-from attenscope.masks.places import format_index_ranges
+from attenscope.masks.index_ranges import format_index_ranges
 from attenscope.runnable_model import LocalError
 from attenscope.viz.export.parts import Words
-from attenscope.viz.export.save import SavedView, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.ui import controls, style

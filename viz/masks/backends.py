@@ -15,8 +15,8 @@ from attenscope.mask_tests.backends import WAYS, BackendComparison, BackendResul
 from attenscope.runnable_model import InputError
 from attenscope.trace import Kind
 from attenscope.viz.export.parts import Words
-from attenscope.viz.export.save import SavedView, register_savable_view
-from attenscope.viz.figures.look import KIND_NAMES
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.figures.figure_style import KIND_NAMES
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.masks import cache
 from attenscope.viz.ui import controls, style

@@ -23,8 +23,8 @@ from attenscope.masks.conventions import (
 )
 from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
 from attenscope.viz.export.parts import Chart, Part, Words
-from attenscope.viz.export.save import SavedView, register_savable_view
-from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import (

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from attenscope.gallery.gallery import EXHIBITS, Exhibit, ExhibitSide, read_function_sources, run_exhibit
-from attenscope.gallery.reported_padding import REPORTS
+from attenscope.gallery.exhibits import EXHIBITS, Exhibit, ExhibitSide, read_function_sources, run_exhibit
+from attenscope.gallery.reported_padding_bugs import REPORTS
 from attenscope.language import SOURCE_LANGUAGE, join_items, join_sentences, say, say_many, use_language
 from attenscope.mask_tests.outcomes import STATUS_NAMES
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Diagnosis
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
-from attenscope.viz.export.save import SavedView, register_savable_view
-from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
 from attenscope.viz.ui import controls, style

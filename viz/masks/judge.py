@@ -11,20 +11,20 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attenscope.gallery.gallery import PRINTED_EXAMPLES
+from attenscope.gallery.exhibits import PRINTED_EXAMPLES
 from attenscope.language import join_items, join_sentences, say, say_many, to_say
 from attenscope.masks.findings import Finding
-from attenscope.masks.places import format_index_ranges
+from attenscope.masks.index_ranges import format_index_ranges
 from attenscope.masks.read_files import PassedMasks
 from attenscope.masks.softmax import is_blocked
 from attenscope.masks.toy_attention import apply_dropout
 from attenscope.untrusted_trace import clean_text
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.export.save import SavedView, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.fair_queue import BusyError
-from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
-from attenscope.viz.masks import gallery, input, pictures, verdict
+from attenscope.viz.masks import entry_controls, gallery, pictures, verdict
 from attenscope.viz.masks.mask_input import (
     EDITS_KEY,
     MaskInput,
@@ -50,16 +50,16 @@ from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_PART, MASKS_S
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
-from attenscope.viz.web.shell import is_on_stage, is_presenting
+from attenscope.viz.web.page_frame import is_on_stage, is_presenting
 
 JUDGE_STYLE = Path(__file__).parent / "judge.css"
 InputWay = Callable[[], MaskInput | None]
 STAGE_MASK_KEY = "mask on stage"
 """Key in the session of the stage: the mask that the visitor judged before going there, None for no mask."""
 INPUT_WAYS: dict[str, InputWay] = {
-    "paste": input.draw_paste_input,
-    "upload": input.draw_upload_input,
-    "build": input.draw_rule_input,
+    "paste": entry_controls.draw_paste_input,
+    "upload": entry_controls.draw_upload_input,
+    "build": entry_controls.draw_rule_input,
 }
 
 
@@ -72,11 +72,13 @@ def draw_judge_view() -> None:
         st.markdown(say("Paste the mask or the weights you printed, or start from an example that is broken:"))
         with st.container(key="mask-examples", horizontal=True, gap="small"):
             for name in PRINTED_EXAMPLES:
-                st.button(say(name), key=f"broken-{name}", on_click=input.load_broken_example, args=(name,))
+                st.button(say(name), key=f"broken-{name}", on_click=entry_controls.load_broken_example, args=(name,))
     if is_presenting() and STAGE_MASK_KEY in st.session_state:
         _draw_presented_mask(st.session_state[STAGE_MASK_KEY])
         return
-    ways = INPUT_WAYS | ({input.TRACE_SOURCE: input.draw_trace_input} if input.is_trace_open() else {})
+    ways = INPUT_WAYS | (
+        {entry_controls.TRACE_SOURCE: entry_controls.draw_trace_input} if entry_controls.is_trace_open() else {}
+    )
     way = controls.segmented_control(say("From"), MASKS_SOURCE, tuple(ways))
     left, right = st.columns([0.42, 0.58], gap="large")
     with left:

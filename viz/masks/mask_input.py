@@ -22,7 +22,7 @@ from attenscope.masks.arrays import (
     guess_role,
 )
 from attenscope.masks.attention_call import AttentionCall
-from attenscope.masks.judge import convert_cu_seqlens_to_meant
+from attenscope.masks.diagnosis_checks import convert_cu_seqlens_to_meant
 from attenscope.masks.read_files import MapContents, PassedMasks
 from attenscope.masks.read_text import ambiguous_axes_text, describe_axes
 from attenscope.masks.shapes import normalise_arrays

@@ -20,8 +20,8 @@ from attenscope.masks.rule import RuleError
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.trace import Head, Kind, Sizes
 from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
-from attenscope.viz.export.save import SavedView, register_savable_view
-from attenscope.viz.figures.look import KIND_NAMES, Look, Palette, format_signed, quote_token, readable_token
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.figures.figure_style import KIND_NAMES, Look, Palette, format_signed, quote_token, readable_token
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
 from attenscope.viz.masks import cache
 from attenscope.viz.ui import controls, style
@@ -46,7 +46,7 @@ from attenscope.viz.ui.captions import (
 )
 from attenscope.viz.ui.style import TableCell
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.shell import is_on_stage
+from attenscope.viz.web.page_frame import is_on_stage
 from attenscope.viz.web.text_components import TranslationVersion, draw_versions, versions_data
 
 TRIAL_STYLE = Path(__file__).parent / "trial.css"

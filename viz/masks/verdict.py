@@ -24,7 +24,7 @@ from attenscope.masks.fixes import (
     can_fix,
     write_meant_call,
 )
-from attenscope.masks.places import name_keys, name_queries
+from attenscope.masks.index_ranges import name_keys, name_queries
 from attenscope.masks.rule import simpler_meanings_text
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader

@@ -14,15 +14,15 @@ from attenscope.language import current_language, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError, select_head
 from attenscope.viz.export.parts import Columns, Component, Part, Slide, View, Words, encode_slides, flatten_parts
 from attenscope.viz.figures.explore import describe_joint_strongest_links, make_joint_grid
+from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT, Look
 from attenscope.viz.figures.heatmap import RowLabel, make_head_grid, pooling_block_size
-from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT, Look
-from attenscope.viz.figures.words import (
+from attenscope.viz.figures.text_alternatives import (
     describe_pinned_row,
     describe_strongest_head_link,
     heatmap_in_words,
     overview_in_words,
 )
-from attenscope.viz.web.bundle import build_scripts_constant, pack_arrays, read_component_sheet, read_sheet
+from attenscope.viz.web.component_scripts import build_scripts_constant, pack_arrays, read_component_sheet, read_sheet
 from attenscope.viz.web.maps import LinkOptions, encode_attention_links, encode_heatmap, encode_overview
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from attenscope.viz.web.text_components import encode_shaded_text

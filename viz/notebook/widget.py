@@ -11,9 +11,9 @@ from typing import Any
 
 from attenscope.language import join_items, say
 from attenscope.trace import AttentionTrace, Head, Kind, TraceError
+from attenscope.viz.figures.figure_style import Look, RampName, Scale
 from attenscope.viz.figures.heatmap import RowLabel
-from attenscope.viz.figures.look import Look, RampName, Scale
-from attenscope.viz.notebook.static import static_html
+from attenscope.viz.notebook.static_html import static_html
 from attenscope.viz.notebook.views import (
     NO_STEPS_TEXT,
     NOTEBOOK_VIEWS,

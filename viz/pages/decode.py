@@ -6,7 +6,7 @@ from attenscope.language import say
 from attenscope.viz import page_setup
 from attenscope.viz.decode import controls as decode_controls
 from attenscope.viz.decode import panels, runs
-from attenscope.viz.export.save import register_savable_view
+from attenscope.viz.export.share_menu import register_savable_view
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.shared import PIN
 from attenscope.viz.ui.captions import draw_badge, escape_markdown

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.explore import live, opened, screen
+from attenscope.viz.explore import model_page, screen, trace_page
 from attenscope.viz.explore.comparison import draw_view_explanation
 from attenscope.viz.traces.session import get_open_trace, pop_open_error
 from attenscope.viz.ui.captions import escape_markdown
@@ -14,8 +14,8 @@ st.html(screen.EXPLORE_STYLE)
 if error := pop_open_error():
     st.error(escape_markdown(error))
 if trace := get_open_trace():
-    opened.draw_opened_page(trace)
+    trace_page.draw_opened_page(trace)
 elif own := get_encoder_only_model():
-    opened.draw_encoder_only_page(own)
+    trace_page.draw_encoder_only_page(own)
 else:
-    live.draw_model_page()
+    model_page.draw_model_page()

@@ -8,15 +8,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.atlas.files import AtlasError
+from attenscope.atlas.heads_over_training import TimelineError
 from attenscope.atlas.pruning import PruningError
 from attenscope.atlas.query import Atlas
 from attenscope.atlas.sql import QuestionError
-from attenscope.atlas.timeline import TimelineError
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import SavedView, register_savable_view
-from attenscope.viz.heads import cache, habits, measure_scatter, one_head, saved_measurements, token_projection
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.heads import cache, habit_gallery, measure_scatter, one_head, saved_measurements, token_projection
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
 from attenscope.viz.ui.addresses.shared import MODEL
@@ -26,7 +26,7 @@ from attenscope.viz.ui.links import draw_next_page_link
 from attenscope.word_alignment.measure import AlignmentError
 
 ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], SavedView | None]] = {
-    "habits": habits.draw_habits_view,
+    "habits": habit_gallery.draw_habits_view,
     "map": measure_scatter.draw_measure_scatter_view,
     "head": one_head.draw_one_head_view,
     "search": measure_scatter.draw_search_view,

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import register_savable_view
+from attenscope.viz.export.share_menu import register_savable_view
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions import experiments, precision, sentence_views, views
 from attenscope.viz.ui import controls as ui_controls

@@ -12,7 +12,7 @@ from attenscope.viz.ui import cache, style
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.ui.links import draw_next_page_link
-from attenscope.viz.web.shell import mount_talk_presenter
+from attenscope.viz.web.page_frame import mount_talk_presenter
 
 page_setup.draw_page_frame("talk")
 session.refresh_shipped_talk_language()

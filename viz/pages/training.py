@@ -4,7 +4,7 @@ import streamlit as st
 
 from attenscope.viz import page_setup
 from attenscope.viz.traces.session import get_open_training_run
-from attenscope.viz.training import curves, page, texts
+from attenscope.viz.training import curves, model_views, texts
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.links import draw_next_page_link
 
@@ -32,13 +32,13 @@ def draw_page_view() -> None:
     elif view == "curves":
         curves.draw_curves_view(model, bar)
     elif view == "architecture":
-        page.draw_architecture_view(model)
+        model_views.draw_architecture_view(model)
     elif view == "parameters":
-        page.draw_parameters_view(model)
+        model_views.draw_parameters_view(model)
     elif view == "card":
-        page.draw_card_view(model)
+        model_views.draw_card_view(model)
     else:
-        page.draw_preset_comparison(bar)
+        model_views.draw_preset_comparison(bar)
 
 
 draw_page_view()

@@ -9,8 +9,8 @@ import streamlit as st
 from attenscope.attribution.target import AttributionError
 from attenscope.runnable_model import InputError
 from attenscope.viz import page_setup
-from attenscope.viz.export.save import SavedView, register_savable_view
-from attenscope.viz.figures.look import Palette
+from attenscope.viz.export.share_menu import SavedView, register_savable_view
+from attenscope.viz.figures.figure_style import Palette
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN

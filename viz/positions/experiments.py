@@ -23,8 +23,8 @@ from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.text.words import compare_words, split_words
 from attenscope.trace import AttentionMap
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts
-from attenscope.viz.figures.look import Palette, readable_token
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
+from attenscope.viz.figures.figure_style import Palette, readable_token
 from attenscope.viz.figures.positions import plot_compared_heads, plot_original_translation_probability
 from attenscope.viz.positions import cache
 from attenscope.viz.positions.controls import draw_number_input, forget_unoffered_choice

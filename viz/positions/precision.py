@@ -12,10 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 from attenscope.language import format_number, say
 from attenscope.positions.table import TABLE_FORMS, PositionTable, TableCell
 from attenscope.viz.export.parts import Columns, Component, MathML, Part, Words
-from attenscope.viz.export.save import SavedView
+from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.figure_style import Palette
 from attenscope.viz.figures.heatmap import sequential_colours
-from attenscope.viz.figures.look import Palette
 from attenscope.viz.figures.positions import plot_encoding_form_errors
 from attenscope.viz.positions import cache, texts
 from attenscope.viz.positions.controls import TableChoice

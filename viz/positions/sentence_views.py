@@ -14,9 +14,9 @@ from attenscope.positions.table import EmbeddingParts, read_embedding_parts
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
+from attenscope.viz.figures.figure_style import Palette, readable_token
 from attenscope.viz.figures.heatmap import diverging_colours
-from attenscope.viz.figures.look import Palette, readable_token
 from attenscope.viz.figures.positions import plot_compared_heads, plot_embedding_lengths, plot_head_ranking
 from attenscope.viz.positions import cache, texts
 from attenscope.viz.positions import controls as positions_controls

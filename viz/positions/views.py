@@ -18,10 +18,10 @@ from attenscope.positions.analysis import (
 )
 from attenscope.positions.table import TABLE_FORMS, TableCell, compute_table_cell, make_formula_table, order_dimensions
 from attenscope.viz.export.parts import Columns, Component, Formula, Part, Words
-from attenscope.viz.export.save import SavedView
+from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.curves import Curves
+from attenscope.viz.figures.figure_style import LIGHT, Palette
 from attenscope.viz.figures.heatmap import diverging_colours, sequential_colours
-from attenscope.viz.figures.look import LIGHT, Palette
 from attenscope.viz.figures.positions import plot_distance_profile, plot_shift_circles, plot_wavelengths, plot_waves
 from attenscope.viz.positions import cache, precision, texts
 from attenscope.viz.positions import controls as positions_controls

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attenscope.language import find_closest_language, say, to_say, use_language
-from attenscope.viz.web.bundle import read_script
+from attenscope.viz.web.component_scripts import read_script
 
 # Headers of every reply: where scripts may come from and who may frame the app; and paths that are not served.
 
@@ -35,7 +35,7 @@ CONTENT_SECURITY_POLICY = {
 """Content-Security-Policy: nothing from any other server."""
 METRICS_PATH = "/_stcore/metrics"
 SCRIPTS_PATH = "/_stcore/bidi-components/attenscope.scripts/"
-"""Where the scripts of dist/ are served (viz/web/bundle.py)."""
+"""Where the scripts of dist/ are served (viz/web/component_scripts.py)."""
 
 
 class SafeHeaders:

@@ -15,7 +15,7 @@ import streamlit as st
 
 from attenscope.language import join_items, join_sentences, say, to_say
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace
-from attenscope.viz.figures.look import KIND_NAMES
+from attenscope.viz.figures.figure_style import KIND_NAMES
 from attenscope.viz.talk import attachments, session
 from attenscope.viz.talk.attachments import AttachedFile
 from attenscope.viz.talk.checks import CheckedTalk, find_scene_trace_or_config
@@ -41,7 +41,7 @@ from attenscope.viz.ui.addresses import masks
 from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.web.shell import draw_scene_pictures
+from attenscope.viz.web.page_frame import draw_scene_pictures
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from attenscope.language import join_items, say, to_say
 from attenscope.text.words import split_words
 from attenscope.untrusted_trace import OpenedTrace
-from attenscope.viz.figures.look import Look, Palette
+from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.ui.address import Parameter
 from attenscope.viz.ui.addresses.decode import (
     DECODE_BEAM_WIDTH,

@@ -14,7 +14,7 @@ from attenscope.language import current_language, load_translated_toml, say, to_
 from attenscope.viz.talk import attachments
 from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, parse_talk
 from attenscope.viz.talk.scenes import Mistake, Scene, Talk
-from attenscope.viz.web.shell import keep_files_in_browser, store_draft
+from attenscope.viz.web.page_frame import keep_files_in_browser, store_draft
 
 SHIPPED_TALK_FILE = Path(__file__).parent / "talk.toml"
 TRANSLATED_FIELDS = ("title", "point", "notes")

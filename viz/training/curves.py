@@ -17,9 +17,9 @@ from attenscope.trace import Sizes
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedRun
 from attenscope.viz.export.parts import Chart, Component, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, register_savable_view
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts, register_savable_view
 from attenscope.viz.figures.curves import plot_training_curves
-from attenscope.viz.figures.look import Palette, readable_token
+from attenscope.viz.figures.figure_style import Palette, readable_token
 from attenscope.viz.traces.session import close_training_run
 from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training import texts
@@ -33,8 +33,8 @@ from attenscope.viz.ui.captions import (
     escape_markdown,
 )
 from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.page_frame import is_presenting
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
-from attenscope.viz.web.shell import is_presenting
 
 # Curves: loss, BLEU and learning rate over the steps of the training.
 

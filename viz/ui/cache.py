@@ -24,7 +24,7 @@ from attenscope.checkpoint.load import (
     parse_config,
     read_checkpoint_config,
 )
-from attenscope.decoding.greedy import ObserverCheck
+from attenscope.decoding.greedy_and_sampling import ObserverCheck
 from attenscope.devices import OutOfMemory, choose_device, limit_to_one_thread, switch_process_to_cpu
 from attenscope.evaluation.in_domain_detection import Familiarity, FamiliarityError, read_familiarity
 from attenscope.experiments import ablation

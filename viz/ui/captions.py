@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from attenscope.decoding.greedy import ObserverCheck
+from attenscope.decoding.greedy_and_sampling import ObserverCheck
 from attenscope.devices import has_switched_to_cpu
 from attenscope.evaluation.in_domain_detection import FALSE_ALARMS, mean_log_prob
 from attenscope.language import (
@@ -27,7 +27,7 @@ from attenscope.language import (
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.text.words import LANGUAGE_NAMES, compare_words, detect_foreign_language
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.look import format_signed, quote_token
+from attenscope.viz.figures.figure_style import format_signed, quote_token
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import MODEL
 from attenscope.viz.web.text_components import SURE_FROM, is_low_probability_token

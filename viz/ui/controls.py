@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.checkpoint.card import CheckpointSummary, group_by_direction
 from attenscope.checkpoint.load import CheckpointError
-from attenscope.decoding.greedy import DecodingStep, ObserverCheck
+from attenscope.decoding.greedy_and_sampling import DecodingStep, ObserverCheck
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
 from attenscope.runnable_model import (
     CHAT_TEMPLATE,
@@ -28,8 +28,8 @@ from attenscope.runnable_model import (
 from attenscope.text.words import LANGUAGE_NAMES
 from attenscope.trace import Head, Kind, Sizes
 from attenscope.translate import Translator
+from attenscope.viz.figures.figure_style import SCALE_NAMES, Look, format_signed, quote_token
 from attenscope.viz.figures.heatmap import ROW_LABEL_NAMES, RowLabel
-from attenscope.viz.figures.look import SCALE_NAMES, Look, format_signed, quote_token
 from attenscope.viz.serving.middleware import NO_FILES_TEXT, ServerSettings
 from attenscope.viz.ui import cache, style
 from attenscope.viz.ui.address import (
@@ -57,7 +57,7 @@ from attenscope.viz.ui.addresses.shared import (
 from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
 from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
-from attenscope.viz.web.shell import can_audience_type_sentence, is_presenting, submit_on_enter
+from attenscope.viz.web.page_frame import can_audience_type_sentence, is_presenting, submit_on_enter
 
 # Controls that return a plain value, which is kept in the address and in the session.
 

@@ -27,7 +27,7 @@ from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
 from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head
-from attenscope.viz.web.shell import is_on_stage
+from attenscope.viz.web.page_frame import is_on_stage
 from attenscope.viz.web.text_components import CardActions, draw_word_card, word_card_data
 
 # Links to other pages: a callback stores the page to open, and the rerun that follows opens it.

@@ -11,14 +11,14 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from attenscope.analysis.steps import AttentionPipeline
+from attenscope.analysis.attention_steps import AttentionPipeline
 from attenscope.language import say, to_say
 from attenscope.viz.figures.curves import Curves, Mark
+from attenscope.viz.figures.figure_style import LONGEST_LABEL, Look, readable_token, shorten_token
 from attenscope.viz.figures.heatmap import negative_colour
-from attenscope.viz.figures.look import LONGEST_LABEL, Look, readable_token, shorten_token
-from attenscope.viz.figures.stage import enlarge_fonts_for_projection
-from attenscope.viz.web.bundle import create_mount, pack_arrays
-from attenscope.viz.web.shell import is_presenting
+from attenscope.viz.figures.presentation_sizes import enlarge_fonts_for_projection
+from attenscope.viz.web.component_scripts import create_mount, pack_arrays
+from attenscope.viz.web.page_frame import is_presenting
 
 if TYPE_CHECKING:
     from attenscope.decoding.beam import BeamNode, BeamTree

@@ -13,9 +13,16 @@ import numpy as np
 from attenscope.analysis.heads import HeadPlace
 from attenscope.language import say, to_say
 from attenscope.trace import AttentionMap, Head, Kind
+from attenscope.viz.figures.figure_style import (
+    KIND_NAMES,
+    LONGEST_LABEL,
+    Look,
+    head_colour,
+    readable_token,
+    shorten_token,
+)
 from attenscope.viz.figures.heatmap import RowLabel, WeightGrid, has_room_for_numbers, pool_weights
-from attenscope.viz.figures.look import KIND_NAMES, LONGEST_LABEL, Look, head_colour, readable_token, shorten_token
-from attenscope.viz.web.bundle import (
+from attenscope.viz.web.component_scripts import (
     FULL_BYTE,
     FULL_UINT16,
     component_value,

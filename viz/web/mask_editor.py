@@ -13,9 +13,9 @@ from enum import IntEnum
 import numpy as np
 import streamlit as st
 
-from attenscope.viz.figures.look import format_signed
+from attenscope.viz.figures.figure_style import format_signed
 from attenscope.viz.figures.masks import MaskColours
-from attenscope.viz.web.bundle import create_mount, pack_arrays
+from attenscope.viz.web.component_scripts import create_mount, pack_arrays
 
 TokenNames = tuple[Sequence[str], Sequence[str]]
 """The names of the queries and of the keys; empty where they are unknown."""

@@ -11,13 +11,13 @@ import numpy as np
 
 from attenscope.language import say
 from attenscope.trace import AttentionMap
+from attenscope.viz.figures.figure_style import KIND_NAMES, Look, readable_token, shorten_token
 from attenscope.viz.figures.heatmap import RowLabel
-from attenscope.viz.figures.look import KIND_NAMES, Look, readable_token, shorten_token
-from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays, quantise_weights
+from attenscope.viz.web.component_scripts import component_value, create_mount, pack_arrays, quantise_weights
 from attenscope.viz.web.text_components import build_token_data
 
 if TYPE_CHECKING:
-    from attenscope.decoding.greedy import Candidate, DecodingStep
+    from attenscope.decoding.greedy_and_sampling import Candidate, DecodingStep
     from attenscope.runnable_model import Translation
 
 # One decoding, step by step: both sentences, the attention of the step and its candidates; scrubbed in the browser.

@@ -15,8 +15,7 @@ from attenscope.analysis.telling_word import WordWeights, read_source_word, read
 from attenscope.language import join_items, say, to_say
 from attenscope.text.words import SPECIAL_TOKENS, get_special_tokens, has_space_before
 from attenscope.trace import AttentionMap, Head
-from attenscope.viz.figures.heatmap import RowLabel, diverging_colours
-from attenscope.viz.figures.look import (
+from attenscope.viz.figures.figure_style import (
     KIND_NAMES,
     Look,
     Palette,
@@ -26,11 +25,12 @@ from attenscope.viz.figures.look import (
     readable_token,
     translate_stream_place_name,
 )
-from attenscope.viz.figures.words import describe_word_attention
-from attenscope.viz.web.bundle import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
+from attenscope.viz.figures.heatmap import RowLabel, diverging_colours
+from attenscope.viz.figures.text_alternatives import describe_word_attention
+from attenscope.viz.web.component_scripts import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
 
 if TYPE_CHECKING:
-    from attenscope.decoding.greedy import Candidate, DecodingStep
+    from attenscope.decoding.greedy_and_sampling import Candidate, DecodingStep
     from attenscope.experiments.ablation import WordFacts
     from attenscope.hugging_face.masked_words import MaskedWord
 

@@ -19,7 +19,7 @@ from attenscope.runnable_model import InputError, RunnableModel, Translation
 from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.figures.look import quote_token, readable_token
+from attenscope.viz.figures.figure_style import quote_token, readable_token
 from attenscope.viz.traces.session import get_open_trace
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.shared import CHANGES, add_pins, get_pin

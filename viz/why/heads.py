@@ -17,8 +17,8 @@ from attenscope.experiments.ablation import HeadEffects
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import AttentionMap, Head, Kind
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts
-from attenscope.viz.figures.look import Palette, readable_token
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
+from attenscope.viz.figures.figure_style import Palette, readable_token
 from attenscope.viz.figures.why import (
     list_layer_rows_by_attention,
     plot_head_ablation_effects,

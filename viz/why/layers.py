@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.block_contributions import SourceShares
 from attenscope.attribution.target import AttributionError
 from attenscope.evaluation.attribution import AttributionScoresError, LooseThreshold
 from attenscope.experiments.lens import DecoderLens, LogitLens
@@ -18,9 +18,8 @@ from attenscope.experiments.patching import Contrast, MinimalPair, PatchMap, rea
 from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import InputError
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts
-from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
-from attenscope.viz.figures.look import (
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
+from attenscope.viz.figures.figure_style import (
     Look,
     Palette,
     format_percent,
@@ -28,8 +27,9 @@ from attenscope.viz.figures.look import (
     readable_token,
     translate_stream_place_name,
 )
+from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
+from attenscope.viz.figures.text_alternatives import describe_lens_settling_place
 from attenscope.viz.figures.why import plot_activation_patching, plot_source_effects, plot_source_shares
-from attenscope.viz.figures.words import describe_lens_settling_place
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.shared import SENTENCE
 from attenscope.viz.ui.addresses.why import (
@@ -42,7 +42,7 @@ from attenscope.viz.ui.addresses.why import (
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.style import draw_table
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.shell import is_on_stage
+from attenscope.viz.web.page_frame import is_on_stage
 from attenscope.viz.why import cache, texts
 from attenscope.viz.why.cache import ReadingKey
 from attenscope.viz.why.controls import PAIRS_LANGUAGE, Question, SentencePair, choose_word

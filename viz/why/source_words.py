@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from attenscope.attribution.any_model import ANY_MODEL_METHODS
-from attenscope.attribution.blocks import WordsLeftOut
+from attenscope.attribution.block_contributions import WordsLeftOut
 from attenscope.attribution.methods import DEFAULT_METHOD, Attribution
 from attenscope.attribution.target import AttributionError
 from attenscope.evaluation.attribution import AttributionScores, AttributionScoresError, DeletionCurves
@@ -20,8 +20,8 @@ from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionTrace
 from attenscope.viz.export.parts import Chart, Component, Part, Words
-from attenscope.viz.export.save import SavedView, collect_trace_facts, register_savable_view
-from attenscope.viz.figures.look import Palette, format_percent, format_signed, readable_token
+from attenscope.viz.export.share_menu import SavedView, collect_trace_facts, register_savable_view
+from attenscope.viz.figures.figure_style import Palette, format_percent, format_signed, readable_token
 from attenscope.viz.figures.why import plot_attribution_method_scores, plot_deletion
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls as ui_controls
@@ -32,7 +32,7 @@ from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import switch_to_requested_page
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.shell import is_on_stage
+from attenscope.viz.web.page_frame import is_on_stage
 from attenscope.viz.web.text_components import SignedText, draw_signed_text, encode_signed_text
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls as why_controls

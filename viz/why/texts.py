@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attenscope.analysis.heads import head_name
-from attenscope.attribution.blocks import SourceShares, WordsLeftOut
+from attenscope.attribution.block_contributions import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
 from attenscope.attribution.methods import (
     ATTENTION_X_GRADIENT_METHOD,
@@ -25,7 +25,7 @@ from attenscope.experiments.lens import DecoderLens
 from attenscope.experiments.patching import Contrast, PatchMap
 from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.look import (
+from attenscope.viz.figures.figure_style import (
     KIND_NAMES,
     format_percent,
     format_signed,

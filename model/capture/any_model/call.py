@@ -17,7 +17,7 @@ from ...masks.attention_call import PADDING_ARGUMENTS, AttentionCall, MaskReadin
 from ...masks.softmax import is_blocked
 from ...torch_internals import materialize_mask
 from .axes import AxisLayout, CallSite
-from .kernels import ComputedAttention
+from .kernel_weights import ComputedAttention
 
 
 @dataclass(frozen=True, eq=False)

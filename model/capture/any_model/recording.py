@@ -17,8 +17,8 @@ from ...language import SOURCE_LANGUAGE, join_sentences, say, use_language
 from ...trace import KINDS, AttentionTrace, Kind, TraceError
 from .axes import CallSite, gather_axis_evidence, get_frame_identity
 from .call import CapturedCall
-from .kernels import ComputedAttention
-from .modules import (
+from .kernel_weights import ComputedAttention
+from .module_kinds import (
     REMARKS_SETTING,
     KindEvidence,
     LayerStore,

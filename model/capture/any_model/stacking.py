@@ -15,8 +15,8 @@ from torch import Tensor
 from ...language import join_items, say, to_say
 from ...trace import AttentionMap, Kind, TraceError
 from .call import CapturedCall
-from .kernels import ComputedAttention
-from .modules import is_single_number, stack_as_view
+from .kernel_weights import ComputedAttention
+from .module_kinds import is_single_number, stack_as_view
 
 # From calls to maps.
 

@@ -34,7 +34,7 @@ from .axes import (
     list_added_keys,
 )
 from .call import CapturedCall, find_call_origin, make_call_origin, read_passed_mask
-from .kernels import (
+from .kernel_weights import (
     ComputedAttention,
     UnknownArgumentError,
     apply_layout,
@@ -50,7 +50,7 @@ from .kernels import (
     run_explicit_attention,
     unfold_heads,
 )
-from .modules import find_attention_weights_in_output, is_feature_attention, match_modules
+from .module_kinds import find_attention_weights_in_output, is_feature_attention, match_modules
 from .recording import AnyModelRecording
 
 _FUSED_ARGUMENTS = tuple(inspect.signature(run_explicit_attention).parameters)

@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from attenscope.analysis.steps import (
+from attenscope.analysis.attention_steps import (
     compute_attention_steps,
     read_output_projections,
     weight_by_value_norms,
     weight_trace_by_value_norms,
 )
 from attenscope.capture.attention import capture_attention
-from attenscope.decoding.greedy import decode_greedily
+from attenscope.decoding.greedy_and_sampling import decode_greedily
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import HeadChange
 from attenscope.network.config import BOS_ID

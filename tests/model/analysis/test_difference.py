@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.analysis.steps import compare_maps, match_common_tokens, match_rows_and_columns
+from attenscope.analysis.attention_steps import compare_maps, match_common_tokens, match_rows_and_columns
 from attenscope.trace import AttentionMap, TraceError, select_head
 
 

@@ -23,7 +23,7 @@ from attenscope.analysis.telling_word import (
     weigh_words,
 )
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.words import describe_word_attention
+from attenscope.viz.figures.text_alternatives import describe_word_attention
 
 
 def cross_map(keys: Sequence[str], rows: Sequence[str], *heads: Sequence[Sequence[float]]) -> AttentionMap:

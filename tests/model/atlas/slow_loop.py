@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
+from attenscope.analysis.attention_steps import read_output_projections
 from attenscope.analysis.heads import find_alignment_cells
-from attenscope.analysis.steps import read_output_projections
-from attenscope.atlas.forward import Sentence, sample_word_permutation
+from attenscope.atlas.teacher_forced_batches import Sentence, sample_word_permutation
 from attenscope.attribution.logit import record_pass, split_logit
 from attenscope.attribution.target import Target
 from attenscope.capture.attention import capture_attention

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import ATLAS_FOLDER
-from attenscope.atlas.forward import PLACE_NAMES, Place
 from attenscope.atlas.query import LEAST_AGREEMENT, Atlas, find_best_pattern_label, label_head, open_atlas
+from attenscope.atlas.teacher_forced_batches import PLACE_NAMES, Place
 from attenscope.capture.attention import find_attention_sites
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, load_checkpoint
 from attenscope.network.hooks import OutputHook, hook_outputs

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import torch
 
-from attenscope.atlas import forward, measure
+from attenscope.atlas import measure, teacher_forced_batches
 from attenscope.atlas.build import Corpus, build_atlas
-from attenscope.atlas.forward import Sentence, make_batches, run_batch
 from attenscope.atlas.measure import measure_heads
+from attenscope.atlas.teacher_forced_batches import Sentence, make_batches, run_batch
 from attenscope.checkpoint.load import list_checkpoints
 from attenscope.network import transformer
 from attenscope.network.config import PRESETS, make_preset_config
@@ -70,7 +70,7 @@ def check(translator: Translator, folder: Path, corpus: Corpus, heads: int) -> N
 def test_measures_of_batches_are_those_of_single_traces(
     toy_translator: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forward, "TOKENS_A_BATCH", 90)
+    monkeypatch.setattr(teacher_forced_batches, "TOKENS_A_BATCH", 90)
     monkeypatch.setattr(measure, "TOKENS_A_PASS", 100)
     check(toy_translator, tmp_path / "atlas", corpus_of(tmp_path / "text", pairs()), 12)
 

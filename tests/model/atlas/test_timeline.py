@@ -11,8 +11,8 @@ import pytest
 
 from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import HEADS_TABLE
+from attenscope.atlas.heads_over_training import TIMELINE_FILE, Timeline, TimelineError, measure_timeline, read_timeline
 from attenscope.atlas.query import open_atlas, released_atlas_folder
-from attenscope.atlas.timeline import TIMELINE_FILE, Timeline, TimelineError, measure_timeline, read_timeline
 from attenscope.checkpoint.load import (
     CHECKPOINTS_FOLDER,
     find_checkpoint_folder,

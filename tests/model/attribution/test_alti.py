@@ -9,7 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from attenscope.attribution.blocks import compute_alti_shares, compute_contribution_shares, make_block_stacks
+from attenscope.attribution.block_contributions import (
+    compute_alti_shares,
+    compute_contribution_shares,
+    make_block_stacks,
+)
 from attenscope.attribution.logit import PassRecording, list_sublayers, record_pass
 from attenscope.attribution.methods import attribute_target, record_target_pass
 from attenscope.attribution.target import Target, make_piece_target

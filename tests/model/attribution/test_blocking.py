@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from attenscope.attribution.blocks import (
+from attenscope.attribution.block_contributions import (
     compute_leave_one_out,
     compute_values_without_pieces,
     compute_words_left_out,

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from attenscope.attribution.any_blocks import find_attention_blocks, record_repeatable_pass
-from attenscope.attribution.blocks import compute_alti_shares, make_block_stacks
+from attenscope.attribution.block_contributions import compute_alti_shares, make_block_stacks
+from attenscope.attribution.block_detection import find_attention_blocks, record_repeatable_pass
 from attenscope.attribution.methods import compute_last_attention_vector_norms, record_target_pass
 from attenscope.attribution.target import AttributionError, make_piece_target
 from attenscope.runnable_model import LocalModel

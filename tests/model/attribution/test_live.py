@@ -16,7 +16,7 @@ from attenscope.attribution.any_model import (
     list_methods,
     run_attention_pass,
 )
-from attenscope.attribution.blocks import compute_source_shares
+from attenscope.attribution.block_contributions import compute_source_shares
 from attenscope.attribution.methods import ATTRIBUTION_METHODS, attribute_all_methods, attribute_target
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
 from attenscope.interventions.apply import apply_changes

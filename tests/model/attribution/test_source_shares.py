@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.attribution.blocks import compute_source_effect, compute_source_shares
+from attenscope.attribution.block_contributions import compute_source_effect, compute_source_shares
 from attenscope.network.attention import make_causal_mask, make_padding_mask
 from attenscope.network.autoregressive_model import shift_right
 from attenscope.network.config import PAD_ID

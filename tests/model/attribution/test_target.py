@@ -7,7 +7,7 @@ import torch
 
 from attenscope.attribution.methods import attribute_target, compute_target_value
 from attenscope.attribution.target import AttributionError, Target, make_piece_target, make_word_target
-from attenscope.decoding.greedy import teacher_forced_log_probs
+from attenscope.decoding.greedy_and_sampling import teacher_forced_log_probs
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import HeadChange
 from attenscope.runnable_model import Translation

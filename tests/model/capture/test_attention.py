@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attenscope.capture.any_model.modules import read_kind_from_path
+from attenscope.capture.any_model.module_kinds import read_kind_from_path
 from attenscope.capture.attention import capture_attention, find_attention_sites
-from attenscope.decoding.greedy import decode_greedily
+from attenscope.decoding.greedy_and_sampling import decode_greedily
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.network.attention import AttentionPath, force_attention_path, make_causal_mask, make_padding_mask

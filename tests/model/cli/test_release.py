@@ -11,7 +11,7 @@ import pytest
 
 from attenscope.__main__ import main
 from attenscope.checkpoint.load import load_checkpoint, save_checkpoint
-from attenscope.cli import release
+from attenscope.cli import release_measurements
 from tests import toy
 
 
@@ -117,7 +117,7 @@ def test_what_no_longer_holds_is_named(
         out = "".join(f"FAILED {one}\n" for one in failed)
         return subprocess.CompletedProcess(command, int(bool(failed)), stdout=out, stderr="")
 
-    monkeypatch.setattr(release.subprocess, "run", run)
+    monkeypatch.setattr(release_measurements.subprocess, "run", run)
     assert main(["release", str(folder), "--data", str(data), "--only", "claims"]) == code
     said = capsys.readouterr().out
     assert ("All that is said of released models holds." in said) == (not failed)

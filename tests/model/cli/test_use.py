@@ -11,7 +11,7 @@ import torch
 
 from attenscope import devices, translate
 from attenscope.__main__ import main
-from attenscope.cli import models
+from attenscope.cli import translate_and_evaluate
 from attenscope.devices import DeviceError, choose_device
 from attenscope.evaluation.quality import QUOTES_SECTION
 from attenscope.translate import Translator
@@ -30,7 +30,7 @@ def test_quality_is_written_beside_the_checkpoint_that_was_given(
     released = tmp_path / "checkpoints"
     (released / copied.name).mkdir(parents=True)
     (released / "sentences.en").write_text(f"{toy.sentences(1)[0][0]}\n", encoding="utf-8")
-    monkeypatch.setattr(models, "CHECKPOINTS_FOLDER", released)
+    monkeypatch.setattr(translate_and_evaluate, "CHECKPOINTS_FOLDER", released)
     english, german = toy.sentences(2)[1]
     rows = f"| sentence | what it writes | remark |\n|---|---|---|\n| {english} |  | right |"
     table = QUOTES_SECTION.replace_section(QUOTES_SECTION.empty, rows)

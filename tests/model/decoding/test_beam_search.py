@@ -9,7 +9,7 @@ import torch
 
 from attenscope.capture.attention import capture_attention
 from attenscope.decoding.beam import BeamTree, beam_search, beam_search_batch, build_beam_tree
-from attenscope.decoding.greedy import Constraints, decode_greedily
+from attenscope.decoding.greedy_and_sampling import Constraints, decode_greedily
 from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID
 from attenscope.network.transformer import Transformer
 from tests import toy

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attenscope.checkpoint.load import list_checkpoints
-from attenscope.decoding.greedy import (
+from attenscope.decoding.greedy_and_sampling import (
     GREEDY_STRATEGY,
     Sampling,
     Strategy,
@@ -46,7 +46,7 @@ def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
 def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU: the fused kernel where nobody looks."""
     chosen, gpu = attention.choose_attention_path, torch.device("cuda")
-    for module in ("attenscope.network.attention", "attenscope.decoding.greedy"):
+    for module in ("attenscope.network.attention", "attenscope.decoding.greedy_and_sampling"):
         monkeypatch.setattr(f"{module}.choose_attention_path", lambda _: chosen(gpu))
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER
-from attenscope.decoding.greedy import (
+from attenscope.decoding.greedy_and_sampling import (
     KERNEL_ROUNDING,
     Constraints,
     compute_length_limit,

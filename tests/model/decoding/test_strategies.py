@@ -17,7 +17,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from attenscope.decoding.greedy import (
+from attenscope.decoding.greedy_and_sampling import (
     GREEDY_STRATEGY,
     Constraints,
     Sampling,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attenscope.decoding.greedy import decode_greedily, teacher_force
+from attenscope.decoding.greedy_and_sampling import decode_greedily, teacher_force
 from attenscope.network.config import EOS_ID
 from attenscope.network.transformer import Transformer
 from attenscope.runnable_model import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attenscope.decoding.greedy import LONG_ROW, partitioned_topk
+from attenscope.decoding.greedy_and_sampling import LONG_ROW, partitioned_topk
 
 
 @pytest.mark.parametrize("length", [7, LONG_ROW - 1, LONG_ROW, 4 * 8000, 4 * 10_000, 232_404, 2 * 1_000_003])

@@ -9,7 +9,7 @@ import sacrebleu
 
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, list_checkpoints
 from attenscope.checkpoint.measurements import CARD_FILE
-from attenscope.cli.models import READING_BEAM
+from attenscope.cli.translate_and_evaluate import READING_BEAM
 from attenscope.evaluation.quality import (
     PHENOMENA_SECTION,
     READINGS_FILE,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.decoding.greedy import decode_batch_greedily
+from attenscope.decoding.greedy_and_sampling import decode_batch_greedily
 from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
 from attenscope.translate import Translator
 from tests import toy

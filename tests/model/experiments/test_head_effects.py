@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attenscope.attribution.methods import compute_target_value
 from attenscope.attribution.target import make_piece_target
-from attenscope.decoding.greedy import teacher_forced_log_probs
+from attenscope.decoding.greedy_and_sampling import teacher_forced_log_probs
 from attenscope.experiments import ablation
 from attenscope.experiments.ablation import (
     HeadEffects,

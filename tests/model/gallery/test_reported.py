@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from attenscope.gallery.gallery import EXHIBITS, run_exhibit
-from attenscope.gallery.reported_padding import REPORTS
+from attenscope.gallery.exhibits import EXHIBITS, run_exhibit
+from attenscope.gallery.reported_padding_bugs import REPORTS
 from attenscope.masks.fault_catalogue import FAULTS
 
 

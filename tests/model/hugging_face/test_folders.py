@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.decoding.greedy import Constraints, Sampling, Strategy
+from attenscope.decoding.greedy_and_sampling import Constraints, Sampling, Strategy
 from attenscope.experiments.ablation import compare_with_changes, head_effects, read_word_facts
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.interventions.changes import InterventionError, parse_changes

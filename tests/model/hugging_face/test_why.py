@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from attenscope.attribution.any_model import compute_decoder_streams, run_attention_pass
-from attenscope.attribution.blocks import compute_source_shares
+from attenscope.attribution.block_contributions import compute_source_shares
 from attenscope.attribution.methods import attribute_target, compute_target_value
 from attenscope.attribution.target import make_piece_target
 from attenscope.experiments.ablation import ablate_heads_for_word

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attenscope.capture.attention import capture_attention
-from attenscope.decoding.greedy import decode_greedily
+from attenscope.decoding.greedy_and_sampling import decode_greedily
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import (
     HeadChange,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attenscope.mask_tests.first_module import describe_leaking_module
+from attenscope.mask_tests.first_leaking_module import describe_leaking_module
 from attenscope.mask_tests.outcomes import BATCH_NEIGHBOUR, FUTURE_TOKEN, PADDING_AMOUNT, PADDING_CONTENT
 from attenscope.mask_tests.subjects import subject_from_ids
 from attenscope.testing import assert_batch_invariant, assert_no_future_leak, assert_padding_ignored

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attenscope.masks.arrays import Arrays
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.evidence import gather_evidence
 from attenscope.masks.findings import Diagnosis, Finding
-from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 
 MOST = 4

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attenscope.gallery.attention_bug_pairs import Batch, make_real_token_mask
 from attenscope.gallery.fault_generators import RECIPES, Recipe, is_fault_visible, make_case_arrays
-from attenscope.gallery.pairs import Batch, make_real_token_mask
 
 SHAPES = ("clusters", "heavy tails", "sink", "near", "soft cap", "flat")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attenscope.masks.judge import diagnose_arrays
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.structure import Structure
 

@@ -13,14 +13,14 @@ import pytest
 import torch
 
 from attenscope.capture.any_model.axes import AxisLayout
-from attenscope.capture.any_model.kernels import compute_fused_attention, read_softmax_attention
+from attenscope.capture.any_model.kernel_weights import compute_fused_attention, read_softmax_attention
 from attenscope.masks.arrays import guess_role
 from attenscope.masks.conventions import CONVENTIONS, mask_from_boolean, mask_to_boolean
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import is_blocked, softmax
-from attenscope.network.interfaces import convert_additive_mask
-from attenscope.viz.figures.look import LIGHT, Look
+from attenscope.network.preset_interfaces import convert_additive_mask
+from attenscope.viz.figures.figure_style import LIGHT, Look
 from attenscope.viz.figures.masks import plot_mask_pipeline
 from attenscope.viz.masks.judge import build_attention_stages
 from attenscope.viz.masks.pictures import HeadSlice

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attenscope.gallery.fault_generators import generate_case, list_fault_codes
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.fault_catalogue import FAULTS
-from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 
 CASES = 24

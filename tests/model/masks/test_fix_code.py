@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from attenscope.masks.arrays import MaskWriting
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.findings import Finding
 from attenscope.masks.fix_lines import write_generic_fix_line, write_intent_fix_line
 from attenscope.masks.fixes import apply_fix
 from attenscope.masks.intent import find_stated_intent
-from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.structure import parse_structure
 

@@ -7,9 +7,9 @@ import pytest
 
 from attenscope.gallery.fault_generators import generate_case, list_fault_codes
 from attenscope.masks.arrays import Arrays
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.findings import Diagnosis
 from attenscope.masks.fixes import apply_fix, can_fix
-from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 
 SEEDS = range(4)

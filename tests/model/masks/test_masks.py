@@ -11,8 +11,8 @@ from torch.nn.attention.flex_attention import create_block_mask
 
 from attenscope.masks.arrays import DiagnosisError
 from attenscope.masks.diagnose import diagnose
+from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.findings import Diagnosis
-from attenscope.masks.judge import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import softmax as masked_softmax
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attenscope.language import use_language
-from attenscope.masks.places import find_runs, format_index_ranges, name_keys, name_queries
+from attenscope.masks.index_ranges import find_runs, format_index_ranges, name_keys, name_queries
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attenscope import fast_linear
 from attenscope.decoding.beam import beam_search
-from attenscope.decoding.greedy import decode_greedily
+from attenscope.decoding.greedy_and_sampling import decode_greedily
 from attenscope.fast_linear import reorder_linear_weights
 from attenscope.network import transformer
 from attenscope.network.attention import force_attention_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.decoding.greedy import Repetition, find_repetition
+from attenscope.decoding.greedy_and_sampling import Repetition, find_repetition
 
 
 def test_by_hand() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from attenscope.decoding.greedy import Candidate, Constraints
+from attenscope.decoding.greedy_and_sampling import Candidate, Constraints
 from attenscope.experiments.mask_trial import CacheAgreement, measure_cache_agreement
 from attenscope.language import format_number
 from attenscope.runnable_model import Translation
@@ -23,13 +23,13 @@ from attenscope.translate import Translator
 from attenscope.viz.decode import panels
 from attenscope.viz.decode.runs import DecodingRequest
 from attenscope.viz.decode.texts import agreement_text, describe_problems
-from attenscope.viz.figures.look import Look
+from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, format_id_sequences, format_token_ids
 from attenscope.viz.ui.addresses.shared import CHANGES
 from attenscope.viz.ui.controls import describe_given_translation
-from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
 from attenscope.viz.web.charts import beam_tree_data
+from attenscope.viz.web.component_scripts import FULL_BYTE, MASKED_BYTE
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from tests.model.decoding.test_observer_check import scaling
 from tests.viz.fakes import FakeTranslator

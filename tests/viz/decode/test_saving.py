@@ -11,7 +11,7 @@ from attenscope.viz.decode import panels
 from attenscope.viz.decode.panels import build_saved_view, steps_table
 from attenscope.viz.decode.runs import DecodingRequest
 from attenscope.viz.export.parts import Words
-from attenscope.viz.figures.look import LIGHT, Look, readable_token
+from attenscope.viz.figures.figure_style import LIGHT, Look, readable_token
 from attenscope.viz.web.players import PlayerStart
 
 

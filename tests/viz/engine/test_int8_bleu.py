@@ -11,7 +11,7 @@ from attenscope.checkpoint.load import list_checkpoints
 from attenscope.evaluation.quality import measure_int8_quality
 from attenscope.training.data import read_pairs
 from attenscope.translate import Translator
-from attenscope.viz.engine.package import INT8_BLEU, describe_weights
+from attenscope.viz.engine.pack_checkpoint import INT8_BLEU, describe_weights
 
 BENCH = Path(__file__).parents[3] / "bench" / "README.md"
 DATA = Path(os.environ.get("ATTENSCOPE_DATA", "/nowhere"))

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from sentencepiece import sentencepiece_model_pb2
 
 from attenscope.evaluation.quality import quantise_rows
-from attenscope.viz.engine.package import (
+from attenscope.viz.engine.pack_checkpoint import (
     ENGINE_FOLDER,
     KERNEL_FILE,
     PackageError,

@@ -10,9 +10,9 @@ import pytest
 
 from attenscope.text.words import RowLabel, select_tokens
 from attenscope.trace import AttentionMap, AttentionTrace
-from attenscope.viz.explore.scene import DisplayOptions, Scene, TokenDisplay, display_tokens, find_special_tokens
+from attenscope.viz.explore.head_view import DisplayOptions, Scene, TokenDisplay, display_tokens, find_special_tokens
 from attenscope.viz.explore.texts import describe_attention_sink, describe_chat_role_bands
-from attenscope.viz.figures.look import Look
+from attenscope.viz.figures.figure_style import Look
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")
 PREDICTED = (" das", " älte", "ste", " Haus", ".", "</s>")

@@ -21,9 +21,9 @@ import pytest
 from attenscope.language import use_language
 from attenscope.viz.export import talk_file
 from attenscope.viz.export.__main__ import main as command_line
-from attenscope.viz.export.page import TILES_PICTURE_SHARES, build_talk_page, build_view_page
+from attenscope.viz.export.offline_html import TILES_PICTURE_SHARES, build_talk_page, build_view_page
 from attenscope.viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
-from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.web import maps, players, text_components
 from tests.viz.fakes import FakeTranslator

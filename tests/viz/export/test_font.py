@@ -9,9 +9,9 @@ from datetime import date
 
 from fontTools.ttLib import TTFont
 
-from attenscope.viz.engine.package import PackedModel
-from attenscope.viz.export.live_file import build_live_page as live_page
-from attenscope.viz.export.page import (
+from attenscope.viz.engine.pack_checkpoint import PackedModel
+from attenscope.viz.export.browser_model_file import build_live_page as live_page
+from attenscope.viz.export.offline_html import (
     CUT_FONT_NAME,
     TYPEABLE_LETTERS,
     build_font_faces,
@@ -19,7 +19,7 @@ from attenscope.viz.export.page import (
     build_view_page,
 )
 from attenscope.viz.export.parts import Slide, View, Words
-from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.figures.figure_style import LIGHT
 from attenscope.viz.streamlit_internals import find_font_file
 
 MADE = date(2025, 1, 2)

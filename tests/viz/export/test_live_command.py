@@ -19,11 +19,11 @@ import streamlit as st
 from attenscope.checkpoint.load import list_checkpoints, load_checkpoint, save_checkpoint
 from attenscope.evaluation.quality import EightBits
 from attenscope.translate import Translator
-from attenscope.viz.engine import package
-from attenscope.viz.engine.package import WeightForm
+from attenscope.viz.engine import pack_checkpoint
+from attenscope.viz.engine.pack_checkpoint import WeightForm
 from attenscope.viz.export import talk_file
 from attenscope.viz.export.__main__ import main as command_line
-from attenscope.viz.export.live_file import build_live_model_html, list_live_files
+from attenscope.viz.export.browser_model_file import build_live_model_html, list_live_files
 from tests import toy
 
 
@@ -95,7 +95,9 @@ def test_a_folder_holds_the_page_and_the_model_beside_it(
     assert hashlib.sha256(gzip.decompress(data)).hexdigest().startswith(name.removesuffix(".bin"))
     assert "connect-src 'self'" in page
     own = load_checkpoint(folder).hash
-    monkeypatch.setattr(package, "INT8_BLEU", {own: EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.8)})
+    monkeypatch.setattr(
+        pack_checkpoint, "INT8_BLEU", {own: EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.8)}
+    )
     for forms, count in (((), 2), (("--half",), 1), (("--int8",), 1)):
         out = tmp_path / f"site{len(forms)}{count}"
         assert run(monkeypatch, "--folder", *forms, "--checkpoint", folder, out) == 0
@@ -103,8 +105,8 @@ def test_a_folder_holds_the_page_and_the_model_beside_it(
         assert ('"phone": {' in (out / "index.html").read_text(encoding="utf-8")) == (count == 2)
         for one in out.iterdir():
             one.unlink()
-    monkeypatch.setitem(package.INT8_BLEU, own, EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.6))
-    assert not package.is_int8_loss_small(load_checkpoint(folder).hash)
+    monkeypatch.setitem(pack_checkpoint.INT8_BLEU, own, EightBits(own, "dev.en", sentences=9, half=30.0, int8=29.6))
+    assert not pack_checkpoint.is_int8_loss_small(load_checkpoint(folder).hash)
     (tmp_path / "taken").write_text("a file")
     assert run(monkeypatch, "--folder", "--checkpoint", folder, tmp_path / "taken") == 1
 
@@ -127,7 +129,7 @@ def test_a_size_is_said_before_the_file_is_made() -> None:
     parameters = sum(one.numel() for one in checkpoint.model.parameters())
     for form in get_args(WeightForm):
         size = len(build_live_model_html([checkpoint], date(2026, 11, 22), form))
-        assert package.estimate_file_size(parameters, form) == pytest.approx(size, rel=0.1)
+        assert pack_checkpoint.estimate_file_size(parameters, form) == pytest.approx(size, rel=0.1)
 
 
 @pytest.mark.skipif("everyday-zh-en" not in list_checkpoints(), reason="the checkpoint is not here")

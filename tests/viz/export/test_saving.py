@@ -11,7 +11,7 @@ import pytest
 
 from attenscope import viz
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
-from attenscope.viz.export.save import PICTURE_ROLES, build_iframe_html, has_picture
+from attenscope.viz.export.share_menu import PICTURE_ROLES, build_iframe_html, has_picture
 from attenscope.viz.masks.mask_input import Edits, MaskInput
 from attenscope.viz.masks.pictures import build_panels, slice_judgement
 from attenscope.viz.masks.verdict import judge_with_edits

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attenscope.analysis.attention_steps import compute_attention_steps
 from attenscope.analysis.flow import build_joint_attention, compute_attention_flow
-from attenscope.analysis.steps import compute_attention_steps
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import TENSOR_NAMES, Kind
 from attenscope.translate import Translator
-from attenscope.viz.explore.many_heads import compute_flow_map
+from attenscope.viz.explore.all_heads_views import compute_flow_map
 from attenscope.viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_flow_by_layer, plot_joint
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
 from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
-from attenscope.viz.figures.look import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
-from attenscope.viz.figures.words import describe_lens_settling_place
-from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE
+from attenscope.viz.figures.text_alternatives import describe_lens_settling_place
 from attenscope.viz.web.charts import encode_pipeline as packed_pipeline
+from attenscope.viz.web.component_scripts import FULL_BYTE, MASKED_BYTE
 from attenscope.viz.web.maps import LinkOptions
 from attenscope.viz.web.maps import encode_attention_links as packed_links
 from attenscope.viz.web.text_components import encode_shaded_text as packed_text

@@ -13,8 +13,7 @@ import pytest
 from attenscope.analysis.flow import JointAttention
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.explore import describe_joint_strongest_links, describe_strongest_flow_link
-from attenscope.viz.figures.heatmap import FEWEST_CELLS, choose_signed_ink, diverging_colours, hatch_lines, heatmap
-from attenscope.viz.figures.look import (
+from attenscope.viz.figures.figure_style import (
     DARK,
     LIGHT,
     RAMPS,
@@ -25,7 +24,8 @@ from attenscope.viz.figures.look import (
     readable_token,
     token_label,
 )
-from attenscope.viz.figures.words import describe_pinned_row, describe_strongest_head_link, heatmap_in_words
+from attenscope.viz.figures.heatmap import FEWEST_CELLS, choose_signed_ink, diverging_colours, hatch_lines, heatmap
+from attenscope.viz.figures.text_alternatives import describe_pinned_row, describe_strongest_head_link, heatmap_in_words
 from tests.viz.fakes import HEADS, LAYERS, attention
 
 SOURCE = (" the", " cat", " the", "</s>")

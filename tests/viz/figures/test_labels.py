@@ -6,7 +6,7 @@ import pytest
 
 import attenscope.viz.visitor_language  # noqa: F401  Figures speak its languages once it is imported.
 from attenscope.language import use_language
-from attenscope.viz.figures.look import (
+from attenscope.viz.figures.figure_style import (
     LETTER_WIDTH,
     format_percent,
     format_signed,

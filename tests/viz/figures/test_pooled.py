@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from attenscope.trace import AttentionMap
+from attenscope.viz.explore.head_view import display_tokens
 from attenscope.viz.explore.saving import DrawnView, has_all_heads
 from attenscope.viz.explore.saving import build_view_parts as saved_parts
-from attenscope.viz.explore.scene import display_tokens
 from attenscope.viz.export.parts import Columns, Words
+from attenscope.viz.figures.figure_style import LIGHT, Look
 from attenscope.viz.figures.heatmap import (
     LONGEST_UNPOOLED,
     MOST_POINTS,
@@ -20,9 +21,8 @@ from attenscope.viz.figures.heatmap import (
     pool_weights,
     pooling_block_size,
 )
-from attenscope.viz.figures.look import LIGHT, Look
-from attenscope.viz.figures.words import heatmap_in_words, overview_in_words
-from attenscope.viz.web.bundle import MASKED_BYTE
+from attenscope.viz.figures.text_alternatives import heatmap_in_words, overview_in_words
+from attenscope.viz.web.component_scripts import MASKED_BYTE
 from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
 from attenscope.viz.web.maps import encode_overview as packed_overview
 from tests.viz.web.test_packing import unpack

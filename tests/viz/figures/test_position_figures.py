@@ -11,7 +11,7 @@ from attenscope.positions.analysis import compute_distance_profile, compute_wave
 from attenscope.positions.table import TABLE_FORMS, measure_form_error
 from attenscope.viz.figures import positions
 from attenscope.viz.figures.curves import linear_axis, log_axis
-from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.figures.figure_style import LIGHT
 from attenscope.viz.positions import views
 from attenscope.viz.web.charts import encode_curves as packed_curves
 from tests.viz.web.test_packing import unpack

@@ -10,7 +10,7 @@ import pytest
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.heatmap import heatmap
-from attenscope.viz.figures.stage import LEAST_FONT_SIZE, enlarge_fonts_for_projection
+from attenscope.viz.figures.presentation_sizes import LEAST_FONT_SIZE, enlarge_fonts_for_projection
 
 
 def map_of(tokens: int) -> AttentionMap:

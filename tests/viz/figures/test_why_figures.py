@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attenscope.attribution.blocks import SourceShares
+from attenscope.attribution.block_contributions import SourceShares
 from attenscope.attribution.logit import LogitPart, ResidualPart
 from attenscope.evaluation.attribution import DeletionCurves
 from attenscope.experiments.patching import PatchMap
 from attenscope.trace import Kind
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
 from attenscope.viz.figures.heatmap import diverging_colours, negative_colour
-from attenscope.viz.figures.look import DARK, LIGHT, Palette
 from attenscope.viz.figures.why import (
     format_share,
     list_layer_rows_by_attention,
@@ -26,7 +26,7 @@ from attenscope.viz.figures.why import (
     plot_source_shares,
     sum_logit_parts_by_sublayer,
 )
-from attenscope.viz.web.bundle import FULL_BYTE
+from attenscope.viz.web.component_scripts import FULL_BYTE
 from attenscope.viz.web.text_components import SignedText, encode_signed_text
 from tests.viz.web.test_packing import unpack
 

@@ -14,13 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import ATLAS_FOLDER
-from attenscope.atlas.forward import PLACES
 from attenscope.atlas.measure import MEASURE_EXPLANATIONS
 from attenscope.atlas.projection import ProjectionSpace, project_tokens
 from attenscope.atlas.query import Atlas, HeadRow, open_atlas, read_question, search_atlas
+from attenscope.atlas.teacher_forced_batches import PLACES
 from attenscope.checkpoint import load
 from attenscope.trace import Head
 from attenscope.translate import Translator
+from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.figures.heads import (
     HeadDot,
     MeasureStrip,
@@ -30,9 +31,8 @@ from attenscope.viz.figures.heads import (
     plot_measure_strips,
     plot_projection,
 )
-from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.heads import cache as heads_cache
-from attenscope.viz.heads import habits, measure_scatter, one_head, texts, token_projection
+from attenscope.viz.heads import habit_gallery, measure_scatter, one_head, texts, token_projection
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
@@ -92,7 +92,7 @@ def said(app: AppTest) -> str:
 
 
 def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> None:
-    found = habits.find_habits(atlas)
+    found = habit_gallery.find_habits(atlas)
     named = [one for one in atlas.labels if one.place is not None]
     assert found
     assert sum(1 + one.others for one in found) == len(named)
@@ -100,7 +100,7 @@ def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> No
         same = [label for label in named if label.place == one.label.place]
         assert one.label == atlas.label(one.head)
         assert one.label.agreement == max(label.agreement for label in same)
-        rows = habits.find_examples(
+        rows = habit_gallery.find_examples(
             heads_cache.load_head_example_rows(heads_cache.make_atlas_identity(atlas), one.head, atlas), one
         )
         assert rows
@@ -110,13 +110,13 @@ def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> No
     app = opened()
     assert f"{len(named)} of {len(atlas.names)} look" in said(app)
     for one in found:
-        assert habits.describe_habit(one) in said(app)
+        assert habit_gallery.describe_habit(one) in said(app)
     app.button(key="habit-" + "-".join(str(part) for part in found[0].head)).click().run()
     assert app.session_state["heads"] == "head"
 
 
 def test_each_place_of_a_label_is_a_habit() -> None:
-    assert tuple(habits.HABIT_NAMES) == PLACES
+    assert tuple(habit_gallery.HABIT_NAMES) == PLACES
 
 
 def test_each_question_in_words_can_be_asked() -> None:

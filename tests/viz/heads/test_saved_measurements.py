@@ -11,10 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attenscope.analysis.heads import ALIGNMENT_READINGS
-from attenscope.atlas import timeline as atlas_timeline
+from attenscope.atlas import heads_over_training as atlas_timeline
 from attenscope.atlas.build import Corpus
+from attenscope.atlas.heads_over_training import Timeline
 from attenscope.atlas.pruning import Pruning, measure_pruning, shuffle_heads, translate_without_heads
-from attenscope.atlas.timeline import Timeline
 from attenscope.checkpoint import load
 from attenscope.checkpoint.load import restore_random_initial_weights
 from attenscope.experiments.lens import TrainingSnapshot
@@ -22,8 +22,8 @@ from attenscope.text.words import split_words
 from attenscope.trace import KINDS, Head
 from attenscope.translate import Translator
 from attenscope.viz.figures import heads
+from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.figures.heads import find_table_start_row, plot_alignment_error_rates, plot_pruning
-from attenscope.viz.figures.look import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.heads import saved_measurements, texts
 from attenscope.viz.ui import cache
 from attenscope.word_alignment.gold import read_gold

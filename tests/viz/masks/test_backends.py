@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attenscope.mask_tests.backends import BackendComparison, BackendResult
-from attenscope.viz.figures.look import LIGHT
+from attenscope.viz.figures.figure_style import LIGHT
 from attenscope.viz.figures.masks import THUMBNAIL_SIDE, make_mask_thumbnail, mask_colours
 from attenscope.viz.masks import backends
 from attenscope.viz.masks import cache as masks_cache

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from attenscope.gallery.gallery import EXHIBITS, ExhibitSide, run_exhibit
-from attenscope.gallery.reported_padding import REPORTS
+from attenscope.gallery.exhibits import EXHIBITS, ExhibitSide, run_exhibit
+from attenscope.gallery.reported_padding_bugs import REPORTS
 from attenscope.language import use_language
-from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.figures.masks import MaskPanel, classify_cells, plot_mask_pair
 from attenscope.viz.masks.gallery import (
     ENTRIES,

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attenscope import viz
-from attenscope.gallery.gallery import PRINTED_EXAMPLES
+from attenscope.gallery.exhibits import PRINTED_EXAMPLES
 from attenscope.mask_tests.outcomes import compute_layer_reach
 from attenscope.masks.attention_call import AttentionCall
 from attenscope.masks.diagnose import diagnose
@@ -22,7 +22,7 @@ from attenscope.masks.read_text import read_printed_tensors
 from attenscope.masks.softmax import softmax
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import open_trace
-from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_pipeline
 from attenscope.viz.masks.mask_input import Edits, MaskInput
 from attenscope.viz.masks.pictures import (
@@ -384,7 +384,7 @@ def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:
 
 def test_arrays_of_files_that_are_replaced_or_refused_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = ArrayBytesCounter(of_one=20 * MEGABYTE, of_all=100 * MEGABYTE)
-    monkeypatch.setattr("attenscope.viz.masks.input.get_array_bytes_counter", lambda: counted)
+    monkeypatch.setattr("attenscope.viz.masks.entry_controls.get_array_bytes_counter", lambda: counted)
 
     def npz(*shape: int) -> bytes:
         file = io.BytesIO()
@@ -418,7 +418,7 @@ def test_a_text_is_read_once_as_long_as_it_stays(monkeypatch: pytest.MonkeyPatch
         read.append(text)
         return read_printed_tensors(text)
 
-    monkeypatch.setattr("attenscope.viz.masks.input.read_printed_tensors", reading)
+    monkeypatch.setattr("attenscope.viz.masks.entry_controls.read_printed_tensors", reading)
     app = AppTest.from_string(APP, default_timeout=60)
     app.run()
     for text in ("[[1,0],[1,1]]", "x"):

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 from plotly.colors import find_intermediate_color, hex_to_rgb
 
-from attenscope.viz.figures.look import Look
-from attenscope.viz.notebook.static import colour_weights, encode_png, static_html
+from attenscope.viz.figures.figure_style import Look
+from attenscope.viz.notebook.static_html import colour_weights, encode_png, static_html
 from tests.viz.fakes import FakeTranslator
 
 AWKWARD = "<img src=x onerror=alert(1)> & 'quoted'"
@@ -89,5 +89,5 @@ def test_a_token_is_text() -> None:
 
 def test_a_trace_shows_itself_where_the_views_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<img" in str(TRACE._repr_html_())
-    monkeypatch.setitem(sys.modules, "attenscope.viz.notebook.static", None)
+    monkeypatch.setitem(sys.modules, "attenscope.viz.notebook.static_html", None)
     assert TRACE._repr_html_() is None

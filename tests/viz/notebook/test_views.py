@@ -17,7 +17,7 @@ import pytest
 from attenscope.analysis.flow import build_joint_attention
 from attenscope.trace import TraceError
 from attenscope.viz.export.parts import Component, flatten_parts
-from attenscope.viz.figures.look import DARK, Look
+from attenscope.viz.figures.figure_style import DARK, Look
 from attenscope.viz.notebook.views import (
     NOTEBOOK_VIEWS,
     WIDGET_COMPONENTS,
@@ -26,7 +26,7 @@ from attenscope.viz.notebook.views import (
     build_widget_script,
     encode_widget_content,
 )
-from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16
+from attenscope.viz.web.component_scripts import FULL_UINT16, MASKED_UINT16
 from tests.viz.fakes import FakeTranslator, attention
 
 ROOT = Path(__file__).resolve().parents[3]

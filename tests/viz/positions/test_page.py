@@ -17,15 +17,15 @@ from attenscope.positions.experiments import PositionExperiment
 from attenscope.positions.table import EmbeddingParts, extract_table, make_formula_table
 from attenscope.translate import Translator
 from attenscope.viz.figures import positions
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.figures.heatmap import diverging_colours, negative_colour, plotly_colorscale
-from attenscope.viz.figures.look import DARK, LIGHT, Look
 from attenscope.viz.positions import cache as positions_cache
 from attenscope.viz.positions import experiments, texts, views
 from attenscope.viz.positions.controls import TableChoice
 from attenscope.viz.positions.views import build_table_matrix, tabulate_encodings
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.positions import POSITIONS_TABLE_VIEWS, POSITIONS_VIEWS
-from attenscope.viz.web.bundle import FULL_BYTE
+from attenscope.viz.web.component_scripts import FULL_BYTE
 from attenscope.viz.web.maps import MatrixData, encode_matrix
 from tests import toy
 from tests.viz import page_texts

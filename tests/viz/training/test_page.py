@@ -26,14 +26,14 @@ from attenscope.network.config import PRESETS, make_preset_config
 from attenscope.network.transformer import Transformer
 from attenscope.translate import Translator
 from attenscope.viz.figures.curves import plot_training_curves
-from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.training import cache as training_cache
-from attenscope.viz.training import curves, page, texts
-from attenscope.viz.training.page import sanitise_card
+from attenscope.viz.training import curves, model_views, texts
+from attenscope.viz.training.model_views import sanitise_card
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.training import TRAINING_VIEWS
 from attenscope.viz.ui.style import table_html
-from attenscope.viz.web.bundle import FULL_BYTE
+from attenscope.viz.web.component_scripts import FULL_BYTE
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
 from tests import toy
 from tests.viz.fakes import attention
@@ -239,7 +239,7 @@ def test_a_table_holds_no_markup_of_its_cells() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_does_not_differ_from_itself(name: str) -> None:
     own = make_preset_config(name)
-    rows = page.build_architecture_rows(
+    rows = model_views.build_architecture_rows(
         own, {"same": own, "wider": make_preset_config(name, d_model=1024, qkv_bias=not own.qkv_bias)}
     )
     fields = {str(row[0]): row[1:] for row in rows}
@@ -251,11 +251,11 @@ def test_a_preset_does_not_differ_from_itself(name: str) -> None:
 
 
 def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -> None:
-    table = page.tabulate_tensors(card.list_state_tensors(toy_translator.model))
+    table = model_views.tabulate_tensors(card.list_state_tensors(toy_translator.model))
     assert table[table["shared with"] == ""]["parameters"].sum() == sum(
         one.numel() for one in toy_translator.model.parameters()
     )
-    assert "generator.weight" in page.sharing_text(card.list_state_tensors(toy_translator.model))
+    assert "generator.weight" in model_views.sharing_text(card.list_state_tensors(toy_translator.model))
 
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:

@@ -25,7 +25,8 @@ OFFERS = """
 import streamlit as st
 from attenscope.language import say
 from attenscope.viz.ui import controls
-st.session_state["got"] = controls.draw_untranslated_choice(st.{widget}, "x", ("light", "dark"), key="colour", format_func=say)
+draw = controls.draw_untranslated_choice
+st.session_state["got"] = draw(st.{widget}, "x", ("light", "dark"), key="colour", format_func=say)
 """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
 from attenscope.viz.ui import style
 
 CONFIG = Path(__file__).resolve().parents[3] / ".streamlit" / "config.toml"

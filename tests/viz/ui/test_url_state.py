@@ -27,7 +27,7 @@ from attenscope.viz.ui.addresses import decode, explore, masks, shared
 from attenscope.viz.ui.addresses.page_registry import PAGES
 
 VIZ = Path(viz.__file__).parent
-OWN = ("page_setup.py", "streamlit_internals.py", "web/shell.py", "ui/address.py")
+OWN = ("page_setup.py", "streamlit_internals.py", "web/page_frame.py", "ui/address.py")
 """Files that read the address itself: `present` is a window's, not a view's."""
 APART = {VIZ / name for name in OWN}
 SOURCES = sorted({*VIZ.rglob("*.py")} - APART)

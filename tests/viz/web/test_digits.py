@@ -12,9 +12,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attenscope.viz.figures.look import Look
+from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.ui.addresses.explore import EXPLORE_LINE_THRESHOLD
-from attenscope.viz.web.bundle import FULL_BYTE, FULL_UINT16, MASKED_BYTE, quantise_weights, quantise_weights_to_uint16
+from attenscope.viz.web.component_scripts import (
+    FULL_BYTE,
+    FULL_UINT16,
+    MASKED_BYTE,
+    quantise_weights,
+    quantise_weights_to_uint16,
+)
 from attenscope.viz.web.maps import LEAST_POWER, LinkOptions, MatrixData
 from attenscope.viz.web.maps import encode_attention_links as packed_links
 from attenscope.viz.web.maps import encode_matrix as packed_matrix

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attenscope.viz.figures.figure_style import DARK, Look
 from attenscope.viz.figures.heatmap import WeightGrid, make_head_grid
-from attenscope.viz.figures.look import DARK, Look
-from attenscope.viz.web.bundle import FULL_UINT16, MASKED_UINT16, quantise_weights_to_uint16
+from attenscope.viz.web.component_scripts import FULL_UINT16, MASKED_UINT16, quantise_weights_to_uint16
 from attenscope.viz.web.maps import LinkOptions, encode_heatmap
 from attenscope.viz.web.maps import encode_attention_links as packed_links
 from attenscope.viz.web.text_components import encode_shaded_text as packed_text

@@ -8,10 +8,10 @@ import struct
 import numpy as np
 import pytest
 
-from attenscope.decoding.greedy import DecodingStep
+from attenscope.decoding.greedy_and_sampling import DecodingStep
 from attenscope.language import LANGUAGES, use_language
-from attenscope.viz.figures.look import Look
-from attenscope.viz.web.bundle import FULL_BYTE, MASKED_BYTE, pack_arrays, quantise_weights
+from attenscope.viz.figures.figure_style import Look
+from attenscope.viz.web.component_scripts import FULL_BYTE, MASKED_BYTE, pack_arrays, quantise_weights
 from attenscope.viz.web.maps import LinkOptions, encode_overview
 from attenscope.viz.web.maps import encode_attention_links as links
 from attenscope.viz.web.text_components import encode_shaded_text as text

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from attenscope.language import LANGUAGES, load_catalogue, use_language
-from attenscope.viz.web import bundle
-from attenscope.viz.web.bundle import (
+from attenscope.viz.web import component_scripts
+from attenscope.viz.web.component_scripts import (
     DIST_FOLDER,
     STANDALONE,
     build_fetching_module,
@@ -65,7 +65,7 @@ def test_a_page_names_the_version_of_each_script_that_it_fetches(
 ) -> None:
     for name in ("shared.js", "overview.js", "messages.json"):
         (tmp_path / name).write_bytes((DIST_FOLDER / name).read_bytes())
-    monkeypatch.setattr(bundle, "DIST_FOLDER", tmp_path)
+    monkeypatch.setattr(component_scripts, "DIST_FOLDER", tmp_path)
     before = build_fetching_module("overview", "./scripts")
     assert [name for name, _ in FETCHED.findall(before)] == ["shared", "overview"]
     assert len(before) < 600  # It is sent with every message.

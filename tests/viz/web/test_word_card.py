@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from attenscope.decoding.greedy import Candidate, DecodingStep
+from attenscope.decoding.greedy_and_sampling import Candidate, DecodingStep
 from attenscope.experiments.ablation import WordFacts
 from attenscope.trace import Head
 from attenscope.viz.web.text_components import MAX_CARD_ROWS, decision_layer_text, word_card_data

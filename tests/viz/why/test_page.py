@@ -18,11 +18,11 @@ from attenscope.experiments.ablation import ablate_heads_for_word
 from attenscope.experiments.patching import MinimalPair, read_minimal_pairs
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Component, flatten_parts
-from attenscope.viz.figures.look import DARK, LIGHT, quote_token
+from attenscope.viz.figures.figure_style import DARK, LIGHT, quote_token
 from attenscope.viz.traces import session
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, format_attention_cell, parse_attention_cell
-from attenscope.viz.web.shell import COLLECTED_VIEWS
+from attenscope.viz.web.page_frame import COLLECTED_VIEWS
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls, layers, texts
 from attenscope.viz.why.cache import ReadingKey, WordKey

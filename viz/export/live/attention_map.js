@@ -1,7 +1,7 @@
 import { FINE_FULL, FINE_MASKED, FULL, MASKED } from "../../web/src/shared/packed.js";
 import { listed, say, written } from "../../web/src/shared/say.js";
 
-// As viz/figures/look.py and words.py, whose texts these are; tests/browser/test_live_data.py holds them together.
+// As viz/figures/figure_style.py and text_alternatives.py, whose texts these are; tests/browser/test_live_data.py holds them together.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
@@ -83,7 +83,7 @@ export function bestAligning(map, off = []) {
   return best ?? { layer: 0, head: 0 };
 }
 
-// As viz/web/bundle.py, where the arithmetic is explained.
+// As viz/web/component_scripts.py, where the arithmetic is explained.
 const PARTS = 25400;
 
 const nearestInteger = (value) => {

@@ -7,7 +7,7 @@ export const KIND_NAMES = { encoder: say("Encoder self-attention"), decoder: say
 const QUERIES = { encoder: say("The sentence, attending"), decoder: say("The translation, attending"), cross: say("The translation") };
 const KEYS = { encoder: say("The sentence, attended to"), decoder: say("The translation so far"), cross: say("The sentence") };
 const LONGEST = 11;
-// As viz/figures/words.py: the relative difference below which two weights tie.
+// As viz/figures/text_alternatives.py: the relative difference below which two weights tie.
 const TIE = 1e-6;
 
 /** What overview.js reads. `off` are the heads switched off, [kind, layer, head] each. */

@@ -6,10 +6,10 @@ import math
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from attenscope.atlas.forward import PLACE_NAMES
 from attenscope.atlas.measure import MEASURE_EXPLANATIONS
 from attenscope.atlas.projection import ProjectionSpace
 from attenscope.atlas.query import MAX_QUESTION_LENGTH
+from attenscope.atlas.teacher_forced_batches import PLACE_NAMES
 from attenscope.language import to_say
 from attenscope.viz.ui.address import (
     AddressPage,

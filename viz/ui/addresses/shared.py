@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 from attenscope.language import LANGUAGES, PSEUDO_LANGUAGE
 from attenscope.trace import KINDS
+from attenscope.viz.figures.figure_style import RAMPS, SCALES
 from attenscope.viz.figures.heatmap import ROW_LABELS
-from attenscope.viz.figures.look import RAMPS, SCALES
 from attenscope.viz.ui.address import Parameter, choice_parameter, number_parameter, switch_parameter, text_parameter
 
 MAX_PLACE = 999

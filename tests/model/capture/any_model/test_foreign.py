@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right
 
-from attenscope.capture.any_model.modules import REMARK_MESSAGES
+from attenscope.capture.any_model.module_kinds import REMARK_MESSAGES
 from attenscope.capture.attention import capture_attention
 from attenscope.trace import TraceError
 from tests.model.capture.any_model.models import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.capture.any_model.modules import REMARK_MESSAGES
+from attenscope.capture.any_model.module_kinds import REMARK_MESSAGES
 from attenscope.capture.attention import capture_attention
 from attenscope.masks.diagnose import diagnose
 from attenscope.trace import AttentionMap, TraceError

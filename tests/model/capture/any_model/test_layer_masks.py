@@ -16,7 +16,7 @@ from attenscope.masks.diagnose import diagnose
 from attenscope.text.words import hide_special_tokens, merge_map_into_words
 from attenscope.trace import AttentionMap, AttentionTrace, select_head
 from attenscope.viz.figures.heatmap import heatmap, make_head_grid
-from attenscope.viz.figures.words import overview_in_words
+from attenscope.viz.figures.text_alternatives import overview_in_words
 from attenscope.viz.traces.verdict import diagnose_map
 from tests.model.capture.any_model.test_hugging_face import SIZES
 

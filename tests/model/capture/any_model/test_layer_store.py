@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attenscope.capture.any_model import modules
+from attenscope.capture.any_model import module_kinds
 from attenscope.capture.any_model.axes import AxisLayout
-from attenscope.capture.any_model.kernels import read_softmax_attention
-from attenscope.capture.any_model.modules import MIN_STORED_BYTES, LayerStore, is_causal_mask, stack_as_view
+from attenscope.capture.any_model.kernel_weights import read_softmax_attention
+from attenscope.capture.any_model.module_kinds import MIN_STORED_BYTES, LayerStore, is_causal_mask, stack_as_view
 from attenscope.capture.any_model.recording import AnyModelRecording
 from attenscope.capture.attention import capture_attention
 
@@ -126,11 +126,11 @@ def test_what_is_small_half_or_out_of_order_is_not_taken_for_a_view() -> None:
 
 
 def test_a_block_is_no_larger_than_it_may_be() -> None:
-    assert modules.MAX_BLOCK_BYTES // (HEADS * LENGTH * LENGTH * 4) < 10_000
+    assert module_kinds.MAX_BLOCK_BYTES // (HEADS * LENGTH * LENGTH * 4) < 10_000
     store = LayerStore()
     store.store_copy(torch.rand(1, HEADS, LENGTH, LENGTH), 10_000)
     (block, _, taken) = next(iter(store._open.values()))
-    assert block.nbytes <= modules.MAX_BLOCK_BYTES
+    assert block.nbytes <= module_kinds.MAX_BLOCK_BYTES
     assert taken == 1
 
 
@@ -191,7 +191,7 @@ def block(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_memory_of_a_block_is_used_again_when_nobody_reads_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modules, "_spare_blocks", deque[np.ndarray](maxlen=1))
+    monkeypatch.setattr(module_kinds, "_spare_blocks", deque[np.ndarray](maxlen=1))
     view, expected = block(0)
     corner, place = view[1:, :2], view.ctypes.data
     del view

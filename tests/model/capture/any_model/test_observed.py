@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from attenscope.capture.any_model.modules import REMARK_MESSAGES, REMARKS_SETTING, read_saved_remarks, remarks_text
+from attenscope.capture.any_model.module_kinds import REMARK_MESSAGES, REMARKS_SETTING, read_saved_remarks, remarks_text
 from attenscope.capture.attention import capture_attention
 from attenscope.language import PSEUDO_LANGUAGE, load_catalogue, use_language
 from attenscope.masks.attention_call import AttentionCall

@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap, AttentionTrace
-from attenscope.viz.explore import live
+from attenscope.viz.explore import model_page
 from attenscope.viz.explore.examples import load_examples
-from attenscope.viz.explore.scene import RunKey
-from attenscope.viz.figures.words import describe_word_attention
+from attenscope.viz.explore.head_view import RunKey
+from attenscope.viz.figures.text_alternatives import describe_word_attention
 from attenscope.viz.ui import cache
 from tests.viz import page_texts
 from tests.viz.fakes import FakeTranslator
@@ -89,16 +89,16 @@ def test_a_click_on_a_word_brings_the_head_that_shows_it(monkeypatch: pytest.Mon
     weights = np.array([[rest, shown]], np.float32)
     cross = AttentionMap("cross", weights, ("<s>", " A", " B"), tokens, np.ones((3, 3), bool), tokens)
     state: dict[str, Any] = {}
-    monkeypatch.setattr(live, "toggle_pins", lambda _, cell: state.update(pin=cell))
-    monkeypatch.setattr(live, "get_pin", lambda *_: state["pin"].get("target"))
-    monkeypatch.setattr(live, "get_chosen_cross_head", lambda _: (0, 0))
-    monkeypatch.setattr(live, "set_layer_and_head", lambda *place: state.update(place=place))
-    monkeypatch.setattr(live, "remember_auto_selected_head", lambda *_: None)
-    monkeypatch.setattr(live.explore_controls, "list_changed_heads", lambda _: ())
+    monkeypatch.setattr(model_page, "toggle_pins", lambda _, cell: state.update(pin=cell))
+    monkeypatch.setattr(model_page, "get_pin", lambda *_: state["pin"].get("target"))
+    monkeypatch.setattr(model_page, "get_chosen_cross_head", lambda _: (0, 0))
+    monkeypatch.setattr(model_page, "set_layer_and_head", lambda *place: state.update(place=place))
+    monkeypatch.setattr(model_page, "remember_auto_selected_head", lambda *_: None)
+    monkeypatch.setattr(model_page.explore_controls, "list_changed_heads", lambda _: ())
     run = RunKey("fake-en-de", "a b")
-    live.pin_word(run, cross, "target", 1)
+    model_page.pin_word(run, cross, "target", 1)
     assert state == {"pin": {"target": 1}}  # The shown head shows it.
-    live.pin_word(run, cross, "target", 0)
+    model_page.pin_word(run, cross, "target", 0)
     assert state == {"pin": {"target": 0}, "place": (0, 1)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attenscope.viz.explore.opened import pool_attention
+from attenscope.viz.explore.trace_page import pool_attention
 from tests.viz.fakes import attention
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from attenscope.analysis.steps import compare_maps, match_rows_and_columns
+from attenscope.analysis.attention_steps import compare_maps, match_rows_and_columns
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import AttentionMap, select_head
+from attenscope.viz.explore.all_heads_views import lens_table
 from attenscope.viz.explore.comparison import (
     HeadComparison,
     SecondScene,
@@ -20,9 +21,8 @@ from attenscope.viz.explore.comparison import (
     comparison_table,
     describe_comparison,
 )
-from attenscope.viz.explore.many_heads import lens_table
-from attenscope.viz.explore.scene import DisplayOptions, display_tokens
-from attenscope.viz.explore.scene import Scene as RealScene
+from attenscope.viz.explore.head_view import DisplayOptions, display_tokens
+from attenscope.viz.explore.head_view import Scene as RealScene
 from attenscope.viz.export.parts import Columns, Words, flatten_parts
 from attenscope.viz.figures.explore import (
     CHANGE_PANEL,
@@ -33,9 +33,9 @@ from attenscope.viz.figures.explore import (
     locate_click,
     plot_comparison,
 )
-from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.ui import cache
-from attenscope.viz.web.shell import COLLECTED_VIEWS
+from attenscope.viz.web.page_frame import COLLECTED_VIEWS
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator, attention
 

@@ -11,23 +11,23 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from attenscope.analysis.attention_steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.analysis.flow import compute_rollout
 from attenscope.analysis.heads import ALIGNMENT_READINGS, rank_heads_by_alignment
-from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.text.words import SPECIAL_TOKENS, group_words
 from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
-from attenscope.viz.explore.scene import display_tokens
+from attenscope.viz.explore.head_view import display_tokens
 from attenscope.viz.explore.screen import SWITCHES_TEXT
 from attenscope.viz.export.parts import Columns, Component, Words
-from attenscope.viz.figures.look import LIGHT
-from attenscope.viz.figures.words import describe_strongest_head_link
+from attenscope.viz.figures.figure_style import LIGHT
+from attenscope.viz.figures.text_alternatives import describe_strongest_head_link
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
-from attenscope.viz.web.shell import COLLECTED_VIEWS
+from attenscope.viz.web.page_frame import COLLECTED_VIEWS
 from tests.viz.fakes import FakeTranslator, attention
 from tests.viz.page_texts import captions as captions_of
 from tests.viz.web.test_packing import unpack

@@ -1,5 +1,5 @@
 /**
- * Where an element has its view. Each language has a script of its own (bundle.py), so another script may have built it.
+ * Where an element has its view. Each language has a script of its own (component_scripts.py), so another script may have built it.
  */
 const VIEW = Symbol.for("attenscope.view");
 const script = {};

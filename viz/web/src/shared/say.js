@@ -1,6 +1,6 @@
 /**
  * A message in the reader's language, with values in its {fields}. Python declares MESSAGES before a script: the language,
- * and the translations of the literal messages in it (bundle.py), so a message stands here as one literal.
+ * and the translations of the literal messages in it (component_scripts.py), so a message stands here as one literal.
  */
 export const say = (message, values = {}) => (MESSAGES.said[message] ?? message).replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
@@ -13,7 +13,7 @@ export const sentences = (...texts) => texts.filter(Boolean).reduce((before, nex
 /** Items in a row, as the language parts them. */
 export const listed = (items) => items.join(say(", "));
 
-/** The language that is spoken; bundle.py declares it. */
+/** The language that is spoken; component_scripts.py declares it. */
 export const LANGUAGE = MESSAGES.language;
 
 /** A number, written in English and without thousands, as the language writes it, its minus sign as wide as a digit. */

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
+from .attention_bug_pairs import Batch, compute_sdpa_weights, masked_softmax
 from .fault_generators import UNPADDED_BATCH, causal_only_mask, padding_only_mask
-from .pairs import Batch, compute_sdpa_weights, masked_softmax
-from .reported_masks import (
+from .reported_causal_bugs import (
     ALONE_SYMPTOM,
     HALF_PRECISION_SYMPTOMS,
     NAN_SYMPTOMS,

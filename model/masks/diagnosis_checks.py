@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..language import say, say_many, to_say
-from .agreement import find_score_mismatch
 from .arrays import Arrays, DiagnosisError, broadcast_key_mask
 from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_nonzero_cell_depth
 from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Severity
@@ -35,8 +34,15 @@ from .intent import (
     find_stated_intent,
     propose_intents,
 )
-from .rows import check_row_sums, find_fill_rows, report_empty_rows, report_keyless_samples, report_uniform_samples
+from .row_checks import (
+    check_row_sums,
+    find_fill_rows,
+    report_empty_rows,
+    report_keyless_samples,
+    report_uniform_samples,
+)
 from .rule import build_layer_masks, parse_meaning
+from .score_weight_mismatch import find_score_mismatch
 from .scores import (
     find_added_boolean_mask_cells,
     find_bias_effects,

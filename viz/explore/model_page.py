@@ -10,8 +10,8 @@ from typing import ClassVar, get_args
 import numpy as np
 import streamlit as st
 
+from attenscope.analysis.attention_steps import weight_trace_by_value_norms
 from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
-from attenscope.analysis.steps import weight_trace_by_value_norms
 from attenscope.analysis.telling_word import find_best_head, read_target_word, weigh_words
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import LogitLens
@@ -21,7 +21,7 @@ from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore import examples
 from attenscope.viz.explore.examples import example_hint_text
-from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
+from attenscope.viz.explore.head_view import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import (
     draw_screen,
     is_default_pinned_row,
@@ -30,7 +30,7 @@ from attenscope.viz.explore.screen import (
 )
 from attenscope.viz.explore.texts import build_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.figures.look import quote_token
+from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
@@ -43,7 +43,7 @@ from attenscope.viz.ui.controls import (
     set_layer_and_head,
 )
 from attenscope.viz.ui.links import compute_head_effects, draw_token_card, open_in_decode, open_why, set_explore_head
-from attenscope.viz.web.shell import is_presenting
+from attenscope.viz.web.page_frame import is_presenting
 from attenscope.viz.web.text_components import (
     SURE_FROM,
     CardActions,

@@ -19,8 +19,8 @@ from attenscope.checkpoint.load import Checkpoint, unique_weights
 from attenscope.evaluation.quality import quantise_rows, read_all_int8_quality
 from attenscope.language import say
 from attenscope.runnable_model import RunnableModel
-from attenscope.viz.figures.look import Look, head_colour
-from attenscope.viz.web.bundle import build_messages_statement, pack_arrays, read_script
+from attenscope.viz.figures.figure_style import Look, head_colour
+from attenscope.viz.web.component_scripts import build_messages_statement, pack_arrays, read_script
 
 ENGINE_FOLDER = Path(__file__).parent
 KERNEL_FILE = ENGINE_FOLDER / "kernel.wasm"

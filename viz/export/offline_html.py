@@ -21,7 +21,12 @@ from plotly.offline import get_plotlyjs
 
 from attenscope.atomic_write import replace_lone_surrogates
 from attenscope.language import LANGUAGE_TAGS, current_language, say
-from attenscope.viz.engine.package import PackedModel, build_engine_elements, build_model_elements, collect_model_facts
+from attenscope.viz.engine.pack_checkpoint import (
+    PackedModel,
+    build_engine_elements,
+    build_model_elements,
+    collect_model_facts,
+)
 from attenscope.viz.export.parts import (
     Chart,
     Columns,
@@ -35,10 +40,10 @@ from attenscope.viz.export.parts import (
     encode_slides,
     flatten_parts,
 )
-from attenscope.viz.figures.look import Palette
-from attenscope.viz.figures.stage import enlarge_fonts_for_projection
+from attenscope.viz.figures.figure_style import Palette
+from attenscope.viz.figures.presentation_sizes import enlarge_fonts_for_projection
 from attenscope.viz.streamlit_internals import find_font_file
-from attenscope.viz.web.bundle import (
+from attenscope.viz.web.component_scripts import (
     build_scripts_constant,
     pack_arrays,
     read_component_sheet,

@@ -12,10 +12,10 @@ from typing import ClassVar, NoReturn
 import numpy as np
 import streamlit as st
 
+from attenscope.analysis.attention_steps import weight_trace_by_value_norms
 from attenscope.analysis.flow import compute_attention_flow
 from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
-from attenscope.analysis.steps import weight_trace_by_value_norms
-from attenscope.capture.any_model.modules import read_saved_remarks
+from attenscope.capture.any_model.module_kinds import read_saved_remarks
 from attenscope.experiments.lens import LogitLens
 from attenscope.hugging_face.masked_words import MaskedWordModel
 from attenscope.interventions.changes import InterventionError, format_changes
@@ -24,7 +24,7 @@ from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.explore import controls as explore_controls
-from attenscope.viz.explore.scene import DisplayOptions, RunKey, TokenDisplay
+from attenscope.viz.explore.head_view import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import draw_screen, select_default_head_and_pin
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict

@@ -18,12 +18,13 @@ from ..language import to_say
 from ..mask_tests.checks import run_mask_tests
 from ..mask_tests.outcomes import Outcome, find_reachable_inputs, measure_dependencies
 from ..mask_tests.subjects import Subject
+from ..masks.diagnosis_checks import diagnose_arrays
 from ..masks.findings import Diagnosis
-from ..masks.judge import diagnose_arrays
 from ..masks.shapes import expand_to_five_axes, normalise_arrays
 from ..masks.softmax import PaddingSide
 from ..masks.toy_attention import draw_random_scores
-from . import more_pairs, pairs
+from . import attention_bug_pairs, model_bug_pairs
+from .attention_bug_pairs import Batch, make_real_token_mask
 from .fault_generators import (
     LEFT_PADDED_BATCH,
     RECIPES,
@@ -34,7 +35,6 @@ from .fault_generators import (
     find_batch_showing_fault,
     padding_only_mask,
 )
-from .pairs import Batch, make_real_token_mask
 
 # The code that is shown is the code that runs: pairs of functions, such as those of :mod:`.pairs` and
 # :mod:`.more_pairs`.
@@ -273,32 +273,41 @@ def _make_catalogue_exhibits() -> list[Exhibit]:
 
 ADDITIVE_AS_KEEP_RECIPE = Recipe(
     "inverted",
-    more_pairs.additive_read_as_keep_broken,
-    more_pairs.additive_read_as_keep_fixed,
+    model_bug_pairs.additive_read_as_keep_broken,
+    model_bug_pairs.additive_read_as_keep_fixed,
     causal_only_mask,
     batch=UNPADDED_BATCH,
 )
 DOCSTRING_RECIPE = Recipe(
     "inverted",
-    more_pairs.misdocumented_mask_broken,
-    more_pairs.misdocumented_mask_fixed,
+    model_bug_pairs.misdocumented_mask_broken,
+    model_bug_pairs.misdocumented_mask_fixed,
     causal_only_mask,
     batch=UNPADDED_BATCH,
 )
 HALF_PRECISION_RECIPE = Recipe(
-    "fill-overflow", more_pairs.half_precision_broken, more_pairs.half_precision_fixed, causal_and_padding_mask
+    "fill-overflow",
+    model_bug_pairs.half_precision_broken,
+    model_bug_pairs.half_precision_fixed,
+    causal_and_padding_mask,
 )
 LEFT_PADS_RECIPE = Recipe(
     "empty-row",
-    more_pairs.left_padding_nan_broken,
-    more_pairs.left_padding_nan_fixed,
+    model_bug_pairs.left_padding_nan_broken,
+    model_bug_pairs.left_padding_nan_fixed,
     causal_and_padding_mask,
     batch=LEFT_PADDED_BATCH,
 )
 EXTRA_MASS_RECIPE = Recipe(
-    "extra-mass", pairs.attend_with_extra_mass, pairs.attend_with_extra_mass, causal_only_mask, batch=UNPADDED_BATCH
+    "extra-mass",
+    attention_bug_pairs.attend_with_extra_mass,
+    attention_bug_pairs.attend_with_extra_mass,
+    causal_only_mask,
+    batch=UNPADDED_BATCH,
 )
-PAD_QUERY_RECIPE = Recipe("pad-query", pairs.padding_visible_fixed, pairs.padding_visible_fixed, padding_only_mask)
+PAD_QUERY_RECIPE = Recipe(
+    "pad-query", attention_bug_pairs.padding_visible_fixed, attention_bug_pairs.padding_visible_fixed, padding_only_mask
+)
 
 FIELD_EXHIBITS = (
     _make_exhibit("additive-read-as-keep", ADDITIVE_AS_KEEP_RECIPE),
@@ -310,8 +319,8 @@ FIELD_EXHIBITS = (
     Exhibit(
         *(
             "batch-axis",
-            more_pairs.batch_axis_model_broken,
-            more_pairs.batch_axis_model_fixed,
+            model_bug_pairs.batch_axis_model_broken,
+            model_bug_pairs.batch_axis_model_fixed,
             None,
             make_encoder_subject,
         ),
@@ -321,8 +330,8 @@ FIELD_EXHIBITS = (
     Exhibit(
         *(
             "positions-wrong",
-            more_pairs.positions_model_broken,
-            more_pairs.positions_model_fixed,
+            model_bug_pairs.positions_model_broken,
+            model_bug_pairs.positions_model_fixed,
             None,
             make_left_padded_subject,
         ),
@@ -332,8 +341,8 @@ FIELD_EXHIBITS = (
     Exhibit(
         *(
             "return-in-loop",
-            more_pairs.return_in_loop_broken,
-            more_pairs.return_in_loop_fixed,
+            model_bug_pairs.return_in_loop_broken,
+            model_bug_pairs.return_in_loop_fixed,
             None,
             _make_windowed_subject,
         ),
@@ -342,8 +351,8 @@ FIELD_EXHIBITS = (
     Exhibit(
         *(
             "is-decoder",
-            more_pairs.decoder_flag_broken,
-            more_pairs.decoder_flag_fixed,
+            model_bug_pairs.decoder_flag_broken,
+            model_bug_pairs.decoder_flag_fixed,
             None,
             _make_language_model_subject,
         ),
@@ -352,8 +361,8 @@ FIELD_EXHIBITS = (
     Exhibit(
         *(
             "observer",
-            more_pairs.need_weights_effect_broken,
-            more_pairs.need_weights_effect_fixed,
+            model_bug_pairs.need_weights_effect_broken,
+            model_bug_pairs.need_weights_effect_fixed,
             None,
             _make_observer_subject,
         ),
@@ -385,21 +394,21 @@ def _format_arrays(**arrays: torch.Tensor) -> str:
 
 def format_visible_padding_example() -> str:
     x = _make_example_batch()
-    return _format_arrays(weights=pairs.padding_visible_broken(x), key_keep=x.key_keep)
+    return _format_arrays(weights=attention_bug_pairs.padding_visible_broken(x), key_keep=x.key_keep)
 
 
 def format_inverted_mask_example() -> str:
     x = _make_example_batch()
-    return _format_arrays(weights=pairs.inverted_mask_broken(x), key_keep=x.key_keep)
+    return _format_arrays(weights=attention_bug_pairs.inverted_mask_broken(x), key_keep=x.key_keep)
 
 
 def format_visible_future_example() -> str:
     x = _make_example_batch()
-    return _format_arrays(weights=pairs.future_visible_broken(x), meant=x.causal & x.keep[:, 0])
+    return _format_arrays(weights=attention_bug_pairs.future_visible_broken(x), meant=x.causal & x.keep[:, 0])
 
 
 def format_nan_rows_example() -> str:
-    return _format_arrays(weights=pairs.empty_row_broken(_make_example_batch(left=True)))
+    return _format_arrays(weights=attention_bug_pairs.empty_row_broken(_make_example_batch(left=True)))
 
 
 PRINTED_EXAMPLES = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from attenscope.analysis.attention_steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.analysis.flow import (
     FLOW_EXPLANATION,
     ROLLOUT_EXPLANATION,
@@ -20,13 +21,12 @@ from attenscope.analysis.flow import (
     compute_rollout,
     mean_map,
 )
-from attenscope.analysis.steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls
+from attenscope.viz.explore.head_view import Scene, TokenDisplay, display_tokens
 from attenscope.viz.explore.saving import DrawnView, build_chart_view, build_weight_matrix_table
-from attenscope.viz.explore.scene import Scene, TokenDisplay, display_tokens
 from attenscope.viz.explore.texts import ViewText
 from attenscope.viz.export.parts import Chart, Part, Words
 from attenscope.viz.figures.explore import (
@@ -38,9 +38,9 @@ from attenscope.viz.figures.explore import (
     plot_joint,
     select_flow_weights,
 )
+from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
-from attenscope.viz.figures.look import Look
-from attenscope.viz.figures.words import describe_lens_settling_place
+from attenscope.viz.figures.text_alternatives import describe_lens_settling_place
 from attenscope.viz.ui.addresses.explore import EXPLORE_FLOW
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.captions import draw_caption, escape_markdown

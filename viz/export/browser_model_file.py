@@ -20,7 +20,7 @@ import streamlit as st
 from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
 from attenscope.runnable_model import RunnableModel
-from attenscope.viz.engine.package import (
+from attenscope.viz.engine.pack_checkpoint import (
     PackedModel,
     WeightForm,
     build_engine_elements,
@@ -32,12 +32,12 @@ from attenscope.viz.engine.package import (
     is_int8_loss_small,
     pack_model,
 )
-from attenscope.viz.export.page import TYPEABLE_LETTERS, build_font_faces, has_italic_style
+from attenscope.viz.export.offline_html import TYPEABLE_LETTERS, build_font_faces, has_italic_style
 from attenscope.viz.export.parts import compute_script_hash, translate_fact_names
-from attenscope.viz.figures.look import DARK, LIGHT, Look
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
 from attenscope.viz.ui.sentences import list_example_sentences
-from attenscope.viz.web.bundle import build_scripts_constant, read_component_sheet, read_sheet
+from attenscope.viz.web.component_scripts import build_scripts_constant, read_component_sheet, read_sheet
 
 LIVE_FILE_COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),

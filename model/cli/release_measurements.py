@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..atlas import pruning, timeline
+from ..atlas import heads_over_training, pruning
 from ..atlas.files import ATLAS_FORMAT, MANIFEST_FILE
 from ..atlas.query import released_atlas_folder
 from ..checkpoint.load import (
@@ -29,19 +29,19 @@ from ..language import say
 from ..training.data import read_pairs
 from ..translate import Translator
 from ..word_alignment import measure
-from . import heads, models, why
-from .models import check_writable
+from . import heads, translate_and_evaluate, why
+from .translate_and_evaluate import check_writable
 
 CommandWords = list[str]
 """The words of one command, without `python -m model`."""
 RELEASE_COMMANDS: dict[str, tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]] = {
-    "evaluate": (models.add_evaluate_arguments, models.run_evaluate),
-    "quality": (models.add_quality_arguments, models.run_quality),
+    "evaluate": (translate_and_evaluate.add_evaluate_arguments, translate_and_evaluate.run_evaluate),
+    "quality": (translate_and_evaluate.add_quality_arguments, translate_and_evaluate.run_quality),
     "atlas": (heads.add_atlas_arguments, heads.run_atlas),
     "prune": (heads.add_prune_arguments, heads.run_prune),
     "align": (heads.add_align_arguments, heads.run_align),
     "attribution": (why.add_attribution_arguments, why.run_attribution),
-    "familiarity": (models.add_familiarity_arguments, models.run_familiarity),
+    "familiarity": (translate_and_evaluate.add_familiarity_arguments, translate_and_evaluate.run_familiarity),
     "timeline": (heads.add_timeline_arguments, heads.run_timeline),
 }
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -178,8 +178,8 @@ def _list_first_text_commands(one: Release, name: str, file: str) -> Iterator[Co
 
 
 def list_timeline_commands(one: Release) -> Iterator[CommandWords]:
-    found, text = one.read_json(timeline.TIMELINE_FILE), one.data[0]
-    if list_snapshot_steps(one.folder) and (not found or one.is_from_other_weights(timeline.TIMELINE_FILE)):
+    found, text = one.read_json(heads_over_training.TIMELINE_FILE), one.data[0]
+    if list_snapshot_steps(one.folder) and (not found or one.is_from_other_weights(heads_over_training.TIMELINE_FILE)):
         words = ["--source", text.source, "--target", text.target, "--sentences", found.get("sentences", 500)]
         yield one.command("timeline", *words, *(["--costs"] if "cost" in found.get("heads", ()) else []))
 

@@ -19,9 +19,9 @@ from ..trace import Head
 from ..translate import Translator
 from .build import Corpus, build_heads_table, encode_pairs, read_usable_pairs
 from .files import PART_SUMS, PartTables
-from .forward import Sentence, make_batches, run_batch
 from .measure import MEASURE_EXPLANATIONS, measure_heads
 from .query import label_head
+from .teacher_forced_batches import Sentence, make_batches, run_batch
 
 
 def measure_timeline(

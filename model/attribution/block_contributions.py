@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..decoding.greedy import teacher_forced_log_probs
+from ..decoding.greedy_and_sampling import teacher_forced_log_probs
 from ..interventions.apply import edit_masks
 from ..network.autoregressive_model import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import hook_outputs

@@ -21,8 +21,8 @@ from attenscope.text.words import (
 )
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from attenscope.viz.export.parts import Part
+from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.figures.heatmap import head_title
-from attenscope.viz.figures.look import Look
 from attenscope.viz.ui.addresses.shared import PinPlace, get_pin, toggle_pins
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.language import LANGUAGE_TAGS, current_language, say
-from attenscope.viz.web.bundle import component_value, create_mount, pack_arrays, read_script
+from attenscope.viz.web.component_scripts import component_value, create_mount, pack_arrays, read_script
 
 # The shell, which draws nothing: one component (src/shell), mounted for each of its parts.
 

@@ -21,12 +21,12 @@ import streamlit as st
 from attenscope.atomic_write import format_csv, replace_lone_surrogates
 from attenscope.language import bind_language, say, to_say
 from attenscope.trace import AttentionTrace
-from attenscope.viz.export.page import build_view_page
+from attenscope.viz.export.offline_html import build_view_page
 from attenscope.viz.export.parts import Chart, Component, Part, View, flatten_parts
-from attenscope.viz.figures.look import DARK, LIGHT, Palette
+from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.captions import draw_caption
-from attenscope.viz.web.shell import COLLECTED_VIEWS, draw_save_buttons
+from attenscope.viz.web.page_frame import COLLECTED_VIEWS, draw_save_buttons
 
 if TYPE_CHECKING:
     import pandas as pd

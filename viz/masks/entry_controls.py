@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from attenscope.gallery.gallery import PRINTED_EXAMPLES
+from attenscope.gallery.exhibits import PRINTED_EXAMPLES
 from attenscope.language import join_items, say, to_say
 from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError, is_known_argument
 from attenscope.masks.read_files import (
@@ -64,7 +64,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_WRITING,
 )
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.web.shell import submit_on_paste
+from attenscope.viz.web.page_frame import submit_on_paste
 from attenscope.viz.worker_process import call_here_if_short
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
+from .attention_bug_pairs import Batch, filled_slots_mask, masked_softmax
+from .exhibits import make_encoder_subject, make_left_padded_subject
 from .fault_generators import (
     LEFT_PADDED_BATCH,
     UNPADDED_BATCH,
@@ -14,11 +16,8 @@ from .fault_generators import (
     document_mask,
     padding_only_mask,
 )
-from .gallery import make_encoder_subject, make_left_padded_subject
-from .more_pairs import attend_at_positions, causal_alibi_bias, key_distances
-from .pairs import Batch, filled_slots_mask, masked_softmax
-from .reported_fills import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
-from .reported_masks import (
+from .model_bug_pairs import attend_at_positions, causal_alibi_bias, key_distances
+from .reported_causal_bugs import (
     ALONE_SYMPTOM,
     BATCH_SYMPTOMS,
     CAUSALITY_REPORTS,
@@ -32,6 +31,7 @@ from .reported_masks import (
     Report,
     make_report,
 )
+from .reported_fill_bugs import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
 
 # Reports of padding: seen, of another sample, or one token off.
 

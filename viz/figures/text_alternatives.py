@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .heatmap import HEATMAP_HEIGHT, RowLabel, pooling_block_size
-from .look import (
+from .figure_style import (
     LONGEST_WITH_LABELS,
     Scale,
     format_number,
@@ -21,6 +20,7 @@ from .look import (
     to_say,
     translate_stream_place_name,
 )
+from .heatmap import HEATMAP_HEIGHT, RowLabel, pooling_block_size
 
 if TYPE_CHECKING:
     from attenscope.analysis.telling_word import ReadingKind, WordReading, WordWeights

@@ -9,16 +9,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import head_name
-from attenscope.atlas.forward import PLACES, REPETITION_PLACES, Place
 from attenscope.atlas.query import Atlas, HeadLabel, HeadRow
+from attenscope.atlas.teacher_forced_batches import PLACES, REPETITION_PLACES, Place
 from attenscope.language import join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.text.parts_of_speech import is_punctuation
 from attenscope.text.words import END_TOKENS
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Part, Table, Words
-from attenscope.viz.export.save import SavedView
-from attenscope.viz.figures.look import Palette
+from attenscope.viz.export.share_menu import SavedView
+from attenscope.viz.figures.figure_style import Palette
 from attenscope.viz.heads import cache, texts
 from attenscope.viz.heads.measure_scatter import open_head, tabulate_all_heads
 from attenscope.viz.heads.one_head import render_shaded_rows

@@ -29,16 +29,16 @@ from attenscope.network.config import (
 )
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Columns, Part, Table, Words
-from attenscope.viz.export.save import SavedView, register_savable_view, table_csv
+from attenscope.viz.export.share_menu import SavedView, register_savable_view, table_csv
 from attenscope.viz.figures.architecture import plot_architecture
 from attenscope.viz.figures.curves import plot_training_curves
-from attenscope.viz.figures.look import Palette
+from attenscope.viz.figures.figure_style import Palette
 from attenscope.viz.training import cache, texts
 from attenscope.viz.ui import style
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.web.charts import draw_chart, draw_plotly_figure
-from attenscope.viz.web.shell import is_on_stage
+from attenscope.viz.web.page_frame import is_on_stage
 
 # Architecture: every choice of the model, beside those of the published architectures.
 

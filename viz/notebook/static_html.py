@@ -15,8 +15,8 @@ import numpy as np
 
 from attenscope.language import say
 from attenscope.trace import AttentionMap, AttentionTrace, Head
+from attenscope.viz.figures.figure_style import KIND_NAMES, LONGEST_WITH_LABELS, Look, shorten_token
 from attenscope.viz.figures.heatmap import head_title, pool_weights
-from attenscope.viz.figures.look import KIND_NAMES, LONGEST_WITH_LABELS, Look, shorten_token
 
 TILE_SIZE, TILE_GAP, LAYER_MARGIN = 56, 6, 34
 """Pixels of a head's tile, between tiles, and beside them for the numbers of layers."""

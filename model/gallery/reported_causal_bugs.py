@@ -11,6 +11,8 @@ from torch import Tensor
 
 from ..language import say, to_say
 from ..mask_tests.subjects import Subject
+from .attention_bug_pairs import WINDOW, Batch, masked_softmax
+from .exhibits import Exhibit
 from .fault_generators import (
     UNPADDED_BATCH,
     Recipe,
@@ -20,9 +22,7 @@ from .fault_generators import (
     document_mask,
     padding_only_mask,
 )
-from .gallery import Exhibit
-from .more_pairs import LAYERS, key_distances, local_and_global_masks
-from .pairs import WINDOW, Batch, masked_softmax
+from .model_bug_pairs import LAYERS, key_distances, local_and_global_masks
 
 # One report of a bug, and the tiny programs that stand for it.
 

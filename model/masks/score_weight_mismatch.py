@@ -10,7 +10,7 @@ import numpy as np
 from ..language import say, to_say
 from .arrays import Arrays
 from .evidence import Evidence
-from .places import name_keys, name_queries
+from .index_ranges import name_keys, name_queries
 from .scores import compute_score_tolerance, has_bias, measure_spread
 from .softmax import is_blocked
 

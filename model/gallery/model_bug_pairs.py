@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .pairs import WINDOW, Batch, masked_softmax
+from .attention_bug_pairs import WINDOW, Batch, masked_softmax
 
 # Faults met in published code that are more than one call of attention, or that look different. Functions that take
 # states are small models: they take states (B, T, D), with what each query may attend to (B, T, T) or which tokens are
