@@ -22,7 +22,7 @@ from playwright.sync_api import Browser
 
 from attenscope.atlas.build import ROWS_A_FILE, ROWS_A_GROUP
 from attenscope.atlas.files import LINK_SCHEMA, LINKS_TABLE, SENTENCES_TABLE, AtlasPlan, Manifest
-from attenscope.atlas.query import Atlas, read_question, released_atlas_folder, search_atlas
+from attenscope.atlas.query import Atlas, parse_question, released_atlas_folder, search_atlas
 from attenscope.text.parts_of_speech import WORD_TAGS
 from attenscope.trace import KINDS
 from bench.browser import chromium
@@ -74,7 +74,7 @@ def _searches(folder: Path) -> list[Row]:
         times = []
         for _ in range(REPETITIONS + 1):
             start = time.perf_counter()
-            search_atlas(atlas, read_question(asked))
+            search_atlas(atlas, parse_question(asked))
             times.append(1000 * (time.perf_counter() - start))
         found.append(median(times[1:]))
     what = f"search of {LINKS_OF_BENCH // 10**6} million links, ms, median of {len(QUESTIONS)} questions"

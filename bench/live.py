@@ -81,7 +81,7 @@ RUN = """(text) => {
 
 
 def measure() -> list[Row]:
-    talk_file.start_page_runtime()
+    talk_file.start_streamlit_runtime_without_server()
     torch.set_num_threads(1)
     translator = Translator.load(MODEL, "cpu")
     with chromium() as browser, tempfile.TemporaryDirectory() as folder:

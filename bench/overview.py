@@ -23,8 +23,8 @@ from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import Look
-from attenscope.viz.web.component_scripts import build_module, read_component_sheet
-from attenscope.viz.web.maps import encode_overview
+from attenscope.viz.web.component_scripts import build_standalone_module, read_component_sheet
+from attenscope.viz.web.maps import encode_heads_overview
 from bench.browser import chromium, painted_after, served
 from bench.timing import Row, side_by_side
 
@@ -58,7 +58,7 @@ def _rows(tokens: int, files: dict[str, bytes], url: str, browser: Browser) -> I
     weights = torch.rand(LAYERS, HEADS, tokens, tokens, generator=torch.Generator().manual_seed(0)).mul(8).softmax(-1)
     words = tuple(f"token{number}" for number in range(tokens))
     attention = AttentionMap("encoder", weights.numpy(), words, words, np.ones((tokens, tokens), dtype=bool))
-    build_ours = partial(encode_overview, attention, 0, 0, Look())
+    build_ours = partial(encode_heads_overview, attention, 0, 0, Look())
     build_theirs = partial(bertviz_page, weights, words)
 
     ours = our_files(build_ours())
@@ -90,7 +90,7 @@ def _figure(value: float) -> str:
 def our_files(weights: bytes) -> dict[str, bytes]:
     """What a browser fetches to show the overview, by path: the page, the component with all it imports, the data."""
     page = OUR_PAGE.format(css=read_component_sheet("overview"))
-    return {"/ours": page.encode(), "/overview.js": build_module("overview").encode(), "/weights": weights}
+    return {"/ours": page.encode(), "/overview.js": build_standalone_module("overview").encode(), "/weights": weights}
 
 
 def bertviz_page(weights: torch.Tensor, words: tuple[str, ...]) -> bytes:

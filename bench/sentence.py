@@ -58,7 +58,7 @@ FILE = "form.sentence textarea", ".translation"
 
 
 def measure() -> list[Row]:
-    talk_file.start_page_runtime()
+    talk_file.start_streamlit_runtime_without_server()
     translator = Translator.load(MODEL, "cpu")
     with chromium() as browser, tempfile.TemporaryDirectory() as folder, serving() as served:
         file = written(translator, Path(folder))

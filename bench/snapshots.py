@@ -14,8 +14,8 @@ from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import Look
-from attenscope.viz.web.component_scripts import build_module, read_component_sheet
-from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
+from attenscope.viz.web.component_scripts import build_standalone_module, read_component_sheet
+from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshot_player
 from bench.browser import chromium, served
 from bench.timing import Row
 
@@ -72,13 +72,13 @@ def page(heads: int, length: int) -> bytes:
         for _ in range(STOPS)
     ]
     shown = [SnapshotText(f"{at}", f"step {at}", " ".join(tokens), (at + 1) / STOPS, "dev BLEU") for at in range(STOPS)]
-    data = encode_snapshots(SnapshotSequence(shown, maps, 0, (0, 0), Look(), "predicted", "bench"))
+    data = encode_snapshot_player(SnapshotSequence(shown, maps, 0, (0, 0), Look(), "predicted", "bench"))
     return PAGE.format(css=read_component_sheet("snapshots"), data=base64.b64encode(data).decode()).encode()
 
 
 def scrub(browser: Browser, body: bytes) -> tuple[float, float, float]:
     """(median, slowest) milliseconds from key to painted, and the median of the component's own drawing."""
-    with served({"/": body, "/snapshots.js": build_module("snapshots").encode()}) as address:
+    with served({"/": body, "/snapshots.js": build_standalone_module("snapshots").encode()}) as address:
         visitor = browser.new_page(viewport={"width": 1440, "height": 900})
         visitor.goto(address)
         visitor.wait_for_selector(".snapshots[data-stop]")

@@ -23,9 +23,9 @@ from playwright.sync_api import Browser
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.figures.heatmap import make_head_grid
-from attenscope.viz.web.component_scripts import build_module, read_component_sheet
+from attenscope.viz.web.component_scripts import build_standalone_module, read_component_sheet
+from attenscope.viz.web.maps import encode_heads_overview as packed_overview
 from attenscope.viz.web.maps import encode_heatmap
-from attenscope.viz.web.maps import encode_overview as packed_overview
 from bench import redraw
 from bench.browser import chromium, painted_after, served
 from bench.overview import libraries
@@ -148,7 +148,7 @@ def _both(attention: AttentionMap) -> tuple[bytes, bytes]:
 def _bare(name: str, data: bytes) -> dict[str, bytes]:
     """A page that shows one component and nothing else, and its data, by path."""
     page = PAGE.format(css=read_component_sheet(name), name=name)
-    return {f"/{name}": page.encode(), f"/{name}.js": build_module(name).encode(), f"/{name}.bytes": data}
+    return {f"/{name}": page.encode(), f"/{name}.js": build_standalone_module(name).encode(), f"/{name}.bytes": data}
 
 
 def bertviz_page(attention: AttentionMap) -> bytes:

@@ -12,7 +12,7 @@ from .language import (
     SOURCE_LANGUAGE,
     current_language,
     join_items,
-    replace_command_names,
+    replace_commands_when_installed,
     say,
     terminal_language,
     to_say,
@@ -137,7 +137,7 @@ def main(
     translate_argparse(language)
     with use_language(language):
         return _run_command(
-            sys.argv[1:] if arguments is None else list(arguments), commands, replace_command_names(program)
+            sys.argv[1:] if arguments is None else list(arguments), commands, replace_commands_when_installed(program)
         )
 
 

@@ -70,7 +70,7 @@ class Linear(nn.Linear):
 
     _laid_out: ReorderedWeight | None = None
 
-    def lay_out(self) -> None:
+    def reorder_inference_weight(self) -> None:
         """Lay the weights out for products without gradients in float32 on a CPU.
 
         A column lies in one piece then, which is what a product with few rows reads. On a processor of AMD they are
@@ -103,7 +103,7 @@ def reorder_linear_weights(model: nn.Module) -> None:
     """Lay out the weights of all linear layers of a model that is used for inference from now on."""
     for module in model.modules():
         if isinstance(module, Linear):
-            module.lay_out()
+            module.reorder_inference_weight()
 
 
 # Dropout whose masks are drawn as bytes: on a CPU, drawing one random number a cell was an eighth of a step.

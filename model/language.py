@@ -44,7 +44,7 @@ def say(message: str, **values: Any) -> str:
     )
 
 
-def replace_command_names(text: str) -> str:
+def replace_commands_when_installed(text: str) -> str:
     """Return a text with its commands as one types them here: ``python -m model`` is ``attenscope`` once installed."""
     if IS_INSTALLED:
         for in_checkout, installed in _INSTALLED_COMMANDS.items():
@@ -88,7 +88,7 @@ def number_separators() -> str:
 
 
 def _fill_message(text: str, values: Mapping[str, Any], language: str) -> str:
-    text = replace_command_names(text)
+    text = replace_commands_when_installed(text)
     if not values:
         return text
     return _NumberFormatter(language).vformat(text, (), values)

@@ -97,14 +97,14 @@ class Translation:
         """What each step looked at in the source (L, H, T, S): cross-attention, or the decoder's to its prompt."""
         if self.trace.cross is not None:
             return self.trace.cross
-        return self._select_step_columns(slice(0, self.first_row + 1))
+        return self._select_step_rows_and_columns(slice(0, self.first_row + 1))
 
     @property
     def to_target(self) -> AttentionMap:
         """What each step looked at in what was fed in (L, H, T, T), after a prompt from its last token on."""
-        return self._select_step_columns(slice(self.first_row, None))
+        return self._select_step_rows_and_columns(slice(self.first_row, None))
 
-    def _select_step_columns(self, columns: slice) -> AttentionMap:
+    def _select_step_rows_and_columns(self, columns: slice) -> AttentionMap:
         """The rows of the decoder's map that predict a step, and some of its columns."""
         own = self.trace.decoder
         if own is None:
@@ -306,7 +306,7 @@ class RunnableModel:
             def so_far() -> Translation:
                 return self._translation(text, encoded, steps, started, recording, strategy.name)
 
-            for step in self._name_steps(strategy.steps(self.model, source, max_tokens)):
+            for step in self._make_step_tokens_readable(strategy.steps(self.model, source, max_tokens)):
                 steps.append(step)
                 if on_step and not on_step(so_far):
                     break
@@ -331,7 +331,7 @@ class RunnableModel:
             )
         started = time.perf_counter()
         with capture_attention(self.model, tensors) if capture else nullcontext() as recording:
-            steps = tuple(self._name_steps(teacher_force(self.model, source, ids)))
+            steps = tuple(self._make_step_tokens_readable(teacher_force(self.model, source, ids)))
         return self._translation(text, encoded, steps, started, recording, TEACHER_FORCING)
 
     def search(
@@ -412,17 +412,17 @@ class RunnableModel:
         )
         if recording is None:
             return found
-        trace = self._label_trace(recording.trace, found, decoding, encoded.roles)
+        trace = self._add_trace_metadata(recording.trace, found, decoding, encoded.roles)
         return dataclasses.replace(found, captured=trace, seconds=time.perf_counter() - started)
 
-    def _name_steps(self, steps: Iterable[DecodingStep]) -> Iterator[DecodingStep]:
+    def _make_step_tokens_readable(self, steps: Iterable[DecodingStep]) -> Iterator[DecodingStep]:
         """The same steps, their tokens as people read them."""
         token = self.tokenizer.token
         for step in steps:
             candidates = tuple(dataclasses.replace(one, token=token(one.token_id)) for one in step.candidates)
             yield dataclasses.replace(step, token=token(step.token_id), candidates=candidates)
 
-    def _label_trace(
+    def _add_trace_metadata(
         self,
         trace: AttentionTrace,
         translation: Translation,

@@ -167,7 +167,7 @@ def _check_outputs(subject: Subject) -> None:
                 type=type(first).__name__,
             )
         )
-    shape = tuple(subject.real_outputs.shape)
+    shape = tuple(subject.real_output_mask.shape)
     if first.dim() < 3 or first.shape[:2] != shape:
         raise ValueError(
             say(
@@ -202,7 +202,7 @@ def _build_test_subjects(
         return {"model": replace(model, causal=causal or model.causal, module=module)}
     if ids is None or ids.dim() != 2 or ids.shape[0] < 2:
         raise TypeError(say("Give token ids of the shape (B, T), two samples or more."))
-    keep = _right_padded(ids) if keep is None else keep.to(ids.device)
+    keep = _make_right_padding_mask(ids) if keep is None else keep.to(ids.device)
     if keep.dtype != torch.bool or keep.shape != ids.shape or not bool(keep.any(-1).all()):
         raise ValueError(
             say(
@@ -219,7 +219,7 @@ def _build_test_subjects(
     return {"model": subject_from_ids(run, embedding, ids, keep, causal, pad_id, module=module)}
 
 
-def _right_padded(ids: Tensor) -> Tensor:
+def _make_right_padding_mask(ids: Tensor) -> Tensor:
     """(B, T) bool: the last two tokens of the last sample count as padding, if there are so many."""
     keep = torch.ones_like(ids, dtype=torch.bool)
     keep[-1, max(1, ids.shape[1] - 2) :] = False

@@ -121,7 +121,7 @@ class OpenedRun:
     traces: tuple[OpenedTrace, ...]
 
 
-def read_training_run(folder: Path) -> OpenedRun:
+def read_training_traces(folder: Path) -> OpenedRun:
     """Read the traces that :func:`.capture.training_watch.watch` has written. OpenError names the file at fault."""
     found = {int(match[1]): path for path in folder.iterdir() if (match := STEP_FILE_NAME.fullmatch(path.name))}
     if not found:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from attenscope.viz.talk.editor import THUMBNAIL_SIZE, get_thumbnails_file
+from attenscope.viz.talk.editor import THUMBNAIL_SIZE, get_thumbnail_sheet_path
 from attenscope.viz.talk.session import load_shipped_talk
 from tests.browser.conftest import open_chromium, serving
 from tests.browser.steps import LOADING, TRAFFIC, click, open_page, settle
@@ -107,7 +107,7 @@ def save_thumbnails(page: Page, scheme: str) -> None:
     for at, picture in enumerate(page.evaluate(REHEARSED)):
         small = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
         column.paste(small.resize(THUMBNAIL_SIZE, Image.Resampling.LANCZOS), (0, at * height))
-    column.save(get_thumbnails_file(scheme), quality=QUALITY, method=6)
+    column.save(get_thumbnail_sheet_path(scheme), quality=QUALITY, method=6)
 
 
 def open_visitor(browser: Browser, url: str, size: ViewportSize, scheme: Literal["light", "dark"] = "light") -> Page:
@@ -127,7 +127,7 @@ def main(names: Sequence[str]) -> None:
             page = open_visitor(browser, url, SCREEN, scheme)
             save_thumbnails(page, scheme)
             page.context.close()
-            print(f"talk.{scheme}.webp: {get_thumbnails_file(scheme).stat().st_size / 1000:.0f} kB")
+            print(f"talk.{scheme}.webp: {get_thumbnail_sheet_path(scheme).stat().st_size / 1000:.0f} kB")
         for name in (one for one in chosen if one != THUMBNAILS):
             page = open_visitor(browser, url, MOVING_SIZE if name == MOVING else SCREEN)
             save_moving_picture(page) if name == MOVING else save_page_picture(page, name)

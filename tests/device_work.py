@@ -23,7 +23,7 @@ from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
 from attenscope.experiments.mask_trial import (
     MaskTrial,
     measure_cache_agreement,
-    perturb_inputs,
+    perturb_each_input_token,
     run_mask_trial,
     run_trial_tests,
 )
@@ -161,7 +161,7 @@ def _tried_masks(translator: Translator, text: str) -> Any:
     checks = run_trial_tests(translator, result, "decoder", trial)
     return [
         run_mask_trial(translator, text, trial, 2),
-        perturb_inputs(translator, result, trial),
+        perturb_each_input_token(translator, result, trial),
         [one.status for one in checks],
     ]
 

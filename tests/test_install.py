@@ -96,8 +96,8 @@ except ImportError as error:
     print(error)
 """
 COMMANDS = """
-from attenscope.language import say, replace_command_names
-print(replace_command_names("python -m model train --config"), say("Train one with `python -m model train`."))
+from attenscope.language import say, replace_commands_when_installed
+print(replace_commands_when_installed("python -m model train --config"), say("Train one with `python -m model train`."))
 """
 """What people read of commands is what they can type."""
 APP_PACKAGES = """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from streamlit.errors import StreamlitAPIException
 
-from attenscope.language import replace_command_names
+from attenscope.language import replace_commands_when_installed
 from attenscope.viz.serving.server import limit_glibc_retained_memory, release_free_memory, serve_app
 from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs
 
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> None:
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:
-        sys.exit(f"{replace_command_names('python -m viz')}: {error}")
+        sys.exit(f"{replace_commands_when_installed('python -m viz')}: {error}")
 
 
 if __name__ == "__main__":

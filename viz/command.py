@@ -72,9 +72,9 @@ def run_app(arguments: argparse.Namespace) -> int:
 
 def open_trace(arguments: argparse.Namespace) -> int:
     """Serve the pages with a trace or a training opened in them. OpenError for what cannot be shown."""
-    from attenscope.untrusted_trace import read_trace_file, read_training_run
+    from attenscope.untrusted_trace import read_trace_file, read_training_traces
 
-    (read_training_run if arguments.trace.is_dir() else read_trace_file)(arguments.trace)
+    (read_training_traces if arguments.trace.is_dir() else read_trace_file)(arguments.trace)
     return _serve_pages(arguments, ["--open", str(arguments.trace.resolve())])
 
 

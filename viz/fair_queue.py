@@ -58,7 +58,7 @@ class FairQueue:
 
         Raises BusyError after `patience` seconds, or once it is no longer wanted.
         """
-        if self._ticket is not None:
+        if self._current_thread_ticket is not None:
             yield
             return
         self._begin(ticket, patience, is_wanted)
@@ -69,7 +69,7 @@ class FairQueue:
 
     def yield_to_earlier_tickets(self) -> None:
         """Let shorter and earlier computations go first; called between two steps of a long one."""
-        ticket = self._ticket
+        ticket = self._current_thread_ticket
         if ticket is None:
             return
         with self._changed:
@@ -79,9 +79,9 @@ class FairQueue:
             self._begin(ticket, patience=float("inf"))
 
     @contextmanager
-    def release_turn(self) -> Iterator[None]:
+    def release_turn_temporarily(self) -> Iterator[None]:
         """Give up the thread's turn for a block in which it waits for what another thread may be computing."""
-        ticket = self._ticket
+        ticket = self._current_thread_ticket
         if ticket is None:
             yield
             return
@@ -98,7 +98,7 @@ class FairQueue:
             return 0 if self._free else running + sum(one < ticket for one in self._queue)
 
     @property
-    def _ticket(self) -> Ticket | None:
+    def _current_thread_ticket(self) -> Ticket | None:
         return getattr(self._own, "ticket", None)
 
     def _begin(self, ticket: Ticket, patience: float, is_wanted: Callable[[], bool] = lambda: True) -> None:

@@ -21,14 +21,14 @@ from attenscope.viz.traces.session import (
 )
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import style
-from attenscope.viz.ui.address import Parameter, clean_address, enter_page_without_address
+from attenscope.viz.ui.address import Parameter, clean_address, record_page_without_address
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
 from attenscope.viz.web.page_frame import (
-    draw_page_menu,
+    draw_copy_and_present_buttons,
     get_scene_file_key,
     hide_until_ready,
     is_on_stage,
@@ -62,7 +62,7 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
     if page in PAGES:
         too_long = clean_address(PAGES[page], CARRIED_PARAMETERS)
     else:
-        enter_page_without_address(page)
+        record_page_without_address(page)
     clear_page_default_model()
     st.html(style.build_style_element())
     hide_until_ready(page)
@@ -129,7 +129,7 @@ def _draw_share_menu(page: str, *, presents: bool) -> None:
     if menu.open:
         with menu:
             if presents:
-                draw_page_menu(key="page-actions")
+                draw_copy_and_present_buttons(key="page-actions")
             if _is_visitor_file_shown(page):
                 draw_caption(say("The link opens this page without what you pasted or uploaded: save it as a page."))
             editor.draw_add_view_button(PAGES[page])

@@ -50,7 +50,7 @@ def remove_query_parameters(names: Iterable[str]) -> None:
     if not names or context is None:
         return
     parts = "SessionState.query_params, QueryParams.remove_param or QueryParams.set_initial_query_params_from_current"
-    with _raise_on_missing_part(parts), context.session_state.query_params() as parameters:
+    with _raise_on_missing_streamlit_part(parts), context.session_state.query_params() as parameters:
         for name in names:
             parameters.remove_param(name)
         parameters.set_initial_query_params_from_current()
@@ -65,7 +65,7 @@ def restore_stripped_query_parameters() -> None:
     if context is None:
         return
     parts = "ScriptRunContext.query_string, QueryParams.populate_from_query_string or QueryParams._send_query_param_msg"
-    with _raise_on_missing_part(parts), context.session_state.query_params() as parameters:
+    with _raise_on_missing_streamlit_part(parts), context.session_state.query_params() as parameters:
         asked = context.query_string
         parameters.populate_from_query_string(asked)
         parameters.set_initial_query_params_from_current()
@@ -82,7 +82,7 @@ def write_query_parameter(name: str, text: str) -> None:
     if context is None:
         return
     parts = "QueryParams.set_corrected_value or QueryParams.set_initial_query_params_from_current"
-    with _raise_on_missing_part(parts), context.session_state.query_params() as parameters:
+    with _raise_on_missing_streamlit_part(parts), context.session_state.query_params() as parameters:
         parameters.set_corrected_value(name, text, "string_value")
         parameters.set_initial_query_params_from_current()
 
@@ -93,13 +93,13 @@ def unbind_query_parameters(*names: str) -> None:
     if context is None:
         return
     parts = "QueryParams.get_binding_for_param or QueryParams.unbind_widget"
-    with _raise_on_missing_part(parts), context.session_state.query_params() as parameters:
+    with _raise_on_missing_streamlit_part(parts), context.session_state.query_params() as parameters:
         for name in names or list(parameters):
             if binding := parameters.get_binding_for_param(name):
                 parameters.unbind_widget(binding.widget_id)
 
 
-def is_in_run() -> bool:
+def is_thread_running_page() -> bool:
     """Whether this thread runs a page for a visitor."""
     return _get_run_context() is not None
 
@@ -107,7 +107,7 @@ def is_in_run() -> bool:
 def is_history_navigation() -> bool:
     """Whether the browser's Back or Forward has caused this run. Raises InternalsError."""
     context = _get_run_context()
-    with _raise_on_missing_part("ScriptRunContext.is_history_navigation"):
+    with _raise_on_missing_streamlit_part("ScriptRunContext.is_history_navigation"):
         return context is not None and bool(context.is_history_navigation)
 
 
@@ -117,7 +117,7 @@ def create_connection_probe() -> Callable[[], bool]:
     For a run without a browser it always returns True. Raises InternalsError.
     """
     context, runtime = _get_run_context(), _find_streamlit_object("streamlit.runtime", "Runtime")
-    with _raise_on_missing_part("Runtime.exists, Runtime.instance or Runtime.is_active_session"):
+    with _raise_on_missing_streamlit_part("Runtime.exists, Runtime.instance or Runtime.is_active_session"):
         if context is None or not runtime.exists():
             return lambda: True
         is_active, session = runtime.instance().is_active_session, context.session_id
@@ -144,12 +144,12 @@ class PageRun:
         runner = _find_streamlit_object("streamlit.testing.v1.local_script_runner", "LocalScriptRunner")
         manager = _find_streamlit_object("streamlit.runtime.pages_manager", "PagesManager")
         cache = _find_streamlit_object("streamlit.runtime.scriptrunner.script_cache", "ScriptCache")
-        with _raise_on_missing_part("LocalScriptRunner or PagesManager with these arguments", TypeError):
+        with _raise_on_missing_streamlit_part("LocalScriptRunner or PagesManager with these arguments", TypeError):
             made = runner(self._script, self._session, manager(self._script, cache(), setup_watcher=False))
         return made.run(query_params=dict(query), timeout=timeout)
 
 
-def start_runtime(app: Path) -> None:
+def start_component_runtime(app: Path) -> None:
     """Make the runtime that components register with, where no server does; call it before any of them is used.
 
     Raises InternalsError.
@@ -159,7 +159,7 @@ def start_runtime(app: Path) -> None:
         "/upload"
     )
     runtime, config = (_find_streamlit_object("streamlit.runtime", name) for name in ("Runtime", "RuntimeConfig"))
-    with _raise_on_missing_part("Runtime or RuntimeConfig with these arguments", TypeError):
+    with _raise_on_missing_streamlit_part("Runtime or RuntimeConfig with these arguments", TypeError):
         runtime(config(str(app), files, uploads))
 
 
@@ -173,11 +173,11 @@ def read_message_kind(data: bytes) -> str | None:
         message.ParseFromString(data)
     except _find_streamlit_object("google.protobuf.message", "DecodeError"):
         return None
-    with _raise_on_missing_part("BackMsg with a type"):
+    with _raise_on_missing_streamlit_part("BackMsg with a type"):
         return message.WhichOneof("type") or ""
 
 
-def is_own_host(host: str) -> bool:
+def is_allowed_host_header(host: str) -> bool:
     """Whether a Host header names this server, as ``server.allowedHosts`` has it. Raises InternalsError."""
     allowed = _find_streamlit_object("streamlit.web.server.starlette.starlette_websocket", "is_host_allowed")
     return bool(allowed(host))
@@ -186,7 +186,7 @@ def is_own_host(host: str) -> bool:
 def count_uploaded_bytes() -> dict[str, int]:
     """How many bytes of uploaded files each session has in memory. Raises InternalsError."""
     runtime = _find_streamlit_object("streamlit.runtime", "Runtime")
-    with _raise_on_missing_part("Runtime.uploaded_file_mgr or MemoryUploadedFileManager.file_storage"):
+    with _raise_on_missing_streamlit_part("Runtime.uploaded_file_mgr or MemoryUploadedFileManager.file_storage"):
         stored = runtime.instance().uploaded_file_mgr.file_storage
         return {
             session: sum(len(file.data) for file in list(files.values())) for session, files in list(stored.items())
@@ -206,7 +206,7 @@ def serve_folder(name: str, folder: Path) -> str:
     served, of = f"attenscope.{name}", "streamlit.components.v2"
     manager = _find_streamlit_object(f"{of}.get_bidi_component_manager", "get_bidi_component_manager")()
     manifest, config = (_find_streamlit_object(f"{of}.manifest_scanner", one) for one in MANIFEST_PARTS)
-    with _raise_on_missing_part("BidiComponentManager with these methods"):
+    with _raise_on_missing_streamlit_part("BidiComponentManager with these methods"):
         if manager.get_component_path(served) is None:
             own = manifest("attenscope", "", [config(name=name, asset_dir=folder.name)])
             manager.register_from_manifest(own, folder.parent)
@@ -236,7 +236,7 @@ def _find_streamlit_object(module: str, name: str) -> Any:
 
 
 @contextmanager
-def _raise_on_missing_part(part: str, error: type[Exception] = AttributeError) -> Iterator[None]:
+def _raise_on_missing_streamlit_part(part: str, error: type[Exception] = AttributeError) -> Iterator[None]:
     """Say which part is missing, where a use of it raises `error`."""
     try:
         yield

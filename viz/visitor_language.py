@@ -7,7 +7,7 @@ import streamlit as st
 from attenscope import language as model_language
 from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, find_closest_language
 from attenscope.viz.figures.figure_style import set_message_translator
-from attenscope.viz.streamlit_internals import is_in_run
+from attenscope.viz.streamlit_internals import is_thread_running_page
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.web.page_frame import draw_preferences
 
@@ -23,7 +23,7 @@ def set_visitor_language() -> None:
 
 def get_visitor_language() -> str:
     """Return the language of the visitor for whom this thread runs a page; English outside of a page."""
-    if not is_in_run():
+    if not is_thread_running_page():
         return SOURCE_LANGUAGE
     language: str = st.session_state.get(LANGUAGE_KEY, SOURCE_LANGUAGE)
     # Remembered for the thread, which runs for one visitor: asking the session takes a hundred times as long.

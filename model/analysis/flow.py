@@ -51,16 +51,18 @@ def compute_rollout(trace: AttentionTrace) -> AttentionTrace:
     A row of the encoder sums to 1; so does a row of the decoder and of the cross map taken together, for a target
     position is made of target tokens (decoder) and of source tokens (cross).
     """
-    require_whole_trace(trace)
-    encoder = trace.encoder and _make_rolled_map(trace.encoder, list(_roll_encoder(_mean_over_heads(trace.encoder))))
+    check_trace_supports_rollout(trace)
+    encoder = trace.encoder and _make_rolled_map(
+        trace.encoder, list(_compute_encoder_rollout(_mean_over_heads(trace.encoder)))
+    )
     if trace.decoder is None:
         return dataclasses.replace(trace, encoder=encoder, cross=None)
     if trace.cross is None:  # a decoder without an encoder is a stack of self-attention like any other
-        rolled = list(_roll_encoder(_mean_over_heads(trace.decoder)))
+        rolled = list(_compute_encoder_rollout(_mean_over_heads(trace.decoder)))
         return dataclasses.replace(trace, encoder=encoder, decoder=_make_rolled_map(trace.decoder, rolled))
     memory = np.eye(len(trace.cross.key_tokens)) if encoder is None else encoder.weights[-1, 0]
     own, other = zip(
-        *_roll_decoder(_mean_over_heads(trace.decoder), _mean_over_heads(trace.cross), memory), strict=True
+        *_compute_decoder_rollout(_mean_over_heads(trace.decoder), _mean_over_heads(trace.cross), memory), strict=True
     )
     return dataclasses.replace(
         trace,
@@ -70,7 +72,7 @@ def compute_rollout(trace: AttentionTrace) -> AttentionTrace:
     )
 
 
-def require_whole_trace(trace: AttentionTrace) -> None:
+def check_trace_supports_rollout(trace: AttentionTrace) -> None:
     """Raise TraceError unless tokens can be followed from layer to layer: no cached steps, cross in every layer."""
     for own in (trace.encoder, trace.decoder):
         if own is not None and own.weights.shape[-2] != own.weights.shape[-1]:
@@ -100,7 +102,7 @@ def average_weights_with_identity(weights: np.ndarray) -> np.ndarray:
     return _average_with_residual_stream(weights, np.eye(len(weights)))
 
 
-def _roll_encoder(layers: np.ndarray) -> Iterator[np.ndarray]:
+def _compute_encoder_rollout(layers: np.ndarray) -> Iterator[np.ndarray]:
     """Mean weights (L, S, S) -> the rollout (S, S) after each layer."""
     rolled = np.eye(layers.shape[1])
     for weights in layers:
@@ -108,7 +110,9 @@ def _roll_encoder(layers: np.ndarray) -> Iterator[np.ndarray]:
         yield rolled
 
 
-def _roll_decoder(own: np.ndarray, cross: np.ndarray, memory: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _compute_decoder_rollout(
+    own: np.ndarray, cross: np.ndarray, memory: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Mean weights (L, T, T) and (L, T, S), the encoder's rollout (S, S) -> shares (T, T) and (T, S) by layer."""
     target, source = np.eye(own.shape[1]), np.zeros(cross.shape[1:])
     for self_weights, cross_weights in zip(own, cross, strict=True):
@@ -175,7 +179,7 @@ def compute_attention_flow(
     attention = trace.maps.get(kind)
     if attention is None:
         raise TraceError(say("This trace holds no {kind} attention.", kind=kind))
-    require_whole_trace(trace)
+    check_trace_supports_rollout(trace)
     count, keys = attention.mask.shape
     flow, rows = np.zeros((count, keys), np.float32), list(range(count) if queries is None else queries)
     edges = list(_list_trace_edges(trace, kind, layer))
@@ -209,13 +213,13 @@ def _solve_flow(edges: Sequence[FlowEdges], queries: Sequence[int], keys: int) -
     sources, sinks = np.repeat(queries, keys), np.tile(np.arange(keys), len(queries))
     chunks = np.array_split(np.arange(len(sources)), len(sources) * size // CAPACITIES_AT_ONCE + 1)
     found = [
-        solve_maximum_flow([_connect_pairs(one, sources[chunk], sinks[chunk], last) for one in edges])
+        solve_maximum_flow([_connect_source_sink_pairs(one, sources[chunk], sinks[chunk], last) for one in edges])
         for chunk in chunks
     ]
     return np.concatenate(found).reshape(len(queries), keys) / CAPACITY_SCALE
 
 
-def _connect_pairs(edges: FlowEdges, sources: np.ndarray, sinks: np.ndarray, last: int) -> FlowEdges:
+def _connect_source_sink_pairs(edges: FlowEdges, sources: np.ndarray, sinks: np.ndarray, last: int) -> FlowEdges:
     """The same edges in P networks of one source and one sink each, given by their numbers (P,)."""
     capacity = edges.capacity
     if edges.upper == 0 and edges.lower == last:
@@ -243,10 +247,10 @@ def _list_trace_edges(trace: AttentionTrace, kind: Kind, layer: int) -> Iterator
     for index in reversed(range(count)):
         group = 2 * (count - 1 - index)
         if kind == "cross":
-            yield FlowEdges(group, memory, _round_capacity(0.5 * cross[index]))
+            yield FlowEdges(group, memory, _scale_capacity_to_integer(0.5 * cross[index]))
         if index or kind == "decoder":  # below the first layer's reading there is nothing of the source
-            yield FlowEdges(group, group + 1, _round_capacity(stays[index]))
-            yield FlowEdges(group + 1, group + 2, _round_capacity(average_weights_with_identity(own[index])))
+            yield FlowEdges(group, group + 1, _scale_capacity_to_integer(stays[index]))
+            yield FlowEdges(group + 1, group + 2, _scale_capacity_to_integer(average_weights_with_identity(own[index])))
     if kind == "cross" and trace.encoder is not None:
         yield from _list_stack_edges(_mean_over_heads(trace.encoder), first=memory)
 
@@ -254,14 +258,14 @@ def _list_trace_edges(trace: AttentionTrace, kind: Kind, layer: int) -> Iterator
 def _list_stack_edges(layers: np.ndarray, first: int) -> Iterator[FlowEdges]:
     """The edges of a stack of self-attention, mean weights (L, T, T), its top in the group `first`."""
     for group, weights in enumerate(reversed(layers), start=first):
-        yield FlowEdges(group, group + 1, _round_capacity(average_weights_with_identity(weights)))
+        yield FlowEdges(group, group + 1, _scale_capacity_to_integer(average_weights_with_identity(weights)))
 
 
 def _count_layers_through_index(attention: AttentionMap, layer: int) -> int:
     return range(attention.layers)[layer] + 1
 
 
-def _round_capacity(capacity: np.ndarray) -> np.ndarray:
+def _scale_capacity_to_integer(capacity: np.ndarray) -> np.ndarray:
     return np.rint(CAPACITY_SCALE * capacity).astype(np.int64)
 
 
@@ -328,7 +332,7 @@ class _FlowNetworks:
                 return flow
             self._keep(active)
             labels = [label[active] for label in labels]
-            while self._push_down(labels) | self._push_back(labels):
+            while self._push_excess_toward_sink(labels) | self._push_excess_back_up(labels):
                 pass
 
     def _compute_sink_distances(self) -> list[np.ndarray]:
@@ -348,24 +352,26 @@ class _FlowNetworks:
                     np.minimum(labels[lower], through, out=labels[lower])
         return labels
 
-    def _push_down(self, labels: list[np.ndarray]) -> bool:
+    def _push_excess_toward_sink(self, labels: list[np.ndarray]) -> bool:
         """Push excess towards the sink, group by group; returns whether any moved."""
         moved = False
         for (upper, lower), room, carried in zip(self.ends, self.room, self.carried, strict=True):
-            moved |= self._push(upper, lower, labels, room, carried)
+            moved |= self._push_excess_between_groups(upper, lower, labels, room, carried)
         return moved
 
-    def _push_back(self, labels: list[np.ndarray]) -> bool:
+    def _push_excess_back_up(self, labels: list[np.ndarray]) -> bool:
         """Send excess back up where another way leads from there; returns whether any moved."""
         moved = False
         for at in reversed(range(len(self.ends))):
             upper, lower = self.ends[at]
             if lower < self.sink:
                 backwards = self.carried[at].swapaxes(1, 2), self.room[at].swapaxes(1, 2)
-                moved |= self._push(lower, upper, labels, *backwards)
+                moved |= self._push_excess_between_groups(lower, upper, labels, *backwards)
         return moved
 
-    def _push(self, start: int, end: int, labels: list[np.ndarray], room: np.ndarray, other: np.ndarray) -> bool:
+    def _push_excess_between_groups(
+        self, start: int, end: int, labels: list[np.ndarray], room: np.ndarray, other: np.ndarray
+    ) -> bool:
         """Push from one group's nodes with excess into another: `room` (P, N, M) is left on the way, `other` back."""
         network, node = np.nonzero((self.excess[start] > 0) & (labels[start] < UNREACHABLE_LABEL))
         if not len(network):

@@ -257,7 +257,7 @@ def describe_head_pattern(attention: AttentionMap, layer: int, head: int, label:
     cells = find_attention_pattern_cells(attention)
     shares = {habit: _average_weight_on_cells(alone.weights[0, 0], at) for habit, at in cells.items()}
     best = max(shares, key=shares.__getitem__, default=None)
-    choosing = _row_numbers(find_multi_key_rows(mask))
+    choosing = _list_true_row_indices(find_multi_key_rows(mask))
     spread, far = attention_entropy(alone).item(), attention_distance(alone).item()
     if best and shares[best] >= MOSTLY_SHARE:
         text = say(
@@ -266,7 +266,7 @@ def describe_head_pattern(attention: AttentionMap, layer: int, head: int, label:
             token=_describe_attended_token(attention, best, label),
             share=shares[best],
         )
-        return HeadClaim(text, best, shares[best], _row_numbers(cells[best].sum(-1) > 0))
+        return HeadClaim(text, best, shares[best], _list_true_row_indices(cells[best].sum(-1) > 0))
     if spread >= EVEN_ENTROPY:
         text = say(
             "Head {head} of layer {layer} spreads its attention almost evenly: its entropy is {entropy:.2f}, where 1 "
@@ -283,7 +283,7 @@ def describe_head_pattern(attention: AttentionMap, layer: int, head: int, label:
             token=_describe_attended_token(attention, best, label),
             share=shares[best],
         )
-        return HeadClaim(text, best, shares[best], _row_numbers(cells[best].sum(-1) > 0))
+        return HeadClaim(text, best, shares[best], _list_true_row_indices(cells[best].sum(-1) > 0))
     if best is None:
         text = say("Head {head} of layer {layer} looks {distance:.1f} tokens away on average.", **place, distance=far)
         return HeadClaim(text, "mixed", far, choosing)
@@ -305,7 +305,7 @@ def _average_weight_on_cells(weights: np.ndarray, cells: np.ndarray) -> float:
     return float((weights * cells)[rows].sum(-1).mean(dtype=np.float64))
 
 
-def _row_numbers(rows: np.ndarray) -> tuple[int, ...]:
+def _list_true_row_indices(rows: np.ndarray) -> tuple[int, ...]:
     return tuple(np.flatnonzero(rows).tolist())
 
 
@@ -425,11 +425,11 @@ def rank_heads_by_alignment(
     ranking = [
         max(
             (_score_head_alignment(cross, layer, head, reading, cells[reading]) for reading in readings),
-            key=_alignment_merit,
+            key=_alignment_sort_key,
         )
         for layer, head in np.ndindex(cross.weights.shape[:2])
     ]
-    return tuple(sorted(ranking, key=_alignment_merit, reverse=True))
+    return tuple(sorted(ranking, key=_alignment_sort_key, reverse=True))
 
 
 def _score_head_alignment(
@@ -444,7 +444,7 @@ def _score_head_alignment(
     return HeadAlignment(layer, head, reading, mass, int(cells[rows, own].sum()), elsewhere, len(rows))
 
 
-def _alignment_merit(alignment: HeadAlignment) -> tuple[float, int]:
+def _alignment_sort_key(alignment: HeadAlignment) -> tuple[float, int]:
     return alignment.mass, alignment.agreeing
 
 

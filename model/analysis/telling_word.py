@@ -69,7 +69,7 @@ class WordWeights:
         """Return whether a word of the translation is punctuation."""
         return _is_mark(self.row_words[row])
 
-    def word_before(self, row: int) -> int | None:
+    def find_previous_nonpunctuation_word(self, row: int) -> int | None:
         """Return the nearest word before `row` that is no punctuation."""
         return next((at for at in range(row - 1, -1, -1) if not self.is_punctuation_row(at)), None)
 
@@ -87,8 +87,8 @@ def weigh_words(cross: AttentionMap) -> WordWeights | None:
     return WordWeights(
         rows,
         keys,
-        tuple(_join_group(cross.rows("predicted"), group) for group in rows),
-        tuple(_join_group(cross.key_tokens, group) for group in keys),
+        tuple(_join_word_pieces(cross.rows("predicted"), group) for group in rows),
+        tuple(_join_word_pieces(cross.key_tokens, group) for group in keys),
         np.stack([by_row[..., group.start : group.stop].sum(-1) for group in keys], -1),
         by_row[..., special].sum(-1),
         cross,
@@ -99,7 +99,7 @@ def _group_text_words(tokens: tuple[str, ...], special: AbstractSet[str]) -> tup
     return tuple(group for group in group_words(tokens, special) if tokens[group.start] not in special)
 
 
-def _join_group(tokens: tuple[str, ...], group: range) -> str:
+def _join_word_pieces(tokens: tuple[str, ...], group: range) -> str:
     return join_word([tokens[at] for at in group]).strip()
 
 
@@ -194,7 +194,7 @@ def _list_special_readings(words: WordWeights, row: int, place: HeadPlace, match
         yield WordReading("copied", *place, row, match, share, size=pieces)
     if words.is_punctuation_row(row) or _is_mark(words.key_words[match]):
         return
-    before = words.word_before(row)
+    before = words.find_previous_nonpunctuation_word(row)
     if before is not None and words.shares[(*place, before)] >= SHOWN:
         left = int(words.matches[before])
         ahead_of_time = left in words.matches[row + 1 :]  # The word before looked at what a later word is written for.

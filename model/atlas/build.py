@@ -298,12 +298,17 @@ class SkippedLines:
         if not self.counts:
             return say("No line was left out.")
         said = [
-            say("{count:,} {reason} (line {lines})", count=count, reason=say(reason), lines=self._lines(reason))
+            say(
+                "{count:,} {reason} (line {lines})",
+                count=count,
+                reason=say(reason),
+                lines=self._format_first_line_numbers(reason),
+            )
             for reason, count in self.counts.items()
         ]
         return say("Left out: {reasons}.", reasons="; ".join(said))
 
-    def _lines(self, reason: str) -> str:
+    def _format_first_line_numbers(self, reason: str) -> str:
         """The first lines of a reason, and whether there are more."""
         first = join_items(format_number(line, ",") for line in self.lines[reason])
         return f"{first} ..." if self.counts[reason] > len(self.lines[reason]) else first
@@ -328,7 +333,7 @@ class Corpus:
         """Find the parts of the first `most` lines, or of all. Raises ValueError where there are none, and OSError."""
         digest, count, offsets = hashlib.sha256(), 0, []
         at = [0] * (1 if target is None else 2)
-        for lines in islice(_read_lines(source, target, at), most):
+        for lines in islice(_read_parallel_lines(source, target, at), most):
             if count % size == 0:
                 offsets.append(tuple(at))
             digest.update(b"\n".join(line or b"" for line in lines))
@@ -341,7 +346,7 @@ class Corpus:
     def part(self, number: int) -> Iterator[tuple[int, tuple[bytes | None, ...]]]:
         """Yield the lines of a part, each with its number and its sides; None where a side has ended before."""
         first = number * self.size
-        lines = _read_lines(self.source, self.target, self.offsets[number])
+        lines = _read_parallel_lines(self.source, self.target, self.offsets[number])
         yield from enumerate(islice(lines, min(self.size, self.lines - first)), first)
 
 
@@ -349,7 +354,7 @@ def read_usable_pairs(translator: RunnableModel, corpus: Corpus, number: int) ->
     """Return what can be used of a part, in the order of the lines, and what cannot."""
     found, skipped = [], SkippedLines()
     for line, sides in corpus.part(number):
-        pair = _read_pair(translator, line, sides)
+        pair = _parse_corpus_pair(translator, line, sides)
         if isinstance(pair, str):
             skipped.add(pair, line)
         else:
@@ -357,7 +362,7 @@ def read_usable_pairs(translator: RunnableModel, corpus: Corpus, number: int) ->
     return found, skipped
 
 
-def _read_pair(translator: RunnableModel, line: int, sides: tuple[bytes | None, ...]) -> CorpusPair | str:
+def _parse_corpus_pair(translator: RunnableModel, line: int, sides: tuple[bytes | None, ...]) -> CorpusPair | str:
     """A usable line, or the reason why it is none."""
     languages = (str(translator.card.get(f"{side}_language", "")) for side in ("source", "target"))
     read: list[tuple[str, EncodedText]] = []
@@ -388,7 +393,9 @@ def _parse_corpus_side(
     return OTHER_LANGUAGE if language and detect_foreign_language(text, language) else (text, encoded)
 
 
-def _read_lines(source: Path, target: Path | None, offsets: Sequence[int]) -> Iterator[tuple[bytes | None, ...]]:
+def _read_parallel_lines(
+    source: Path, target: Path | None, offsets: Sequence[int]
+) -> Iterator[tuple[bytes | None, ...]]:
     """The lines of one file or of two side by side, each from a place on."""
     with ExitStack() as stack:
         files = [stack.enter_context(path.open("rb")) for path in (source, target) if path is not None]
@@ -418,9 +425,9 @@ def merge_atlas_parts(folder: Path, manifest: Manifest, parts: Sequence[Path]) -
     shutil.rmtree(folder / LINKS_TABLE, ignore_errors=True)
     (folder / LINKS_TABLE).mkdir()
     for number, group in enumerate(_group_parts(parts, [report["links"] for report in reports])):
-        _join_tables(group, LINKS_TABLE, folder / LINKS_TABLE / f"{number:04}.parquet")
+        _write_concatenated_tables(group, LINKS_TABLE, folder / LINKS_TABLE / f"{number:04}.parquet")
     for name in (SENTENCES_TABLE, COSTS_TABLE):
-        _join_tables(parts, name, folder / f"{name}.parquet")
+        _write_concatenated_tables(parts, name, folder / f"{name}.parquet")
     sums = _sum_tables(parts, PART_SUMS, ["half", *HEAD_COLUMNS, "measure"])
     tags = _sum_tables(parts, TAGS_TABLE, [*HEAD_COLUMNS, "query_tag", "key_tag"])
     costs = (
@@ -507,7 +514,7 @@ def _sum_tables(parts: Sequence[Path], name: str, by: list[str]) -> pd.DataFrame
     return found
 
 
-def _join_tables(parts: Sequence[Path], name: str, path: Path) -> None:
+def _write_concatenated_tables(parts: Sequence[Path], name: str, path: Path) -> None:
     """Write the same table of several parts as one file."""
     tables = [pq.read_table(_require_readable(part / f"{name}.parquet")) for part in parts]
     joined = pa.concat_tables(tables).unify_dictionaries()

@@ -170,7 +170,7 @@ def measure_heads(model: AutoregressiveModel, found: BatchRun, with_costs: bool 
         counted = _find_batch_multi_key_rows(found, kind)[:, None, None]
         if kind in overlaps:
             rows.append(RowMeasure("stays", overlaps[kind], counted & ~overlaps[kind].isnan()))
-        shares = compute_norm_shares(found, kind)
+        shares = compute_head_output_norm_shares(found, kind)
         if shares is not None:
             rows.append(RowMeasure("norm", shares, counted))
         if kind in logits:
@@ -417,7 +417,7 @@ def _sum_by_tags(weights: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def compute_norm_shares(found: BatchRun, kind: Kind) -> Tensor | None:
+def compute_head_output_norm_shares(found: BatchRun, kind: Kind) -> Tensor | None:
     """Return each head's share of what the heads of its layer add to a row: (B, L, H, Q), 0 to 1.
 
     None where it is not known which layer joins the heads. The size of what a head adds is the norm of sum alpha f(x),
@@ -447,13 +447,15 @@ def compute_logit_contributions(model: AutoregressiveModel, found: BatchRun) -> 
         return {}
     stack, blocks = model.decoder, list_sublayers(model, "decoder")
     direction = model.generator.weight[found.batch.target_out].double()
-    direction = _carry_back_through_norm(stack.final_norm, found.tensors[blocks[-1].residual_path], direction)
+    direction = _backpropagate_direction_through_norm(
+        stack.final_norm, found.tensors[blocks[-1].residual_path], direction
+    )
     rows: dict[tuple[Kind, int], Tensor] = {}
     before = ["target_embedding.stream", *(block.residual_path for block in blocks)]
     for block, stream in reversed(list(zip(blocks, before, strict=False))):
         if not block.residual.pre:
             normed = found.tensors[stream] + found.tensors[block.path]
-            direction = _carry_back_through_norm(block.residual.norm, normed, direction)
+            direction = _backpropagate_direction_through_norm(block.residual.norm, normed, direction)
         if block.kind is not None:
             slices = _slice_output_projection(model.get_submodule(block.path))
             assert slices is not None
@@ -466,7 +468,7 @@ def compute_logit_contributions(model: AutoregressiveModel, found: BatchRun) -> 
     }
 
 
-def _carry_back_through_norm(norm: nn.Module, x: Tensor, direction: Tensor) -> Tensor:
+def _backpropagate_direction_through_norm(norm: nn.Module, x: Tensor, direction: Tensor) -> Tensor:
     """Carry a direction (B, T, D) from the output of a norm to its input x, by the transpose, its scale held."""
     held = FixedScaleNorm(norm, x.double())
     if held.identity:

@@ -164,7 +164,7 @@ def _compute_encoder_outputs(
     translator: RunnableModel, sentences: Sequence[Sentence]
 ) -> tuple[pd.DataFrame, np.ndarray]:
     tables, vectors = [], []
-    for batch, tensors in _run_batches(translator, sentences, [], "encoder"):
+    for batch, tensors in _iterate_recorded_batches(translator, sentences, [], "encoder"):
         for at, one in enumerate(batch.sentences):
             tables.append(_build_token_table(one.line, one.source_side, "source"))
             vectors.append(tensors[MEMORY_KEY][at, : len(one.source_ids)].double().numpy(force=True))
@@ -181,7 +181,7 @@ def _compute_queries_and_keys(
     tables: dict[str, list[pd.DataFrame]] = {"query": [], "key": []}
     vectors: dict[str, list[np.ndarray]] = {"query": [], "key": []}
     names = {"encoder": ("source", "source"), "decoder": ("target in", "target in"), "cross": ("target", "source")}
-    for batch, tensors in _run_batches(translator, sentences, points, kind):
+    for batch, tensors in _iterate_recorded_batches(translator, sentences, points, kind):
         for at, one in enumerate(batch.sentences):
             for role, point, side, name in zip(tables, points, one.sides(kind), names[kind], strict=True):
                 tables[role].append(_build_token_table(one.line, side, name, role))
@@ -209,7 +209,7 @@ def _look_up_embeddings(translator: RunnableModel, sentences: Sequence[Sentence]
     return table.iloc[first].reset_index(drop=True), weights.double().numpy(force=True)
 
 
-def _run_batches(
+def _iterate_recorded_batches(
     translator: RunnableModel, sentences: Sequence[Sentence], points: Sequence[str], kind: Kind
 ) -> Iterator[tuple[Batch, dict[str, torch.Tensor]]]:
     """Batches, with what the model computes at these points; of the encoder alone where it is enough."""

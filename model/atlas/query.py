@@ -96,7 +96,7 @@ class Question:
 
     @property
     def text(self) -> str:
-        """As it is typed; :func:`read_question` reads it back."""
+        """As it is typed; :func:`parse_question` reads it back."""
         parts = [self.query.text, "->", self.key.text]
         if self.distance:
             low, high = self.distance
@@ -138,7 +138,7 @@ class Question:
         return say("head {layer}.{head} of the {map} map", layer=layer + 1, head=head + 1, map=self.kind)
 
 
-def read_question(text: str) -> Question:
+def parse_question(text: str) -> Question:
     """Read a question. Raises QuestionError."""
     if len(text) > MAX_QUESTION_LENGTH:
         raise QuestionError(
@@ -283,9 +283,9 @@ class SearchResult:
         if not self.hits:
             return say("None of {links:,} links that begin so is as asked.", links=self.links)
         counts = say("{hits:,} of the {links:,} links that begin so are as asked.", hits=self.hits, links=self.links)
-        return join_sentences(counts, self._best_head())
+        return join_sentences(counts, self._best_head_sentence())
 
-    def _best_head(self) -> str:
+    def _best_head_sentence(self) -> str:
         """Which head does it most."""
         best = self.heads.iloc[0]
         share, lift = float(best["share"]), float(best["lift"])
@@ -314,9 +314,9 @@ def search_atlas(atlas: Atlas, question: Question, least: int = 10) -> SearchRes
     """
     _check_question(atlas, question)
     # Chance is the share of the whole map, so all of its heads are counted even where one is asked for.
-    conditions, parameters = _link_conditions(question, whole_map=True)
-    begins, before = _token_condition("query", question.query)
-    ends, after = _key_condition(question)
+    conditions, parameters = _build_link_sql_conditions(question, whole_map=True)
+    begins, before = _build_token_sql_condition("query", question.query)
+    ends, after = _build_key_sql_condition(question)
     sql = _COUNT_QUERY.format(key=ends, query=" AND ".join(["true", *conditions, begins]))
     counts = run_query(atlas.folder, LINKS_TABLE, sql, [*after, *parameters, *before])
     of_map = counts.groupby("map")[["hits", "links"]].transform("sum")
@@ -341,9 +341,9 @@ def find_examples(atlas: Atlas, question: Question, count: int = EXAMPLE_COUNT) 
     sentence, map, layer, head, query, key, weight, query_word, key_word.
     """
     _check_question(atlas, question)
-    conditions, parameters = _link_conditions(question)
-    begins, before = _token_condition("query", question.query)
-    ends, after = _key_condition(question)
+    conditions, parameters = _build_link_sql_conditions(question)
+    begins, before = _build_token_sql_condition("query", question.query)
+    ends, after = _build_key_sql_condition(question)
     sql = _EXAMPLE_QUERY.format(query=" AND ".join(["true", *conditions, begins]), key=ends)
     return run_query(atlas.folder, LINKS_TABLE, sql, [*parameters, *before, *after, count])
 
@@ -358,7 +358,7 @@ def _check_question(atlas: Atlas, question: Question) -> None:
             check_pattern(token.pattern)
 
 
-def _link_conditions(question: Question, whole_map: bool = False) -> tuple[list[str], list[Any]]:
+def _build_link_sql_conditions(question: Question, whole_map: bool = False) -> tuple[list[str], list[Any]]:
     """The conditions on a link whatever its key, and their parameters."""
     conditions: list[tuple[str, list[Any]]] = []
     if question.weight:
@@ -370,14 +370,14 @@ def _link_conditions(question: Question, whole_map: bool = False) -> tuple[list[
     return [text for text, _ in conditions], [value for _, values in conditions for value in values]
 
 
-def _key_condition(question: Question) -> tuple[str, list[Any]]:
-    text, parameters = _token_condition("key", question.key)
+def _build_key_sql_condition(question: Question) -> tuple[str, list[Any]]:
+    text, parameters = _build_token_sql_condition("key", question.key)
     if question.distance:
         return f"{text} AND distance BETWEEN ? AND ?", [*parameters, *question.distance]
     return text, parameters
 
 
-def _token_condition(end: str, asked: TokenCondition) -> tuple[str, list[Any]]:
+def _build_token_sql_condition(end: str, asked: TokenCondition) -> tuple[str, list[Any]]:
     """The condition on a token; `end` is ``query`` or ``key``, never a visitor's text."""
     conditions, parameters = ["true"], []
     for column, test, value in (
@@ -449,7 +449,7 @@ def sample_rows_by_decile(atlas: Atlas, head: Head, each: int = ROWS_PER_TENTH) 
     """Return rows of a head by the tenth that they are of, drawn from it in an order that is the same every time."""
     atlas.row(head)
     drawn = run_query(atlas.folder, LINKS_TABLE, _ROWS_QUERY, [*head, each])
-    rows = load_rows(
+    rows = load_attention_rows(
         atlas, [(head, int(one), int(at)) for one, at in zip(drawn["sentence"], drawn["query"], strict=True)]
     )
     tenths = drawn["tenth"].tolist()
@@ -459,7 +459,7 @@ def sample_rows_by_decile(atlas: Atlas, head: Head, each: int = ROWS_PER_TENTH) 
     }
 
 
-def load_rows(atlas: Atlas, places: list[tuple[Head, int, int]]) -> list[HeadRow]:
+def load_attention_rows(atlas: Atlas, places: list[tuple[Head, int, int]]) -> list[HeadRow]:
     """Return rows by their head, sentence and query, in their sentences."""
     lines = sorted({line for _, line, _ in places})
     texts = run_query(atlas.folder, SENTENCES_TABLE, _SENTENCES_QUERY, [lines]).set_index("sentence")
@@ -491,7 +491,7 @@ def find_repetition_rows(atlas: Atlas, head: Head, place: Place, count: int) -> 
     before = 1 if place == "duplicate" else 0  # a list counts from 1: the key's own piece, or the one before it
     given = [sentences, *head, sorted(SPECIAL_TOKENS), before, count]
     drawn = run_query(atlas.folder, LINKS_TABLE, _REPETITION_QUERY, given)
-    return load_rows(
+    return load_attention_rows(
         atlas, [(head, int(one), int(at)) for one, at in zip(drawn["sentence"], drawn["query"], strict=True)]
     )
 

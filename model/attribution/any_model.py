@@ -35,7 +35,7 @@ from .methods import (
     attribute_target,
     compute_last_attention_vector_norms,
 )
-from .target import AttributionError, Target, no_piece_text
+from .target import AttributionError, Target, format_missing_piece_message
 
 # The masks of a model cannot be reached in general, so a piece is removed by making its embedding zero.
 
@@ -71,7 +71,7 @@ def attribute_any_model(model: LocalModel, text: str, word: int, method: str) ->
         raise AttributionError(say(NOT_COMPUTED_MESSAGE))
     reading = record_repeatable_pass(model, text)
     if not 1 <= word <= len(reading.predicted):
-        raise AttributionError(no_piece_text(word, len(reading.predicted)))
+        raise AttributionError(format_missing_piece_message(word, len(reading.predicted)))
     if method != "all":
         return [_METHOD_FUNCTIONS[method](reading, word - 1)], say(NOT_COMPUTED_MESSAGE)
     found = [

@@ -80,18 +80,18 @@ def find_attention_blocks(reading: RepeatablePass, position: int) -> tuple[list[
     encoder, decoder = ([one for one in found if (one.block.kind == "encoder") == side] for side in (True, False))
     if reading.one_text:
         if encoder or {one.block.kind for one in decoder} != {"decoder"}:
-            raise AttributionError(_refusal_text(say("it has not attention of each kind")))
+            raise AttributionError(_format_untraceable_attention_message(say("it has not attention of each kind")))
         _check_only_blocks_mix_positions(embedded[1], decoder)
         return [], [one.block for one in decoder]
     if not encoder or {one.block.kind for one in decoder} != {"decoder", "cross"}:
-        raise AttributionError(_refusal_text(say("it has not attention of each kind")))
+        raise AttributionError(_format_untraceable_attention_message(say("it has not attention of each kind")))
     _check_only_blocks_mix_positions(embedded[0], encoder)
     _check_only_blocks_mix_positions(embedded[1], decoder)
     _check_positions_stay_independent([(encoder[-1].after, one.memory) for one in decoder if one.memory is not None])
     return [one.block for one in encoder], [one.block for one in decoder]
 
 
-def _refusal_text(reason: str) -> str:
+def _format_untraceable_attention_message(reason: str) -> str:
     return say("What its attention passes on cannot be followed: {reason}.", reason=reason)
 
 
@@ -104,7 +104,9 @@ def _find_blocks_of_maps(model: nn.Module, trace: AttentionTrace, calls: Sequenc
             places = _find_module_calls(model, path, calls)
             again = paths[:layer].count(path)
             if len(places) <= again:
-                raise AttributionError(_refusal_text(say("{path} takes or returns no stream", path=path)))
+                raise AttributionError(
+                    _format_untraceable_attention_message(say("{path} takes or returns no stream", path=path))
+                )
             place = places[again]
             found.append((place, _find_block(attention, layer, path, calls[place], calls)))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
@@ -124,7 +126,9 @@ def _find_block(
     attention: AttentionMap, layer: int, path: str, call: RecordedCall, calls: Sequence[RecordedCall]
 ) -> _FoundBlock:
     if "v" not in attention.tensors:
-        raise AttributionError(_refusal_text(say("the values of {path} are not seen", path=path)))
+        raise AttributionError(
+            _format_untraceable_attention_message(say("the values of {path} are not seen", path=path))
+        )
     weights, values = (torch.from_numpy(one[layer]).double() for one in (attention.weights, attention.tensors["v"]))
     projection, output, off = _find_output_projection(path, call, (weights @ values).transpose(0, 1), calls)
     weights = weights.masked_fill(off[:, None, None], 0.0)
@@ -133,7 +137,9 @@ def _find_block(
     before, after, norm = _find_residual_streams(path, read, output, calls)
     others = [one for one in call.given if one is not read and one.shape[1] == values.shape[1]]
     if attention.kind == "cross" and not others:
-        raise AttributionError(_refusal_text(say("what {path} reads of the source is not seen", path=path)))
+        raise AttributionError(
+            _format_untraceable_attention_message(say("what {path} reads of the source is not seen", path=path))
+        )
     bias = dict(projection.named_parameters()).get("bias")
     projected = torch.einsum("hkd,hdm->hkm", values, slices)
     stream, behind = (one[0].detach().double().cpu() for one in (before, after))
@@ -180,7 +186,9 @@ def _find_output_projection(
             none = torch.zeros(context.shape[1], dtype=torch.bool, device=context.device)
             return projection, call.output, none
     raise AttributionError(
-        _refusal_text(say("no linear map of {path} was given its weights times its values", path=path))
+        _format_untraceable_attention_message(
+            say("no linear map of {path} was given its weights times its values", path=path)
+        )
     )
 
 
@@ -191,15 +199,19 @@ def _find_residual_streams(
     norms = [one for one in calls if "norm" in type(one.module).__name__.lower() and one.given[0].shape == read.shape]
     for one in norms:
         if _is_close(one.given[0], read + output):
-            return read, one.output, _check_linear_norm(path, one)
+            return read, one.output, _find_linearizable_norm(path, one)
     for before in (one.given[0] for one in norms if one.output is read):
         for one in norms:
             if _is_close(one.given[0], before + output):
                 return before, one.given[0], None
-    raise AttributionError(_refusal_text(say("what {path} adds is added to no stream that a norm reads", path=path)))
+    raise AttributionError(
+        _format_untraceable_attention_message(
+            say("what {path} adds is added to no stream that a norm reads", path=path)
+        )
+    )
 
 
-def _check_linear_norm(path: str, call: RecordedCall) -> nn.Module:
+def _find_linearizable_norm(path: str, call: RecordedCall) -> nn.Module:
     """The norm behind a block, if holding its scale makes it the linear map that :class:`FixedScaleNorm` knows."""
     norm, read = call.module, call.given[0].detach().double()
     try:
@@ -208,7 +220,9 @@ def _check_linear_norm(path: str, call: RecordedCall) -> nn.Module:
     except (AttributeError, AssertionError):
         known = False
     if not known:
-        raise AttributionError(_refusal_text(say("the norm behind {path} is none that is known here", path=path)))
+        raise AttributionError(
+            _format_untraceable_attention_message(say("the norm behind {path} is none that is known here", path=path))
+        )
     return norm
 
 
@@ -241,7 +255,9 @@ def _check_positions_stay_independent(steps: Iterable[tuple[Tensor, Tensor]]) ->
             (slope,) = torch.autograd.grad(value, earlier, retain_graph=True, allow_unused=True)
             size = torch.zeros(later.shape[1], device="cpu") if slope is None else slope[0].abs().amax(-1).cpu()
             if float(size[row]) == 0 or float(size.sum() - size[row]) > BLOCK_TOLERANCE * float(size[row]):
-                raise AttributionError(_refusal_text(say("positions are mixed beside its attention")))
+                raise AttributionError(
+                    _format_untraceable_attention_message(say("positions are mixed beside its attention"))
+                )
 
 
 # One forward pass that can be made again with other embeddings.

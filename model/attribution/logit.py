@@ -147,13 +147,13 @@ class ResidualPart:
     @property
     def name(self) -> str:
         """Its name in tables and in JSON, in English; layers and heads count from 1."""
-        message, numbers = self._message
+        message, numbers = self._label_template_and_values
         return message.format(**numbers)
 
     @property
     def label(self) -> str:
         """Its name in the reader's language."""
-        message, numbers = self._message
+        message, numbers = self._label_template_and_values
         return say(message, **numbers)
 
     @property
@@ -162,7 +162,7 @@ class ResidualPart:
         return replace(self, head=None)
 
     @property
-    def _message(self) -> tuple[str, dict[str, int]]:
+    def _label_template_and_values(self) -> tuple[str, dict[str, int]]:
         if self.layer is None:
             return _OTHER_LABELS[self.kind], {}
         if self.head is None:

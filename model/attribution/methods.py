@@ -222,7 +222,7 @@ def compute_target_value(model: AutoregressiveModel, target: Target) -> float:
     return float(compute_values_without_pieces(model, target, *keep)[0])
 
 
-def check_target_value(target: Target, value: float) -> None:
+def require_nonzero_target_probability(target: Target, value: float) -> None:
     """Raise AttributionError where the probability of X is zero, as heads that are switched off may make it."""
     if math.isfinite(value) and (target.against is not None or math.exp(value) > 0):
         return
@@ -286,7 +286,7 @@ def _make_attribution(
     error: float | None = None,
     baseline: str | None = None,
 ) -> Attribution:
-    check_target_value(target, value)
+    require_nonzero_target_probability(target, value)
     by_source, by_prefix = (one.double().cpu().numpy() for one in (source, prefix))
     total = float(by_source.sum() + by_prefix.sum())
     return Attribution(method, by_source, by_prefix, total, target, value, error, baseline)

@@ -50,10 +50,10 @@ class Target:
     @property
     def position(self) -> int:
         """The position of the first piece of X in the translation, from 0: its row in the attention maps."""
-        return len(self.written_tokens)
+        return len(self.tokens_before_target)
 
     @property
-    def written_tokens(self) -> tuple[str, ...]:
+    def tokens_before_target(self) -> tuple[str, ...]:
         """What was written before X."""
         return self.prefix_tokens if self.continues else self.prefix_tokens[1:]
 
@@ -104,10 +104,10 @@ def make_piece_target(
     """
     ids, tokens = translation.target_ids, translation.target_tokens
     if not (position >= 0 and count > 0 and position + count <= len(ids)):
-        raise AttributionError(no_piece_text(position + count, len(ids)))
+        raise AttributionError(format_missing_piece_message(position + count, len(ids)))
     end, continues = position + count, model.model.is_decoder_alone
     start = () if continues else (model.tokenizer.token(model.model.start_id),)
-    against_id = find_piece_id(model, against, tokens[position]) if isinstance(against, str) else against
+    against_id = find_contrast_piece_id(model, against, tokens[position]) if isinstance(against, str) else against
     if against_id is not None and not 0 <= against_id < len(model.tokenizer):
         raise AttributionError(say("There is no piece with the id {id} in this vocabulary.", id=against_id))
     if against_id == ids[position]:
@@ -127,7 +127,7 @@ def make_piece_target(
     )
 
 
-def no_piece_text(number: int, count: int) -> str:
+def format_missing_piece_message(number: int, count: int) -> str:
     """Return the sentence that a translation of `count` pieces has no piece `number`, from 1."""
     return say("There is no piece {number}: this translation has {count} pieces.", number=number, count=count)
 
@@ -149,7 +149,7 @@ def make_word_target(
     return make_piece_target(model, translation, pieces.start, len(pieces), against)
 
 
-def find_piece_id(model: RunnableModel, text: str, beside: str) -> int:
+def find_contrast_piece_id(model: RunnableModel, text: str, beside: str) -> int:
     """Return the id of Y as a person types it, at a place where the piece `beside` stands.
 
     A piece inside a word has no space before it, and neither has its rival. Raises AttributionError.

@@ -33,7 +33,7 @@ from .any_model.stacking import (
     KIND_LABELS,
     MISSING_KEY_VALUES,
     check_one_sentence,
-    compute_gradients,
+    compute_attention_weight_gradients,
     make_no_sentence_error,
 )
 from .any_model.watcher import watch
@@ -201,7 +201,7 @@ class Capture:
         """
         return Capture(self.recording.gradients(target), self.tokens).sample(index)
 
-    def _name_trace(self, index: int) -> AttentionTrace:
+    def _make_trace_with_tokens(self, index: int) -> AttentionTrace:
         """Return the trace of one sample, with its tokens where they are given for it."""
         try:
             return self.sample(index)
@@ -218,7 +218,7 @@ class Capture:
         as a sink. Where the only attention is one that hides nothing, which a capture calls ``encoder``, it is that of
         ``decoder`` too: a decoder may lack its mask. Raises TraceError where nothing of this kind was captured.
         """
-        traces = [self._name_trace(index) for index in range(max(self.batches(), default=0))]
+        traces = [self._make_trace_with_tokens(index) for index in range(max(self.batches(), default=0))]
         if kind == "decoder" and not any({"decoder", "cross"} & trace.maps.keys() for trace in traces):
             kind = "encoder"  # Self-attention that hides nothing is taken for that of an encoder.
         traces = [trace for trace in traces if kind in trace.maps]
@@ -261,7 +261,9 @@ class HookRecording:
 
     def gradients(self, target: Tensor) -> HookRecording:
         paths = [path for path, found in self.graph.items() for _ in found]
-        found = compute_gradients(target, [tensor for tensors in self.graph.values() for tensor in tensors])
+        found = compute_attention_weight_gradients(
+            target, [tensor for tensors in self.graph.values() for tensor in tensors]
+        )
         changed = HookRecording(self.sites, self.model, masks=self.masks)
         for path, gradient in zip(paths, found, strict=True):
             changed.calls[path, "weights"].append(gradient)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from ..language import replace_command_names, say, to_say
+from ..language import replace_commands_when_installed, say, to_say
 from ..network.config import PRESETS, TransformerConfig
 from ..network.transformer import Transformer
 from .load import WEIGHTS_FILE, Checkpoint, CheckpointError, parse_config, read_checkpoint_config, unique_weights
@@ -33,11 +33,11 @@ def make_model_card(checkpoint: Checkpoint, recipe: Recipe, folder: Path) -> str
         "training": _training_text(recipe),
     }
     table = "\n".join(f"| {name} | {_escape_cell(text)} |" for name, text in rows.items())
+    evaluates, trains = map(replace_commands_when_installed, ("python -m model evaluate", "python -m model train"))
     return (
         f"# {recipe.name}\n\n{title}.\n\n| | |\n|---|---|\n{table}\n\n"
-        f"## Scores\n\nComputed by `{replace_command_names('python -m model evaluate')}`.\n\n{SCORES_SECTION.empty}\n"
-        f"## Reproduce\n\n"
-        f"    {replace_command_names('python -m model')} train --config {folder / RECIPE_FILE} --data FOLDER\n"
+        f"## Scores\n\nComputed by `{evaluates}`.\n\n{SCORES_SECTION.empty}\n"
+        f"## Reproduce\n\n    {trains} --config {folder / RECIPE_FILE} --data FOLDER\n"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from ..atomic_write import format_csv, write_file
-from ..language import join_items, replace_command_names, say
+from ..language import join_items, replace_commands_when_installed, say
 
 # A measurement of a model: a JSON file beside it, which counts only for the very weights that were measured.
 
@@ -55,7 +55,7 @@ class MeasurementFile:
         Raises the error of this kind where there is no file, for one of another model or version, and where `made`
         raises: then the file is damaged.
         """
-        path, how = folder / self.name, replace_command_names(self.command.format(model=model))
+        path, how = folder / self.name, replace_commands_when_installed(self.command.format(model=model))
         try:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
             if found.pop("format") != self.format:

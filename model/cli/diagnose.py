@@ -19,7 +19,7 @@ from ..masks.arrays import DiagnosisError, assign_roles
 from ..masks.diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
 from ..masks.findings import Diagnosis, Finding, Verdict, add_attention_calls
 from ..masks.fixes import APIS, Api, write_fixes_for_api
-from ..masks.index_ranges import name_keys, name_queries
+from ..masks.index_ranges import format_key_ranges, format_query_ranges
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
 from ..masks.rule import hides_future, parse_meaning, simpler_meanings_text
 from ..masks.shapes import normalise_arrays
@@ -160,7 +160,7 @@ def _choose_intended_mask(kind: str, kinds: list[str], meant: str | None) -> str
 def _finding_lines(one: Finding) -> list[str]:
     where = [f"    {say('where: {origin}', origin=one.origin)}"] if one.origin else []
     if one.severity != "info" and one.queries and one.keys:
-        at = say("{queries}, {keys}", queries=name_queries(one.queries), keys=name_keys(one.keys))
+        at = say("{queries}, {keys}", queries=format_query_ranges(one.queries), keys=format_key_ranges(one.keys))
         where.insert(0, f"    {say('at: {places}', places=at)}")
     return [f"  {one.rank}: {one.code}: {one.message}", *where, f"    {say('fix: {fix}', fix=one.fix)}"]
 

@@ -24,7 +24,7 @@ from ..atlas.query import (
     SearchResult,
     find_examples,
     open_atlas,
-    read_question,
+    parse_question,
     released_atlas_folder,
     search_atlas,
 )
@@ -48,8 +48,8 @@ from ..user_model import load_user_model
 from ..word_alignment.gold import GoldError, find_bundled_gold_folder, read_gold
 from ..word_alignment.measure import ALIGNMENT_FILE, AlignmentRate, AlignmentRates, measure_alignment
 from .translate_and_evaluate import (
+    add_checkpoint_and_device_arguments,
     add_checkpoint_argument,
-    add_common_arguments,
     check_writable,
     format_table,
     read_lines,
@@ -59,7 +59,7 @@ from .translate_and_evaluate import (
 
 
 def add_atlas_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     parser.add_argument("--model", metavar="hf:FOLDER", help=say("a folder of Hugging Face instead of a checkpoint"))
     parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
     parser.add_argument("--target", type=Path, help=say("translations, line by line (default: the model translates)"))
@@ -94,7 +94,7 @@ def run_atlas(arguments: argparse.Namespace) -> int:
     translator = _load_model(arguments)
     corpus = Corpus.read(arguments.source, arguments.target, arguments.part, arguments.sentences)
     first = share.rank == 0
-    if first and (missing := _untagged_languages_text(translator)):
+    if first and (missing := _describe_languages_without_tagger(translator)):
         print(missing)
     # Of the corpus each process has its share; the bar of the first shows its own.
     own = sum(
@@ -153,7 +153,7 @@ def _choose_device(name: str | None) -> torch.device:
     return device
 
 
-def _untagged_languages_text(translator: RunnableModel) -> str:
+def _describe_languages_without_tagger(translator: RunnableModel) -> str:
     """Return which languages of the model have no tagger, in words; "" where both have one.
 
     That of a decoder alone is guessed from its texts.
@@ -208,7 +208,7 @@ def run_heads(arguments: argparse.Namespace) -> int:
             json.dumps(collect_measures(atlas), ensure_ascii=False) if arguments.json else _format_measures_table(atlas)
         )
         return 0
-    found = search_atlas(atlas, read_question(arguments.find))
+    found = search_atlas(atlas, parse_question(arguments.find))
     shown = find_examples(atlas, found.question)
     if arguments.json:
         print(json.dumps(_convert_search_result_to_dict(found, shown), ensure_ascii=False))
@@ -268,7 +268,7 @@ ALIGNMENTS_SHOWN = 10
 
 
 def add_align_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     parser.add_argument(
         "--gold",
         type=Path,
@@ -319,14 +319,17 @@ def describe_alignment(found: AlignmentRates) -> str:
     )
     rows = [
         ["", say("AER"), "(95%)", say("link precision"), say("link recall")],
-        *(_rate_cells(one) for one in (*heads[:ALIGNMENTS_SHOWN], found.best("layer"), found.best("all"))),
+        *(
+            _format_alignment_rate_row(one)
+            for one in (*heads[:ALIGNMENTS_SHOWN], found.best("layer"), found.best("all"))
+        ),
         [say("diagonal"), format_number(found.diagonal, ".1%"), "", "", ""],
         [say("best head, held out"), format_number(found.held_out, ".1%"), "", "", ""],
     ]
     return "\n".join([said, *(f"  {line}" for line in format_table(rows))])
 
 
-def _rate_cells(one: AlignmentRate) -> list[str]:
+def _format_alignment_rate_row(one: AlignmentRate) -> list[str]:
     names = {
         "head": say("head {place}", place=f"{one.layer + 1}.{one.head + 1}"),
         "layer": say("mean of layer {layer}", layer=one.layer + 1),
@@ -347,7 +350,7 @@ def _rate_cells(one: AlignmentRate) -> list[str]:
 
 
 def add_prune_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
     parser.add_argument("--target", type=Path, required=True, help=say("their references, line by line"))
     parser.add_argument(
@@ -436,7 +439,7 @@ def describe_pruning(found: Pruning) -> str:
 
 
 def add_timeline_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
     parser.add_argument("--target", type=Path, required=True, help=say("their translations, line by line"))
     parser.add_argument(

@@ -163,14 +163,14 @@ def list_align_commands(one: Release) -> Iterator[CommandWords]:
 
 
 def list_attribution_commands(one: Release) -> Iterator[CommandWords]:
-    yield from _list_first_text_commands(one, "attribution", attribution.ATTRIBUTION_FILE)
+    yield from _list_remeasurement_commands(one, "attribution", attribution.ATTRIBUTION_FILE)
 
 
 def list_familiarity_commands(one: Release) -> Iterator[CommandWords]:
-    yield from _list_first_text_commands(one, "familiarity", in_domain_detection.FAMILIARITY_FILE)
+    yield from _list_remeasurement_commands(one, "familiarity", in_domain_detection.FAMILIARITY_FILE)
 
 
-def _list_first_text_commands(one: Release, name: str, file: str) -> Iterator[CommandWords]:
+def _list_remeasurement_commands(one: Release, name: str, file: str) -> Iterator[CommandWords]:
     found, text = one.read_json(file), one.data[0]
     if one.is_from_other_weights(file):
         words = ["--data", text.folder, "--split", text.split, "--set", found["set"]]
@@ -240,7 +240,7 @@ def run_release(arguments: argparse.Namespace) -> int:
         for words in RELEASE_PARTS[name](one):
             if code := _run_command(words):
                 return code
-    return _run_claim_tests() if "claims" in asked else 0
+    return _run_released_model_claim_tests() if "claims" in asked else 0
 
 
 def _run_command(words: CommandWords) -> int:
@@ -250,7 +250,7 @@ def _run_command(words: CommandWords) -> int:
     return run(parser.parse_args(words[1:]))
 
 
-def _run_claim_tests() -> int:
+def _run_released_model_claim_tests() -> int:
     """Say which tests of what is said of released models fail; nothing where the project's tests are not there."""
     files = [str(PROJECT_ROOT / "tests" / one) for one in CLAIM_TESTS]
     if not all(Path(one).exists() for one in files):

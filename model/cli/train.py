@@ -101,8 +101,8 @@ def _train_checkpoint(
     texts = _read_phase_texts(recipe, arguments.data, arguments.config.parent)
     if rank == 0 and recipe.unlike_dev:
         print(*(_describe_left_out_pairs(text) for text in texts), sep="\n", flush=True)
-    start = _load_start(recipe, arguments)
-    tokenizer = _keep_start_tokenizer(recipe, start) or _learn_tokenizer(recipe, texts[0], folder, rank)
+    start = _load_initial_checkpoint(recipe, arguments)
+    tokenizer = _get_initial_checkpoint_tokenizer(recipe, start) or _learn_tokenizer(recipe, texts[0], folder, rank)
     batches = _make_batches(recipe, texts, tokenizer)
     del texts
     torch.manual_seed(recipe.seed)
@@ -129,7 +129,7 @@ def _copy_recipe_files(recipe: Recipe, beside: Path, output: Path, kept: frozens
         _copy_recipe_files(Recipe.load(beside / recipe.begin_from), beside, output, kept | {recipe.begin_from})
 
 
-def _load_start(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
+def _load_initial_checkpoint(recipe: Recipe, arguments: argparse.Namespace) -> Checkpoint | None:
     """The checkpoint that training begins with. Raises ValueError unless it was trained as the recipe asks."""
     folder, asked = arguments.begin, recipe.begin_from
     if bool(folder) != bool(asked):
@@ -230,7 +230,7 @@ def _make_batches(recipe: Recipe, texts: list[PhaseText], tokenizer: Tokenizer) 
     for text in texts:
         kinds = _make_copies(recipe, text.pairs) if text.pairs else ()
         everything = [*text.pairs, *(pair for one in kinds for pair in one.pairs)]
-        often.append(_count_uses(text.often, kinds, 1 + recipe.resegmented))
+        often.append(_count_pair_uses(text.often, kinds, 1 + recipe.resegmented))
         for side, ids in enumerate(sides):
             ids.extend(_encode_texts(recipe, tokenizer, [pair[side] for pair in everything]))
     phases = [
@@ -252,7 +252,7 @@ def _make_copies(recipe: Recipe, pairs: list[SentencePair]) -> tuple[synthetic.P
     )
 
 
-def _count_uses(often: np.ndarray, kinds: Sequence[synthetic.PairCopies], times: int) -> np.ndarray:
+def _count_pair_uses(often: np.ndarray, kinds: Sequence[synthetic.PairCopies], times: int) -> np.ndarray:
     """How often the pairs and their copies are used, each `times` times over."""
     return np.tile(np.concatenate([often, *(often[one.origins].min(axis=1) for one in kinds)]), times)
 
@@ -265,7 +265,7 @@ def _encode_texts(recipe: Recipe, tokenizer: Tokenizer, texts: list[str]) -> Ite
         yield from (array("i", ids) for ids in tokenizer.encode_ids_with_dropout(texts, recipe.merge_dropout, seed))
 
 
-def _keep_start_tokenizer(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
+def _get_initial_checkpoint_tokenizer(recipe: Recipe, start: Checkpoint | None) -> Tokenizer | None:
     """The tokenizer of the checkpoint that training begins with, where the recipe keeps it."""
     if not start or not recipe.keep_tokenizer:
         return None

@@ -22,7 +22,7 @@ from ..checkpoint.load import (
 from ..checkpoint.measurements import CARD_FILE, ScoringProtocol, save_score
 from ..decoding.beam import BEAM_STOPS
 from ..devices import available_devices, choose_device, limit_to_one_thread
-from ..evaluation.device_check import DeviceCheck, check_device
+from ..evaluation.device_check import DeviceCheck, compare_device_with_cpu
 from ..evaluation.in_domain_detection import (
     FAMILIARITY_FILE,
     describe_familiarity,
@@ -53,7 +53,7 @@ READING_BEAM = 4
 
 
 def add_translate_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     _add_beam_arguments(parser)
     parser.add_argument(
         "--closest-to",
@@ -67,13 +67,13 @@ def add_translate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     parser.add_argument("sentence")
     parser.add_argument("--output", type=Path, required=True, help=say("the trace, a safetensors file"))
 
 
 def add_evaluate_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     parser.add_argument("--source", type=Path, required=True, help=say("one sentence a line"))
     parser.add_argument("--reference", type=Path, required=True, help=say("line N translates line N of the source"))
     _add_beam_arguments(parser)
@@ -89,18 +89,18 @@ def add_evaluate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_quality_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
 
 
 def add_familiarity_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
-    add_text_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
+    add_parallel_text_arguments(parser)
     parser.add_argument(
         "--sentences", type=int, default=500, help=say("how many sentences (default {default})", default=500)
     )
 
 
-def add_text_arguments(parser: argparse.ArgumentParser) -> None:
+def add_parallel_text_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the parallel text to measure on."""
     parser.add_argument("--data", type=Path, required=True, help=say("a data folder, as train takes it"))
     parser.add_argument("--split", default="dev", help=say("the text to measure on: SPLIT.en, SPLIT.de (default dev)"))
@@ -123,7 +123,7 @@ def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_common_arguments(parser: argparse.ArgumentParser) -> None:
+def add_checkpoint_and_device_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a checkpoint and the device it runs on."""
     add_checkpoint_argument(parser)
     parser.add_argument("--device", help=say("cpu or cuda (default: the GPU when there is one)"))
@@ -212,7 +212,7 @@ def run_quality(arguments: argparse.Namespace) -> int:
             card.read_text(encoding="utf-8"), lambda sentence: translator.translate(sentence, capture=False).text
         )
         with use_language(SOURCE_LANGUAGE):
-            write_file(card, _update_phenomena(text, translator, folder))
+            write_file(card, _update_card_phenomena_table(text, translator, folder))
         print(say("Wrote {path}, translations quoted: {count}", path=card, count=len(read_card_translations(text))))
     return 0
 
@@ -230,7 +230,7 @@ def run_familiarity(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _update_phenomena(card: str, translator: Translator, folder: Path) -> str:
+def _update_card_phenomena_table(card: str, translator: Translator, folder: Path) -> str:
     """Return the card with its table of sentences by phenomenon renewed, where it has a place for one."""
     languages = (translator.card.get(f"{side}_language", "") for side in ("source", "target"))
     path = CHECKPOINTS_FOLDER / f"phenomena.{'-'.join(languages)}.tsv"
@@ -302,11 +302,11 @@ def run_check(arguments: argparse.Namespace) -> int:
         )
     )
     print()
-    print(_format_line((*map(say, CHECK_COLUMNS), "MiB", "")))
+    print(_format_device_check_line((*map(say, CHECK_COLUMNS), "MiB", "")))
     found = []
     for check in _check_models(arguments.checkpoint or list_checkpoints(), device):
         found.append(check)
-        print(_format_line(_format_device_check_cells(check)), flush=True)
+        print(_format_device_check_line(_format_device_check_cells(check)), flush=True)
     faulty = [one for one in found if one.faults]
     print()
     print(
@@ -323,10 +323,10 @@ def run_check(arguments: argparse.Namespace) -> int:
 def _check_models(names: list[str], device: torch.device) -> Iterator[DeviceCheck]:
     for name in names:
         cpu = Translator.load(name, "cpu")
-        yield check_device(cpu, Translator.load(name, device), _choose_sentences(cpu))
+        yield compare_device_with_cpu(cpu, Translator.load(name, device), _choose_device_check_sentences(cpu))
 
 
-def _choose_sentences(translator: Translator) -> list[str]:
+def _choose_device_check_sentences(translator: Translator) -> list[str]:
     """Return some of the fixed sentences of the model's language, or else its card's examples."""
     path = CHECKPOINTS_FOLDER / f"sentences.{translator.card.get('source_language', '')}"
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
@@ -351,7 +351,7 @@ def _format_device_check_cells(check: DeviceCheck) -> tuple[str, ...]:
     return check.model, check.device, same, *numbers, *speed, "; ".join(check.faults) or say("ok")
 
 
-def _format_line(cells: tuple[str, ...]) -> str:
+def _format_device_check_line(cells: tuple[str, ...]) -> str:
     widths = (18, 7, 10, 9, 8, 12, 8, 5, 2)
     return "  ".join(align_left(cell, places) for cell, places in zip(cells, widths, strict=True)).rstrip()
 
@@ -359,24 +359,24 @@ def _format_line(cells: tuple[str, ...]) -> str:
 # Text in columns, as wide as a terminal draws it: a Chinese character takes two places.
 
 
-def text_width(text: str) -> int:
+def count_terminal_columns(text: str) -> int:
     """Return the number of places that a text takes in a terminal."""
     return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def align_left(text: str, places: int) -> str:
     """Return a text filled up with spaces behind it."""
-    return text + " " * (places - text_width(text))
+    return text + " " * (places - count_terminal_columns(text))
 
 
 def align_right(text: str, places: int) -> str:
     """Return a text filled up with spaces before it."""
-    return " " * (places - text_width(text)) + text
+    return " " * (places - count_terminal_columns(text)) + text
 
 
 def format_table(rows: Sequence[Sequence[str]], texts: int = 1) -> list[str]:
     """Return rows of cells as aligned lines: the first `texts` columns flush left, then numbers flush right."""
-    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(count_terminal_columns, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
             (align_left if at < texts else align_right)(cell, places)

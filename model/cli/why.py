@@ -20,9 +20,9 @@ from ..attribution.methods import (
     DEFAULT_METHOD,
     Attribution,
     attribute_target,
-    check_target_value,
     compute_target_value,
     record_target_pass,
+    require_nonzero_target_probability,
 )
 from ..attribution.target import AttributionError, Target, make_word_target
 from ..checkpoint.load import find_checkpoint_folder
@@ -41,8 +41,8 @@ from ..runnable_model import LocalModel, RunnableModel
 from ..translate import Translator
 from ..user_model import load_user_model
 from .translate_and_evaluate import (
-    add_common_arguments,
-    add_text_arguments,
+    add_checkpoint_and_device_arguments,
+    add_parallel_text_arguments,
     check_writable,
     format_table,
     load_parallel_text_pairs,
@@ -74,7 +74,7 @@ def add_why_arguments(parser: argparse.ArgumentParser) -> None:
         "--given", metavar="TRANSLATION", help=say("explain a word of this translation, not of the model's")
     )
     parser.add_argument("--changes", default="", help=say("heads or masks changed, as in a link: cross.2.3:off, ..."))
-    add_common_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
     parser.add_argument(
         "--model",
         metavar="MODULE:FACTORY, hf:FOLDER",
@@ -107,7 +107,7 @@ def run_why(arguments: argparse.Namespace) -> int:
         print(json.dumps(answers if arguments.method == "all" else answers[0], ensure_ascii=False))
         return 0
     print(f"{translation.text}\n")
-    print(_heading_text(target, compute_target_value(translator.model, target)))
+    print(_format_target_value_heading(target, compute_target_value(translator.model, target)))
     for one in found:
         print()
         print("\n".join(_explanation_lines(one)))
@@ -117,8 +117,8 @@ def run_why(arguments: argparse.Namespace) -> int:
 
 
 def add_attribution_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common_arguments(parser)
-    add_text_arguments(parser)
+    add_checkpoint_and_device_arguments(parser)
+    add_parallel_text_arguments(parser)
     parser.add_argument(
         "--sentences", type=int, default=200, help=say("how many sentences (default {default})", default=200)
     )
@@ -139,7 +139,7 @@ def run_attribution(arguments: argparse.Namespace) -> int:
 
 def _explain_target(translator: RunnableModel, target: Target, method: str) -> tuple[list[WordExplanation], str]:
     """Return what one method or all of them say, and why some of all cannot be computed."""
-    check_target_value(target, compute_target_value(translator.model, target))
+    require_nonzero_target_probability(target, compute_target_value(translator.model, target))
     if method == "heads-off":
         return [ablate_heads_for_word(translator.model, target)], ""
     if method not in ("all", "heads"):
@@ -160,7 +160,7 @@ def _explanation_lines(found: WordExplanation) -> list[str]:
     return _format_head_effect_lines(found) if isinstance(found, WordWithoutHeads) else _attribution_lines(found)
 
 
-def _heading_text(target: Target, value: float) -> str:
+def _format_target_value_heading(target: Target, value: float) -> str:
     what = f"log p({target.word})" if target.against is None else f"logit {target.word} - logit {target.against}"
     return "\n".join([f"{what} = {format_number(value, '.4f')}", *target.notes])
 
@@ -227,7 +227,7 @@ def _explain_local_model_word(model: LocalModel, arguments: argparse.Namespace) 
         found = [one.as_json() | {"not_computed": missing} for one in answers]
         print(json.dumps(found if arguments.method == "all" else found[0], ensure_ascii=False))
         return 0
-    print(_heading_text(answers[0].target, answers[0].target_value))
+    print(_format_target_value_heading(answers[0].target, answers[0].target_value))
     for one in answers:
         print()
         print("\n".join(_attribution_lines(one, ANY_MODEL_METHODS)))

@@ -385,7 +385,7 @@ def partitioned_topk(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     The same numbers as `topk` gives; of equal ones another may be taken. They lie in the `count` parts with the
     greatest maxima, so on a CPU only these are sorted through, which takes a third to a half of the time.
     """
-    width = _choose_part_width(values.shape[1], count) if values.device.type == "cpu" else 0
+    width = _choose_topk_part_width(values.shape[1], count) if values.device.type == "cpu" else 0
     if not width:
         return torch.topk(values, count)
     parts = values.view(len(values), -1, width)
@@ -395,7 +395,7 @@ def partitioned_topk(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 @cache
-def _choose_part_width(length: int, count: int) -> int:
+def _choose_topk_part_width(length: int, count: int) -> int:
     """How wide the parts of a row are, a divisor of its length; 0 where there is none that pays."""
     if length < LONG_ROW:
         return 0
@@ -505,10 +505,10 @@ def check_observer(
     again = teacher_forced_log_probs if one_pass else compute_cached_forced_log_probs
     ids, kept = [step.token_id for step in steps], _collect_log_probs(steps)
     path, found = choose_attention_path(source.device), again(model, source, ids)
-    difference = by_capture = _largest_difference(kept, found)
+    difference = by_capture = _largest_log_prob_difference(kept, found)
     if path != "explicit" and difference:
         with force_attention_path("explicit"):
-            by_capture = _largest_difference(kept, again(model, source, ids))
+            by_capture = _largest_log_prob_difference(kept, again(model, source, ids))
     return ObserverCheck(path, difference, by_capture, len(kept))
 
 
@@ -518,7 +518,7 @@ def _collect_log_probs(steps: Sequence[DecodingStep]) -> dict[tuple[int, int], f
     return found | {(row, step.token_id): step.log_prob for row, step in enumerate(steps)}
 
 
-def _largest_difference(kept: Mapping[tuple[int, int], float], log_probs: Tensor) -> float:
+def _largest_log_prob_difference(kept: Mapping[tuple[int, int], float], log_probs: Tensor) -> float:
     """Return the largest difference between the kept log-probabilities and log_probs (T, V)."""
     rows, tokens = zip(*kept, strict=True)
     values = torch.tensor(list(kept.values()), dtype=torch.float64, device="cpu")

@@ -223,8 +223,10 @@ def _score_methods(
         found = attribute_all_methods(translator, target)
         curves.append(measure_deletion_curves(translator, target, found, 1, int(generator.integers(2**31))))
         correlations.append([rank_correlation(one, found["leave-one-out"]) for one in found.values()])
-    falls = {method: _curve_falls([one.methods[method] for one in curves]) for method in ATTRIBUTION_METHODS}
-    random = _curve_falls([one.random[0] for one in curves])
+    falls = {
+        method: _compute_initial_curve_drops([one.methods[method] for one in curves]) for method in ATTRIBUTION_METHODS
+    }
+    random = _compute_initial_curve_drops([one.random[0] for one in curves])
     mean_correlations = np.nanmean(np.array(correlations), 0)
     scores = [
         MethodScore(
@@ -240,7 +242,7 @@ def _score_methods(
     return best_first, float(random.mean()), float(np.mean([one.area(one.random[0]) for one in curves]))
 
 
-def _curve_falls(values: Sequence[np.ndarray]) -> np.ndarray:
+def _compute_initial_curve_drops(values: Sequence[np.ndarray]) -> np.ndarray:
     """How far each curve has fallen after the first pieces, (N,)."""
     return np.array([one[0] - one[TOP_PIECES] for one in values])
 
@@ -316,7 +318,7 @@ def measure_deletion_curves(
     return _make_curves(attributions, values.reshape(removed.shape[:2]), target.against)
 
 
-def measure_any_model_curves(
+def measure_local_model_deletion_curves(
     model: LocalModel,
     text: str,
     word: int,

@@ -62,7 +62,7 @@ class DeviceCheck:
 
 
 @torch.inference_mode()
-def check_device(cpu: Translator, there: Translator, texts: Sequence[str]) -> DeviceCheck:
+def compare_device_with_cpu(cpu: Translator, there: Translator, texts: Sequence[str]) -> DeviceCheck:
     """Translate the texts with both translators, which hold the same model, and compare.
 
     Raises InputError as the translators do.
@@ -74,7 +74,7 @@ def check_device(cpu: Translator, there: Translator, texts: Sequence[str]) -> De
     shown = there.translate(texts[0])
     reading = cpu.force(texts[0], shown.target_ids).trace
     maps = [(one.weights, reading.maps[kind].weights) for kind, one in shown.trace.maps.items()]
-    tokens_per_second, memory = _measure_speed(there, texts)
+    tokens_per_second, memory = _measure_speed_and_memory(there, texts)
     return DeviceCheck(
         cpu.name,
         str(there.device),
@@ -109,7 +109,7 @@ def _compare_translations(
     return lead, difference
 
 
-def _measure_speed(translator: Translator, texts: Sequence[str]) -> tuple[float, int]:
+def _measure_speed_and_memory(translator: Translator, texts: Sequence[str]) -> tuple[float, int]:
     """Tokens a second of a batch, and bytes of memory."""
     is_gpu = translator.device.type == "cuda"
     translator.translate_batch(texts)

@@ -20,7 +20,7 @@ from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, to_sa
 from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
 from ..decoding.beam import BeamStop
 from ..fast_linear import reorder_linear_weights
-from ..language import replace_command_names, say, to_say
+from ..language import replace_commands_when_installed, say, to_say
 from ..network.transformer import Transformer
 from ..translate import Translator
 
@@ -307,7 +307,7 @@ def format_sample_translation_table(
     lines = [
         f"# {translator.name} on {len(sentences)} everyday sentences",
         "",
-        f"Made by `{replace_command_names('python -m model quality')} --checkpoint {checkpoint}`.",
+        f"Made by `{replace_commands_when_installed('python -m model quality')} --checkpoint {checkpoint}`.",
         "",
         f"| source | greedy | beam {beam}, where it differs |",
         "|---|---|---|",
@@ -365,13 +365,13 @@ LEAST_CHRF = 60.0
 def choose_closest(hypotheses: Sequence[str], reference: str, source: str) -> str:
     """Return the hypothesis with the highest chrF++ (Popović 2017) against the reference, of equals the first.
 
-    A hypothesis that lost one of the :func:`find_copied_words` does not count: a name is a small part of a score, and a
-    model that learns from its own slips of names slips more often. The reference stays where no hypothesis is left with
-    at least :data:`LEAST_CHRF`.
+    A hypothesis that lost one of the :func:`count_shared_names_and_numbers` does not count: a name is a small part of a
+    score, and a model that learns from its own slips of names slips more often. The reference stays where no hypothesis
+    is left with at least :data:`LEAST_CHRF`.
     """
     import sacrebleu  # only who measures needs it, not who runs the app
 
-    kept = find_copied_words(source, reference)
+    kept = count_shared_names_and_numbers(source, reference)
     left = [one for one in hypotheses if kept <= _count_words(one)]
     chrf = sacrebleu.CHRF(word_order=2)
     scores = [100.0 if one == reference else chrf.sentence_score(one, [reference]).score for one in left]
@@ -379,7 +379,7 @@ def choose_closest(hypotheses: Sequence[str], reference: str, source: str) -> st
     return left[scores.index(best)] if best >= LEAST_CHRF else reference
 
 
-def find_copied_words(source: str, reference: str) -> Counter[str]:
+def count_shared_names_and_numbers(source: str, reference: str) -> Counter[str]:
     """Return the names and numbers of a pair: words with a capital or a digit, as often as both sides have them."""
     shared = _count_words(source) & _count_words(reference)
     return Counter({word: count for word, count in shared.items() if re.search(r"\d", word) or word != word.lower()})

@@ -22,7 +22,7 @@ from ..language import say
 from ..network.autoregressive_model import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import OutputHook, hook_outputs
 from ..runnable_model import RunnableModel, Translation
-from ..text.words import SPECIAL_TOKENS, WordChange, compare_words, get_special_tokens, group_words, join_word
+from ..text.words import SPECIAL_TOKENS, WordChange, compare_texts_by_word, get_special_tokens, group_words, join_word
 from ..trace import Head, Kind
 from .lens import LogitLens, run_logit_lens
 
@@ -121,7 +121,7 @@ def compare_with_changes(
         for made in ((), changes)
     ]
     as_it_was, as_it_is = (tuple(step.log_prob for step in one.steps) for one in forced)
-    difference = compare_words(before.text, after.text)
+    difference = compare_texts_by_word(before.text, after.text)
     return Comparison(before, after, tuple(changes), difference, as_it_was, as_it_is)
 
 

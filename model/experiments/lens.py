@@ -49,7 +49,7 @@ class LogitLens:
     """(P, T) log-probability of the same token."""
 
 
-def _predict_along_stream(
+def _predict_after_each_layer(
     model: AutoregressiveModel, source: Tensor, target: Tensor, sublayers: bool
 ) -> Iterator[tuple[str, Tensor]]:
     if sublayers and not isinstance(model, Transformer):
@@ -76,7 +76,7 @@ def run_logit_lens(
     target = shift_right(torch.tensor([ids], device=translator.device), model.start_id)
     ranked = torch.tensor(ids if token_id is None else [token_id] * len(ids), device=translator.device)[:, None]
     places, best, found, ranks, chosen = [], [], [], [], []
-    for place, logits in _predict_along_stream(model, source, target, sublayers):
+    for place, logits in _predict_after_each_layer(model, source, target, sublayers):
         log_probs = logits[0].log_softmax(-1)
         values, tokens = log_probs.topk(min(count, log_probs.shape[-1]))
         own = log_probs.gather(1, ranked)

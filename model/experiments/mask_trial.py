@@ -20,7 +20,7 @@ from ..interventions.changes import ModelChange
 from ..language import say
 from ..mask_tests.checks import run_mask_tests
 from ..mask_tests.outcomes import Outcome
-from ..mask_tests.subjects import PaddedIds, make_part_subject
+from ..mask_tests.subjects import PaddedIds, make_attention_kind_subject
 from ..masks.rule import MaskSizes, build_mask
 from ..network.attention import force_attention_path
 from ..network.autoregressive_model import Side, shift_right
@@ -160,7 +160,7 @@ class TrialResult:
         return tokens if "cross" in self.own.maps else tokens[len(self.source_tokens) :]
 
 
-def list_masks(model: RunnableModel, kind: Kind) -> tuple[MaskName, ...]:
+def list_trial_masks(model: RunnableModel, kind: Kind) -> tuple[MaskName, ...]:
     """Return the masks that can be tried on one kind of a model's attention."""
     return MASKS_BY_KIND[kind] if model.can("translate") else DECODER_ONLY_MASKS
 
@@ -241,7 +241,7 @@ class Perturbation:
 
 
 @torch.inference_mode()
-def perturb_inputs(model: RunnableModel, result: TrialResult, trial: MaskTrial | None) -> Perturbation:
+def perturb_each_input_token(model: RunnableModel, result: TrialResult, trial: MaskTrial | None) -> Perturbation:
     """Change every token of the sentence (padding too) and of what is fed behind it, one at a time, under a mask.
 
     It is the embedding that is exchanged, so that padding stays padding to the mask. The same batch is run unchanged
@@ -257,9 +257,9 @@ def perturb_inputs(model: RunnableModel, result: TrialResult, trial: MaskTrial |
         many, decoded = source.expand(len(places), -1), fed.expand(len(places), -1)
         with force_attention_path("explicit"), override_attention_mask(model, trial, result.real):
             before = network(many, decoded)
-            with _exchange_tokens(model, "source", places, 0):
+            with _replace_one_token_per_row(model, "source", places, 0):
                 memory = network.encode(many)
-            with _exchange_tokens(model, "target", places, first):
+            with _replace_one_token_per_row(model, "target", places, first):
                 after = network.generator(network.decode(decoded, memory, network.source_mask(many)))
         moved = (before != after).any(-1)
         distance = (before.softmax(-1) - after.softmax(-1)).abs().sum(-1) / 2
@@ -272,7 +272,9 @@ def perturb_inputs(model: RunnableModel, result: TrialResult, trial: MaskTrial |
     return Perturbation(torch.cat(found).T.cpu().numpy(), allowed)
 
 
-def _exchange_tokens(model: RunnableModel, side: Side, places: Tensor, first: int) -> AbstractContextManager[None]:
+def _replace_one_token_per_row(
+    model: RunnableModel, side: Side, places: Tensor, first: int
+) -> AbstractContextManager[None]:
     """Row b of the batch gets another token at places[b], counted from `first`, if this side has that place."""
 
     def exchange(embedded: Tensor) -> Tensor:
@@ -302,11 +304,11 @@ def run_trial_tests(
     def apply_mask() -> AbstractContextManager[None]:
         return override_attention_mask(model, trial, *lengths)
 
-    padded = _add_half_sample(network.pad_id, source), _add_half_sample(network.pad_id, target)
-    return run_mask_tests(make_part_subject(network, kind, *padded, apply_mask))
+    padded = _add_half_padded_sample(network.pad_id, source), _add_half_padded_sample(network.pad_id, target)
+    return run_mask_tests(make_attention_kind_subject(network, kind, *padded, apply_mask))
 
 
-def _add_half_sample(pad: int | None, ids: Tensor) -> PaddedIds:
+def _add_half_padded_sample(pad: int | None, ids: Tensor) -> PaddedIds:
     """(T,) -> two samples: the same, and its first half padded."""
     keep = torch.ones(2, len(ids), dtype=torch.bool, device=ids.device)
     keep[1, max(1, len(ids) // 2) :] = False
@@ -374,7 +376,7 @@ def compare_attention_across_passes(
         )
     maps = dict(zip(CAPTURE_WAYS, runs, strict=True))
     pairs = combinations(CAPTURE_WAYS, 2)
-    return CacheAgreement({pair: _weight_differences(maps[pair[0]], maps[pair[1]]) for pair in pairs})
+    return CacheAgreement({pair: _largest_weight_difference_by_kind(maps[pair[0]], maps[pair[1]]) for pair in pairs})
 
 
 def _copy_in_float64(model: Transformer) -> Transformer:
@@ -410,11 +412,13 @@ def _batch_with_reversed_sentence(ids: Tensor, room: int) -> Tensor:
     return torch.cat([other, torch.nn.functional.pad(ids, (0, room), value=PAD_ID)])
 
 
-def _weight_differences(one: Mapping[Kind, AttentionMap], other: Mapping[Kind, AttentionMap]) -> dict[Kind, float]:
+def _largest_weight_difference_by_kind(
+    one: Mapping[Kind, AttentionMap], other: Mapping[Kind, AttentionMap]
+) -> dict[Kind, float]:
     """Compare the rows and columns that both have: padding makes the third way's maps larger."""
-    return {kind: _largest_difference(one[kind].weights, other[kind].weights) for kind in one}
+    return {kind: _largest_shared_cell_difference(one[kind].weights, other[kind].weights) for kind in one}
 
 
-def _largest_difference(one: np.ndarray, other: np.ndarray) -> float:
+def _largest_shared_cell_difference(one: np.ndarray, other: np.ndarray) -> float:
     queries, keys = min(one.shape[2], other.shape[2]), min(one.shape[3], other.shape[3])
     return float(np.abs(one[:, :, :queries, :keys] - other[:, :, :queries, :keys]).max())

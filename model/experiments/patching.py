@@ -112,21 +112,21 @@ def compare_at_first_difference(translator: RunnableModel, first: Translation, s
     place = next((at for at, (x, y) in enumerate(pairs) if x != y), None)
     if place is None:
         raise AttributionError(say("Both sentences have the same translation: there is no word at which they differ."))
-    _check_lengths(first.source_tokens, second.source_tokens)
+    _check_equal_token_counts(first.source_tokens, second.source_tokens)
     target = make_piece_target(translator, first, place, against=second.target_ids[place])
     values = [_read_target_value(translator.model, target, ids) for ids in (first.source_ids, second.source_ids)]
     return Contrast(target, second.source_ids, second.source_tokens, *(float(one) for one in values))
 
 
 @torch.no_grad()
-def make_control(translator: RunnableModel, pair: Contrast, same: Translation) -> Contrast:
+def make_same_answer_control(translator: RunnableModel, pair: Contrast, same: Translation) -> Contrast:
     """Return the contrast of the first sentence with a third that has the same answer as the first.
 
     A patch between these two should bring nothing; what it does bring has nothing to do with X and Y. Give its map
     the difference of `pair`. Raises AttributionError for a sentence with another number of pieces, and for one that
     has another answer.
     """
-    _check_lengths(pair.target.source_tokens, same.source_tokens)
+    _check_equal_token_counts(pair.target.source_tokens, same.source_tokens)
     end = pair.target.position + 1
     if same.target_ids[:end] != (*pair.target.input_ids[1:], pair.target.token_ids[0]):
         raise AttributionError(
@@ -227,7 +227,7 @@ def _read_target_value(
     return target.value(model.generator(states[:, target.position :]))
 
 
-def _check_lengths(first: Sequence[str], second: Sequence[str]) -> None:
+def _check_equal_token_counts(first: Sequence[str], second: Sequence[str]) -> None:
     if len(first) == len(second):
         return
     pieces = (" | ".join(piece.strip() for piece in one) for one in (first, second))

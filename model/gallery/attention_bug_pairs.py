@@ -174,26 +174,26 @@ def padding_visible_fixed(x: Batch) -> Tensor:
 
 
 # padding-swapped: the target's lengths for the source's columns
-def padding_swapped_broken(x: Batch) -> Tensor:
+def query_key_padding_swapped_broken(x: Batch) -> Tensor:
     lengths = x.query_keep.sum(-1)
     return masked_softmax(x.scores, (torch.arange(x.keys) < lengths[:, None])[:, None, None, :])
 
 
-def padding_swapped_fixed(x: Batch) -> Tensor:
+def query_key_padding_swapped_fixed(x: Batch) -> Tensor:
     lengths = x.key_keep.sum(-1)
     return masked_softmax(x.scores, (torch.arange(x.keys) < lengths[:, None])[:, None, None, :])
 
 
 # wrong-axis: (N, S) read as (L, S), silent when N = L
-def wrong_axis_broken(x: Batch) -> Tensor:
+def padding_mask_axis_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.key_keep)
 
 
-def wrong_axis_fixed(x: Batch) -> Tensor:
+def padding_mask_axis_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.key_keep[:, None, None, :])
 
 
-def wrong_axis_rows_broken(x: Batch) -> Tensor:
+def padding_on_query_rows_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.key_keep[:, None, :, None].expand(x.scores.shape))
 
 
@@ -266,11 +266,11 @@ def single_cell_leak_fixed(x: Batch) -> Tensor:
 
 
 # over-blocked: a causal mask on an encoder
-def over_blocked_broken(x: Batch) -> Tensor:
+def needless_causal_mask_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep & x.causal)
 
 
-def over_blocked_fixed(x: Batch) -> Tensor:
+def needless_causal_mask_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep)
 
 
@@ -280,7 +280,7 @@ def window_missing_broken(x: Batch) -> Tensor:
 
 
 # mask-shifted: the lengths count a token that the ids do not have
-def mask_shifted_broken(x: Batch) -> Tensor:
+def padding_length_plus_one_broken(x: Batch) -> Tensor:
     lengths = x.key_keep.sum(-1) + 1
     return masked_softmax(x.scores, (torch.arange(x.keys) < lengths[:, None])[:, None, None, :])
 
@@ -402,16 +402,16 @@ def dropout_on_fixed(x: Batch) -> Tensor:
 
 
 # applied-late: multiplied into the weights
-def applied_late_broken(x: Batch) -> Tensor:
+def mask_after_softmax_broken(x: Batch) -> Tensor:
     return x.scores.softmax(-1) * x.causal
 
 
-def applied_late_fixed(x: Batch) -> Tensor:
+def mask_after_softmax_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.causal)
 
 
 # extra-mass: a learned logit in the denominator that belongs to no key
-def attend_with_extra_mass(x: Batch) -> Tensor:
+def attend_with_zero_sink(x: Batch) -> Tensor:
     scores = x.scores.masked_fill(~x.causal, -torch.inf)
     return torch.cat([scores, torch.zeros_like(scores[..., :1])], -1).softmax(-1)[..., :-1]
 

@@ -229,7 +229,7 @@ def _make_language_model_subject(function: Callable[..., Tensor]) -> Subject:
     return Subject(run_language_model, _random_states(), _padded_keep_mask(), True)
 
 
-def _make_observer_subject(function: Callable[..., Tensor]) -> Subject:
+def _make_gradient_enabled_subject(function: Callable[..., Tensor]) -> Subject:
     """Return two layers with gradients on, as in training: with them off, torch takes another path again."""
 
     def run_with_gradients(states: Tensor, keep: Tensor, need_weights: bool = True) -> Tensor:
@@ -273,8 +273,8 @@ def _make_catalogue_exhibits() -> list[Exhibit]:
 
 ADDITIVE_AS_KEEP_RECIPE = Recipe(
     "inverted",
-    model_bug_pairs.additive_read_as_keep_broken,
-    model_bug_pairs.additive_read_as_keep_fixed,
+    model_bug_pairs.additive_mask_as_bool_broken,
+    model_bug_pairs.additive_mask_as_bool_fixed,
     causal_only_mask,
     batch=UNPADDED_BATCH,
 )
@@ -287,8 +287,8 @@ DOCSTRING_RECIPE = Recipe(
 )
 HALF_PRECISION_RECIPE = Recipe(
     "fill-overflow",
-    model_bug_pairs.half_precision_broken,
-    model_bug_pairs.half_precision_fixed,
+    model_bug_pairs.half_precision_fill_broken,
+    model_bug_pairs.half_precision_fill_fixed,
     causal_and_padding_mask,
 )
 LEFT_PADS_RECIPE = Recipe(
@@ -300,8 +300,8 @@ LEFT_PADS_RECIPE = Recipe(
 )
 EXTRA_MASS_RECIPE = Recipe(
     "extra-mass",
-    attention_bug_pairs.attend_with_extra_mass,
-    attention_bug_pairs.attend_with_extra_mass,
+    attention_bug_pairs.attend_with_zero_sink,
+    attention_bug_pairs.attend_with_zero_sink,
     causal_only_mask,
     batch=UNPADDED_BATCH,
 )
@@ -330,8 +330,8 @@ FIELD_EXHIBITS = (
     Exhibit(
         *(
             "positions-wrong",
-            model_bug_pairs.positions_model_broken,
-            model_bug_pairs.positions_model_fixed,
+            model_bug_pairs.left_pad_positions_model_broken,
+            model_bug_pairs.left_pad_positions_model_fixed,
             None,
             make_left_padded_subject,
         ),
@@ -364,7 +364,7 @@ FIELD_EXHIBITS = (
             model_bug_pairs.need_weights_effect_broken,
             model_bug_pairs.need_weights_effect_fixed,
             None,
-            _make_observer_subject,
+            _make_gradient_enabled_subject,
         ),
         tests=("observer",),
     ),

@@ -15,12 +15,12 @@ from .attention_bug_pairs import WINDOW, Batch, masked_softmax
 
 
 # an additive mask (0 keeps, -inf blocks) where mask == 0 means blocked
-def additive_read_as_keep_broken(x: Batch) -> Tensor:
+def additive_mask_as_bool_broken(x: Batch) -> Tensor:
     mask = torch.zeros(x.queries, x.keys).masked_fill(~x.causal, -torch.inf)
     return x.scores.masked_fill(mask == 0, -torch.inf).softmax(-1)
 
 
-def additive_read_as_keep_fixed(x: Batch) -> Tensor:
+def additive_mask_as_bool_fixed(x: Batch) -> Tensor:
     mask = torch.zeros(x.queries, x.keys).masked_fill(~x.causal, -torch.inf)
     return (x.scores + mask).softmax(-1)
 
@@ -40,11 +40,11 @@ def misdocumented_mask_fixed(x: Batch) -> Tensor:
 
 
 # -1e10 in half precision: torch refuses the number
-def half_precision_broken(x: Batch) -> Tensor:
+def half_precision_fill_broken(x: Batch) -> Tensor:
     return x.scores.half().masked_fill(~x.allowed, -1e10).softmax(-1)
 
 
-def half_precision_fixed(x: Batch) -> Tensor:
+def half_precision_fill_fixed(x: Batch) -> Tensor:
     scores = x.scores.half()
     return scores.masked_fill(~x.allowed, torch.finfo(scores.dtype).min).softmax(-1)
 
@@ -136,12 +136,12 @@ def attend_at_positions(states: Tensor, keep: Tensor, positions: Tensor) -> Tens
 
 
 # positions-wrong: positions by column, whatever is padding
-def positions_model_broken(states: Tensor, keep: Tensor) -> Tensor:
+def left_pad_positions_model_broken(states: Tensor, keep: Tensor) -> Tensor:
     positions = torch.arange(keep.shape[1]).expand(keep.shape)
     return attend_at_positions(states, keep, positions)
 
 
-def positions_model_fixed(states: Tensor, keep: Tensor) -> Tensor:
+def left_pad_positions_model_fixed(states: Tensor, keep: Tensor) -> Tensor:
     positions = (keep.long().cumsum(-1) - 1).clamp(min=0)
     return attend_at_positions(states, keep, positions)
 
@@ -165,25 +165,25 @@ def alternating_layer_masks(x: Batch, local: int) -> list[Tensor]:
 
 
 # wrong-layer-pattern: layers counted from 1 in the configuration and from 0 in the code
-def layers_exchanged_broken(x: Batch) -> Tensor:
+def local_global_layers_swapped_broken(x: Batch) -> Tensor:
     return torch.stack([masked_softmax(x.scores, mask) for mask in alternating_layer_masks(x, local=1)], 1)
 
 
-def layers_exchanged_fixed(x: Batch) -> Tensor:
+def local_global_layers_swapped_fixed(x: Batch) -> Tensor:
     return torch.stack([masked_softmax(x.scores, mask) for mask in alternating_layer_masks(x, local=0)], 1)
 
 
-def local_and_global_masks(x: Batch) -> Tensor:
+def alternating_window_layer_masks(x: Batch) -> Tensor:
     """Return (1, L, 1, Q, K) bool: a window in the first layer and every other one."""
     return torch.stack(alternating_layer_masks(x, local=0))[None, :, None]
 
 
 # wrong-layer-pattern: the first token should see all and be seen by all
-def globals_lost_broken(x: Batch) -> Tensor:
+def global_token_lost_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, key_distances(x).abs() < WINDOW)
 
 
-def globals_lost_fixed(x: Batch) -> Tensor:
+def global_token_lost_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, window_and_global_mask(x))
 
 
@@ -219,17 +219,17 @@ def causal_alibi_bias(x: Batch) -> Tensor:
 
 
 # bias-wrong: a slope that grows where it should fall
-def bias_sign_broken(x: Batch) -> dict[str, Tensor]:
+def alibi_bias_sign_broken(x: Batch) -> dict[str, Tensor]:
     bias = (-causal_alibi_bias(x)).masked_fill(~x.causal, -torch.inf)
     return {"weights": (x.scores + bias).softmax(-1), "scores": x.scores, "mask": causal_alibi_bias(x)}
 
 
-def bias_fixed(x: Batch) -> dict[str, Tensor]:
+def alibi_bias_fixed(x: Batch) -> dict[str, Tensor]:
     return {"weights": (x.scores + causal_alibi_bias(x)).softmax(-1), "scores": x.scores, "mask": causal_alibi_bias(x)}
 
 
 # bias-wrong: one path of the code takes the mask and not the bias
-def bias_missing_broken(x: Batch) -> dict[str, Tensor]:
+def alibi_bias_missing_broken(x: Batch) -> dict[str, Tensor]:
     return {"weights": masked_softmax(x.scores, x.causal), "scores": x.scores, "mask": causal_alibi_bias(x)}
 
 

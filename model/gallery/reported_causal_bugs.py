@@ -22,7 +22,7 @@ from .fault_generators import (
     document_mask,
     padding_only_mask,
 )
-from .model_bug_pairs import LAYERS, key_distances, local_and_global_masks
+from .model_bug_pairs import LAYERS, alternating_window_layer_masks, key_distances
 
 # One report of a bug, and the tiny programs that stand for it.
 
@@ -161,12 +161,12 @@ def roformer_causal_missing_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep & x.causal)
 
 
-def block_diagonal_broken(x: Batch) -> Tensor:
+def packed_causal_missing_broken(x: Batch) -> Tensor:
     document = torch.arange(x.keys) >= x.keys // 2
     return masked_softmax(x.scores, document[:, None] == document)  # what .to(device) returned
 
 
-def block_diagonal_fixed(x: Batch) -> Tensor:
+def packed_causal_missing_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, document_mask(x))
 
 
@@ -275,7 +275,7 @@ CAUSALITY_REPORTS = (
         to_say(
             "BlockDiagonalCausalMask.to() returned a BlockDiagonalMask: still one block a document, no longer causal."
         ),
-        ("future-visible", block_diagonal_broken, block_diagonal_fixed, document_mask),
+        ("future-visible", packed_causal_missing_broken, packed_causal_missing_fixed, document_mask),
         batch=UNPADDED_BATCH | {"sizes": (8, 8)},
         symptoms=COPYING_SYMPTOMS,
     ),
@@ -473,7 +473,12 @@ WINDOW_REPORTS = (
     make_report(
         ("huggingface/transformers#31775", to_say("Gemma 2: global where it should be local")),
         to_say("Sliding layers were 1, 3, 5, ... and in the original they are 0, 2, 4, ..."),
-        ("wrong-layer-pattern", gemma_layers_swapped_broken, gemma_layers_swapped_fixed, local_and_global_masks),
+        (
+            "wrong-layer-pattern",
+            gemma_layers_swapped_broken,
+            gemma_layers_swapped_fixed,
+            alternating_window_layer_masks,
+        ),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
@@ -484,7 +489,7 @@ WINDOW_REPORTS = (
             "wrong-layer-pattern",
             transformer_lens_layers_swapped_broken,
             transformer_lens_layers_swapped_fixed,
-            local_and_global_masks,
+            alternating_window_layer_masks,
         ),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
@@ -496,7 +501,7 @@ WINDOW_REPORTS = (
             "wrong-layer-pattern",
             megatron_bridge_layers_swapped_broken,
             megatron_bridge_layers_swapped_fixed,
-            local_and_global_masks,
+            alternating_window_layer_masks,
         ),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
@@ -507,14 +512,19 @@ WINDOW_REPORTS = (
             "Global layers of Gemma 3n had no window of their own, and fell back to that of the cache: all layers "
             "were local."
         ),
-        ("wrong-layer-pattern", all_local_broken, all_local_fixed, local_and_global_masks),
+        ("wrong-layer-pattern", all_local_broken, all_local_fixed, alternating_window_layer_masks),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
     make_report(
         ("vllm-project/vllm-metal#282", to_say("sliding_window=-1, everywhere")),
         to_say("The window of each layer was known and a constant -1 was passed: all layers were global."),
-        ("wrong-layer-pattern", vllm_metal_windows_lost_broken, vllm_metal_windows_lost_fixed, local_and_global_masks),
+        (
+            "wrong-layer-pattern",
+            vllm_metal_windows_lost_broken,
+            vllm_metal_windows_lost_fixed,
+            alternating_window_layer_masks,
+        ),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),
@@ -540,7 +550,7 @@ def _make_within_image_mask(x: Batch, *images: tuple[int, int]) -> Tensor:
     return inside
 
 
-def image_mask(x: Batch) -> Tensor:
+def causal_with_images_mask(x: Batch) -> Tensor:
     """Two images in a causal text, each of which sees itself whole."""
     return causal_only_mask(x) | _make_within_image_mask(x, _IMAGE, _SECOND_IMAGE)
 
@@ -555,7 +565,7 @@ def joined_images_broken(x: Batch) -> Tensor:
 
 
 def joined_images_fixed(x: Batch) -> Tensor:
-    return masked_softmax(x.scores, image_mask(x))
+    return masked_softmax(x.scores, causal_with_images_mask(x))
 
 
 def image_beyond_window_broken(x: Batch) -> Tensor:
@@ -569,14 +579,14 @@ def image_in_window_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, image_in_window_mask(x))
 
 
-def long_image_broken(x: Batch) -> Tensor:
+def image_causal_in_window_broken(x: Batch) -> Tensor:
     return masked_softmax(
         x.scores, causal_only_mask(x) & (key_distances(x) < _WINDOW)
     )  # longer than the window: left out
 
 
 def image_in_every_layer_broken(x: Batch) -> Tensor:
-    return masked_softmax(x.scores, image_mask(x))  # this layer is global: causal alone
+    return masked_softmax(x.scores, causal_with_images_mask(x))  # this layer is global: causal alone
 
 
 def image_in_every_layer_fixed(x: Batch) -> Tensor:
@@ -587,7 +597,7 @@ IMAGE_REPORTS = (
     make_report(
         ("huggingface/transformers#38053", to_say("Images see later images")),
         to_say("Gemma 3: all image tokens saw each other, those of the next image too; each image sees itself alone."),
-        ("leak", joined_images_broken, joined_images_fixed, image_mask),
+        ("leak", joined_images_broken, joined_images_fixed, causal_with_images_mask),
         batch=IMAGE_BATCH,
         symptoms=IMAGE_SYMPTOMS,
     ),
@@ -601,7 +611,7 @@ IMAGE_REPORTS = (
     make_report(
         ("vllm-project/vllm#47217", to_say("An image longer than the window is read as text")),
         to_say("Gemma 4: where an image had more tokens than the window, its local layers were causal."),
-        ("over-blocked", long_image_broken, image_in_window_fixed, image_in_window_mask),
+        ("over-blocked", image_causal_in_window_broken, image_in_window_fixed, image_in_window_mask),
         batch=IMAGE_BATCH,
         symptoms=IMAGE_SYMPTOMS,
     ),

@@ -135,11 +135,11 @@ def full_mask(x: Batch) -> Tensor:
     return torch.ones(x.queries, x.keys, dtype=torch.bool)
 
 
-def fused_flag_broken(x: Batch) -> Tensor:
+def fused_needless_causal_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep & lower_triangle_mask(x))
 
 
-def fused_flag_fixed(x: Batch) -> Tensor:
+def fused_needless_causal_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.keep)
 
 
@@ -257,7 +257,7 @@ CONVENTION_REPORTS = (
             "A Llama made bidirectional by is_causal=False stayed causal, as the mask that sdpa was given is causal "
             "anyway."
         ),
-        ("over-blocked", fused_flag_broken, fused_flag_fixed, padding_only_mask),
+        ("over-blocked", fused_needless_causal_broken, fused_needless_causal_fixed, padding_only_mask),
         symptoms=(to_say("the start of a sentence never sees its end"),),
     ),
 )
@@ -281,18 +281,18 @@ def bucket_mask_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, bucket_mask(x))
 
 
-def closed_head_mask(x: Batch) -> Tensor:
+def fully_blocked_head_mask(x: Batch) -> Tensor:
     """Return (H, Q, K) bool: the first head may attend to nothing."""
     open_heads = torch.arange(x.scores.shape[1]) > 0
     return open_heads[:, None, None].expand(-1, x.queries, x.keys)
 
 
-def closed_head_broken(x: Batch) -> Tensor:
-    return x.scores.masked_fill(~closed_head_mask(x), -torch.inf).softmax(-1)
+def fully_blocked_head_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~fully_blocked_head_mask(x), -torch.inf).softmax(-1)
 
 
-def closed_head_fixed(x: Batch) -> Tensor:
-    return masked_softmax(x.scores, closed_head_mask(x))
+def fully_blocked_head_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, fully_blocked_head_mask(x))
 
 
 def apex_half_fill_broken(x: Batch) -> Tensor:
@@ -343,7 +343,7 @@ HALF_PRECISION_REPORTS = (
     make_report(
         ("pytorch/pytorch#160064", to_say("A head that is masked as a whole")),
         to_say("All is NaN with need_weights=True, and finite with False."),
-        ("empty-row", closed_head_broken, closed_head_fixed, closed_head_mask),
+        ("empty-row", fully_blocked_head_broken, fully_blocked_head_fixed, fully_blocked_head_mask),
         batch=UNPADDED_BATCH | {"samples": (1, 1)},
         symptoms=(*NAN_SYMPTOMS, to_say("it works until somebody looks")),
     ),

@@ -234,12 +234,12 @@ def eos_separator_broken(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.causal & attention_mask)
 
 
-def position_ids_broken(x: Batch) -> Tensor:
+def packed_position_ids_broken(x: Batch) -> Tensor:
     position_ids = None  # not passed on: no kernel can tell the documents apart
     return masked_softmax(x.scores, x.causal if position_ids is None else document_mask(x))
 
 
-def position_ids_fixed(x: Batch) -> Tensor:
+def packed_position_ids_fixed(x: Batch) -> Tensor:
     position_ids = torch.arange(x.keys) % (x.keys - x.keys // 2)
     return masked_softmax(x.scores, x.causal if position_ids is None else document_mask(x))
 
@@ -336,7 +336,7 @@ PACKING_REPORTS = (
             "A row packed with copies of one random document: the first at chance, the others nearly all right, so "
             "they were read."
         ),
-        ("document-leak", position_ids_broken, position_ids_fixed, document_mask),
+        ("document-leak", packed_position_ids_broken, packed_position_ids_fixed, document_mask),
         batch=LONG_BATCH,
         symptoms=(*PACKING_SYMPTOMS, to_say("the training loss is too good to be true")),
     ),

@@ -329,7 +329,7 @@ CACHED_STEPS = 2
 
 
 @torch.inference_mode()
-def probe_cache(network: FolderNetwork, source: Tensor, target: Tensor) -> None:
+def check_cached_decoding(network: FolderNetwork, source: Tensor, target: Tensor) -> None:
     """Decode a target (1, T) some steps with a cache, and compare with the whole of it. Raises ProbeError."""
     memory, mask, cache = network.encode(source), network.source_mask(source), network.new_cache()
     whole = network.decode(target[:, :CACHED_STEPS], memory, mask)

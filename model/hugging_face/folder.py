@@ -232,7 +232,7 @@ class AbsentMaps:
                     "Layers {layers} have no attention: a state or a convolution mixes positions there, and has no "
                     "map. The layers of the maps count those with attention.",
                     len(self.bare_layers),
-                    layers=_join_layers(self.bare_layers),
+                    layers=_format_layer_numbers(self.bare_layers),
                 )
             )
         if self.mixed_layers:
@@ -241,7 +241,7 @@ class AbsentMaps:
                     "Layer {layers} has a state beside its attention, which mixes positions too and has no map.",
                     "Layers {layers} have a state beside their attention, which mixes positions too and has no map.",
                     len(self.mixed_layers),
-                    layers=_join_layers(self.mixed_layers),
+                    layers=_format_layer_numbers(self.mixed_layers),
                 )
             )
         if self.sinks:
@@ -254,7 +254,7 @@ class AbsentMaps:
         return tuple(found)
 
 
-def _join_layers(layers: Sequence[int]) -> str:
+def _format_layer_numbers(layers: Sequence[int]) -> str:
     return join_items([str(one + 1) for one in layers])
 
 

@@ -94,15 +94,15 @@ class _InlineAttention(TorchFunctionMode):
         if func in PRODUCTS or func in PRODUCTS_WITH_BIAS:
             return self._intercept_matrix_product(func, args, named)
         if self.scores is not None and self.weights is None:
-            if func in SOFTMAX_FUNCTIONS and self._are_scores(args[0]):
-                return self._normalise(func, args, named)
+            if func in SOFTMAX_FUNCTIONS and self._is_score_tensor(args[0]):
+                return self._intercept_softmax(func, args, named)
             if not self.is_masked and (masked := self._mask(func, args, named)) is not None:
                 return masked
         return func(*args, **named)
 
     def _intercept_matrix_product(self, func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         output = func(*args, **named)
-        first, second = _read_factors(func, args, named)
+        first, second = _read_matrix_product_operands(func, args, named)
         if second.dim() < 3:  # weights of the module
             return output
         if self.weights is not None and first.dim() >= 3 and first.numel() == self.weights.numel():
@@ -117,16 +117,16 @@ class _InlineAttention(TorchFunctionMode):
 
     def _mask(self, func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Tensor | None:
         """The scores after a mask, where this call puts one on them; None where it does something else."""
-        if func in CHOICES and len(args) == 3 and self._are_scores(args[1]):
+        if func in CHOICES and len(args) == 3 and self._is_score_tensor(args[1]):
             condition = args[0]
             if isinstance(condition, Tensor) and condition.dtype == torch.bool:
                 self.allowed, self.scores = condition, args[1]
                 return args[1]
-        if func in FILLS and self._are_scores(args[0]) and self._is_mask(args[1]):
+        if func in FILLS and self._is_score_tensor(args[0]) and self._is_mask(args[1]):
             return self._apply_mask(args[0], torch.zeros((), dtype=args[0].dtype, device=args[0].device), ~args[1])
         if func in ADDITIONS and len(args) == 2:
             for scores, mask in ((args[0], args[1]), (args[1], args[0])):
-                if self._are_scores(scores) and self._is_mask(mask):
+                if self._is_score_tensor(scores) and self._is_mask(mask):
                     blocked = is_blocked(mask)
                     return self._apply_mask(scores, mask.masked_fill(blocked, 0.0), ~blocked)
         return None
@@ -140,7 +140,7 @@ class _InlineAttention(TorchFunctionMode):
         masked = (self.points.scores(shown) + added).masked_fill(~allowed, -math.inf)
         return self.points.masked_scores(masked).reshape(scores.shape)
 
-    def _normalise(self, func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    def _intercept_softmax(self, func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
         scores = args[0]
         if not self.is_masked:
             shown = self._split_heads(scores)
@@ -153,7 +153,7 @@ class _InlineAttention(TorchFunctionMode):
         self.weights = self.points.weights(shown).reshape(weights.shape)
         return self.weights
 
-    def _are_scores(self, one: Any) -> bool:
+    def _is_score_tensor(self, one: Any) -> bool:
         return isinstance(one, Tensor) and self.scores is not None and one.numel() == self.scores.numel()
 
     def _is_mask(self, one: Any) -> bool:
@@ -166,7 +166,9 @@ class _InlineAttention(TorchFunctionMode):
         return one.reshape(-1, self.points.heads, *one.shape[-2:])
 
 
-def _read_factors(func: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
+def _read_matrix_product_operands(
+    func: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[Tensor, Tensor]:
     if func in PRODUCTS_WITH_BIAS:
         first, second = (args[at] if len(args) > at else named[f"batch{at}"] for at in (1, 2))
         return first, second
@@ -223,7 +225,7 @@ class _InlineFinder(TorchFunctionMode):
             return output
         module = self.running[-1]
         if func in PRODUCTS or func in PRODUCTS_WITH_BIAS:
-            _, second = _read_factors(func, args, dict(kwargs or {}))
+            _, second = _read_matrix_product_operands(func, args, dict(kwargs or {}))
             if second.dim() >= 3 and module not in self.products:
                 self.products[module] = output
         elif func in SOFTMAX_FUNCTIONS and isinstance(output, Tensor) and output.dim() >= 3:

@@ -43,10 +43,10 @@ from ..runnable_model import (
 )
 from .attention import (
     ProbeError,
+    check_cached_decoding,
     find_absent_maps,
     has_known_projections,
     probe_attention,
-    probe_cache,
     register_attention,
 )
 from .folder import (
@@ -72,7 +72,7 @@ from .prompt_templates import (
     find_task_prefixes,
     find_translation_task,
 )
-from .tokenizer import FolderTokenizer, choose_languages
+from .tokenizer import FolderTokenizer, resolve_requested_languages
 
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 TEXT_INPUT = "input_ids"
@@ -240,7 +240,7 @@ def _load_text_generator(
     generation = model.generation_config or GenerationConfig()
     two_sided = bool(model.config.is_encoder_decoder)
     task = find_translation_task(tasks, options)
-    language = choose_languages(folder, tokenizer, generation, {} if task else options)
+    language = resolve_requested_languages(folder, tokenizer, generation, {} if task else options)
     banned = _make_forbidden_constraints(generation)
     begin = () if language.begin is None else (language.begin,)
     forced = Constraints(begin, banned.forbidden, uncounted=len(begin)) if two_sided else banned
@@ -255,7 +255,7 @@ def _load_text_generator(
             folder, to_say("{folder} fails on a short text in transformers {version}.")
         ):
             probe_attention(model, lambda: network(ids, target), ids.shape[1])
-            probe_cache(network, ids, target)
+            check_cached_decoding(network, ids, target)
     except ProbeError as error:
         raise LocalError(
             say(
@@ -399,7 +399,7 @@ def _choose_dtype(folder: Path, config: Mapping[str, Any], asked: str) -> torch.
 
 def _check_memory(folder: Path, dtype: torch.dtype) -> None:
     """Raise LocalError where the model would not fit: better than a process that the system ends."""
-    needed, free = estimate_bytes(folder, dtype), read_free_memory_bytes()
+    needed, free = estimate_model_memory_bytes(folder, dtype), read_free_memory_bytes()
     if free is not None and needed > free:
         raise LocalError(
             join_sentences(
@@ -415,7 +415,7 @@ def _check_memory(folder: Path, dtype: torch.dtype) -> None:
         )
 
 
-def estimate_bytes(folder: Path, dtype: torch.dtype) -> int:
+def estimate_model_memory_bytes(folder: Path, dtype: torch.dtype) -> int:
     """Return the bytes that the weights take in a format, and what a text takes beside them."""
     numbers = sum(math.prod(shape) for shape in _read_shapes(folder))
     return numbers * dtype.itemsize + SPARE_BYTES

@@ -102,7 +102,7 @@ class MaskedWordModel(LocalModel):
         Raises LocalError for a position that the text has not or that stands for no text, InterventionError for changes
         that the model cannot have.
         """
-        ids, tokens = self._check_position(text, position)
+        ids, tokens = self._encode_and_check_position(text, position)
         groups = [
             group
             for group in group_words(tokens, self.special_tokens)
@@ -136,7 +136,7 @@ class MaskedWordModel(LocalModel):
         Below 0, the head speaks for it. Heads that `changes` already changes are left out.
         """
         read = self.predict_masked_word(text, position, changes)
-        ids, _ = self._check_position(text, position)
+        ids, _ = self._encode_and_check_position(text, position)
         asked = ids[position] if read.is_given else read.candidates[0].token_id
         trace, touched = self.trace(text), {(one.kind, one.layer, one.head) for one in _list_head_changes(changes)}
         found: list[tuple[Head, float]] = []
@@ -149,7 +149,7 @@ class MaskedWordModel(LocalModel):
                 found.append(((kind, layer, head), value - read.log_prob))
         return sorted(found, key=lambda one: -abs(one[1]))
 
-    def _check_position(self, text: str, position: int) -> tuple[tuple[int, ...], list[str]]:
+    def _encode_and_check_position(self, text: str, position: int) -> tuple[tuple[int, ...], list[str]]:
         ids = self.encode(text)
         tokens = [self.token(one) for one in ids]
         if not 0 <= position < len(ids) or tokens[position] in self.special_tokens:

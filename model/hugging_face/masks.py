@@ -140,16 +140,16 @@ def build_architecture_masks(
     layer_kinds = _list_layer_kinds(config)
     small = shrink_configuration(config, list(dict.fromkeys(layer_kinds)))
     meanings = _list_intended_masks(config, list(dict.fromkeys(layer_kinds)), tokens)
-    _check_size(kind, small)
+    _check_architecture_is_small(kind, small)
     masks: list[LayerMask] = []
     left_out: dict[str, str] = {}
     for kernel in kernels:
         try:
-            capture = _run_small_model(kind, small, kernel, tokens)
+            capture = _capture_small_model_attention(kind, small, kernel, tokens)
         except Exception as error:  # transformers raises anything
             left_out[kernel] = " ".join(str(error).split())[:200]
             continue
-        for one in _list_masks(capture, kernel, layer_kinds, meanings):
+        for one in _list_captured_masks(capture, kernel, layer_kinds, meanings):
             same = next((at for at, other in enumerate(masks) if _is_same_mask(one, other)), None)
             if same is None:
                 masks.append(replace(one, diagnosis=_judge_mask(one)))
@@ -253,7 +253,7 @@ def _reset_rope_to_default(value: dict[str, Any]) -> dict[str, Any]:
     return {"rope_type": "default", "rope_theta": 10000.0}
 
 
-def _check_size(kind: type[PreTrainedModel], config: PreTrainedConfig) -> None:
+def _check_architecture_is_small(kind: type[PreTrainedModel], config: PreTrainedConfig) -> None:
     """Raise LocalError for an architecture that is not small."""
     try:
         with torch.device("meta"):
@@ -270,7 +270,7 @@ def _check_size(kind: type[PreTrainedModel], config: PreTrainedConfig) -> None:
         )
 
 
-def _run_small_model(
+def _capture_small_model_attention(
     kind: type[PreTrainedModel], config: PreTrainedConfig, kernel: str, tokens: Sequence[str]
 ) -> Capture:
     """Return what a small model with random weights attends to."""
@@ -340,7 +340,7 @@ def _find_image_spans(tokens: Sequence[str]) -> list[tuple[int, int]]:
     return [(first, end) for first, end in runs if end - first > 1]
 
 
-def _list_masks(
+def _list_captured_masks(
     capture: Capture, kernel: str, layer_kinds: Sequence[str], meanings: Mapping[str, str]
 ) -> list[LayerMask]:
     """Return the masks of a capture, one for each kind of attention and of layer."""

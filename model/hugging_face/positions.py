@@ -49,7 +49,7 @@ def find_added_positions(
 
 def _find_side_positions(network: FolderNetwork, side: Side, run: PositionRun, length: int) -> AddedPositions | None:
     embedding = network.token_embedding(side)
-    with torch.inference_mode(), _record_side(network.part(side), length) as seen:
+    with torch.inference_mode(), _record_per_token_tensors(network.part(side), length) as seen:
         run()
     embedded = seen.outputs.get(embedding)
     if embedded is None:
@@ -63,7 +63,7 @@ def _find_side_positions(network: FolderNetwork, side: Side, run: PositionRun, l
 
 
 @contextmanager
-def _record_side(part: nn.Module, length: int) -> Iterator[_SideRecording]:
+def _record_per_token_tensors(part: nn.Module, length: int) -> Iterator[_SideRecording]:
     """Keep what has a row for each of so many tokens."""
     seen = _SideRecording()
 

@@ -136,12 +136,12 @@ class ChatTemplate:
                     "template away under Settings on Explore."
                 )
             )
-        user = _find_user_text(found, with_other or "", text)
-        spans = [_find_system_text(found, with_system or "", system), user] if user else []
+        user = _find_user_text_span(found, with_other or "", text)
+        spans = [_find_system_text_span(found, with_system or "", system), user] if user else []
         return Prompt(found, is_whole=True, roles=tuple(one for one in spans if one))
 
 
-def _find_user_text(prompt: str, other: str, text: str) -> RoleSpan | None:
+def _find_user_text_span(prompt: str, other: str, text: str) -> RoleSpan | None:
     """Where a text stands in a prompt, which differs there from one of an `other` text; None where that cannot be told.
 
     A template may strip it.
@@ -152,7 +152,7 @@ def _find_user_text(prompt: str, other: str, text: str) -> RoleSpan | None:
     return None if own is None else ("user", start, start + len(own))
 
 
-def _find_system_text(prompt: str, with_system: str, system: str) -> RoleSpan | None:
+def _find_system_text_span(prompt: str, with_system: str, system: str) -> RoleSpan | None:
     """Where a template puts a text of the system that nobody typed, by a prompt `with_system` text; None for none."""
     before, found, after = with_system.partition(system)
     start, end = len(before), len(prompt) - len(after)

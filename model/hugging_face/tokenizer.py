@@ -37,21 +37,21 @@ class ChosenLanguages:
     source_prefix: str = ""
 
 
-def choose_languages(
+def resolve_requested_languages(
     folder: Path, tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig, asked: Mapping[str, str]
 ) -> ChosenLanguages:
     """Return how the language asked for (source, target) is written, or what the folder's settings say.
 
     Raises LocalError for a language that cannot be told to the model, and for none where it writes several.
     """
-    known = _find_language_tokens(tokenizer)
+    known = _map_language_codes_to_ids(tokenizer)
     if source := asked.get("source"):
         _set_source_language(folder, tokenizer, known, source)
     target = asked.get("target") or (str(getattr(tokenizer, "tgt_lang", None) or "") if known else "")
     if target in known:
         tokenizer.tgt_lang = target  # given translations begin with it too
         return ChosenLanguages(begin=known[target])
-    source_tokens = _find_source_tokens(tokenizer)
+    source_tokens = _map_source_language_tokens(tokenizer)
     if target in source_tokens:
         tokenizer.target_lang = target
         return ChosenLanguages(source_prefix=f"{source_tokens[target]} ")
@@ -71,7 +71,7 @@ def choose_languages(
     return ChosenLanguages(generation.forced_bos_token_id)
 
 
-def _find_language_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+def _map_language_codes_to_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     """Return the codes of the languages that the tokenizer has a special token for, each with its id."""
     named = dict(getattr(tokenizer, "lang_code_to_id", None) or {})
     special = {*tokenizer.all_special_tokens, *map(str, tokenizer.added_tokens_decoder.values())}
@@ -83,11 +83,11 @@ def _find_language_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
 
 def _list_language_tokens(tokenizer: PreTrainedTokenizerBase) -> frozenset[str]:
     """Return the tokens that name a language, of a source or of a target."""
-    own = (str(tokenizer.convert_ids_to_tokens(token)) for token in _find_language_tokens(tokenizer).values())
-    return frozenset({*own, *_find_source_tokens(tokenizer).values()})
+    own = (str(tokenizer.convert_ids_to_tokens(token)) for token in _map_language_codes_to_ids(tokenizer).values())
+    return frozenset({*own, *_map_source_language_tokens(tokenizer).values()})
 
 
-def _find_source_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
+def _map_source_language_tokens(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
     """The codes of the languages that a token before the source names, each with that token."""
     found = [SOURCE_TOKEN.fullmatch(str(one)) for one in getattr(tokenizer, "supported_language_codes", None) or ()]
     return {one["code"]: one.group() for one in found if one}

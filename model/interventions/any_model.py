@@ -47,7 +47,7 @@ from .changes import (
     HeadChange,
     InterventionError,
     ModelChange,
-    changed_twice_text,
+    duplicate_head_change_text,
     parse_changes,
     too_few_heads_text,
     too_few_layers_text,
@@ -106,7 +106,7 @@ def head_effects(
     `run` runs the model and returns its output; compared are all floating-point tensors in it, end to end, as
     norm(with the head off - unchanged) / norm(unchanged).
     """
-    unchanged = _run_to_vector(run)
+    unchanged = _flatten_run_output(run)
     size = max(float(unchanged.norm()), torch.finfo(torch.float64).tiny)
     found: dict[Kind, np.ndarray] = {}
     for kind in kinds or tuple(trace.maps):
@@ -114,12 +114,12 @@ def head_effects(
         found[kind] = np.zeros((attention.layers, attention.heads))
         for layer, head in np.ndindex(attention.layers, attention.heads):
             with intervene(model, [HeadChange(kind, layer, head)], trace):
-                found[kind][layer, head] = float((_run_to_vector(run) - unchanged).norm()) / size
+                found[kind][layer, head] = float((_flatten_run_output(run) - unchanged).norm()) / size
     return found
 
 
 @torch.no_grad()
-def _run_to_vector(run: Callable[[], Any]) -> Tensor:
+def _flatten_run_output(run: Callable[[], Any]) -> Tensor:
     """All numbers of what a model returned, float64."""
     output = run()
     if not isinstance(output, Tensor | list | tuple | dict) and hasattr(output, "__dict__"):
@@ -157,7 +157,7 @@ def make_head_edits(model: nn.Module, changes: Sequence[ModelChange], trace: Att
         calls = by_path.setdefault(path, [[] for _ in same])
         own = calls[same.index(change.layer)]
         if any(edit.head == change.head for edit in own):
-            raise InterventionError(changed_twice_text(change))
+            raise InterventionError(duplicate_head_change_text(change))
         own.append(HeadEdit(change.head, change.change, change.source))
         heads[path] = attention.heads
     return HeadEdits(by_path, heads)

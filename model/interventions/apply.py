@@ -27,7 +27,7 @@ from .changes import (
     InterventionError,
     MaskChange,
     ModelChange,
-    changed_twice_text,
+    duplicate_head_change_text,
     too_few_heads_text,
     too_few_layers_text,
 )
@@ -73,7 +73,7 @@ def edit_masks(model: nn.Module, kind: Kind, edit: MaskEdit, scores: OutputHook 
     functions: dict[nn.Module, OutputHook] = {}
     for site in sites.values():
         if site.kind == kind:
-            functions |= _make_edit_hooks(sites, site, edit)
+            functions |= _make_mask_edit_hooks(sites, site, edit)
             functions |= {site.module.get_submodule("masked_scores"): scores} if scores else {}
     with hook_outputs(functions):
         yield
@@ -97,7 +97,7 @@ def _group_changes_by_site(
         if not all(0 <= head < have for head in (change.head, change.source or 0)):
             raise InterventionError(too_few_heads_text(change, have))
         if any(other.head == change.head for other in heads[place]):
-            raise InterventionError(changed_twice_text(change))
+            raise InterventionError(duplicate_head_change_text(change))
         heads[place].append(change)
     return heads, masks
 
@@ -144,10 +144,10 @@ def _make_mask_hooks(
             edited[..., rows, keys] = change.allowed
         return edited
 
-    return _make_edit_hooks(sites, site, edit)
+    return _make_mask_edit_hooks(sites, site, edit)
 
 
-def _make_edit_hooks(sites: SitesByPlace, site: AttentionSite, edit: MaskEdit) -> dict[nn.Module, OutputHook]:
+def _make_mask_edit_hooks(sites: SitesByPlace, site: AttentionSite, edit: MaskEdit) -> dict[nn.Module, OutputHook]:
     """Edit the mask at its own hook point. The rows that run now are read off the tensors on their way there."""
     now = {"queries": 1, "first": 0}
 

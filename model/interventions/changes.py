@@ -111,6 +111,6 @@ def too_few_heads_text(change: ModelChange, heads: int) -> str:
     return say("{change}: this attention has the heads 1 to {heads}.", change=change, heads=heads)
 
 
-def changed_twice_text(change: ModelChange) -> str:
+def duplicate_head_change_text(change: ModelChange) -> str:
     """Return the sentence that two changes are to one head."""
     return say("{change}: this head is changed twice; keep one of the changes.", change=change)

@@ -41,7 +41,7 @@ def _run_batch(model: nn.Module, batch: Batch, **more: Any) -> LayerOutputs:
     recorder = Recorder(model)
     with recorder.record_calls():
         recorder.run(**batch.arguments, **_no_cache_arguments(model), **more)
-    rows = recorder.join_outputs()
+    rows = recorder.concatenate_layer_outputs()
     return {
         path: [row[kept] for row, kept in zip(found, batch.get_layer_keep_mask(path), strict=True)]
         for path, found in rows.items()
@@ -136,7 +136,7 @@ def run_packed(model: nn.Module, batch: Batch, causal: bool) -> LayerOutputs:
             say("the model takes no mask of four axes: {why}", why=_first_error_line(error))
         ) from error
     lengths = [len(one) for one in samples]
-    return {path: list(rows[0].split(lengths)) for path, rows in recorder.join_outputs().items()}
+    return {path: list(rows[0].split(lengths)) for path, rows in recorder.concatenate_layer_outputs().items()}
 
 
 def _make_model_masks(model: Any, allowed: Tensor) -> Any:
@@ -173,7 +173,7 @@ def run_with_cache(model: Any, batch: Batch, make_cache: Callable[[int], Any] = 
                 past, at = found.past_key_values, at + size
                 if past is None:
                     raise NotPossibleError(say("the model returns no cache"))
-        runs.append({path: rows[0] for path, rows in recorder.join_outputs().items()})
+        runs.append({path: rows[0] for path, rows in recorder.concatenate_layer_outputs().items()})
     return {path: [run[path] for run in runs] for path in runs[0]}
 
 
@@ -192,7 +192,7 @@ def _run_decoder_with_cache(model: Any, batch: Batch) -> LayerOutputs:
                 ids = target[:, at : at + size]
                 found = recorder.run(decoder_input_ids=ids, past_key_values=past, use_cache=True, **given)
                 past, at = found.past_key_values, at + size
-        runs.append({path: rows[0] for path, rows in recorder.join_outputs().items()})
+        runs.append({path: rows[0] for path, rows in recorder.concatenate_layer_outputs().items()})
     return {path: [run[path] for run in runs] for path in runs[0]}
 
 
@@ -309,7 +309,7 @@ class Recorder:
         self.calls.setdefault(OUTPUT_LAYER, []).append(read_output_tensor(found).detach())
         return found
 
-    def join_outputs(self) -> dict[str, Tensor]:
+    def concatenate_layer_outputs(self) -> dict[str, Tensor]:
         """Return the outputs of all calls below each other: (B, T, D) by path."""
         return {path: torch.cat(parts, 1) for path, parts in self.calls.items()}
 

@@ -139,7 +139,7 @@ def compare_backends(
     hides = causal if causal is not None else batch.target is not None or is_language_model(type(model).__name__)
     with _record_masks_when_requested(masks) as recordings:
         reference = backend_runs.run_unchanged(model, batch)
-    noise = _measure_noise(reference, backend_runs.run_doubled_batch(model, batch))
+    noise = _compute_layer_tolerances(reference, backend_runs.run_doubled_batch(model, batch))
     functions = _make_run_functions(hides)
     found = []
     for name in WAYS:
@@ -164,7 +164,7 @@ def _read_recorded_masks(recordings: Sequence[AnyModelRecording]) -> dict[str, A
     try:
         trace = last.sample(max(last.batches(), default=1) - 1)
     except TraceError as error:
-        steps = _read_fixed_cache_masks(last)
+        steps = _join_static_cache_masks(last)
         return {"masks": steps} if steps else {"masks": {}, "no_masks": str(error)}
     return {"masks": {kind: one.masks.any(1) for kind, one in trace.maps.items()}}
 
@@ -177,17 +177,17 @@ def _make_input_batch(model: Any, inputs: Mapping[str, Tensor] | Tensor) -> Batc
             say("The model is in training mode, where dropout changes every run: call model.eval() first.")
         )
     given = {"input_ids": inputs} if isinstance(inputs, Tensor) else inputs
-    batch = _read_input_sequence(given, "")
+    batch = _read_ids_and_mask(given, "")
     if not getattr(model.config, "is_encoder_decoder", False):
         return batch
     if "decoder_input_ids" not in given:
         raise TypeError(
             say("An encoder-decoder model also needs decoder_input_ids (B, T'), and decoder_attention_mask.")
         )
-    return replace(batch, target=_read_input_sequence(given, "decoder_"))
+    return replace(batch, target=_read_ids_and_mask(given, "decoder_"))
 
 
-def _read_input_sequence(given: Mapping[str, Tensor], prefix: str) -> Batch:
+def _read_ids_and_mask(given: Mapping[str, Tensor], prefix: str) -> Batch:
     """Return the ids and the mask whose names begin with ``prefix``. Raises ValueError."""
     ids, mask = given[f"{prefix}input_ids"], given.get(f"{prefix}attention_mask")
     keep = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
@@ -229,7 +229,7 @@ def _make_run_functions(causal: bool) -> dict[str, Callable[[Any, Batch], LayerO
     }
 
 
-def _measure_noise(reference: LayerOutputs, again: LayerOutputs) -> dict[str, float]:
+def _compute_layer_tolerances(reference: LayerOutputs, again: LayerOutputs) -> dict[str, float]:
     """Return how far each layer may differ: what another batch size changes, and rounding beside its largest output."""
     found = {}
     for path, rows in reference.items():
@@ -241,7 +241,7 @@ def _measure_noise(reference: LayerOutputs, again: LayerOutputs) -> dict[str, fl
     return found
 
 
-def _read_fixed_cache_masks(recording: AnyModelRecording) -> MasksByKind:
+def _join_static_cache_masks(recording: AnyModelRecording) -> MasksByKind:
     """Return the rows of all steps of a decoder, over the slots of its cache; nothing where slots are used again."""
     by_path: dict[str, list[Tensor]] = {}
     for call in recording.calls:

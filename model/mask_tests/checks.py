@@ -131,7 +131,9 @@ def make_unreachable_token_pairs(subject: Subject) -> Iterator[ProbePair]:
 def make_padding_content_pair(subject: Subject) -> Iterator[ProbePair]:
     """Yield the pair in which all padding changes."""
     x, keep = subject.embeddings, subject.keep
-    yield _build_probe_pair(subject, torch.where(keep[..., None], x, make_probe_noise(x)), keep, subject.real_outputs)
+    yield _build_probe_pair(
+        subject, torch.where(keep[..., None], x, make_probe_noise(x)), keep, subject.real_output_mask
+    )
 
 
 def make_padding_amount_pairs(subject: Subject) -> Iterator[tuple[SequenceSide, ProbePair]]:
@@ -148,7 +150,7 @@ def make_padding_amount_pairs(subject: Subject) -> Iterator[tuple[SequenceSide, 
 
 def make_batch_neighbour_pairs(subject: Subject) -> Iterator[ProbePair]:
     """Yield two pairs for each sample: all the others change, to noise and to its opposite, and it must not."""
-    x, keep, real = subject.embeddings, subject.keep, subject.real_outputs
+    x, keep, real = subject.embeddings, subject.keep, subject.real_output_mask
     noise = make_probe_noise(x)
     for sample, others in product(range(x.shape[0]), (noise, -noise)):  # the opposite, for what has a threshold
         changed = others.clone()
@@ -236,7 +238,7 @@ def _check_future_token(subject: Subject, tolerance: float) -> Outcome:
     if not subject.causal:
         return not_applicable_outcome(FUTURE_TOKEN, say("the model is meant to see the future"))
     if subject.output_keep is not None:
-        return _other_sequence_outcome(FUTURE_TOKEN)
+        return _not_applicable_cross_sequence_outcome(FUTURE_TOKEN)
     before = subject.run(subject.embeddings, subject.keep)
     worst = reduce(larger_change, (pair.change(subject, before) for pair in make_later_token_pairs(subject)), 0.0)
     where = say("more than {count} ahead", count=subject.ahead) if subject.ahead else ""
@@ -269,7 +271,7 @@ def _check_later_ids(subject: Subject) -> Outcome | None:
     return outcome if outcome.status == "fault" else None
 
 
-def _other_sequence_outcome(check: Check) -> Outcome:
+def _not_applicable_cross_sequence_outcome(check: Check) -> Outcome:
     return not_applicable_outcome(check, say("the outputs are of another sequence"))
 
 
@@ -296,7 +298,7 @@ def _padding_side_text(sides: Sequence[SequenceSide]) -> str:
 @torch.no_grad()
 def _check_padding_amount(subject: Subject, tolerance: float) -> Outcome:
     if subject.output_keep is not None:
-        return _other_sequence_outcome(PADDING_AMOUNT)
+        return _not_applicable_cross_sequence_outcome(PADDING_AMOUNT)
     pairs = dict(make_padding_amount_pairs(subject))
     first = next(iter(pairs.values())).before
     alone = first.run(subject)
@@ -332,7 +334,7 @@ def _check_first_sentence_alone(subject: Subject, before: Tensor, tolerance: flo
 
 def _check_gradient_reach(subject: Subject, tolerance: float) -> Outcome:
     if subject.output_keep is not None:
-        return _other_sequence_outcome(GRADIENT_REACH)
+        return _not_applicable_cross_sequence_outcome(GRADIENT_REACH)
     may, depends = find_reachable_inputs(subject), measure_dependencies(subject)
     if depends is None:
         return _no_gradient_outcome()
@@ -350,7 +352,7 @@ def _no_gradient_outcome() -> Outcome:
 
 def _find_forbidden_dependency(depends: Tensor, bad: Tensor) -> Outcome | None:
     """A fault naming the first of the cells (B, T, T) on which an output must not depend, None if there is none."""
-    return _make_cell_fault(
+    return _make_dependency_fault_outcome(
         depends,
         bad,
         to_say("output {output} of sample {sample} depends on input {input}"),
@@ -360,7 +362,7 @@ def _find_forbidden_dependency(depends: Tensor, bad: Tensor) -> Outcome | None:
 
 def _find_missing_dependency(depends: Tensor, bad: Tensor) -> Outcome | None:
     """A fault naming the first of the cells on which an output should depend."""
-    return _make_cell_fault(
+    return _make_dependency_fault_outcome(
         depends,
         bad,
         to_say("output {output} of sample {sample} does not depend on input {input}"),
@@ -368,7 +370,7 @@ def _find_missing_dependency(depends: Tensor, bad: Tensor) -> Outcome | None:
     )
 
 
-def _make_cell_fault(depends: Tensor, bad: Tensor, one: str, several: str) -> Outcome | None:
+def _make_dependency_fault_outcome(depends: Tensor, bad: Tensor, one: str, several: str) -> Outcome | None:
     cells = bad.nonzero().tolist()
     if not cells:
         return None
@@ -384,9 +386,9 @@ def _check_alternative_runs_agree(subject: Subject, tolerance: float) -> Outcome
         return not_applicable_outcome(OBSERVER, say("there is only one way through this model"))
     before, worst, name = subject.run(subject.embeddings, subject.keep), 0.0, ""
     for way, run in subject.others.items():
-        change = largest_change(run(subject.embeddings, subject.keep) - before, subject.real_outputs)
+        change = largest_change(run(subject.embeddings, subject.keep) - before, subject.real_output_mask)
         worst, name = (change, way) if larger_change(worst, change) is change else (worst, name)
-    limit = tolerance_limit(before, subject.real_outputs, tolerance)
+    limit = tolerance_limit(before, subject.real_output_mask, tolerance)
     return judge_difference(OBSERVER, worst, limit, "" if worst <= limit else say(name))
 
 
@@ -395,8 +397,8 @@ def _check_cache(subject: Subject, tolerance: float) -> Outcome:
     if subject.cached is None:
         return not_applicable_outcome(CACHE, say("the model has no cache"))
     before = subject.run(subject.embeddings, subject.keep)
-    change = largest_change(subject.cached(subject.embeddings, subject.keep) - before, subject.real_outputs)
-    return judge_difference(CACHE, change, tolerance_limit(before, subject.real_outputs, tolerance))
+    change = largest_change(subject.cached(subject.embeddings, subject.keep) - before, subject.real_output_mask)
+    return judge_difference(CACHE, change, tolerance_limit(before, subject.real_output_mask, tolerance))
 
 
 @torch.no_grad()

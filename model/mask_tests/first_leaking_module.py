@@ -118,10 +118,12 @@ def _is_change_source(before: _ModuleCall, after: _ModuleCall, pair: ProbePair) 
     if len(before.inputs) != len(after.inputs) or len(before.outputs) != len(after.outputs):
         return False
     came = [
-        _has_changed_counted_values(one, other, pair) for one, other in zip(before.inputs, after.inputs, strict=True)
+        _has_difference_at_compared_positions(one, other, pair)
+        for one, other in zip(before.inputs, after.inputs, strict=True)
     ]
     went = [
-        _has_changed_counted_values(one, other, pair) for one, other in zip(before.outputs, after.outputs, strict=True)
+        _has_difference_at_compared_positions(one, other, pair)
+        for one, other in zip(before.outputs, after.outputs, strict=True)
     ]
     strange = any(
         moved is None and one.shape == other.shape and not torch.equal(one, other)
@@ -130,17 +132,22 @@ def _is_change_source(before: _ModuleCall, after: _ModuleCall, pair: ProbePair) 
     return True in went and True not in came and not strange
 
 
-def _has_changed_counted_values(before: Tensor, after: Tensor, pair: ProbePair) -> bool | None:
+def _has_difference_at_compared_positions(before: Tensor, after: Tensor, pair: ProbePair) -> bool | None:
     """Whether two tensors differ at the positions that count, however their axes are read; None where none fits."""
-    found = [_is_different(one, other) for one, other in _select_counted_values(before, after, pair)]
+    found = [
+        _is_different_beyond_rounding(one, other)
+        for one, other in _select_values_at_compared_positions(before, after, pair)
+    ]
     return all(found) if found else None
 
 
-def _select_counted_values(before: Tensor, after: Tensor, pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
+def _select_values_at_compared_positions(
+    before: Tensor, after: Tensor, pair: ProbePair
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield both tensors at the positions that count, (N, ...), for each reading of axes as samples and positions."""
     if before.dim() != after.dim():
         return
-    for first, second in _counted_positions(pair):
+    for first, second in _iterate_compared_positions(pair):
         sizes = (*first.shape, *second.shape)
         for batch, time in permutations(range(before.dim()), 2):
             if (before.shape[batch], before.shape[time], after.shape[batch], after.shape[time]) == sizes:
@@ -151,7 +158,7 @@ def _select_counted_values(before: Tensor, after: Tensor, pair: ProbePair) -> It
             yield before[first.flatten()], after[second.flatten()]
 
 
-def _counted_positions(pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
+def _iterate_compared_positions(pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the positions that count in both runs: of inputs, and where they are another sequence, of outputs."""
     before, after = pair.before, pair.after
     if before.rows.shape != before.outputs.shape:
@@ -161,7 +168,7 @@ def _counted_positions(pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
         yield before.rows & before.outputs, after.rows & after.outputs
 
 
-def _is_different(one: Tensor, other: Tensor) -> bool:
+def _is_different_beyond_rounding(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape or not one.numel():
         return False
     limit = _ROUNDING_UNITS * torch.finfo(one.dtype).eps * max(1.0, float(one.nan_to_num().abs().max()))
@@ -181,7 +188,7 @@ def _describe_leak_outside_attention(recordings: list[AnyModelRecording], call: 
         for name in ("q", "k", "v")
         for one, other in zip(before, after, strict=True)
         if name in one.attention.tensors
-        and _has_changed_counted_values(one.attention.tensors[name], other.attention.tensors[name], pair)
+        and _has_difference_at_compared_positions(one.attention.tensors[name], other.attention.tensors[name], pair)
     ]
     named = {"module": call.path or say("the model itself"), "place": _describe_module_location(call.module)}
     function = next((one.origin.function for one in before if one.origin), "softmax")

@@ -137,7 +137,7 @@ def noise_limit(subject: Subject, outputs: Tensor) -> float:
 
     That is rounding, as of a softmax before the mask, and within bounds what another batch size changes.
     """
-    rows = subject.real_outputs
+    rows = subject.real_output_mask
     granted = rounding_limit(outputs, rows)
     if subject.output_keep is not None:
         return granted

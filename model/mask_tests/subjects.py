@@ -64,7 +64,7 @@ class Subject:
     """How many later tokens an output may depend on all the same: look-ahead, of all layers together."""
 
     @property
-    def real_outputs(self) -> Tensor:
+    def real_output_mask(self) -> Tensor:
         """(B, T') bool: outputs that count."""
         return self.keep if self.output_keep is None else self.output_keep
 
@@ -340,7 +340,7 @@ class PaddedIds:
     """(B, T) bool, True = a real token."""
 
 
-def make_part_subject(
+def make_attention_kind_subject(
     network: AutoregressiveModel, kind: Kind, source: PaddedIds, target: PaddedIds, within: BlockOpener = nullcontext
 ) -> Subject:
     """Return the part of a network in which one kind of attention stands.

@@ -158,7 +158,7 @@ ARGUMENT_ROLES: dict[str, ArrayRole | None] = {
 """By name; None where the values tell which of several roles it is."""
 
 
-def is_known_argument(name: str) -> bool:
+def is_known_array_name(name: str) -> bool:
     """Whether an array of this name is read."""
     return name in ARRAY_NAMES or name == CAPTURED_KEEP or name.lower() in ARGUMENT_ROLES
 
@@ -450,8 +450,8 @@ def _guess_boolean_role(values: np.ndarray) -> RoleGuess:
         why = say("each row is one run of real tokens and one of padding, and most tokens are real")
         return RoleGuess(role, sure, why)
     grids = values.reshape(-1, *values.shape[-2:])[:8]
-    keep = float(np.mean([_rate_plausibility(grid) for grid in grids]))
-    block = float(np.mean([_rate_plausibility(~grid) for grid in grids]))
+    keep = float(np.mean([_rate_mask_plausibility(grid) for grid in grids]))
+    block = float(np.mean([_rate_mask_plausibility(~grid) for grid in grids]))
     sure = max(keep, block) / max(keep + block, 1e-9)
     if keep >= block:
         return RoleGuess("mask keeps", sure, _mask_interpretation_text(grids[0]))
@@ -460,18 +460,18 @@ def _guess_boolean_role(values: np.ndarray) -> RoleGuess:
 
 def _mask_interpretation_text(allowed: np.ndarray) -> str:
     found = recognise_structure(allowed, np.broadcast_to(allowed.any(0), allowed.shape))
-    if found is None or not found.plausible:
+    if found is None or not found.is_plausible:
         return say("neither way does it read as a mask of a known kind, and this way more of it is allowed")
     return say("read this way it is {mask}", mask=found.words())
 
 
-def _rate_plausibility(allowed: np.ndarray) -> float:
+def _rate_mask_plausibility(allowed: np.ndarray) -> float:
     """Return how likely somebody would mean this (Q, K), 0 to 1."""
     if not allowed.any():
         return 0.02
     columns = np.broadcast_to(allowed.any(0), allowed.shape)
     found = recognise_structure(allowed, columns)
-    if found is None or not found.plausible:
+    if found is None or not found.is_plausible:
         return _CAUSAL_RATING if _hides_future(allowed) else 0.1 + 0.1 * float(allowed.any(-1).mean())
     return 1.0 if allowed.any(-1).all() else 0.7
 

@@ -65,17 +65,17 @@ class AttentionCall:
     readings: Sequence[MaskReading] = ()
     """The same as ``passed``, a reading for each mask."""
 
-    def add_readings(self, readings: Sequence[MaskReading], cells: bool = True) -> AttentionCall:
+    def copy_with_mask_readings(self, readings: Sequence[MaskReading], cells: bool = True) -> AttentionCall:
         """Return the call with the masks that it was passed."""
         with use_language(SOURCE_LANGUAGE):  # it is kept in files
-            passed = _readings_text(readings)
+            passed = _mask_readings_text(readings)
         return replace(self, passed=passed, passed_cells=cells, readings=tuple(readings))
 
     @property
     def passed_masks_description(self) -> str:
         """What ``passed`` says, in the reader's language; as it is saved where nothing else was recorded."""
         try:
-            return _readings_text(self.readings) or self.passed or ""
+            return _mask_readings_text(self.readings) or self.passed or ""
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             return self.passed or ""
 
@@ -96,7 +96,7 @@ class AttentionCall:
         return call
 
     @classmethod
-    def all_from_json(cls, texts: Sequence[str]) -> tuple[AttentionCall, ...]:
+    def parse_calls_from_json(cls, texts: Sequence[str]) -> tuple[AttentionCall, ...]:
         """Return the calls of a saved trace, which nobody vouches for: none where any text is no call."""
         try:
             return tuple(map(cls.from_json, texts))
@@ -133,7 +133,7 @@ class AttentionCall:
         return say("{place}; carried by {arguments}", place=self.place, arguments=carried)
 
 
-def _readings_text(readings: Sequence[MaskReading]) -> str:
+def _mask_readings_text(readings: Sequence[MaskReading]) -> str:
     return "; ".join(say(MASK_READINGS[code], **values) for code, values in readings)
 
 

@@ -53,7 +53,7 @@ def convert_mask(array: np.ndarray, source: str, target: str, heads: int = 1) ->
     return mask_from_boolean(mask_to_boolean(array, source, heads), target, heads)
 
 
-def conversion_code(source: str, target: str) -> str:
+def write_conversion_code(source: str, target: str) -> str:
     """Return the lines of torch that turn ``given``, in one convention, into the argument of the other."""
     return f"{_find_convention(source).undo}\n{_find_convention(target).make}"
 

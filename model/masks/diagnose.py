@@ -19,7 +19,7 @@ from .arrays import (
     assign_roles,
     evaluate_block_mask,
     is_block_mask,
-    is_known_argument,
+    is_known_array_name,
     is_tensor,
     join_generation_steps,
     resolve_block_mask_cells,
@@ -59,7 +59,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
     """
     calls = _parse_calls(arrays.pop(CAPTURED_CALLS, ()))
     extra_keys = int(arrays.pop(CAPTURED_EXTRA_KEYS, 0))
-    if unknown := [name for name in arrays if not is_known_argument(name)]:
+    if unknown := [name for name in arrays if not is_known_array_name(name)]:
         raise DiagnosisError(
             say(
                 "Unknown arrays: {unknown}. The names are {names}, and the arguments of torch and Hugging Face.",
@@ -73,7 +73,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
     given = {"weights": weights, "meant": None if meant_name else meant, **arrays}
     try:
         raw = {name: _value_to_array(name, value) for name, value in given.items() if value is not None}
-        raw |= _apply_block_masks(raw, given, has_meaning=meant is not None)
+        raw |= _collect_differing_block_masks(raw, given, has_meaning=meant is not None)
         named, blocks = assign_roles(raw, meant_name)
         if (documents := diagnose_documents(named)) is not None:
             return documents
@@ -86,7 +86,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
         raise DiagnosisError(str(error)) from error
 
 
-def _apply_block_masks(
+def _collect_differing_block_masks(
     raw: Mapping[str, np.ndarray], given: Mapping[str, Any], has_meaning: bool
 ) -> dict[str, np.ndarray]:
     """Return the cells that each BlockMask's blocks let through, by its name, where its mask_mod has others.

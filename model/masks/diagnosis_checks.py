@@ -26,10 +26,10 @@ from .intent import (
     AlternativeMask,
     IntendedMask,
     fill_keep_mask_gaps,
-    find_alternatives,
-    find_intent_padded_at_first,
-    find_known_keys,
+    find_alternative_masks,
+    find_intent_with_initial_padding,
     find_padded_intent,
+    find_real_keys,
     find_segment_padding,
     find_stated_intent,
     propose_intents,
@@ -89,7 +89,7 @@ def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     if arrays.over_batch:
         findings = [make_finding("batch-axis", np.ones(arrays.sizes, bool), arrays.map)]
         return Diagnosis(tuple(findings), (), say("cannot be told"), 0.0, stated=said)
-    arrays, findings, stop = _judge_sums(arrays, extra, meant_name)
+    arrays, findings, stop = _judge_row_sums(arrays, extra, meant_name)
     extra = extra or int(has_sink_column(arrays))
     if extra:
         looks = say(_EXTRA_KEYS_TEXT, count=extra) if arrays.extra_keys else say(_SINK_TEXT)
@@ -124,7 +124,7 @@ def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: s
     padded = find_padded_intent(case.arrays, case.evidence, meant_name)
     if padded is not None and matches_intent(case, padded):
         stated = padded
-    elif late := find_intent_padded_at_first(case.arrays, case.evidence, meant_name):
+    elif late := find_intent_with_initial_padding(case.arrays, case.evidence, meant_name):
         stated = late if find_explanations(case, late) else stated
     positions = case.arrays.position_ids
     documents = stated is None and positions is not None and find_position_restarts(positions).any()
@@ -162,7 +162,7 @@ def _find_intent_name(intent: IntendedMask) -> str:
     return name_structure(structures.pop(), intent.base.shape[-1]) if len(structures) == 1 else ""
 
 
-def _judge_sums(arrays: Arrays, extra: int, meant_name: str | None) -> tuple[Arrays, list[Finding], bool]:
+def _judge_row_sums(arrays: Arrays, extra: int, meant_name: str | None) -> tuple[Arrays, list[Finding], bool]:
     """Return the arrays, transposed back where they were, the faults of the sums, and whether to stop at that."""
     if arrays.has_even_rows:
         return arrays, [], False  # each sums to 1 or to 0
@@ -342,7 +342,7 @@ def find_alternative_intent(case: DiagnosisCase, meant_name: str | None) -> Inte
     if (case.stated and not named) or "weights" not in arrays.given or case.has():
         return None
     padding_known = arrays.key_keep is not None or arrays.mask is not None
-    for one in find_alternatives(arrays, case.evidence, find_known_keys(arrays) if padding_known else None):
+    for one in find_alternative_masks(arrays, case.evidence, find_real_keys(arrays) if padding_known else None):
         if named and not (one.odd is None and one.hides_future and set(one.intent.structures) != {CAUSAL}):
             continue
         if _matches_alternative(case, one):
@@ -413,7 +413,7 @@ def convert_cu_seqlens_to_meant(
     if shown is None or shown.ndim < 2 or "meant" in arrays:
         return arrays, meant
     queries, keys = shown.shape[-2:]
-    document = _number_documents(ends, keys)
+    document = _compute_document_ids(ends, keys)
     if queries != keys:
         raise DiagnosisError(
             say("cu_seqlens is of {keys} tokens, but there are {queries} queries.", keys=keys, queries=queries)
@@ -426,7 +426,7 @@ def convert_cu_seqlens_to_meant(
     return arrays | {"meant": masks[None, :, None] if len(masks) > 1 else masks[0]}, None
 
 
-def _number_documents(ends: np.ndarray, tokens: int) -> np.ndarray:
+def _compute_document_ids(ends: np.ndarray, tokens: int) -> np.ndarray:
     """Return (tokens,): the number of the document of each token, from cumulative lengths. Raises DiagnosisError."""
     ends = np.asarray(ends)
     flat = ends.reshape(-1)
@@ -457,7 +457,7 @@ def diagnose_documents(named: Mapping[str, np.ndarray]) -> Diagnosis | None:
     ends = np.asarray(named[CUMULATIVE]).reshape(-1)
     positions = named.get("position_ids")
     tokens = int(ends[-1]) if positions is None and ends.size else np.asarray(positions).size
-    document = _number_documents(named[CUMULATIVE], tokens)
+    document = _compute_document_ids(named[CUMULATIVE], tokens)
     count = np.unique(document).size
     words = say_many(
         "{count:,} packed document of {tokens:,} tokens",

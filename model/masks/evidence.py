@@ -37,7 +37,7 @@ class Precision:
         """Range of log weights that the format can hold below 1."""
         return float(-np.log(self.smallest))
 
-    def row_tolerance(self, keys: int) -> float:
+    def row_sum_tolerance(self, keys: int) -> float:
         """How far from 1 a correct row may sum."""
         rounding = self.smallest * keys if self.smallest > 1e-9 else 0.0
         return 2e-3 + 2 * self.relative + rounding

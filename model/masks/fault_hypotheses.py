@@ -16,7 +16,7 @@ from .evidence import Evidence
 from .fault_catalogue import NOTHING_TO_FIX, Severity
 from .findings import DiagnosisCase
 from .index_ranges import find_differing_rows
-from .intent import IntendedMask, find_segment_padding, stack_structures
+from .intent import IntendedMask, find_segment_padding, stack_structure_masks
 from .mask_descriptions import describe_affected_rows, describe_mask_difference
 from .row_checks import find_empty_rows, find_fill_rows, find_keyless_samples
 from .scores import find_unmasked_heads
@@ -73,11 +73,11 @@ class Explanation:
 
 def matches_intent(case: DiagnosisCase, intent: IntendedMask, with_padding: bool = False) -> bool:
     """Whether the weights are what this intent makes, on request also in the rows of padding queries."""
-    return bool(_compare_intent(case, intent, with_padding).units.all())
+    return bool(_match_weights_to_intent(case, intent, with_padding).units.all())
 
 
-def _compare_intent(case: DiagnosisCase, intent: IntendedMask, with_padding: bool = False) -> MaskMatch:
-    padding = case.padding_queries(intent)
+def _match_weights_to_intent(case: DiagnosisCase, intent: IntendedMask, with_padding: bool = False) -> MaskMatch:
+    padding = case.find_padding_queries(intent)
     double = find_empty_rows(case.arrays, case.evidence, intent, padding).double_fill
     rows = case.rows(intent, with_padding)
     return match_mask(case.evidence, intent.allowed, rows, padding, case.evidence.uniform | double)
@@ -89,7 +89,7 @@ def find_explanations(case: DiagnosisCase, intent: IntendedMask) -> list[Explana
     Where the intent explains them all, only mistakes that block more are looked for: in heads so peaked that
     many weights are zero anyway, a stricter mask is seen by the pattern of its zeros.
     """
-    unexplained = ~_compare_intent(case, intent).units
+    unexplained = ~_match_weights_to_intent(case, intent).units
     if not unexplained.any() and (case.evidence.from_scores or not case.evidence.maybe_underflow.any()):
         return []
     wrong = find_differing_rows(case.evidence.nonzero, intent.allowed)
@@ -128,7 +128,7 @@ def _explain_by_hypothesis(
     hidden = not unexplained.any()
     if hidden and not _is_only_stricter(intent.allowed, allowed, case.rows(intent)):
         return None
-    padding, fill_rows = case.padding_queries(intent), case.evidence.uniform | find_fill_rows(case.arrays)
+    padding, fill_rows = case.find_padding_queries(intent), case.evidence.uniform | find_fill_rows(case.arrays)
     if code in ("inverted", "diagonal-blocked") and not hidden and allowed.shape[-1] > 1:
         # A finite number added to a whole row changes nothing in it.
         fill_rows = fill_rows | case.evidence.nonzero.all(-1)
@@ -221,7 +221,7 @@ def _is_window_only_restriction(intent: IntendedMask) -> bool:
     queries, keys = intent.base.shape[-2:]
     free = [dataclasses.replace(one, lo=None, hi=one.hi if one.hi == 0 else None) for one in intent.structures]
     windows = any(one.lo is not None for one in intent.structures)
-    return windows and bool((stack_structures(free, queries, keys) & intent.columns).all())
+    return windows and bool((stack_structure_masks(free, queries, keys) & intent.columns).all())
 
 
 def _is_mask_ignored_possible(case: DiagnosisCase, intent: IntendedMask, unexplained: np.ndarray) -> bool:
@@ -306,7 +306,7 @@ def _count_lost_sinks(explanation: Explanation) -> int:
     if not intent.structures or not all(one.sinks for one in intent.structures):
         return 0
     without = [dataclasses.replace(one, sinks=0) for one in intent.structures]
-    lost = stack_structures(without, *intent.base.shape[-2:]) & intent.columns
+    lost = stack_structure_masks(without, *intent.base.shape[-2:]) & intent.columns
     return intent.structures[0].sinks if np.array_equal(lost, explanation.allowed) else 0
 
 
@@ -473,7 +473,7 @@ def report_unexplained_cells(case: DiagnosisCase, intent: IntendedMask) -> None:
         case.add("inverted", stray | gaps, intent=intent)
         return
     stray = _report_leaking_mask_parts(case, intent, stray, rows)
-    gaps = _report_diagonal(case, intent, gaps, rows)
+    gaps = _report_missing_diagonal(case, intent, gaps, rows)
     if gaps.any() and is_sparse_attention(evidence, intent.allowed, rows) and not stray.any():
         cause = _find_zero_weight_cause(case, intent, gaps)
         if cause == "choice":
@@ -560,7 +560,7 @@ def _report_leaking_mask_parts(
     if intent.structures:
         queries, keys = intent.base.shape[-2:]
         open_ended = [one.list_noncausal_variants()[0] if one.causal else one for one in intent.structures]
-        future = stack_structures(open_ended, queries, keys) & ~intent.base
+        future = stack_structure_masks(open_ended, queries, keys) & ~intent.base
     elif not (intent.base & (ahead := ~CAUSAL.build_mask(*intent.base.shape[-2:]))).any():
         future = np.broadcast_to(ahead, intent.base.shape)
     padding = np.broadcast_to(~intent.columns, intent.allowed.shape)
@@ -575,7 +575,7 @@ def _report_leaking_mask_parts(
         case.add(code, leaking, intent=intent)
         stray = stray > leaking
         some = stray & cells & leaks_all[..., None]
-        if some.any() and not (stray & cells & ~some).any() and _is_fault_decided_by_rows(some, cells):
+        if some.any() and not (stray & cells & ~some).any() and _has_same_faulty_rows(some, cells):
             alone = describe_affected_rows(some.any((0, 1, 2, 4)), cells.any((0, 1, 2, 4)))
             case.add(code, some, detail=alone, intent=intent)
             stray, leaking = stray & ~some, leaking | some
@@ -584,13 +584,15 @@ def _report_leaking_mask_parts(
     return stray
 
 
-def _is_fault_decided_by_rows(some: np.ndarray, cells: np.ndarray) -> bool:
+def _has_same_faulty_rows(some: np.ndarray, cells: np.ndarray) -> bool:
     """Whether all units that could have the same rows wrong: the rows, not the units, make the difference."""
     rows = some.any((0, 1, 2, 4))
     return bool((some.any(-1) == (cells.any(-1) & rows))[some.any((-1, -2))].all())
 
 
-def _report_diagonal(case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _report_missing_diagonal(
+    case: DiagnosisCase, intent: IntendedMask, gaps: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
     """Add a diagonal that is missing as a whole; return the gaps that are left."""
     if not gaps.any():
         return gaps
@@ -619,41 +621,41 @@ def generate_hypotheses(arrays: Arrays, evidence: Evidence, intent: IntendedMask
     """Yield every mistake worth trying, the most common first among those that would look the same."""
     yield from _omit_mask_parts(arrays, evidence, intent)
     yield from _misplace_causal(arrays, intent)
-    yield from generate_layer_patterns(arrays, evidence, intent)
+    yield from generate_exchanged_layer_masks(arrays, evidence, intent)
     yield from _misplace_padding(arrays, intent)
     yield from _reorder_heads(arrays, intent)
-    yield from _invert_parts(arrays, intent)
-    yield from _shift_boundaries(arrays, intent)
-    yield from _reorder_samples(arrays, evidence, intent)
+    yield from _invert_mask_parts(arrays, intent)
+    yield from _shift_padding_or_document_boundaries(arrays, intent)
+    yield from _reorder_sample_padding(arrays, evidence, intent)
     yield from _misplace_causal_without_padding(arrays, intent)
     yield from _block_unseen_columns(arrays, evidence, intent)
 
 
-def _change_structures(
+def _build_changed_structure_mask(
     arrays: Arrays, intent: IntendedMask, change: Callable[[Structure], Structure], shift: int | None = None
 ) -> np.ndarray:
     """Return the mask of the intent with the structure of every sample changed."""
     _, _, _, queries, keys = arrays.sizes
-    changed = stack_structures([change(one) for one in intent.structures], queries, keys, shift)
+    changed = stack_structure_masks([change(one) for one in intent.structures], queries, keys, shift)
     return changed & intent.columns if intent.has_padding else changed
 
 
 def _omit_mask_parts(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
     """A whole part of the mask left out."""
     if intent.has_padding:
-        yield from _open_unfilled_slots(arrays, intent)
+        yield from _open_unfilled_cache_slots(arrays, intent)
         yield "padding-visible", intent.base
-        yield from _open_padding_in_rows(evidence, intent)
-    for change in _list_omissions(intent.structures):
-        code = "document-leak" if change is _join_documents else "future-visible"
-        yield code, _change_structures(arrays, intent, change)
+        yield from _open_padding_from_query(evidence, intent)
+    for change in _iterate_structure_removals(intent.structures):
+        code = "document-leak" if change is _remove_document_boundaries else "future-visible"
+        yield code, _build_changed_structure_mask(arrays, intent, change)
     if not intent.structures:
         yield from _open_future_by_layer(intent)
     if not intent.allowed.all():
         yield "mask-ignored", np.ones_like(intent.allowed)
 
 
-def _open_padding_in_rows(evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
+def _open_padding_from_query(evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
     """The padding open from one query on: the mask is given to the prompt and not to the cached steps."""
     seen = (evidence.nonzero & intent.base & ~intent.columns).any((0, 1, 2, 4))
     if seen.any() and not seen.all():
@@ -670,7 +672,7 @@ def _open_future_by_layer(intent: IntendedMask) -> Iterator[Hypothesis]:
         yield "future-visible", np.ones_like(intent.base) & intent.columns
 
 
-def _open_unfilled_slots(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
+def _open_unfilled_cache_slots(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
     """The slots of a cache after the newest token, open to every query."""
     _, _, _, queries, keys = arrays.sizes
     if queries < keys and intent.causal and arrays.self_or_cross != "cross":
@@ -694,13 +696,13 @@ def _shift_window_end(structure: Structure, n: int) -> Structure:
     return structure.list_shifted_windows()[n]
 
 
-def _join_documents(structure: Structure) -> Structure:
+def _remove_document_boundaries(structure: Structure) -> Structure:
     return dataclasses.replace(structure, starts=(), chunk=0)
 
 
-def _list_omissions(structures: tuple[Structure, ...]) -> Iterator[Callable[[Structure], Structure]]:
+def _iterate_structure_removals(structures: tuple[Structure, ...]) -> Iterator[Callable[[Structure], Structure]]:
     if any(one.starts or one.chunk for one in structures):
-        yield _join_documents
+        yield _remove_document_boundaries
     for n in range(max((len(one.list_noncausal_variants()) for one in structures if one.causal), default=0)):
         yield partial(_remove_causal, n=n)
 
@@ -710,16 +712,16 @@ def _misplace_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesi
     _, _, _, queries, keys = arrays.sizes
     diagonal = np.eye(queries, keys, keys - queries, dtype=bool)
     if queries < keys and intent.causal:
-        yield "top-left-causal", _change_structures(arrays, intent, lambda one: one, shift=0)
+        yield "top-left-causal", _build_changed_structure_mask(arrays, intent, lambda one: one, shift=0)
     if (queries == keys and arrays.self_or_cross != "cross") or (queries < keys and intent.causal):
         yield "diagonal-blocked", intent.allowed & ~diagonal
     yield from _add_causal(arrays, intent)
     for n in range(max((len(one.list_shifted_windows()) for one in intent.structures), default=0)):
         ends = [one.list_shifted_windows() for one in intent.structures]
         if all(len(one) > n for one in ends):
-            yield "window-off-by-one", _change_structures(arrays, intent, partial(_shift_window_end, n=n))
+            yield "window-off-by-one", _build_changed_structure_mask(arrays, intent, partial(_shift_window_end, n=n))
     if any(one.lo is not None for one in intent.structures):
-        yield "window-missing", _change_structures(arrays, intent, _remove_window)
+        yield "window-missing", _build_changed_structure_mask(arrays, intent, _remove_window)
 
 
 def _add_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -761,7 +763,7 @@ def _misplace_padding(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
         yield "wrong-axis", intent.base & broadcast_key_mask(keep[sample : sample + 1])
 
 
-def _shift_boundaries(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
+def _shift_padding_or_document_boundaries(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
     """The boundary of the padding, or of the documents, one or two tokens away."""
     _, _, _, _, keys = arrays.sizes
     for step in (1, -1, 2, -2):
@@ -775,7 +777,7 @@ def _shift_boundaries(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
         if any(one.starts for one in intent.structures):
             yield (
                 "mask-shifted",
-                _change_structures(arrays, intent, partial(_move_document_starts, step=step, keys=keys)),
+                _build_changed_structure_mask(arrays, intent, partial(_move_document_starts, step=step, keys=keys)),
             )
 
 
@@ -784,7 +786,7 @@ def _move_document_starts(structure: Structure, step: int, keys: int) -> Structu
     return dataclasses.replace(structure, starts=starts)
 
 
-def _reorder_samples(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
+def _reorder_sample_padding(arrays: Arrays, evidence: Evidence, intent: IntendedMask) -> Iterator[Hypothesis]:
     """The padding of another sample for each, as the weights show it: the batch in another order."""
     rows = evidence.informative_rows[..., None]
     attended = (evidence.nonzero & rows).any((1, 2, 3))
@@ -806,7 +808,7 @@ def _reorder_heads(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]
             yield "head-order", intent.base & keep[:, None, :, None, :]
 
 
-def _invert_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
+def _invert_mask_parts(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
     """The whole mask, its padding, or its structure inverted; tril and triu exchanged."""
     _, _, _, queries, keys = arrays.sizes
     yield "inverted", ~intent.allowed
@@ -852,7 +854,7 @@ def _has_isolated_unseen_tokens(unseen: np.ndarray, keep: np.ndarray, certain: b
 _LAYER_PATTERN_CODE = "wrong-layer-pattern"
 
 
-def generate_layer_patterns(
+def generate_exchanged_layer_masks(
     arrays: Arrays, evidence: Evidence, intent: IntendedMask
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield (code, allowed): layers, then heads, that follow the mask meant for another; lost global tokens.
@@ -861,17 +863,19 @@ def generate_layer_patterns(
     """
     for axis in (1, 2):
         if arrays.sizes[axis] > 1 and intent.allowed.shape[axis] > 1:
-            yield from _exchange_masks(evidence, intent.allowed, axis)
+            yield from _exchange_layer_or_head_masks(evidence, intent.allowed, axis)
     if not intent.structures:
         same = (intent.base == intent.base[:1]).all()
         for base in _remove_global_tokens(intent.base[:1] if same else intent.base):
             yield _LAYER_PATTERN_CODE, base & intent.columns
     elif any(one.sinks for one in intent.structures):
         without = [dataclasses.replace(one, sinks=0) for one in intent.structures]
-        yield _LAYER_PATTERN_CODE, stack_structures(without, *arrays.sizes[3:]) & intent.columns
+        yield _LAYER_PATTERN_CODE, stack_structure_masks(without, *arrays.sizes[3:]) & intent.columns
 
 
-def _exchange_masks(evidence: Evidence, allowed: np.ndarray, axis: int) -> Iterator[tuple[str, np.ndarray]]:
+def _exchange_layer_or_head_masks(
+    evidence: Evidence, allowed: np.ndarray, axis: int
+) -> Iterator[tuple[str, np.ndarray]]:
     """Put in the place of each layer's (``axis`` 1) or head's (2) mask the first meant for another that it follows."""
     units = [np.take(allowed, [at], axis) for at in range(allowed.shape[axis])]
     distinct = [one for at, one in enumerate(units) if not any((one == other).all() for other in units[:at])]

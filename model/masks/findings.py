@@ -273,7 +273,7 @@ class DiagnosisCase:
         """Whether any of these codes was found above info; without codes, whether anything was."""
         return any(finding.severity != "info" and (not codes or finding.code in codes) for finding in self.findings)
 
-    def padding_queries(self, intent: IntendedMask) -> np.ndarray:
+    def find_padding_queries(self, intent: IntendedMask) -> np.ndarray:
         """Return (B, Q): padding queries, as given, or by the keys of self-attention and the rows meant to be empty."""
         if self.arrays.query_keep is not None:
             return ~self.arrays.query_keep | intent.keyless_queries
@@ -284,7 +284,7 @@ class DiagnosisCase:
 
     def rows(self, intent: IntendedMask, with_padding: bool = False) -> np.ndarray:
         """Return (B, L, H, Q): the rows to judge, those of real queries or all, without excluded units."""
-        real = np.ones_like(intent.keyless_queries) if with_padding else ~self.padding_queries(intent)
+        real = np.ones_like(intent.keyless_queries) if with_padding else ~self.find_padding_queries(intent)
         rows = np.broadcast_to(real[:, None, None], self.evidence.all_zero.shape)
         return rows if self.explained_units is None else rows & ~self.explained_units[..., None]
 

@@ -89,10 +89,15 @@ def write_intent_fix_line(
         return plain
     if code in ("future-visible", "padding-visible", "leak"):
         queries, keys = arrays.sizes[3:]
-        parts = ((CAUSAL.build_mask(queries, keys), _CAUSAL_CELLS), (intent.columns, _name_real_keys(arrays)))
+        parts = (
+            (CAUSAL.build_mask(queries, keys), _CAUSAL_CELLS),
+            (intent.columns, _write_real_keys_expression(arrays)),
+        )
         for part, text in parts:
             if not (cells & part).any() and not (intent.allowed & ~part).any():
-                return f"mask = {_restrict_mask(text, arrays.writing)}{_writing_comment(arrays.writing)}"
+                return (
+                    f"mask = {_write_restricted_mask(text, arrays.writing)}{_mask_convention_comment(arrays.writing)}"
+                )
     if code == "mask-ignored" and "mask" in arrays.given:
         return plain
     line = _write_mask_rebuild_line(arrays, intent) or plain
@@ -108,17 +113,17 @@ def _write_mask_rebuild_line(arrays: Arrays, intent: IntendedMask) -> str:
     known = len(set(kinds)) == 1 and not intent.keyless_queries.any()
     if known and (not kinds[0].starts or arrays.sizes[3] == arrays.sizes[4]):
         origins = tuple(dict.fromkeys(one.origin for one in kinds if one.chunk or one.block)) or (0,)
-        padding = _name_real_keys(arrays) if intent.has_padding else ""
+        padding = _write_real_keys_expression(arrays) if intent.has_padding else ""
         if len(origins) == 1 or padding:
             return _write_meant_mask(kinds[0], arrays.writing, padding, origins)
     if arrays.meant is not None:
-        return f"mask = {_write_mask('meant', arrays.writing)}{_writing_comment(arrays.writing)}"
+        return f"mask = {_write_mask('meant', arrays.writing)}{_mask_convention_comment(arrays.writing)}"
     if intent.layer_structures:
         return _write_layer_masks(intent.layer_structures, arrays, intent)
     return ""
 
 
-def _name_real_keys(arrays: Arrays) -> str:
+def _write_real_keys_expression(arrays: Arrays) -> str:
     """Return the real keys by a name that the reader has: ``key_keep``, or the columns of ``meant``."""
     if arrays.key_keep is None and arrays.meant is not None:
         return "meant.any(-2, keepdim=True)"
@@ -130,7 +135,7 @@ def _write_layer_masks(structures: Sequence[Structure], arrays: Arrays, intent: 
     counted = any(one.chunk or one.block for one in structures)
     if any(one.starts for one in structures) or (counted and not intent.keep[:, 0].all()):
         return ""  # Chunks count from the first real key, which differs with the sample.
-    padding = f" & {_name_real_keys(arrays)}" if intent.has_padding else ""
+    padding = f" & {_write_real_keys_expression(arrays)}" if intent.has_padding else ""
     each = [write_structure_cells(one) or "torch.ones(Q, K, dtype=torch.bool)" for one in structures]
     period = next(n for n in range(1, len(each) + 1) if all(one == each[at % n] for at, one in enumerate(each)))
     cells = f"({', '.join(each[:period])})[layer % {period}]{padding}"
@@ -142,7 +147,7 @@ def write_generic_fix_line(code: str, writing: MaskWriting) -> str:
     if line := _FIXES_BY_WRITING.get(code, {}).get(writing, ""):
         return line
     if code in _RESTRICTING_CELLS:
-        return f"mask = {_restrict_mask(_RESTRICTING_CELLS[code], writing)}{_writing_comment(writing)}"
+        return f"mask = {_write_restricted_mask(_RESTRICTING_CELLS[code], writing)}{_mask_convention_comment(writing)}"
     if code in _REPLACEMENT_CELLS:
         cells, why = _REPLACEMENT_CELLS[code]
         return f"mask = {_write_mask(cells, writing)}{why}"
@@ -153,11 +158,11 @@ def write_generic_fix_line(code: str, writing: MaskWriting) -> str:
     return FAULTS[code].fix
 
 
-def _writing_comment(writing: MaskWriting) -> str:
+def _mask_convention_comment(writing: MaskWriting) -> str:
     return {"keeps": "  # True = may attend", "blocks": "  # True = blocked", "added": ""}[writing]
 
 
-def _restrict_mask(cells: str, writing: MaskWriting) -> str:
+def _write_restricted_mask(cells: str, writing: MaskWriting) -> str:
     """Return the mask that blocks all but ``cells`` as well."""
     if writing == "added":
         return f"mask.masked_fill(~{cells}, {_FILL_VALUE})"
@@ -194,7 +199,7 @@ def _write_meant_mask(
     parts = [cells, padding]
     why = "  # every real key: no causal part here" if structure == FULL else ""
     joined = " & ".join(part for part in parts if part)
-    return f"{indices}mask = {_write_mask(joined, writing)}{why or _writing_comment(writing)}"
+    return f"{indices}mask = {_write_mask(joined, writing)}{why or _mask_convention_comment(writing)}"
 
 
 def has_position_based_cells(structure: Structure) -> bool:
@@ -218,11 +223,11 @@ def write_structure_cells(
     if cells and structure.shared:
         shared = [f"(j >= {first}) & (j < {end}){ahead}" for first, end in structure.shared]
         cells = f"({' | '.join([cells, *shared])})"
-    tree = _write_tree_cells(structure.tree)
+    tree = _write_draft_tree_cells(structure.tree)
     return f"{cells} & {tree}" if tree else cells
 
 
-def _write_tree_cells(tree: tuple[int, ...]) -> str:
+def _write_draft_tree_cells(tree: tuple[int, ...]) -> str:
     """Return the cells of a draft tree: the text before it, and of the tree each token's ancestors and itself."""
     if not tree:
         return ""

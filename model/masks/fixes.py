@@ -89,7 +89,7 @@ def apply_fix(code: str, arrays: Arrays, diagnosis: Diagnosis) -> FixResult:
         raise ValueError(say("The fix of {code} cannot be carried out on these arrays.", code=code))
     if code == "transposed":
         weights = np.swapaxes(arrays.weights, -1, -2)
-        return FixResult(_name_arrays(arrays, weights=weights), say("queries and keys were exchanged"))
+        return FixResult(_collect_arrays_by_name(arrays, weights=weights), say("queries and keys were exchanged"))
     if code == "bias-wrong":
         return _add_bias(arrays)
     shape = arrays.weights.shape
@@ -111,7 +111,7 @@ def _add_bias(arrays: Arrays) -> FixResult:
     assert arrays.scores is not None
     assert arrays.bias is not None
     masked = arrays.scores.astype(np.float32) + arrays.bias.astype(np.float32)
-    named = _name_arrays(arrays, weights=softmax(masked), mask=arrays.bias)
+    named = _collect_arrays_by_name(arrays, weights=softmax(masked), mask=arrays.bias)
     return FixResult(
         {name: array for name, array in named.items() if name != "masked_scores"}, say("the bias was added")
     )
@@ -123,7 +123,7 @@ def _reapply_mask(arrays: Arrays, mask: np.ndarray, description: str) -> FixResu
     masked = np.where(mask, scores, -np.inf)
     weights = softmax(masked)
     more = {"masked_scores": masked} if arrays.masked_scores is not None or arrays.scores is not None else {}
-    return FixResult(_name_arrays(arrays, weights=weights, mask=mask, **more), description, invented)
+    return FixResult(_collect_arrays_by_name(arrays, weights=weights, mask=mask, **more), description, invented)
 
 
 def _recover_scores(arrays: Arrays, mask: np.ndarray) -> tuple[np.ndarray, int]:
@@ -138,7 +138,7 @@ def _recover_scores(arrays: Arrays, mask: np.ndarray) -> tuple[np.ndarray, int]:
     return np.where(known, logs, mean).astype(np.float32), int((mask & ~known).sum())
 
 
-def _name_arrays(arrays: Arrays, **changed: np.ndarray) -> dict[str, np.ndarray]:
+def _collect_arrays_by_name(arrays: Arrays, **changed: np.ndarray) -> dict[str, np.ndarray]:
     """Return the arrays that were given, by name, with the changed ones in their place."""
     given = {name: getattr(arrays, name) for name in ARRAY_NAMES if name in arrays.given and name != "weights"}
     return {name: array for name, array in (given | changed).items() if array is not None}
@@ -226,7 +226,7 @@ _TORCH_RANGE, _JAX_RANGE, _KERAS_RANGE = "torch.arange", "jnp.arange", "ops.aran
 
 def write_fixes_for_api(diagnosis: Diagnosis, api: Api) -> Diagnosis:
     """Return the diagnosis with fixes written for an interface, where the meant mask is one that has a name."""
-    line = write_meant_call(diagnosis, api)
+    line = write_meant_mask_call(diagnosis, api)
     if not line:
         return diagnosis
     findings = tuple(
@@ -236,7 +236,7 @@ def write_fixes_for_api(diagnosis: Diagnosis, api: Api) -> Diagnosis:
     return dataclasses.replace(diagnosis, findings=findings)
 
 
-def write_meant_call(diagnosis: Diagnosis, api: Api) -> str:
+def write_meant_mask_call(diagnosis: Diagnosis, api: Api) -> str:
     """Return the call that applies the mask that was meant, with its padding; empty where it has no name."""
     if not diagnosis.guess or diagnosis.meant is None:
         return ""

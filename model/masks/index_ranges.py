@@ -42,13 +42,13 @@ def format_index_ranges(indices: Sequence[int] | np.ndarray, most: int | None = 
     return join_items([*ranges[:most], *(["…"] if len(ranges) > len(ranges[:most]) else [])])
 
 
-def name_queries(indices: Sequence[int] | np.ndarray) -> str:
+def format_query_ranges(indices: Sequence[int] | np.ndarray) -> str:
     """Return ``queries 1-3`` of indices from 0."""
     numbers = format_index_ranges(indices, _MOST_RANGES)
     return say_many("query {numbers}", "queries {numbers}", len(indices), numbers=numbers)
 
 
-def name_keys(indices: Sequence[int] | np.ndarray) -> str:
+def format_key_ranges(indices: Sequence[int] | np.ndarray) -> str:
     """Return ``keys 1-3`` of indices from 0."""
     numbers = format_index_ranges(indices, _MOST_RANGES)
     return say_many("key {numbers}", "keys {numbers}", len(indices), numbers=numbers)

@@ -68,7 +68,9 @@ class IntendedMask:
         return sum(kinds) + self.has_padding + any(one.starts for one in self.structures)
 
 
-def stack_structures(structures: Sequence[Structure], queries: int, keys: int, shift: int | None = None) -> np.ndarray:
+def stack_structure_masks(
+    structures: Sequence[Structure], queries: int, keys: int, shift: int | None = None
+) -> np.ndarray:
     """Return (B, 1, 1, Q, K) bool, True = may attend, of one structure for each sample."""
     # Many samples of a batch are alike; those whose chunks count from elsewhere are not, though they compare equal.
     kinds = {(one, one.origin): one for one in structures}
@@ -106,7 +108,7 @@ def build_intent_from_structures(
     """Return an intent from one structure for each sample, or one for all."""
     samples, keys = keep.shape
     each = structures * samples if len(structures) == 1 else structures
-    base = stack_structures(each, queries, keys)
+    base = stack_structure_masks(each, queries, keys)
     words = " / ".join(dict.fromkeys(one.words() for one in dict.fromkeys(each)))
     words = words if keep.all() else say("{mask}, without padding", mask=words)
     return IntendedMask(base, keep, each, words, sure, binding, np.zeros((samples, queries), bool))
@@ -126,7 +128,7 @@ def build_intent_from_name(arrays: Arrays, name: str, keep: np.ndarray) -> Inten
         )
     build_layer_masks(name, layers, 1, 1)  # raises where the layers do not fit
     each = [
-        stack_structures(_align_structure_per_sample(structure, arrays, keep), queries, keys)
+        stack_structure_masks(_align_structure_per_sample(structure, arrays, keep), queries, keys)
         if structure is not None
         else build_meaning_mask(part, queries, keys)[None, None, None]
         for part, structure in zip(parts, structures, strict=True)
@@ -134,12 +136,12 @@ def build_intent_from_name(arrays: Arrays, name: str, keep: np.ndarray) -> Inten
     samples = max(len(one) for one in each)
     each = [np.broadcast_to(one, (samples, *one.shape[1:])) for one in each]
     base = np.concatenate([each[layer % len(each)] for layer in range(layers if len(parts) > 1 else 1)], 1)
-    found = _recognise_samples(np.broadcast_to(base, (len(keep), *base.shape[1:])), keep)
+    found = _recognise_sample_structures(np.broadcast_to(base, (len(keep), *base.shape[1:])), keep)
     if found:
         return build_intent_from_structures(found, keep, queries, 1.0, True)
     known = [one for one in structures if one is not None]
     each_layer = [known[layer % len(known)] for layer in range(layers)] if len(known) == len(parts) else []
-    words = _units_text(each_layer, (layers, 1)) if each_layer else say("a mask of its own kind")
+    words = _unit_structures_text(each_layer, (layers, 1)) if each_layer else say("a mask of its own kind")
     words = words if keep.all() else say("{mask}, without padding", mask=words)
     keyless = np.zeros((len(keep), queries), bool)
     return IntendedMask(base, keep, (), words, 1.0, True, keyless, tuple(each_layer))
@@ -159,7 +161,7 @@ def build_intent_from_array(arrays: Arrays, allowed: np.ndarray, sure: float) ->
     keep = _find_allowed_keys(allowed, b, keys)
     keep = keep if arrays.key_keep is None else keep & arrays.key_keep
     allowed = np.broadcast_to(allowed, (b, *allowed.shape[1:3], queries, keys))
-    structures = _recognise_samples(allowed, keep)
+    structures = _recognise_sample_structures(allowed, keep)
     if structures:
         intent = build_intent_from_structures(structures, keep, queries, sure, True)
         keyless = intent.allowed.any((1, 2, 4)) & ~np.asarray(allowed.any((1, 2, 4)))
@@ -184,7 +186,7 @@ def _recognise_window(allowed: np.ndarray) -> Structure | None:
     return found if np.array_equal(found.build_mask(*grid.shape), grid) else None
 
 
-def find_known_keys(arrays: Arrays, self_or_cross: str = "") -> np.ndarray:
+def find_real_keys(arrays: Arrays, self_or_cross: str = "") -> np.ndarray:
     """Return (B, K): the keys that are real as far as the arrays say; all of them when they say nothing.
 
     ``self_or_cross`` is the kind of attention where what was meant says more of it than the arrays.
@@ -233,7 +235,7 @@ def _find_allowed_keys(allowed: np.ndarray, samples: int, keys: int) -> np.ndarr
     return np.broadcast_to(columns, (samples, keys))
 
 
-def _recognise_samples(allowed: np.ndarray, keep: np.ndarray) -> tuple[Structure, ...]:
+def _recognise_sample_structures(allowed: np.ndarray, keep: np.ndarray) -> tuple[Structure, ...]:
     """Return the structures of the samples where all heads and layers share them, else ()."""
     if allowed.shape[1:3] != (1, 1) and not (allowed == allowed[:, :1, :1]).all():
         return ()
@@ -279,7 +281,7 @@ def find_stated_intent(arrays: Arrays, name: str | None) -> IntendedMask | None:
     if name is not None:
         structures = [parse_meaning(part) for part in split_layer_meanings(name)]
         causal = all(one is not None and one.causal for one in structures)
-        return build_intent_from_name(arrays, name, find_known_keys(arrays, "self" if causal else ""))
+        return build_intent_from_name(arrays, name, find_real_keys(arrays, "self" if causal else ""))
     if arrays.meant is not None:
         return build_intent_from_array(arrays, arrays.meant, 1.0)
     if arrays.map:
@@ -297,10 +299,14 @@ def find_padded_intent(arrays: Arrays, evidence: Evidence, name: str | None) -> 
     if name is None or known or "full" in re.split(r"[\s+/]+", name.lower()):
         return None
     keep = find_attended_keys(evidence)
-    return None if keep.all() or not _can_see_itself(arrays, name, keep) else build_intent_from_name(arrays, name, keep)
+    return (
+        None
+        if keep.all() or not _can_newest_query_see_itself(arrays, name, keep)
+        else build_intent_from_name(arrays, name, keep)
+    )
 
 
-def find_intent_padded_at_first(arrays: Arrays, evidence: Evidence, name: str | None) -> IntendedMask | None:
+def find_intent_with_initial_padding(arrays: Arrays, evidence: Evidence, name: str | None) -> IntendedMask | None:
     """Return what a causal name states for the keys that no first query sees, and every later one: padding.
 
     So it looks where the padding mask is given to the prompt and not to the cached steps.
@@ -330,7 +336,7 @@ def find_initially_hidden_keys(evidence: Evidence) -> np.ndarray:
     return late
 
 
-def _can_see_itself(arrays: Arrays, name: str, keep: np.ndarray) -> bool:
+def _can_newest_query_see_itself(arrays: Arrays, name: str, keep: np.ndarray) -> bool:
     """Whether the newest query could see its own key, where it is newer than others: a causal name needs it."""
     _, _, _, queries, keys = arrays.sizes
     causal = any(one is not None and one.causal for one in map(parse_meaning, split_layer_meanings(name)))
@@ -348,7 +354,7 @@ def _find_usual_intent_for_kind(arrays: Arrays) -> IntendedMask:
             _is_usual_structure(arrays.map, one) and (narrower or opens_future(one, keys)) for one in own.structures
         ):
             return own
-    keep = find_known_keys(arrays)
+    keep = find_real_keys(arrays)
     return build_intent_from_structures((_align_to_newest_key(usual, keep, queries),), keep, queries, 0.8, True)
 
 
@@ -375,7 +381,7 @@ def _is_usual_structure(kind: str, structure: Structure) -> bool:
     """Whether such a mask is common on such a map: none causal on an encoder, none at all on cross-attention."""
     if kind == "cross":
         return structure == FULL
-    return structure.plausible and (kind == "decoder" or structure.hi != 0)
+    return structure.is_plausible and (kind == "decoder" or structure.hi != 0)
 
 
 def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
@@ -383,7 +389,7 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     _, _, _, queries, _ = arrays.sizes
     if arrays.mask is not None:
         return _propose_from_mask(arrays, arrays.mask)
-    keep = find_known_keys(arrays) if arrays.key_keep is not None else find_attended_keys(evidence)
+    keep = find_real_keys(arrays) if arrays.key_keep is not None else find_attended_keys(evidence)
     nonzero = np.asarray(evidence.nonzero.any((1, 2)))
     informative = np.asarray(evidence.informative_rows.any((1, 2)))
     if (documents := _propose_restarted_documents(arrays, nonzero, keep)) is not None:
@@ -392,7 +398,7 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     may_be_causal = _can_be_causal(arrays)
     usual = _propose_usual_intents(arrays, keep)
     if structures and all(
-        one.plausible and not (one.block or one.tree) and (may_be_causal or not one.causal) for one in structures
+        one.is_plausible and not (one.block or one.tree) and (may_be_causal or not one.causal) for one in structures
     ):
         return [build_intent_from_structures(structures, keep, queries, 0.7, False), *usual]
     return usual
@@ -423,8 +429,8 @@ def _propose_from_mask(arrays: Arrays, mask: np.ndarray) -> list[IntendedMask]:
         return _propose_usual_intents(arrays, real)
     if not own.structures or any(one.block or one.tree for one in own.structures):
         return [*_propose_usual_intents(arrays, real), own]
-    if all(one.plausible for one in own.structures) and (_can_be_causal(arrays) or not own.causal):
-        return [own, *_propose_usual_intents(arrays, find_known_keys(arrays))]
+    if all(one.is_plausible for one in own.structures) and (_can_be_causal(arrays) or not own.causal):
+        return [own, *_propose_usual_intents(arrays, find_real_keys(arrays))]
     return _propose_usual_intents(arrays, real)
 
 
@@ -461,13 +467,13 @@ class AlternativeMask:
     """Whether every layer and head hides all that comes after the query."""
 
 
-def find_alternatives(arrays: Arrays, evidence: Evidence, keep: np.ndarray | None) -> Iterator[AlternativeMask]:
+def find_alternative_masks(arrays: Arrays, evidence: Evidence, keep: np.ndarray | None) -> Iterator[AlternativeMask]:
     """Yield readings of the weights, for the keys ``keep`` (B, K) or else those that have weight."""
     keep = find_attended_keys(evidence) if keep is None else keep
     samples, layers, heads, queries, keys = arrays.sizes
     for shape in dict.fromkeys(((1, 1), (layers, 1), (layers, heads))):
-        units = _recognise_units(evidence, keep, shape)
-        if units is None or not _are_plausible(arrays, units):
+        units = _recognise_unit_structures(evidence, keep, shape)
+        if units is None or not _has_plausible_structures(arrays, units):
             continue
         forward = all(one.forward for one in units)
         if len(set(units)) == 1:
@@ -475,10 +481,10 @@ def find_alternatives(arrays: Arrays, evidence: Evidence, keep: np.ndarray | Non
             continue
         base = np.stack([one.build_mask(queries, keys) for one in units]).reshape(1, *shape, queries, keys)
         keyless = np.zeros((samples, queries), bool)
-        few = _find_odd_units(units)
+        few = _find_odd_direction_units(units)
         if few is None:
             yield AlternativeMask(
-                IntendedMask(base, keep, (), _units_text(units, shape), 0.6, False, keyless), None, forward
+                IntendedMask(base, keep, (), _unit_structures_text(units, shape), 0.6, False, keyless), None, forward
             )
         else:
             usual = Counter(units).most_common(1)[0][0]
@@ -486,7 +492,7 @@ def find_alternatives(arrays: Arrays, evidence: Evidence, keep: np.ndarray | Non
             yield AlternativeMask(intent, np.array(few).reshape(1, *shape))
 
 
-def _recognise_units(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int]) -> list[Structure] | None:
+def _recognise_unit_structures(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int]) -> list[Structure] | None:
     """Return one structure for each unit of layers x heads (axes of 1 are joined), or None where one has none."""
     axes = tuple(axis for axis, size in zip((1, 2), shape, strict=True) if size == 1)
     nonzero = np.asarray(evidence.nonzero.any(axes, keepdims=True))
@@ -502,11 +508,11 @@ def _recognise_units(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int
     return units
 
 
-def _are_plausible(arrays: Arrays, units: list[Structure]) -> bool:
+def _has_plausible_structures(arrays: Arrays, units: list[Structure]) -> bool:
     """Whether masks of these structures are in use on such a map."""
-    if not all(one.plausible and not (one.one_key_ahead or one.block or one.tree) for one in units):
+    if not all(one.is_plausible and not (one.one_key_ahead or one.block or one.tree) for one in units):
         return False
-    both_ways = {_find_direction(one) for one in units} == {"forward", "backward"}
+    both_ways = {_classify_attention_direction(one) for one in units} == {"forward", "backward"}
     if arrays.self_or_cross == "cross":
         return all(one == FULL for one in units)
     if arrays.map == "decoder":
@@ -516,22 +522,22 @@ def _are_plausible(arrays: Arrays, units: list[Structure]) -> bool:
     return both_ways or not any(one.anti_causal for one in units)
 
 
-def _find_direction(structure: Structure) -> str:
+def _classify_attention_direction(structure: Structure) -> str:
     if structure.anti_causal or (structure.lo == 0 and structure.hi is not None):
         return "backward"
     return "forward" if structure.hi == 0 else "both"
 
 
-def _find_odd_units(units: list[Structure]) -> list[bool] | None:
+def _find_odd_direction_units(units: list[Structure]) -> list[bool] | None:
     """Return which units are the few that look in another direction than the others; None where none does."""
-    directions = Counter(map(_find_direction, units))
+    directions = Counter(map(_classify_attention_direction, units))
     if "backward" in directions or len(directions) == 1:
         return None
     (usual, _), (_, few) = directions.most_common(2)
-    return [_find_direction(one) != usual for one in units] if few <= _MAX_ODD_PART * len(units) else None
+    return [_classify_attention_direction(one) != usual for one in units] if few <= _MAX_ODD_PART * len(units) else None
 
 
-def _units_text(units: list[Structure], shape: tuple[int, int]) -> str:
+def _unit_structures_text(units: list[Structure], shape: tuple[int, int]) -> str:
     """Return each structure with the layers or heads that follow it."""
     places: dict[str, list[str]] = {}
     for at, one in enumerate(units):

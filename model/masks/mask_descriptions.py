@@ -6,7 +6,7 @@ import numpy as np
 
 from ..language import say, to_say
 from .findings import DiagnosisCase
-from .index_ranges import name_queries
+from .index_ranges import format_query_ranges
 from .intent import IntendedMask
 from .structure import CAUSAL, Structure, recognise_structure
 
@@ -99,7 +99,7 @@ def _describe_wrong_rows(grid: np.ndarray, known: np.ndarray, columns: np.ndarra
 def _describe_structure_in_rows(structure: Structure, at: np.ndarray, queries: int) -> str:
     if np.array_equal(at, np.arange(at[0], queries)):
         return say("{mask} from query {number} on", mask=structure.words(), number=int(at[0]) + 1)
-    return say("{mask} in {queries}", mask=structure.words(), queries=name_queries(at))
+    return say("{mask} in {queries}", mask=structure.words(), queries=format_query_ranges(at))
 
 
 def describe_affected_rows(rows: np.ndarray, judged: np.ndarray) -> str:
@@ -109,4 +109,4 @@ def describe_affected_rows(rows: np.ndarray, judged: np.ndarray) -> str:
         return ""
     if at[0] > others[-1]:
         return say("from query {number} on, as where cached steps are not given the mask", number=int(at[0]) + 1)
-    return say("in {queries} alone", queries=name_queries(at))
+    return say("in {queries} alone", queries=format_query_ranges(at))

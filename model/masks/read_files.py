@@ -295,7 +295,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
     """
     if not call.passed_cells:
         return say("What was passed is not drawn: {passed}.", passed=call.passed_masks_description)
-    blocked = {"blocked": len(_find_cells(~in_force)), "cells": passed.shape[1] * passed.shape[2]}
+    blocked = {"blocked": len(_find_true_cells(~in_force)), "cells": passed.shape[1] * passed.shape[2]}
     if not call.passed:
         if not blocked["blocked"]:
             return say("No mask arrived, and none is in force.")
@@ -304,7 +304,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
             **blocked,
             module=call.module,
         )
-    ignored, added = _find_cells(~passed & in_force), _find_cells(passed & ~in_force)
+    ignored, added = _find_true_cells(~passed & in_force), _find_true_cells(passed & ~in_force)
     if not len(ignored) and not len(added):
         return say(
             "In force as passed ({passed}): {blocked:,} of {cells:,} cells are blocked.",
@@ -312,7 +312,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
             **blocked,
         )
     said = [say("Passed was {passed}.", passed=call.passed_masks_description)]
-    hidden = len(_find_cells(~passed))
+    hidden = len(_find_true_cells(~passed))
     if len(ignored) and not (~passed & ~in_force).any():
         said.append(
             say("It takes no effect: none of the {cells:,} cells that it blocks is blocked in force.", cells=hidden)
@@ -339,7 +339,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
     return join_sentences(*said)
 
 
-def _find_cells(mask: np.ndarray) -> np.ndarray:
+def _find_true_cells(mask: np.ndarray) -> np.ndarray:
     """Return (N, 2): the queries and keys where any head has True."""
     return np.argwhere(mask.any(0))
 
@@ -490,7 +490,7 @@ def extract_trace_maps(trace: AttentionTrace) -> list[MapContents]:
         arrays = {"weights": attention.weights[None], "mask": mask}
         arrays |= {name: tensor[None] for name, tensor in attention.tensors.items() if name in ARRAY_NAMES}
         arrays |= find_trace_padding(trace, kind)
-        calls = AttentionCall.all_from_json(attention.layer_calls)
+        calls = AttentionCall.parse_calls_from_json(attention.layer_calls)
         passed = find_passed_masks(attention, calls)
         tokens = (attention.query_tokens, attention.key_tokens)
         contents.append(MapContents(kind, arrays, tokens, calls=calls, passed=passed))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..language import join_items, join_sentences, say, say_many, to_say
 from ..trace import KINDS
-from .arrays import ARGUMENT_ROLES, ARRAY_NAMES, DiagnosisError, is_known_argument
+from .arrays import ARGUMENT_ROLES, ARRAY_NAMES, DiagnosisError, is_known_array_name
 from .shapes import find_axis_sizes
 from .structure import recognise_structure
 
@@ -459,7 +459,7 @@ def group_by_map(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.nda
 
 def name_array(array: np.ndarray, stem: str) -> dict[str, np.ndarray]:
     """Return a single array under the name ``stem`` of its file, or else the one that its values suggest."""
-    if is_known_argument(stem):
+    if is_known_array_name(stem):
         role = ARGUMENT_ROLES.get(stem.lower())
         return {role if role in ("weights", "scores") else stem: array}
     if array.dtype.kind == "b" or _is_mask_array(array):
@@ -479,7 +479,7 @@ def _is_mask_array(array: np.ndarray) -> bool:
 
 def _is_known_name(name: str) -> bool:
     kind, _, plain = name.rpartition(".")
-    return is_known_argument(plain) and kind in ("", *KINDS)
+    return is_known_array_name(plain) and kind in ("", *KINDS)
 
 
 # How the axes of an array were read, in words: which axis is what, and what is shared by broadcasting.
@@ -518,7 +518,9 @@ class ArrayAxis:
         return self.size > 1 and self.own_size in (None, 1)
 
 
-def read_axes(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int, int]) -> tuple[ArrayAxis, ...]:
+def interpret_array_axes(
+    name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int, int]
+) -> tuple[ArrayAxis, ...]:
     """Return how an array of ``shape`` is read beside a map of ``sizes`` (B, L, H, Q, K)."""
     if name in ("key_keep", "query_keep"):
         own: list[int | None] = [None] * 5
@@ -531,7 +533,7 @@ def read_axes(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int
 
 def describe_axes(name: str, shape: tuple[int, ...], sizes: tuple[int, int, int, int, int]) -> str:
     """Return a sentence: ``Your mask (2, 5) was read as 2 samples × 5 keys; shared by all 5 queries.``"""
-    axes = read_axes(name, shape, sizes)
+    axes = interpret_array_axes(name, shape, sizes)
     own = " × ".join(_COUNT_TEXTS[axis.name](axis.own_size) for axis in axes if axis.own_size is not None)
     if len(shape) == 3 and axes[2].own_size is not None and axes[0].own_size not in (None, shape[0]):
         own = say("{axes}, all heads of a sample one after the other", axes=own)
@@ -629,7 +631,7 @@ def _block_mask_text(text: str) -> str:
             )
         )
         structure = recognise_structure(grid > 0, np.ones_like(grid, bool))
-        if structure is not None and structure.plausible:
+        if structure is not None and structure.is_plausible:
             said.append(say("Block by block it is {mask}.", mask=structure.words()))
     said.append(
         say(

@@ -120,13 +120,13 @@ def find_uniform_samples(case: DiagnosisCase) -> np.ndarray:
     """
     evidence, given = case.evidence, case.arrays
     uniform = evidence.uniform.all((1, 2, 3))
-    known = [array.any(tuple(range(1, array.ndim))) for array in _list_key_arrays(given)]
+    known = [array.any(tuple(range(1, array.ndim))) for array in _list_given_masks(given)]
     if known:
         return uniform & np.any([~np.broadcast_to(keys, uniform.shape) for keys in known], axis=0)
     return np.asarray(uniform & (evidence.uniform & evidence.uniform_nonzero).all((1, 2, 3)) & (given.sizes[3] > 1))
 
 
-def _list_key_arrays(arrays: Arrays) -> list[np.ndarray]:
+def _list_given_masks(arrays: Arrays) -> list[np.ndarray]:
     return [array for array in (arrays.key_keep, arrays.mask, arrays.meant) if array is not None]
 
 
@@ -137,7 +137,7 @@ def report_uniform_samples(case: DiagnosisCase) -> None:
     looks = say("no key of this sample may be attended to, and its rows are uniform over all of them, padding included")
     own = arrays.key_keep is not None and arrays.sizes[3] == arrays.sizes[4] and arrays.self_or_cross != "cross"
     said = [array for array in (arrays.mask, arrays.meant) if array is not None] or (
-        _list_key_arrays(arrays) and not own
+        _list_given_masks(arrays) and not own
     )
     level: Level = "certain" if said else "likely"
     case.add("empty-row", samples[:, None, None, None, None], looks=looks, level=level)
@@ -147,7 +147,7 @@ def report_uniform_samples(case: DiagnosisCase) -> None:
 def report_empty_rows(case: DiagnosisCase, intent: IntendedMask) -> None:
     """Add rows without keys, and padding queries."""
     evidence = case.evidence
-    padding = case.padding_queries(intent)
+    padding = case.find_padding_queries(intent)
     rows = find_empty_rows(case.arrays, evidence, intent, padding)
     blank = rows.nan | rows.uniform
     if not case.has(*_CAUSE_CODES):  # a padding query whose row was emptied as well
@@ -202,7 +202,7 @@ def check_row_sums(arrays: Arrays, allowed: np.ndarray | None, is_said: bool = F
 
     ``is_said`` tells whether somebody said it; else the mask may be narrower, as windows are.
     """
-    tolerance = detect_precision(arrays.weights).row_tolerance(max(arrays.sizes[3:]))
+    tolerance = detect_precision(arrays.weights).row_sum_tolerance(max(arrays.sizes[3:]))
     rows = ~_find_acceptable_sums(arrays.weights, -1, tolerance) | _find_nan_columns(arrays.weights)[..., None]
     if arrays.transposed and _find_unit_sums(arrays.weights, -1, tolerance).all():
         return SumFault(("transposed",), np.ones_like(rows), "")
@@ -242,7 +242,7 @@ def _explain_column_sums(arrays: Arrays, allowed: np.ndarray | None, units: np.n
     """Return what made the columns sum to 1: a softmax over the queries, or the exchange of queries and keys."""
     if _find_nan_columns(arrays.weights).any():
         return ("softmax-axis",)
-    by_scores = _match_scores_softmax(arrays, units)
+    by_scores = _identify_score_softmax_axis(arrays, units)
     if by_scores:
         return (by_scores,)
     nonzero = arrays.weights > 0
@@ -258,7 +258,7 @@ def _explain_column_sums(arrays: Arrays, allowed: np.ndarray | None, units: np.n
     return "softmax-axis", "transposed"
 
 
-def _match_scores_softmax(arrays: Arrays, units: np.ndarray) -> str:
+def _identify_score_softmax_axis(arrays: Arrays, units: np.ndarray) -> str:
     """Return the code of which softmax of the scores makes these weights; empty without scores, or for neither."""
     scores = arrays.masked_scores if arrays.masked_scores is not None else arrays.scores
     if scores is None:

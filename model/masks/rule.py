@@ -51,7 +51,7 @@ class MaskSizes:
         return lengths_to_keep_mask(self.lengths, self.keys, self.side)
 
 
-def read_lengths(text: str, keys: int) -> tuple[int, ...]:
+def parse_sample_lengths(text: str, keys: int) -> tuple[int, ...]:
     """Return the number of real tokens of each sample, (6, 4) for ``6, 4``. Raises RuleError."""
     parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
     if not parts or len(parts) > MAX_MASK_SIZE or not all(re.fullmatch(r"\d{1,4}", part) for part in parts):
@@ -191,7 +191,7 @@ def split_layer_meanings(text: str) -> list[str]:
     for layers in _LAYERS_PATTERN.finditer(text):
         between = _SECOND_PATTERN.match(text, layers.end())
         if layers.start() and (between or layers.end() == len(text)):
-            return _order_odd_even(text[: layers.start()], layers[1], text[between.end() :] if between else "")
+            return _order_odd_even_meanings(text[: layers.start()], layers[1], text[between.end() :] if between else "")
     found: list[str] = []
     for part in map(str.strip, text.split("/")):
         repeated = _TIMES_PATTERN.fullmatch(part)
@@ -203,7 +203,7 @@ def split_layer_meanings(text: str) -> list[str]:
     return found
 
 
-def _order_odd_even(first: str, which: str, second: str) -> list[str]:
+def _order_odd_even_meanings(first: str, which: str, second: str) -> list[str]:
     """Return the meanings of the odd and of the even layers; ``which`` are those of ``first``. Raises RuleError."""
     other = next((name for name in ("odd", "even") if second.endswith(f" on {name} layers")), "")
     second = second.removesuffix(f" on {other} layers")

@@ -10,8 +10,8 @@ import numpy as np
 from ..language import say, to_say
 from .arrays import Arrays
 from .evidence import Evidence
-from .index_ranges import name_keys, name_queries
-from .scores import compute_score_tolerance, has_bias, measure_spread
+from .index_ranges import format_key_ranges, format_query_ranges
+from .scores import compute_score_tolerance, has_bias, measure_row_spread
 from .softmax import is_blocked
 
 # One residual shows it: log(weights) - scores, which within a row is one number, the logarithm of its normaliser. It is
@@ -85,7 +85,7 @@ class _RowFit:
 
     def spread(self, scores: np.ndarray) -> np.ndarray:
         """Return (B, L, H, Q): by how many nats the weights of a row miss the softmax of these scores."""
-        return measure_spread(self.logs - scores, self.cells)
+        return measure_row_spread(self.logs - scores, self.cells)
 
     def misses(self, scores: np.ndarray) -> np.ndarray:
         """Return (B, L, H, Q): rows that are not the softmax of these scores."""
@@ -128,7 +128,7 @@ def _find_precision_loss_rows(arrays: Arrays, evidence: Evidence, cells: np.ndar
     near = 2 * compute_score_tolerance(arrays, evidence)
     deep = cells & (step > near) & (masked < 0)
     scores = arrays.scores.astype(np.float64)
-    rows = (measure_spread(np.where(cells, scores, 0), cells) > _CLEAR * near) & (deep | ~cells).all(-1)
+    rows = (measure_row_spread(np.where(cells, scores, 0), cells) > _CLEAR * near) & (deep | ~cells).all(-1)
     if not rows.any():
         return None
     values = np.broadcast_to(masked, deep.shape)[deep & rows[..., None]]
@@ -138,9 +138,11 @@ def _find_precision_loss_rows(arrays: Arrays, evidence: Evidence, cells: np.ndar
 
 
 def _explain_by_score_scale(fit: _RowFit, rows: np.ndarray) -> _Explanations:
-    varied = rows & (fit.spread(np.zeros(())) <= fit.near) & (measure_spread(fit.scores, fit.cells) > _CLEAR * fit.near)
+    varied = (
+        rows & (fit.spread(np.zeros(())) <= fit.near) & (measure_row_spread(fit.scores, fit.cells) > _CLEAR * fit.near)
+    )
     if varied.any() and not (rows & ~varied).any():
-        yield say(_EQUAL_TEXT, queries=name_queries(np.flatnonzero(rows.any((0, 1, 2))))), False
+        yield say(_EQUAL_TEXT, queries=format_query_ranges(np.flatnonzero(rows.any((0, 1, 2))))), False
     biased = bool(fit.bias.any())
     for base in (fit.bias, np.zeros_like(fit.bias)):
         scale = _fit_scale(fit.logs - base, fit.scores, fit.cells & rows[..., None])
@@ -166,19 +168,19 @@ def _explain_by_misapplied_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations
     if not fit.bias.any():
         return
     if fit.explains(fit.scores, rows):
-        yield say(_LATER_BIAS_TEXT, queries=name_queries(np.flatnonzero(rows.any((0, 1, 2))))), False
+        yield say(_LATER_BIAS_TEXT, queries=format_query_ranges(np.flatnonzero(rows.any((0, 1, 2))))), False
     for step in range(1, fit.bias.shape[0]):
         if fit.explains(fit.scores + np.roll(fit.bias, step, 0), rows):
             yield say(_OTHER_BIAS_TEXT), False
 
 
-def _explain_by_head_or_sample(fit: _RowFit, rows: np.ndarray) -> _Explanations:
+def _explain_by_misplaced_heads_samples(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     for axis, text in ((2, _OTHER_HEAD_TEXT), (0, _OTHER_SAMPLE_TEXT)):
         for step in range(1, fit.scores.shape[axis]):
             both = np.roll(fit.cells, step, axis) & fit.cells
             other = np.roll(fit.scores + fit.bias, step, axis)
             compared = (both.sum(-1) > 1)[rows].mean() > 0.5  # A row of one key in common fits any scores.
-            if compared and not (measure_spread(fit.logs - other, both) > fit.near)[rows].any():
+            if compared and not (measure_row_spread(fit.logs - other, both) > fit.near)[rows].any():
                 yield say(text), False
 
 
@@ -196,7 +198,7 @@ def _explain_by_distance_bias(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     distance = np.arange(keys)[None, :] - np.arange(queries)[:, None]
     for head in range(fit.cells.shape[2]):
         residual, cells = ((fit.logs - fit.scores - fit.bias)[:, :, head], fit.cells[:, :, head])
-        if not _is_function_of(np.broadcast_to(distance, cells.shape), residual, cells, fit.near):
+        if not _is_determined_by_index(np.broadcast_to(distance, cells.shape), residual, cells, fit.near):
             return
     yield say(_DISTANCE_TEXT), True
 
@@ -206,7 +208,7 @@ def _explain_by_shifted_keys(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     keys = fit.cells.shape[-1]
     flat = (fit.logs - fit.scores - fit.bias).reshape(-1, keys)
     cells = fit.cells.reshape(-1, keys)
-    groups = _group_keys(flat, cells, fit.near)
+    groups = _group_keys_by_residual(flat, cells, fit.near)
     if not 2 <= len(groups) <= max(2, keys // 3):
         return
     groups.sort(key=len)
@@ -214,14 +216,14 @@ def _explain_by_shifted_keys(fit: _RowFit, rows: np.ndarray) -> _Explanations:
     inside, outside = (np.where(cells[:, one], flat[:, one], np.nan) for one in (moved, rest))
     both = cells[:, moved].any(-1) & cells[:, rest].any(-1)
     steps = np.nanmedian(inside[both], -1) - np.nanmedian(outside[both], -1)
-    where = name_keys(np.sort(moved))
+    where = format_key_ranges(np.sort(moved))
     if len(groups) == 2 and steps.size and np.ptp(steps) <= 2 * fit.near:
         yield say(_KEYS_TEXT, keys=where, nats=float(np.median(steps))), False
     else:
         yield say(_BLOCKS_TEXT, keys=where), False
 
 
-def _group_keys(residual: np.ndarray, cells: np.ndarray, near: float) -> list[np.ndarray]:
+def _group_keys_by_residual(residual: np.ndarray, cells: np.ndarray, near: float) -> list[np.ndarray]:
     """Return groups of keys that share a residual in every row; ``residual`` and ``cells`` are (rows, K)."""
     groups: list[list[int]] = []
     for key in np.flatnonzero(cells.any(0)):
@@ -235,7 +237,7 @@ def _group_keys(residual: np.ndarray, cells: np.ndarray, near: float) -> list[np
     return [np.array(group) for group in groups]
 
 
-def _is_function_of(index: np.ndarray, values: np.ndarray, cells: np.ndarray, near: float) -> bool:
+def _is_determined_by_index(index: np.ndarray, values: np.ndarray, cells: np.ndarray, near: float) -> bool:
     """Whether, up to a number for each row, ``values`` depend on ``index`` alone; axes (B, L, Q, K)."""
     flat_values, flat_cells = (one.reshape(-1, one.shape[-1]) for one in (values, cells))
     flat_index = index.reshape(flat_cells.shape) - index.min()
@@ -264,7 +266,7 @@ def _is_function_of(index: np.ndarray, values: np.ndarray, cells: np.ndarray, ne
 _EXPLANATIONS: tuple[Callable[[_RowFit, np.ndarray], _Explanations], ...] = (
     _explain_by_misapplied_bias,
     _explain_by_score_scale,
-    _explain_by_head_or_sample,
+    _explain_by_misplaced_heads_samples,
     _explain_by_softcap,
     _explain_by_distance_bias,
     _explain_by_shifted_keys,

@@ -47,7 +47,7 @@ def compute_score_tolerance(arrays: Arrays, evidence: Evidence) -> float:
 
 def find_added_boolean_mask_cells(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """Return (B, L, H, Q, K): cells that a mask of zeros and ones lowered by a step of 1 or 2, or None."""
-    steps, near = _find_added_steps(arrays, evidence), compute_score_tolerance(arrays, evidence)
+    steps, near = _compute_added_scores(arrays, evidence), compute_score_tolerance(arrays, evidence)
     if steps is not None:
         low = np.isfinite(steps) & (np.abs(steps - np.round(steps)) <= near) & (np.round(steps) >= -2)
         fits = (low | np.isnan(steps)).all((-1, -2))
@@ -62,7 +62,7 @@ def find_added_boolean_mask_cells(arrays: Arrays, evidence: Evidence) -> np.ndar
     return None
 
 
-def _find_added_steps(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
+def _compute_added_scores(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """Return what was added, by masked scores where they are given, else by the weights; the largest of a row is 0."""
     if arrays.scores is None:
         return None
@@ -177,12 +177,12 @@ def find_bias_effects(arrays: Arrays, evidence: Evidence) -> tuple[np.ndarray, l
     cells = allowed & np.isfinite(added)
     bias = np.broadcast_to(np.where(arrays.mask, arrays.bias, 0.0).astype(np.float64), arrays.sizes)
     near = 2 * compute_score_tolerance(arrays, evidence)
-    judged = judged & (measure_spread(bias, cells).max(-1) > _MIN_BIAS_RATIO * near)
-    fits = measure_spread(added - bias, cells).max(-1) <= near
+    judged = judged & (measure_row_spread(bias, cells).max(-1) > _MIN_BIAS_RATIO * near)
+    fits = measure_row_spread(added - bias, cells).max(-1) <= near
     found: list[BiasEffect] = []
     left = judged & ~fits
     for words, other in _generate_bias_variants(bias):
-        wrong = left & (measure_spread(added - other, cells).max(-1) <= near)
+        wrong = left & (measure_row_spread(added - other, cells).max(-1) <= near)
         if wrong.any():
             found.append((wrong, say(words)))
         left = left & ~wrong
@@ -210,15 +210,15 @@ def find_reversed_distance_bias_heads(arrays: Arrays, evidence: Evidence) -> np.
     distance = np.abs(np.arange(keys) - np.arange(queries)[:, None] - (keys - queries)).astype(np.float64)
     cells = np.isfinite(added)
     far = np.broadcast_to(distance, added.shape)
-    slope = _fit_slope(added, far, cells)
+    slope = _fit_distance_slope(added, far, cells)
     near = 2 * compute_score_tolerance(arrays, evidence)
-    straight = measure_spread(added - slope[..., None, None] * far, cells).max(-1) <= near
+    straight = measure_row_spread(added - slope[..., None, None] * far, cells).max(-1) <= near
     long = (cells.sum(-1) >= _MIN_SLOPE_KEYS).any(-1)
     found = straight & long & (slope * (_MIN_SLOPE_KEYS - 1) > _MIN_BIAS_RATIO * near)
     return found if found.any() else None
 
 
-def _fit_slope(added: np.ndarray, distance: np.ndarray, cells: np.ndarray) -> np.ndarray:
+def _fit_distance_slope(added: np.ndarray, distance: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Return (B, L, H): the slope of what was added over the distance, rows apart, by least squares."""
     count = np.maximum(cells.sum(-1, keepdims=True), 1)
 
@@ -230,7 +230,7 @@ def _fit_slope(added: np.ndarray, distance: np.ndarray, cells: np.ndarray) -> np
     return (x * y).sum((-1, -2)) / np.maximum((x * x).sum((-1, -2)), 1e-12)
 
 
-def measure_spread(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
+def measure_row_spread(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Return (B, L, H, Q): the largest difference of two values of a row, among the cells that count."""
     high, low = np.where(cells, values, -np.inf).max(-1), np.where(cells, values, np.inf).min(-1)
     return np.where(cells.any(-1), high - low, 0.0)

@@ -106,7 +106,7 @@ def _is_padding_token(token: str) -> bool:
     return token.lower() in PAD_NAMES and token != "pad"
 
 
-def find_source_keys(encoder_mask: np.ndarray, keys: int) -> np.ndarray | None:
+def find_real_source_keys(encoder_mask: np.ndarray, keys: int) -> np.ndarray | None:
     """Return (K,) bool: keys of cross-attention that some query of the encoder may attend to.
 
     ``encoder_mask`` is (S, S) bool, True = may attend. None where it blocks no key, or all, or is of another length.
@@ -122,4 +122,4 @@ def detect_real_keys(tokens: Sequence[str], encoder_mask: np.ndarray | None = No
     named = detect_real_tokens(tokens)
     if named is not None or encoder_mask is None:
         return named
-    return find_source_keys(encoder_mask, len(tokens))
+    return find_real_source_keys(encoder_mask, len(tokens))

@@ -98,7 +98,7 @@ class Structure:
         return dataclasses.replace(self, origin=first) if self.chunk or self.block else self
 
     @property
-    def plausible(self) -> bool:
+    def is_plausible(self) -> bool:
         """Whether somebody could mean it: a query may see itself."""
         return (self.lo is None or self.lo <= 0) and (self.hi is None or self.hi >= 0)
 
@@ -134,8 +134,8 @@ class Structure:
         if self.lo is None:
             return ()
         # The right end of a causal window is the diagonal, and moving it is another fault.
-        his = (0,) if self.hi == 0 else _list_neighbours(self.hi)
-        ends = product(_list_neighbours(self.lo), his)
+        his = (0,) if self.hi == 0 else _list_neighbouring_window_ends(self.hi)
+        ends = product(_list_neighbouring_window_ends(self.lo), his)
         return tuple(dataclasses.replace(self, lo=lo, hi=hi) for lo, hi in ends if (lo, hi) != (self.lo, self.hi))
 
     def words(self) -> str:
@@ -197,7 +197,7 @@ _SHORTEST_SPAN = 3
 FULL, CAUSAL = Structure(), Structure(hi=0)
 
 
-def _list_neighbours(end: int | None) -> tuple[int | None, ...]:
+def _list_neighbouring_window_ends(end: int | None) -> tuple[int | None, ...]:
     return (None,) if end is None else (end - 1, end, end + 1)
 
 

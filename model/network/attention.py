@@ -160,7 +160,7 @@ class MultiHeadAttention(nn.Module):
         fewer rows, B / W, is shared by each W rows of `query` on end, hypotheses of one sentence with one token each;
         so is `mask`.
         """
-        q = self.q(self._split(self.q_proj(query)))
+        q = self.q(self._split_into_heads(self.q_proj(query)))
         k, v = self._keys_values(memory, cache)
         if mask is not None:
             check_boolean_mask(mask)
@@ -178,7 +178,7 @@ class MultiHeadAttention(nn.Module):
     def _keys_values(self, memory: Tensor | None, cache: KeyValueCache | None) -> tuple[Tensor, Tensor]:
         if memory is None:
             return (cache or KeyValueCache()).stored_keys_values()
-        k, v = self.k(self._split(self.k_proj(memory))), self.v(self._split(self.v_proj(memory)))
+        k, v = self.k(self._split_into_heads(self.k_proj(memory))), self.v(self._split_into_heads(self.v_proj(memory)))
         return cache.append(k, v) if cache else (k, v)
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
@@ -190,7 +190,7 @@ class MultiHeadAttention(nn.Module):
         weights = self.weights(compute_masked_softmax(masked, mask))
         return self.dropout(weights) @ v
 
-    def _split(self, x: Tensor) -> Tensor:
+    def _split_into_heads(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, H, T, d)"""
         return x.view(*x.shape[:-1], self.heads, -1).transpose(1, 2)
 

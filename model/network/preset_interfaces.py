@@ -168,7 +168,7 @@ class OriginalInterface:
         return self.model(source, target).log_softmax(-1).flatten(0, 1)
 
 
-def list_state_tensors(model: nn.Module) -> list[tuple[str, tuple[int, ...]]]:
+def list_state_dict_shapes(model: nn.Module) -> list[tuple[str, tuple[int, ...]]]:
     """Name and shape of every tensor of the state dict, in its order."""
     return [(name, tuple(tensor.shape)) for name, tensor in model.state_dict().items()]
 

@@ -150,19 +150,19 @@ class Transformer(AutoregressiveModel):
         return PAD_ID
 
     def token_embedding(self, side: Side) -> nn.Module:
-        return self._embedding(side).tokens
+        return self._get_embedding_of_side(side).tokens
 
     def added_positions(self, side: Side) -> AddedPositions:
-        embedding = self._embedding(side)
+        embedding = self._get_embedding_of_side(side)
         return embedding.positional_encoding.make_added_positions(embedding.encoding, embedding.scale)
 
     def streams(self, side: Side) -> Mapping[str, Stream]:
         layers = (self.encoder if side == "source" else self.decoder).layers
         streams = [one.get_submodule("after_feed_forward.stream") for one in layers]
         behind = {f"layer {number}": Stream(one) for number, one in enumerate(streams, start=1)}
-        return {"embedding": Stream(self._embedding(side).stream), **behind}
+        return {"embedding": Stream(self._get_embedding_of_side(side).stream), **behind}
 
-    def _embedding(self, side: Side) -> Embedding:
+    def _get_embedding_of_side(self, side: Side) -> Embedding:
         return self.source_embedding if side == "source" else self.target_embedding
 
     def room(self, source_tokens: int) -> int:

@@ -69,7 +69,7 @@ def compute_distance_profile(similarities: np.ndarray) -> DistanceProfile:
     return DistanceProfile(mean, np.fmin.reduce(pairs), np.fmax.reduce(pairs))
 
 
-def compute_shift_blocks(
+def compute_pair_rotation_matrices(
     d_model: int, shift: float, base: float = SINUSOID_BASE, *, inclusive: bool = False
 ) -> np.ndarray:
     """(D // 2, 2, 2): block i turns (sin, cos) of pair i by `shift` positions: [[cos, sin], [-sin, cos]] of k w_i."""
@@ -86,7 +86,7 @@ def compute_shift_matrix(
     An odd D leaves its last sine without the cosine it would need: that row and column are zero.
     """
     matrix = np.zeros((d_model, d_model))
-    for pair, block in enumerate(compute_shift_blocks(d_model, shift, base, inclusive=inclusive)):
+    for pair, block in enumerate(compute_pair_rotation_matrices(d_model, shift, base, inclusive=inclusive)):
         matrix[2 * pair : 2 * pair + 2, 2 * pair : 2 * pair + 2] = block
     return matrix
 
@@ -104,7 +104,7 @@ def measure_shift_error(
     paired = table.astype(np.float64)[:, : table.shape[1] // 2 * 2].reshape(len(table), -1, 2)
     start, end = paired[positions], paired[positions + shift]
     turned = np.empty_like(start)
-    blocks = compute_shift_blocks(table.shape[1], shift, base, inclusive=inclusive)
+    blocks = compute_pair_rotation_matrices(table.shape[1], shift, base, inclusive=inclusive)
     for row, (of_sine, of_cosine) in enumerate(np.moveaxis(blocks, 0, -1)):
         turned[..., row] = of_sine * start[..., 0] + of_cosine * start[..., 1]
     return np.abs(turned - end).max(axis=(0, 2))

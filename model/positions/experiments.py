@@ -94,7 +94,7 @@ def compute_new_positions(experiment: PositionExperiment, length: int, count: in
 
 
 @contextmanager
-def move_positions(
+def apply_position_experiment(
     network: AutoregressiveModel, experiment: PositionExperiment, source_length: int, target_length: int
 ) -> Iterator[None]:
     """Run the network inside the block, in this thread, with its positions moved. Raises ExperimentError.
@@ -126,7 +126,7 @@ def compute_replacement_position_rows(added: AddedPositions, experiment: Positio
 
 def run_experiment(model: RunnableModel, before: Translation, experiment: PositionExperiment) -> ExperimentResult:
     """Translate again with the positions moved, and feed in the old translation once more to compare."""
-    with _move_model_positions(model, before, experiment):
+    with _apply_experiment_to_model(model, before, experiment):
         after = model.translate(before.source)
         with capture_attention(model.model) as recording:
             log_probs = _translation_log_probs(model, before)
@@ -139,12 +139,12 @@ def compute_log_prob_curve(
     """Return the mean log-probability (len(amounts),) of a piece of the old translation at each amount."""
     found = []
     for amount in amounts:
-        with _move_model_positions(model, before, replace(experiment, amount=amount)):
+        with _apply_experiment_to_model(model, before, replace(experiment, amount=amount)):
             found.append(_translation_log_probs(model, before).mean())
     return np.array(found)
 
 
-def _move_model_positions(
+def _apply_experiment_to_model(
     model: RunnableModel, before: Translation, experiment: PositionExperiment
 ) -> AbstractContextManager[None]:
     if not model.can("positions"):
@@ -152,7 +152,7 @@ def _move_model_positions(
     if not model.can("translate"):
         experiment = replace(experiment, sides="both")
     fed = before.trace.maps["decoder"].query_tokens
-    return move_positions(model.model, experiment, len(before.source_ids), len(fed))
+    return apply_position_experiment(model.model, experiment, len(before.source_ids), len(fed))
 
 
 def _translation_log_probs(model: RunnableModel, before: Translation) -> np.ndarray:

@@ -262,12 +262,13 @@ def compute_table_by_form(name: str, positions: int, d_model: int, base: float =
 def compute_form_formula_difference(name: str, positions: int, d_model: int, base: float = SINUSOID_BASE) -> np.ndarray:
     """Return |form - float64 formula|: (positions, d_model)."""
     return np.abs(
-        compute_table_by_form(name, positions, d_model, base) - _compute_formula_values(positions, d_model, base)
+        compute_table_by_form(name, positions, d_model, base)
+        - _compute_reference_formula_table(positions, d_model, base)
     )
 
 
 @lru_cache(maxsize=2)
-def _compute_formula_values(positions: int, d_model: int, base: float) -> np.ndarray:
+def _compute_reference_formula_table(positions: int, d_model: int, base: float) -> np.ndarray:
     """Return the table that every form is compared with, cached for the sizes chosen last."""
     values = make_sinusoidal_table(positions, d_model, base).numpy()
     values.flags.writeable = False

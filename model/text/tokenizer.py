@@ -155,7 +155,10 @@ class Tokenizer:
         """Encode many texts for training, each merge left out with chance `dropout`, by :func:`split_with_dropout`."""
         draw = Random(seed).random
         normal = (self._processor.Normalize(text) for text in texts)
-        return [[*self._ids_of(split_with_dropout(text, self._merge_ranks, dropout, draw)), EOS_ID] for text in normal]
+        return [
+            [*self._convert_pieces_to_ids(split_with_dropout(text, self._merge_ranks, dropout, draw)), EOS_ID]
+            for text in normal
+        ]
 
     @functools.cached_property
     def _merge_ranks(self) -> dict[str, int]:
@@ -164,7 +167,7 @@ class Tokenizer:
         kinds = sp.IsControl, sp.IsUnknown, sp.IsByte, sp.IsUnused
         return {sp.IdToPiece(one): one for one in range(len(self)) if not any(is_of(one) for is_of in kinds)}
 
-    def _ids_of(self, pieces: Iterable[str]) -> Iterator[int]:
+    def _convert_pieces_to_ids(self, pieces: Iterable[str]) -> Iterator[int]:
         """Ids of pieces; of one that is unknown those of its bytes, or one <unk> for a run of them."""
         before = None
         for piece in pieces:

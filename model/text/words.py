@@ -216,7 +216,7 @@ class WordChange:
     """With its spaces, so that all runs but the added ones join to the first text."""
 
 
-def compare_words(before: str, after: str) -> tuple[WordChange, ...]:
+def compare_texts_by_word(before: str, after: str) -> tuple[WordChange, ...]:
     """Return the runs of two texts in reading order: Chinese and Japanese by character, punctuation by itself."""
     return tuple(run for run in _find_change_runs(split_words(before), split_words(after)) if run.text)
 
@@ -282,7 +282,7 @@ def name_tokens(trace: AttentionTrace, tokens: TokenNames, sample: int = 0) -> A
     """
     sides = _split_by_side(trace, tokens)
     named = {side: _select_sample(side, given, sample) for side, given in sides.items()}
-    maps: dict[str, Any] = {kind: _name_map(one, kind, named) for kind, one in trace.maps.items()}
+    maps: dict[str, Any] = {kind: _name_map_rows_columns(one, kind, named) for kind, one in trace.maps.items()}
     source, target = (
         _join_tokens(named[side]) if side in named else getattr(trace, side) for side in ("source", "target")
     )
@@ -352,7 +352,7 @@ def _select_sample(side: str, given: Any, sample: int) -> tuple[str, ...]:
     return tuple(map(str, rows[sample]))
 
 
-def _name_map(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]]) -> AttentionMap:
+def _name_map_rows_columns(one: AttentionMap, kind: Kind, named: Mapping[str, tuple[str, ...]]) -> AttentionMap:
     queries = named.get("source" if kind == "encoder" else "target", one.query_tokens)
     keys = named.get("target" if kind == "decoder" else "source", one.key_tokens)
     predicted = one.predicted_tokens if kind == "encoder" else named.get("predicted", one.predicted_tokens)

@@ -216,7 +216,7 @@ class Batches:
     def epoch(self, number: int, phase: int = 0) -> list[np.ndarray]:
         """Return the batches of an epoch as arrays of pair numbers; they depend on seed, epoch and phase alone."""
         random = np.random.default_rng((self.seed, number))
-        used = self._used_pairs(phase)  # so that the text of another phase may be another
+        used = self._list_pairs_of_phase(phase)  # so that the text of another phase may be another
         shuffled = random.permutation(used[draw_pairs(self.phases[phase].often[used], random)])
         longer = self.lengths.max(axis=1)
         order = shuffled[np.lexsort((self.lengths[shuffled, 1], longer[shuffled]))]
@@ -229,7 +229,7 @@ class Batches:
                 start = end
         return [batches[i] for i in random.permutation(len(batches))]
 
-    def _used_pairs(self, phase: int) -> np.ndarray:
+    def _list_pairs_of_phase(self, phase: int) -> np.ndarray:
         """The numbers of the pairs that a phase draws from."""
         return np.flatnonzero(self.phases[phase].often)
 
@@ -238,7 +238,9 @@ class Batches:
 
         Another text or vocabulary gives another hash.
         """
-        return tuple(sha256_hex(self.lengths[self._used_pairs(phase)].tobytes()) for phase in range(len(self.phases)))
+        return tuple(
+            sha256_hex(self.lengths[self._list_pairs_of_phase(phase)].tobytes()) for phase in range(len(self.phases))
+        )
 
     def batch(self, rows: np.ndarray) -> Batch:
         target_out = pad_ids([self.targets[i] for i in rows])

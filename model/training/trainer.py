@@ -107,7 +107,7 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.rate(self.step)
         own = rows[self.rank :: self.world]
-        loss = self._loss(self.batches.batch(own)) if len(own) else None
+        loss = self._compute_summed_loss(self.batches.batch(own)) if len(own) else None
         if loss is not None:
             (loss / tokens).backward()
         total = self._sum_gradients_and_loss(loss)
@@ -116,7 +116,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         return total, tokens
 
-    def _loss(self, batch: Batch) -> Tensor:
+    def _compute_summed_loss(self, batch: Batch) -> Tensor:
         """Summed over the real target tokens."""
         source, target_in = batch.source.to(self.device), batch.target_in.to(self.device)
         target_out = batch.target_out.to(self.device)

@@ -37,8 +37,8 @@ def measure_alignment(
         finally:
             on_progress(1)
         links = derive_links_from_attention(translation, pair, translator.tokenizer)
-        found.append(count_links(links.reshape(-1, *links.shape[2:]), *_gold_cells(pair)))
-        diagonal.append(count_links(make_diagonal_links(pair)[None], *_gold_cells(pair)))
+        found.append(count_links(links.reshape(-1, *links.shape[2:]), *_make_gold_link_matrices(pair)))
+        diagonal.append(count_links(make_diagonal_links(pair)[None], *_make_gold_link_matrices(pair)))
         heads = translation.trace.maps["cross"].weights.shape[:2]
         read.append(pair)
     if not read:
@@ -70,12 +70,12 @@ def measure_alignment(
     )
 
 
-def _gold_cells(pair: GoldPair) -> tuple[np.ndarray, np.ndarray]:
+def _make_gold_link_matrices(pair: GoldPair) -> tuple[np.ndarray, np.ndarray]:
     """The sure and the possible links: (S, T) bool each."""
-    return _link_cells(pair, pair.links.sure), _link_cells(pair, pair.links.possible)
+    return _make_link_matrix(pair, pair.links.sure), _make_link_matrix(pair, pair.links.possible)
 
 
-def _link_cells(pair: GoldPair, links: frozenset[Link]) -> np.ndarray:
+def _make_link_matrix(pair: GoldPair, links: frozenset[Link]) -> np.ndarray:
     cells = np.zeros((len(pair.source_words), len(pair.target_words)), dtype=bool)
     for source, target in links:
         cells[source, target] = True

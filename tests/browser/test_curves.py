@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from attenscope.viz.export.offline_html import build_view_page
 from attenscope.viz.export.parts import Component, View
 from attenscope.viz.figures.figure_style import LIGHT
-from attenscope.viz.figures.heads import HeadDot, kind_colours, plot_head_scatter
+from attenscope.viz.figures.heads import HeadDot, assign_attention_kind_colours, plot_head_scatter
 from attenscope.viz.web.charts import encode_curves
 from tests.browser.steps import open_file
 
@@ -29,5 +29,5 @@ def test_a_name_that_would_stand_on_another_is_left_out(disk: Page, tmp_path: Pa
     open_file(disk, path)
     expect(disk.locator(".note")).to_have_text(["first", "third", "fourth"])
     expect(disk.locator(".entry")).to_have_text(["Cross-attention"])
-    red, green, blue = (int(kind_colours(LIGHT)["cross"][at : at + 2], 16) for at in (1, 3, 5))
+    red, green, blue = (int(assign_attention_kind_colours(LIGHT)["cross"][at : at + 2], 16) for at in (1, 3, 5))
     expect(disk.locator(".dot")).to_have_css("background-color", f"rgb({red}, {green}, {blue})")

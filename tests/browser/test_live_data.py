@@ -24,8 +24,8 @@ from attenscope.viz.figures.text_alternatives import describe_pinned_row, descri
 from attenscope.viz.web.charts import beam_tree_data
 from attenscope.viz.web.maps import LinkOptions
 from attenscope.viz.web.maps import encode_attention_links as links
+from attenscope.viz.web.maps import encode_heads_overview as overview
 from attenscope.viz.web.maps import encode_heatmap as heatmap
-from attenscope.viz.web.maps import encode_overview as overview
 from attenscope.viz.web.players import PlayerStart
 from attenscope.viz.web.players import encode_decode_player as player
 from attenscope.viz.web.text_components import encode_shaded_text as text

@@ -47,7 +47,7 @@ def saved_view(translator: Translator) -> View:
     result = translator.translate(TOY)
     cross = result.trace.cross
     assert cross is not None
-    tiles = Component("overview", maps.encode_overview(cross, 1, 2, Look(DARK)), "heads", follows=True)
+    tiles = Component("overview", maps.encode_heads_overview(cross, 1, 2, Look(DARK)), "heads", follows=True)
     lines = maps.encode_attention_links(cross, maps.LinkOptions(1, 2), Look(DARK), "predicted", (None, None), "Lines.")
     pieces = Component("tokens", text_components.token_line_data(result.steps, None), "translation")
     columns = Columns(([tiles], [Component("links", lines)]), (0.4, 0.6))
@@ -61,7 +61,7 @@ def talk_text(translator: Translator, scenes: Sequence[Scene]) -> str:
         found = None
         if scene.live:
             begun = {"sentence": TOY, "palette": encode_palette(talk_scenes.build_live_look(scene, DARK))}
-            found = LiveSlide(translator.name, talk_scenes.build_live_settings(scene) | begun)
+            found = LiveSlide(translator.name, talk_scenes.build_live_scene_state(scene) | begun)
             models[translator.name] = pack_model(translator.checkpoint)
         slides.append(Slide(scene.title, view, "", scene.point, scene.hide, (*scene.omit, "remarks"), live=found))
     return build_talk_page("A talk", slides, DARK, MADE, list[PackedModel](models.values()))

@@ -19,7 +19,7 @@ from attenscope.viz.export.movie import record_slide_film
 from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.export.parts import Chart, Component, Slide, View
 from attenscope.viz.figures.figure_style import LIGHT, Look
-from attenscope.viz.web.charts import PIPELINE_STEPS, encode_pipeline
+from attenscope.viz.web.charts import PIPELINE_STEPS, encode_attention_pipeline
 from tests.browser.steps import download, open_menu, open_page
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
@@ -64,7 +64,9 @@ def steps_page() -> str:
     tokens = ("He", " reads", " a", " book")
     tensors = {"q": q, "k": k, "v": v, "scores": scores, "masked_scores": scores}
     shown = AttentionMap("encoder", weights, tokens, tokens, np.ones((4, 4), dtype=bool), tensors=tensors)
-    data = encode_pipeline(compute_attention_steps(shown, 0, 0, 1), " reads", Look(), 0, "One query, step by step.")
+    data = encode_attention_pipeline(
+        compute_attention_steps(shown, 0, 0, 1), " reads", Look(), 0, "One query, step by step."
+    )
     view = View("Step by step", [Component("pipeline", data)])
     return build_talk_page("Step by step", [Slide("Step by step", view)], LIGHT, date(2026, 11, 26))
 

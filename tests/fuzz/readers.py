@@ -6,10 +6,10 @@ import csv
 from collections.abc import Callable
 from typing import NamedTuple
 
-from attenscope.atlas.query import read_question
+from attenscope.atlas.query import parse_question
 from attenscope.interventions.changes import parse_changes
 from attenscope.masks.read_text import read_printed_tensors, read_table
-from attenscope.masks.rule import MaskSizes, build_mask, build_meaning_mask, read_lengths, split_layer_meanings
+from attenscope.masks.rule import MaskSizes, build_mask, build_meaning_mask, parse_sample_lengths, split_layer_meanings
 from attenscope.untrusted_trace import clean_text
 from attenscope.viz.masks.gallery import search_entries
 from attenscope.viz.talk import file
@@ -46,8 +46,8 @@ READERS = {
     "a meaning": Reader(lambda text: build_meaning_mask(text, 6, 6), ("model/masks/rule.py",)),
     "layers in turn": Reader(split_layer_meanings, ("model/masks/structure.py",)),
     "a rule": Reader(lambda text: build_mask(text, MaskSizes(4, 4, (4,))), ("model/masks/rule.py",)),
-    "lengths": Reader(lambda text: read_lengths(text, 6), ()),
-    "a question": Reader(read_question, ("model/atlas/query.py",)),
+    "lengths": Reader(lambda text: parse_sample_lengths(text, 6), ()),
+    "a question": Reader(parse_question, ("model/atlas/query.py",)),
     "changes": Reader(parse_changes, ("model/interventions/changes.py",)),
     "a talk": Reader(file.parse_talk, ("viz/talk/file.py",)),
     "a symptom": Reader(search_entries, ()),

@@ -16,7 +16,7 @@ from attenscope.checkpoint.load import (
     save_checkpoint,
     unique_weights,
 )
-from attenscope.evaluation.device_check import check_device
+from attenscope.evaluation.device_check import compare_device_with_cpu
 from attenscope.translate import Translator
 from tests import toy
 from tests.device_work import WORK, assert_same
@@ -37,7 +37,7 @@ def test_a_released_model_over_two_hundred_sentences(name: str, gpu: torch.devic
     cpu, there = Translator.load(name, "cpu"), Translator.load(name, gpu)
     lines = (CHECKPOINTS_FOLDER / f"sentences.{cpu.card['source_language']}").read_text(encoding="utf-8").splitlines()
     pairs = [" ".join(pair) for pair in product(lines[:20], lines[:10])]
-    found = check_device(cpu, there, [*lines, *pairs][:200])
+    found = compare_device_with_cpu(cpu, there, [*lines, *pairs][:200])
     assert found.sentences == 200
     assert found.faults == (), found
 

@@ -34,7 +34,7 @@ def of_amd(monkeypatch: pytest.MonkeyPatch) -> None:
 def laid_out(bias: bool = True) -> Linear:
     torch.manual_seed(0)
     layer = Linear(24, 40, bias)
-    layer.lay_out()
+    layer.reorder_inference_weight()
     return layer
 
 
@@ -134,7 +134,7 @@ def test_who_watches_the_functions_of_torch_sees_the_weights() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_other_kinds_of_numbers_are_multiplied_as_ever(dtype: torch.dtype) -> None:
     layer = Linear(24, 40).to(dtype)
-    layer.lay_out()
+    layer.reorder_inference_weight()
     x = torch.randn(9, 24, dtype=dtype)
     with torch.no_grad():
         assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))

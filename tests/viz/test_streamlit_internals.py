@@ -23,7 +23,7 @@ from attenscope.viz.streamlit_internals import (
     remove_query_parameters,
     restore_stripped_query_parameters,
     serve_folder,
-    start_runtime,
+    start_component_runtime,
     write_query_parameter,
 )
 
@@ -46,8 +46,8 @@ USES: list[tuple[Callable[[], Any], str]] = [
     (page_run, "testing.v1.local_script_runner.LocalScriptRunner"),
     (page_run, "runtime.pages_manager.PagesManager"),
     (page_run, "runtime.scriptrunner.script_cache.ScriptCache"),
-    (lambda: start_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
-    (lambda: start_runtime(VIZ), "runtime.Runtime"),
+    (lambda: start_component_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
+    (lambda: start_component_runtime(VIZ), "runtime.Runtime"),
     (create_connection_probe, "runtime.Runtime"),
     (lambda: read_message_kind(b""), "proto.BackMsg_pb2.BackMsg"),
     (count_uploaded_bytes, "runtime.Runtime"),

@@ -133,7 +133,7 @@ def test_nobody_waits_for_anothers_result_in_their_own_turn() -> None:
     def first() -> str:
         with mine.turn(mine.ticket()):
             needed.set()
-            with mine.release_turn():
+            with mine.release_turn_temporarily():
                 assert result.wait(PATIENCE)
             return "first"
 

@@ -28,14 +28,19 @@ from attenscope.viz.figures.figure_style import Look, Palette, format_signed, re
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import get_pin, toggle_pins
 from attenscope.viz.ui.cache import queue_and_cache
-from attenscope.viz.ui.captions import attention_difference, draw_caption, draw_translation_warnings, mark_word_changes
+from attenscope.viz.ui.captions import (
+    compute_attention_difference,
+    draw_caption,
+    draw_translation_warnings,
+    mark_word_changes,
+)
 from attenscope.viz.ui.controls import describe_given_translation, draw_changes_note
 from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
 from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
 from attenscope.viz.web.maps import draw_switchboard
 from attenscope.viz.web.page_frame import is_on_stage
 from attenscope.viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
-from attenscope.viz.web.text_components import CardActions, TranslationVersion, draw_versions
+from attenscope.viz.web.text_components import CardActions, TranslationVersion, draw_translation_versions
 
 DECODE_STYLE = Path(__file__).parent / "decode.css"
 """The style of Decode, added to that of all pages."""
@@ -211,7 +216,7 @@ def _draw_best_translations(
     current = paths.index(path) if path in paths else -1 if path else 0
     by_length = say("÷ length^{penalty:g}", penalty=run.request.penalty)
     headings = (say("log-prob."), say("tokens"), by_length)
-    draw_versions(rows, headings, current, key="best", on_choice=lambda at: show(paths[at]))
+    draw_translation_versions(rows, headings, current, key="best", on_choice=lambda at: show(paths[at]))
     if not run.stopped:
         draw_caption(texts.search_end_text(run.request))
 
@@ -249,12 +254,14 @@ def _draw_decoding_versions(model: RunnableModel, current: runs.DecodingRun) -> 
     st.subheader(say("Versions"), anchor=False)
     headings = (say("log-prob."), say("a token"), say("attention"))
     choose = lambda at: controls.set_request(finished[at].request)  # noqa: E731
-    draw_versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
+    draw_translation_versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
     draw_caption(say(VERSIONS_NOTE if model.can("translate") else PROMPT_VERSIONS_NOTE))
 
 
 def _format_attention_difference(first: Translation, other: Translation) -> str:
-    return "" if first is other else format_number(attention_difference(first.to_source, other.to_source), ".3f")
+    return (
+        "" if first is other else format_number(compute_attention_difference(first.to_source, other.to_source), ".3f")
+    )
 
 
 # Saving: the whole player, the beam tree, and the steps as a table.

@@ -20,7 +20,7 @@ from attenscope.evaluation.quality import quantise_rows, read_all_int8_quality
 from attenscope.language import say
 from attenscope.runnable_model import RunnableModel
 from attenscope.viz.figures.figure_style import Look, head_colour
-from attenscope.viz.web.component_scripts import build_messages_statement, pack_arrays, read_script
+from attenscope.viz.web.component_scripts import build_messages_statement, pack_arrays, read_standalone_script
 
 ENGINE_FOLDER = Path(__file__).parent
 KERNEL_FILE = ENGINE_FOLDER / "kernel.wasm"
@@ -165,7 +165,7 @@ def encode_palette(look: Look) -> dict[str, Any]:
 
 def build_engine_elements() -> str:
     """Return the HTML elements from which a page makes the worker that runs its models."""
-    worker = f"{build_messages_statement(['worker'])}{read_script('worker')}(self);"
+    worker = f"{build_messages_statement(['worker'])}{read_standalone_script('worker')}(self);"
     kernel = _encode_base64(KERNEL_FILE.read_bytes())
     return f"{_build_text_element('worker', worker)}\n{_build_text_element('kernel', kernel)}"
 

@@ -33,9 +33,9 @@ from attenscope.viz.figures.explore import (
     FlowKind,
     describe_joint_strongest_links,
     describe_strongest_flow_link,
-    plot_flow,
-    plot_flow_by_layer,
-    plot_joint,
+    plot_attention_flow,
+    plot_cumulative_flow_by_layer,
+    plot_joint_attention,
     select_flow_weights,
 )
 from attenscope.viz.figures.figure_style import Look
@@ -75,7 +75,7 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
         st.info(escape_markdown(str(error)))
         return None
     draw = partial(
-        plot_joint,
+        plot_joint_attention,
         matrix,
         scene.layer,
         head,
@@ -187,7 +187,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
     try:
         trace = scene.source.value_weighted() if weighted else scene.trace
         if which == "attention flow":
-            scene = scene.show_all_tokens()
+            scene = scene.copy_with_all_tokens()
             flows = scene.source.attention_flow(trace, scene.kind, layer, weighted=weighted)
         else:
             flows = compute_flow_map(trace, scene.kind, which)
@@ -202,7 +202,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
         "rows": scene.rows,
         "pinned": (scene.query, scene.key),
     }
-    draw = partial(plot_flow, attention, which, layer, scene.head, **options)
+    draw = partial(plot_attention_flow, attention, which, layer, scene.head, **options)
 
     def draw_moments(look: Look) -> Sequence[go.Figure]:
         """The film: through one layer more at each picture, as far as the page goes."""
@@ -213,7 +213,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
             source = scene.source
             before = [source.attention_flow(trace, scene.kind, one, weighted=weighted) for one in range(layer)]
             through[:-1] = [scene.display_tokens(one).attention for one in before]
-        return plot_flow_by_layer(through, which, scene.head, look=look, **options)
+        return plot_cumulative_flow_by_layer(through, which, scene.head, look=look, **options)
 
     text = describe_strongest_flow_link(tokens.whole, layer, scene.head, scene.rows)
     if weighted:

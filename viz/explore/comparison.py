@@ -28,7 +28,7 @@ from attenscope.viz.figures.explore import (
     SECOND_PANEL,
     ComparedMap,
     PinnedCell,
-    comparison_in_words,
+    describe_map_difference,
     locate_click,
     plot_comparison,
 )
@@ -109,7 +109,7 @@ class HeadComparison:
         """The pinned pair in the first map, in the second and in the difference."""
         own = self.scene.query, self.scene.key
         pairs = self.queries, self.keys
-        return own, map_to_other_side(own, pairs, 1), _map_to_shared(own, pairs)
+        return own, map_pin_to_other_side(own, pairs, 1), _map_pin_to_shared_cells(own, pairs)
 
     def pin(self, row: int, column: int) -> None:
         """Pin what was clicked in any of the panels, as far as the first map has it; for callbacks."""
@@ -117,7 +117,7 @@ class HeadComparison:
         query: int | None = row
         key: int | None = column
         if panel == SECOND_PANEL:
-            query, key = map_to_other_side((row, column), (self.queries, self.keys), 0)
+            query, key = map_pin_to_other_side((row, column), (self.queries, self.keys), 0)
         elif panel == CHANGE_PANEL:
             query, key = self.queries[row][0], self.keys[column][0]
         elif panel == ROW_PANEL:
@@ -174,7 +174,7 @@ def describe_comparison(pair: HeadComparison, pinned: PinnedCell) -> list[str]:
     """What the comparison shows, a sentence each."""
     if pair.difference is None:
         return [_nothing_shared_text(pair)]
-    said = [comparison_in_words(pair.difference, pinned, pair.scene.rows)]
+    said = [describe_map_difference(pair.difference, pinned, pair.scene.rows)]
     if shared := _shared_part_text(pair):
         said.append(shared)
     if pair.tokens.merged and not pair.scene.display.merge:
@@ -238,7 +238,7 @@ def _nothing_shared_text(pair: HeadComparison) -> str:
     return say("The two share no token, so there is nothing to take the difference of.")
 
 
-def map_to_other_side(place: PinnedCell, pairs: tuple[PositionPairs, PositionPairs], to: int) -> PinnedCell:
+def map_pin_to_other_side(place: PinnedCell, pairs: tuple[PositionPairs, PositionPairs], to: int) -> PinnedCell:
     """Row and column of one side on the other (0 the first, 1 the second); None for what it does not have."""
     row, column = (
         next((pair[to] for pair in axis if pair[1 - to] == at), None) for at, axis in zip(place, pairs, strict=True)
@@ -246,7 +246,7 @@ def map_to_other_side(place: PinnedCell, pairs: tuple[PositionPairs, PositionPai
     return row, column
 
 
-def _map_to_shared(place: PinnedCell, pairs: tuple[PositionPairs, PositionPairs]) -> PinnedCell:
+def _map_pin_to_shared_cells(place: PinnedCell, pairs: tuple[PositionPairs, PositionPairs]) -> PinnedCell:
     """Row and column of the first side among what is shared."""
     row, column = (
         next((index for index, pair in enumerate(axis) if pair[0] == at), None)
@@ -321,11 +321,11 @@ class SecondScene(Scene):
 
     @property
     def captured_query(self) -> int | None:
-        return map_to_other_side((self.first.captured_query, None), self.shared_positions, 1)[0]
+        return map_pin_to_other_side((self.first.captured_query, None), self.shared_positions, 1)[0]
 
     @property
     def captured_key(self) -> int | None:
-        return map_to_other_side((None, self.first.captured_key), self.shared_positions, 1)[1]
+        return map_pin_to_other_side((None, self.first.captured_key), self.shared_positions, 1)[1]
 
     def position(self, length: int) -> int | None:
         found = None if self.kind == "encoder" else self.captured_query
@@ -335,11 +335,11 @@ class SecondScene(Scene):
     def pin(self, *, query: int | None = None, key: int | None = None) -> None:
         row = None if query is None else self.tokens.queries[query][0]
         column = None if key is None else self.tokens.keys[key][0]
-        tokens, (row, column) = self.first.tokens, map_to_other_side((row, column), self.shared_positions, 0)
+        tokens, (row, column) = self.first.tokens, map_pin_to_other_side((row, column), self.shared_positions, 0)
         self.first.pin(query=tokens.row(row), key=tokens.column(column))
 
     def pin_captured(self, query: int) -> None:
-        row, _ = map_to_other_side((query, None), self.shared_positions, 0)
+        row, _ = map_pin_to_other_side((query, None), self.shared_positions, 0)
         if row is not None:
             self.first.pin_captured(row)
 

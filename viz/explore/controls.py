@@ -185,7 +185,7 @@ def draw_head_field(attention: AttentionMap, key: str) -> None:
     st.text_input(say("Head"), key=key, width=120, max_chars=12, on_change=choose)
 
 
-def draw_stop_switching_button() -> None:
+def draw_stop_head_switching_button() -> None:
     """Draw the button after which a press of a tile opens its head again."""
 
     def end() -> None:
@@ -200,12 +200,14 @@ def get_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
     # There are measures that only another kind of attention has.
     measure = EXPLORE_HEAD_ORDER.hold(_list_orders(statistics, source))
     if measure in statistics:
-        return _order_by_measure(measure, statistics[measure], _get_range(kind, measure, statistics[measure]))
+        return _order_by_measure(
+            measure, statistics[measure], _get_shown_measure_range(kind, measure, statistics[measure])
+        )
     effects = source.measure_effects() if measure == ORDER_BY_EFFECT else None
     return _order_by_effect(effects, kind) if effects else HeadOrder()
 
 
-def draw_order_choice(kind: Kind, source: TraceSource) -> None:
+def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
     """Draw the choice of the order of the heads of a map, and of the range of the measure whose heads are shown."""
     statistics = source.statistics(kind)
     orders = _list_orders(statistics, source)
@@ -218,8 +220,8 @@ def draw_order_choice(kind: Kind, source: TraceSource) -> None:
         **EXPLORE_HEAD_ORDER.synced_widget_arguments,
     )
     if measure in statistics:
-        low, high = _get_range(kind, measure, statistics[measure])
-        top = _top_of(statistics[measure])
+        low, high = _get_shown_measure_range(kind, measure, statistics[measure])
+        top = _compute_range_maximum(statistics[measure])
         label = say("Show heads between")
         st.slider(label, 0.0, top, (low, high), 0.05, key=_range_key(kind, measure), persist_state="session")
 
@@ -228,9 +230,9 @@ def _list_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSource) 
     return (ORDER_BY_LAYER, *statistics, *((ORDER_BY_EFFECT,) if source.run else ()))
 
 
-def _get_range(kind: Kind, measure: Measure, values: np.ndarray) -> tuple[float, float]:
+def _get_shown_measure_range(kind: Kind, measure: Measure, values: np.ndarray) -> tuple[float, float]:
     """The range of a measure whose heads are shown: all until one is chosen."""
-    chosen: tuple[float, float] = st.session_state.get(_range_key(kind, measure), (0.0, _top_of(values)))
+    chosen: tuple[float, float] = st.session_state.get(_range_key(kind, measure), (0.0, _compute_range_maximum(values)))
     return chosen
 
 
@@ -238,7 +240,7 @@ def _range_key(kind: Kind, measure: Measure) -> str:
     return f"range-{kind}-{measure}"
 
 
-def _top_of(values: np.ndarray) -> float:
+def _compute_range_maximum(values: np.ndarray) -> float:
     return max(1.0, float(np.ceil(values.max())))
 
 
@@ -521,7 +523,7 @@ def draw_change_effect(model: RunnableModel, text: str, given: str = "") -> str:
             st.html(f'<p dir="auto">{render_word_diff(comparison.words)}</p>')
         draw_caption(describe_head_change_effect(comparison))
         with st.container(key="pictured", horizontal=True, vertical_alignment="center"):
-            version = _draw_version_choice()
+            version = _draw_pictured_model_choice()
             _draw_undo_button()
     return format_changes(made) if version == "changed" else ""
 
@@ -530,7 +532,7 @@ def _list_head_changes() -> list[HeadChange]:
     return [one for one in read_changes() if isinstance(one, HeadChange)]
 
 
-def _draw_version_choice() -> PicturedModel:
+def _draw_pictured_model_choice() -> PicturedModel:
     """Return whether the pictures are of the changed model or of the unchanged one."""
     EXPLORE_PICTURED_MODEL.hold()
     names: dict[PicturedModel, str] = {"changed": say("changed model"), "unchanged": say("unchanged model")}

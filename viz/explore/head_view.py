@@ -110,7 +110,7 @@ class Scene:
         """The pinned row of the displayed map in the map with its special tokens."""
         return None if self.query is None else self.tokens.whole_rows[self.query]
 
-    def show_all_tokens(self) -> Scene:
+    def copy_with_all_tokens(self) -> Scene:
         """The same with pieces and special tokens as they are: for a map whose cells cannot be added up."""
         display = replace(self.display, merge=False, hide=False, hide_first=False)
         return replace(
@@ -228,7 +228,7 @@ class TokenDisplay:
         return len(self.attention.key_tokens) < len(self.whole.key_tokens)
 
     @cached_property
-    def hidden_share(self) -> float:
+    def hidden_attention_share(self) -> float:
         """The share of the weight of the displayed rows, 0 to 1, that lies on hidden columns; over layers and heads."""
         rows = self.whole.weights[:, :, list(self.whole_rows)].sum(dtype=np.float64)
         return float(1 - self.attention.weights.sum(dtype=np.float64) / rows) if rows else 0.0

@@ -28,13 +28,13 @@ from attenscope.viz.explore.screen import (
     remember_auto_selected_head,
     select_default_head_and_pin,
 )
-from attenscope.viz.explore.texts import build_effect_parts
+from attenscope.viz.explore.texts import build_head_change_effect_parts
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
-from attenscope.viz.ui.captions import draw_badge, draw_caption, draw_translation_warnings, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, draw_model_run_badge, draw_translation_warnings, escape_markdown
 from attenscope.viz.ui.controls import (
     draw_given_translation,
     draw_given_translation_toggle,
@@ -60,10 +60,12 @@ from attenscope.viz.web.text_components import (
 
 def draw_model_page() -> None:
     """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
-    model, text = controls.draw_sentence_box(examples.draw_start_menus, draw_examples=examples.draw_example_suggestion)
+    model, text = controls.draw_sentence_and_model_controls(
+        examples.draw_start_menus, draw_examples=examples.draw_example_suggestion
+    )
     examples.draw_tour_step(model)
     translation, check = controls.require_translation(model, text)
-    draw_badge(model, translation, check)
+    draw_model_run_badge(model, translation, check)
     select_default_head_and_pin(model.name, text, translation.trace)
     _draw_pictures(model, text)
 
@@ -181,7 +183,7 @@ class ExploreRun(explore_controls.SwitchableHeads):
 
     def saved_texts(self) -> list[Part]:
         data = token_line_data(self.translation.steps, self.pinned_step)
-        effect = build_effect_parts(self.run) if self.run.changes else []
+        effect = build_head_change_effect_parts(self.run) if self.run.changes else []
         return [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation"), *effect]
 
 

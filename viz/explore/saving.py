@@ -22,7 +22,7 @@ from attenscope.viz.figures.figure_style import KIND_NAMES, Look, Palette
 from attenscope.viz.figures.heatmap import pooling_block_size
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.style import add_fragment_style
-from attenscope.viz.web.maps import encode_overview
+from attenscope.viz.web.maps import encode_heads_overview
 from attenscope.viz.web.page_frame import is_presenting
 
 COLUMN_SHARES = (0.42, 0.58)
@@ -88,7 +88,7 @@ def build_view_parts(view: DrawnView, scene: Scene, palette: Palette, changed: C
     look = replace(scene.look, palette=palette)
     if not has_all_heads(view, scene):
         return view.parts(look)
-    tiles = encode_overview(scene.attention, scene.layer, scene.head, look, (), changed)
+    tiles = encode_heads_overview(scene.attention, scene.layer, scene.head, look, (), changed)
     return [Columns(([Component("overview", tiles, "heads", follows=True)], view.parts(look)), COLUMN_SHARES)]
 
 

@@ -17,10 +17,10 @@ from attenscope.viz.explore import comparison, views
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore.head_view import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.saving import COLUMN_SHARES
-from attenscope.viz.explore.texts import describe_changed_head, draw_alignment, draw_head_summary
+from attenscope.viz.explore.texts import describe_changed_head, draw_head_alignment_captions, draw_head_summary
 from attenscope.viz.export.share_menu import unregister_savable_view
 from attenscope.viz.fair_queue import BusyError
-from attenscope.viz.figures.text_alternatives import overview_in_words
+from attenscope.viz.figures.text_alternatives import describe_head_overview
 from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.traces.session import OPEN_ERROR_KEY, open_uploaded_trace
 from attenscope.viz.traces.upload_store import UploadStoreError
@@ -29,7 +29,7 @@ from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, add_pins
 from attenscope.viz.ui.captions import draw_caption
-from attenscope.viz.web.maps import TileSwitches, draw_overview
+from attenscope.viz.web.maps import TileSwitches, draw_heads_overview
 
 EXPLORE_STYLE = Path(__file__).parent / "explore.css"
 """The style of Explore, added to that of all pages."""
@@ -50,10 +50,10 @@ def _draw_trace_upload_expander() -> None:
     """Draw the uploader, folded away; the page says why a file cannot be opened."""
     with st.expander(say("Open a trace"), key="open"):
         st.markdown(say("A trace that `capture.trace.save(…)` or *Share* has written. It stays in your session alone."))
-        _draw_uploader()
+        _draw_self_clearing_trace_uploader()
 
 
-def _draw_uploader() -> None:
+def _draw_self_clearing_trace_uploader() -> None:
     """Draw an uploader that is empty again after every file: the trace is kept in the session, not the bytes."""
     key = f"trace-file-{st.session_state.get(_UPLOAD_COUNT_KEY, 0)}"
 
@@ -86,7 +86,7 @@ def draw_screen(source: TraceSource) -> None:
             source.trace.sizes, heads=False, shows_default=True
         )
         view, comparing = explore_controls.draw_view_choice(source.impossible_views)
-        _draw_trials_menu(source, maps[kind], view, comparing=comparing)
+        _draw_experiments_menu(source, maps[kind], view, comparing=comparing)
     display = _fall_back_to_input_tokens(explore_controls.get_display_options(), source.trace)
     scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
     if view in explore_controls.ALL_HEADS_VIEWS:
@@ -105,7 +105,7 @@ def draw_screen(source: TraceSource) -> None:
         source.word_card()
 
 
-def _draw_trials_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
+def _draw_experiments_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
     """Draw the menu of what can be tried; what it chooses is kept elsewhere, so that it is drawn once it is open."""
     layer, head = explore_controls.get_chosen_head(attention)
     menu = st.popover(say("Try something"), type="tertiary", key=explore_controls.TRIALS_MENU, on_change="rerun")
@@ -116,7 +116,7 @@ def _draw_trials_menu(source: TraceSource, attention: AttentionMap, view: Single
             explore_controls.draw_aligning_head_button(cross)
         if source.run:
             explore_controls.draw_strongest_head_button()
-        explore_controls.draw_order_choice(attention.kind, source)
+        explore_controls.draw_head_order_choice(attention.kind, source)
         explore_controls.draw_head_field(attention, "typed")
         source.draw_trials(attention, layer, head)
         explore_controls.draw_compare_toggle(view, comparing=comparing)
@@ -135,7 +135,7 @@ def _draw_heads_overview(scene: Scene) -> None:
     source, kind = scene.source, scene.kind
     order, switches = explore_controls.get_head_order(kind, source), source.tile_switches(kind)
     with st.container(key="tiles"):
-        draw_overview(
+        draw_heads_overview(
             source.tiles(scene.attention),
             scene.layer,
             scene.head,
@@ -154,16 +154,16 @@ def _draw_overview_captions(scene: Scene, order: explore_controls.HeadOrder, swi
     if switches and switches.pressing:
         with st.container(key="pressing", horizontal=True, vertical_alignment="center"):
             draw_caption(say("Press a tile to switch its head off and on, or L1 for all heads of a layer."))
-            explore_controls.draw_stop_switching_button()
+            explore_controls.draw_stop_head_switching_button()
     else:
-        draw_caption(order.text or overview_in_words(scene.attention))
+        draw_caption(order.text or describe_head_overview(scene.attention))
         if switches:
             with st.container(key="tile-keys"):  # Not in sight where there are no keys.
                 draw_caption(say(SWITCHES_TEXT))
     if remark := describe_changed_head(scene.source.changes, scene.kind, scene.layer, scene.head):
         draw_caption(remark)
     if order.measure == "alignment":
-        draw_alignment(scene)
+        draw_head_alignment_captions(scene)
 
 
 def _fall_back_to_input_tokens(display: DisplayOptions, trace: AttentionTrace) -> DisplayOptions:

@@ -79,10 +79,10 @@ def draw_head_summary(scene: Scene) -> None:
 
 def head_alt_text(scene: Scene) -> str:
     """The text alternative of a picture of the chosen head."""
-    return join_sentences(scene.summary, _strongest_link_text(scene))
+    return join_sentences(scene.summary, _describe_pinned_or_strongest_link(scene))
 
 
-def _strongest_link_text(scene: Scene) -> str:
+def _describe_pinned_or_strongest_link(scene: Scene) -> str:
     """Where the pinned row looks, or else the head's strongest link; special tokens count where they are hidden too."""
     place, row = (scene.tokens.whole, scene.layer, scene.head), scene.pinned_row_with_special_tokens
     return (
@@ -92,7 +92,7 @@ def _strongest_link_text(scene: Scene) -> str:
     )
 
 
-def draw_alignment(scene: Scene) -> None:
+def draw_head_alignment_captions(scene: Scene) -> None:
     """Draw how well the chosen head aligns as the rows are named, which does better otherwise, and what is measured."""
     ranking = rank_heads_by_alignment(scene.tokens.original, readings=(scene.rows,))
     places = [(one.layer, one.head) for one in ranking]
@@ -115,7 +115,7 @@ def _describe_alignment_by_other_rows(scene: Scene, best: HeadAlignment) -> str:
 def draw_map_preprocessing_captions(displays: Mapping[str, TokenDisplay]) -> None:
     """Draw what was done to the maps of a view before they were drawn."""
     if special := {
-        name: one.hidden_share - one.hidden_first_token_share
+        name: one.hidden_attention_share - one.hidden_first_token_share
         for name, one in displays.items()
         if one.has_hidden_special_keys
     }:
@@ -123,7 +123,7 @@ def draw_map_preprocessing_captions(displays: Mapping[str, TokenDisplay]) -> Non
             say(
                 "Special tokens are hidden: they hold {shares} of the weight of the rows shown, over all layers and "
                 "heads.",
-                shares=_shares_text(special),
+                shares=_format_weight_shares_by_map(special),
             )
         )
     if first := {name: one.hidden_first_token_share for name, one in displays.items() if one.hides_first}:
@@ -133,7 +133,7 @@ def draw_map_preprocessing_captions(displays: Mapping[str, TokenDisplay]) -> Non
                 "The first token, {token}, is left out: it holds {shares} of the weight of the rows shown, over all "
                 "layers and heads.",
                 token=join_items(map(quote_token, names)),
-                shares=_shares_text(first),
+                shares=_format_weight_shares_by_map(first),
             )
         )
     if any(tokens.joins_pieces for tokens in displays.values()):
@@ -142,7 +142,7 @@ def draw_map_preprocessing_captions(displays: Mapping[str, TokenDisplay]) -> Non
         )
 
 
-def _shares_text(shares: Mapping[str, float]) -> str:
+def _format_weight_shares_by_map(shares: Mapping[str, float]) -> str:
     """Shares of weight by the name of their map, which is said where there are several."""
     held = {name: format_number(share, ".0%") for name, share in shares.items()}
     return join_items(
@@ -198,7 +198,7 @@ def describe_head_change_effect(comparison: Comparison) -> str:
     return join_sentences(changes, comparison.sentence)
 
 
-def build_effect_parts(run: RunKey) -> list[Part]:
+def build_head_change_effect_parts(run: RunKey) -> list[Part]:
     """The effect of a run's changes for a saved file: the new translation with its marks, and the sentence."""
     comparison = cache.compute_intervention_comparison(run.model, run.sentence, run.changes, run.given)
     marked = [(one.text, CHANGE_MARKS[one.change]) for one in comparison.words]

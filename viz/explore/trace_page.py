@@ -261,7 +261,7 @@ class MaskedWordRun(explore_controls.SwitchableHeads, StaticTrace):
             return
         try:
             found = cache.compute_masked_word(self.name, self.text, position, self.changes)
-            heads = cache.compute_masked_head_effects(self.name, self.text, position, self.changes)
+            heads = cache.compute_masked_word_head_effects(self.name, self.text, position, self.changes)
         except LocalError:  # A special token, of which there is nothing to say.
             return
         close = partial(toggle_pins, self.text, {"source": position})

@@ -25,7 +25,7 @@ from attenscope.viz.explore.texts import (
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.figure_style import KIND_NAMES, Look
 from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid
-from attenscope.viz.figures.text_alternatives import describe_strongest_row_keys, heatmap_in_words
+from attenscope.viz.figures.text_alternatives import describe_strongest_row_keys, explain_heatmap_reading
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import KIND
@@ -33,7 +33,7 @@ from attenscope.viz.ui.addresses.why import AttentionCell
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import open_why_score, switch_to_requested_page
 from attenscope.viz.ui.style import add_fragment_style
-from attenscope.viz.web.charts import PIPELINE_STEPS, draw_pipeline, encode_pipeline
+from attenscope.viz.web.charts import PIPELINE_STEPS, draw_attention_pipeline, encode_attention_pipeline
 from attenscope.viz.web.maps import LinkOptions, draw_attention_links, encode_attention_links, encode_heatmap, heatmap
 from attenscope.viz.web.text_components import draw_shaded_text, encode_shaded_text
 
@@ -101,7 +101,7 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
         scene.pin(query=query, key=key)
 
     heatmap(grid, scene.look, alternative, **options, key="heatmap", on_cell=pin)
-    line = heatmap_in_words(
+    line = explain_heatmap_reading(
         select_head(scene.attention, scene.layer, scene.head),
         scene.rows,
         scene.look.scale,
@@ -114,7 +114,7 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
     if scene.display.numbers and not has_room_for_numbers(scene.attention.weights):
         draw_caption(say("There is no room for numbers in so many cells: hover over one to read it."))
 
-    _draw_why_button(scene)
+    _draw_explain_pinned_score_button(scene)
 
     def build_parts(look: Look) -> list[Part]:
         data = encode_heatmap(grid, look, alternative, **options, pins=True)
@@ -123,7 +123,7 @@ def _draw_heatmap(scene: Scene) -> DrawnView | None:
     return DrawnView(build_parts, follows=True, displays={KIND.label(scene.kind): scene.tokens})
 
 
-def _draw_why_button(scene: Scene) -> None:
+def _draw_explain_pinned_score_button(scene: Scene) -> None:
     """Draw a button that opens Why on the score of the pinned cell of a run."""
     switch_to_requested_page()
     query, key, run = scene.captured_query, scene.captured_key, scene.source.run
@@ -149,7 +149,7 @@ LINKS_TEXT = ViewText(
 )
 
 
-def _draw_links(scene: Scene) -> DrawnView | None:
+def _draw_attention_links_view(scene: Scene) -> DrawnView | None:
     layout, least = controls.draw_links_controls(scene)
     beside = controls.get_heads_drawn_beside(scene.attention.heads, scene.head)
     lines = LinkOptions(scene.layer, scene.head, beside, least, layout == "horizontal", not scene.is_first_side)
@@ -227,7 +227,7 @@ def _draw_attention_computation_steps(scene: Scene) -> DrawnView | None:
     alternative = join_sentences(
         say("{title}.", title=scene.title), describe_strongest_row_keys(token, steps.key_tokens, steps.weights)
     )
-    draw_pipeline(
+    draw_attention_pipeline(
         steps,
         token,
         scene.look,
@@ -238,7 +238,9 @@ def _draw_attention_computation_steps(scene: Scene) -> DrawnView | None:
     )
     differ = say("Computed again here, they differ by at most {difference:.1g}.", difference=float(steps.difference))
     draw_caption(join_sentences(say(PIPELINE_TEXT.line), differ))
-    return _build_component_view("pipeline", lambda look: encode_pipeline(steps, token, look, step, alternative))
+    return _build_component_view(
+        "pipeline", lambda look: encode_attention_pipeline(steps, token, look, step, alternative)
+    )
 
 
 def _build_component_view(name: SingleView, packed: Callable[[Look], bytes], scene: Scene | None = None) -> DrawnView:
@@ -264,7 +266,7 @@ class View(NamedTuple):
 
 VIEWS: dict[SingleView, View] = {
     "heatmap": View(_draw_heatmap, HEATMAP_TEXT),
-    "links": View(_draw_links, LINKS_TEXT),
+    "links": View(_draw_attention_links_view, LINKS_TEXT),
     "text": View(_draw_shaded_text_view, SHADED_TEXT),
     "pipeline": View(_draw_attention_computation_steps, PIPELINE_TEXT),
     "joint": View(all_heads_views.draw_joint_view, all_heads_views.JOINT_TEXT),

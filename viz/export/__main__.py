@@ -23,7 +23,7 @@ from attenscope.cli.translate_and_evaluate import WritableError, check_writable
 from attenscope.language import (
     add_language_option,
     join_items,
-    replace_command_names,
+    replace_commands_when_installed,
     say,
     terminal_language,
     translate_argparse,
@@ -33,7 +33,7 @@ from attenscope.viz.engine.pack_checkpoint import PackageError, WeightForm
 from attenscope.viz.export import talk_file
 from attenscope.viz.export.movie import write_movie
 from attenscope.viz.figures.figure_style import DARK, LIGHT
-from attenscope.viz.talk.attachments import read_folder_files
+from attenscope.viz.talk.attachments import read_talk_files_from_folder
 from attenscope.viz.talk.checks import CheckedTalk, check_talk
 from attenscope.viz.talk.file import count_scenes, parse_talk
 from attenscope.viz.talk.scenes import Mistake
@@ -48,7 +48,7 @@ def export_browser_models(arguments: Sequence[str]) -> int:
     if not names:
         print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
         return 1
-    talk_file.start_page_runtime()
+    talk_file.start_streamlit_runtime_without_server()
     # After the runtime is there, like everything that draws components.
     from attenscope.viz.export.browser_model_file import build_live_model_html, build_live_model_site
 
@@ -144,11 +144,11 @@ def _write_talk() -> int:
         problem = say("{file} cannot be read as a talk: {reason}", file=arguments.talk, reason=error)
         print(problem, file=sys.stderr)
         return 1
-    talk_file.start_page_runtime()
+    talk_file.start_streamlit_runtime_without_server()
     from attenscope.viz.ui import cache  # after the runtime is there, like everything that draws components
 
     models = cache.load_model_configs()
-    beside, problems = read_folder_files(talk, arguments.talk.parent)
+    beside, problems = read_talk_files_from_folder(talk, arguments.talk.parent)
     checked = check_talk(talk, models, beside)
     for problem in problems:
         print(f"{arguments.talk}: {problem}", file=sys.stderr)
@@ -177,7 +177,7 @@ def _write_talk() -> int:
 def build_talk_parser() -> argparse.ArgumentParser:
     """Return the parser of the command that writes a talk."""
     parser = argparse.ArgumentParser(
-        prog=replace_command_names("python -m viz.export"),
+        prog=replace_commands_when_installed("python -m viz.export"),
         description=say("A talk as one HTML file; or, with the word live or movie, see live --help and movie --help."),
     )
     parser.add_argument("talk", type=Path, help=say("the talk, a TOML file"))

@@ -24,11 +24,11 @@ from attenscope.language import add_language_option, join_sentences, say, use_la
 from attenscope.viz.export import talk_file
 from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.figures.figure_style import DARK, LIGHT
-from attenscope.viz.talk.attachments import read_folder_files
+from attenscope.viz.talk.attachments import read_talk_files_from_folder
 from attenscope.viz.talk.file import parse_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.ui.addresses.page_registry import PAGES
-from attenscope.viz.web.component_scripts import read_script
+from attenscope.viz.web.component_scripts import read_standalone_script
 
 if TYPE_CHECKING:
     from attenscope.viz.export.parts import Slide
@@ -69,7 +69,7 @@ class HeadlessPage:
         unwritten = json.dumps(message).encode() + b"\0"
         while unwritten:
             unwritten = unwritten[os.write(self._commands, unwritten) :]
-        while (reply := self._read()).get("id") != self._sent:
+        while (reply := self._read_protocol_message()).get("id") != self._sent:
             pass
         if "error" in reply:
             raise BrowserError(str(reply["error"].get("message")))
@@ -83,7 +83,7 @@ class HeadlessPage:
             raise BrowserError(str(found["exceptionDetails"].get("exception", {}).get("description", "")))
         return found["result"].get("value")
 
-    def _read(self) -> dict[str, Any]:
+    def _read_protocol_message(self) -> dict[str, Any]:
         while b"\0" not in self._unread:
             read = os.read(self._replies, 1 << 20)
             if not read:
@@ -192,7 +192,7 @@ def write_movie(arguments: Sequence[str]) -> int:
     try:
         check_writable(given.out)
         _find_browser()  # Before anything takes long.
-        talk_file.start_page_runtime()
+        talk_file.start_streamlit_runtime_without_server()
         with use_language(given.language):
             slide, palette = _build_slide(given), DARK if given.dark else LIGHT
             page = build_talk_page(slide.title, [slide], palette, date.today())
@@ -237,7 +237,7 @@ def _build_slide(given: argparse.Namespace) -> Slide:
 
     talk, folder = read_single_scene_talk(given)
     (scene,) = talk.scenes
-    beside, problems = read_folder_files(talk, folder)
+    beside, problems = read_talk_files_from_folder(talk, folder)
     palettes = [DARK if given.dark else LIGHT]
     (slide,) = talk_file.build_scene_slides(scene, talk, cache.load_model_configs(), palettes, beside)
     if slide.view is None:
@@ -279,12 +279,12 @@ def record_slide_film(page: str, kind: str, scale: float, *, covers: bool = Fals
             browser.evaluate(READY)
             browser.evaluate(UNOPERATED)
             frames = _take_frames(browser, covers)
-            pictures = [_encode_picture(one, pixels) for one in frames]
-            script = ENCODE % (read_script("film"), json.dumps(kind), json.dumps(pictures))
+            pictures = [_encode_frame_as_data_url(one, pixels) for one in frames]
+            script = ENCODE % (read_standalone_script("film"), json.dumps(kind), json.dumps(pictures))
             return frames, base64.b64decode(browser.evaluate(script))
 
 
-def _encode_picture(frame: FilmFrame, pixels: Sequence[int]) -> dict[str, Any]:
+def _encode_frame_as_data_url(frame: FilmFrame, pixels: Sequence[int]) -> dict[str, Any]:
     address = f"data:image/png;base64,{base64.b64encode(frame.png).decode()}"
     return {"address": address, "size": pixels, "seconds": frame.seconds}
 

@@ -47,7 +47,7 @@ from attenscope.viz.web.component_scripts import (
     build_scripts_constant,
     pack_arrays,
     read_component_sheet,
-    read_header_text,
+    read_packed_header_json,
     read_sheet,
 )
 
@@ -131,7 +131,11 @@ def build_talk_page(
     shown = [
         (
             [
-                replace(one, view=one.view and replace(one.view, parts=tuple(_scale_parts_for_stage(one.view.parts))))
+                replace(
+                    one,
+                    view=one.view
+                    and replace(one.view, parts=tuple(_enlarge_part_fonts_for_projection(one.view.parts))),
+                )
                 for one in of
             ],
             look,
@@ -141,7 +145,7 @@ def build_talk_page(
     return _build_page(title, shown, made, talk=True, models=models)
 
 
-def _scale_parts_for_stage(parts: Sequence[Part]) -> Iterator[Part]:
+def _enlarge_part_fonts_for_projection(parts: Sequence[Part]) -> Iterator[Part]:
     """The parts as they are projected: figures that are read from the back row."""
     for part in parts:
         if isinstance(part, Chart):
@@ -154,7 +158,9 @@ def _scale_parts_for_stage(parts: Sequence[Part]) -> Iterator[Part]:
             beside_tiles = any(one.role == "heads" for one in flatten_parts(part.columns[0]))
             shares = TILES_PICTURE_SHARES if beside_tiles else part.shares
             yield replace(
-                part, columns=tuple(tuple(_scale_parts_for_stage(one)) for one in part.columns), shares=shares
+                part,
+                columns=tuple(tuple(_enlarge_part_fonts_for_projection(one)) for one in part.columns),
+                shares=shares,
             )
         else:
             yield part
@@ -216,7 +222,9 @@ def _build_page(
 
 def _collect_font_characters(written: Any, parts: Sequence[Part], code: str, takes_text: bool) -> str:
     """All that a page may write: what stands in it, what its scripts say, and what is typed where it takes text."""
-    packed = [read_header_text(one.data) for one in parts if isinstance(one, Component) and isinstance(one.data, bytes)]
+    packed = [
+        read_packed_header_json(one.data) for one in parts if isinstance(one, Component) and isinstance(one.data, bytes)
+    ]
     letters = [json.dumps(written, ensure_ascii=False), code, *packed, *(TYPEABLE_LETTERS if takes_text else ())]
     return replace_lone_surrogates("".join(letters))
 

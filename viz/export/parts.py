@@ -151,14 +151,14 @@ class Slide:
     guess: tuple[str, ...] = ()
     """Parts of the picture among which the audience chooses before the next key."""
     clicked: Mapping[str, Any] = field(default_factory=dict)
-    """Tells which choice a click in the picture hits; made by :func:`viz.talk.scenes.build_click_data`."""
+    """Tells which choice a click in the picture hits; made by :func:`viz.talk.scenes.build_choice_click_data`."""
     minutes: float = 0.0
     """That it is to take, for the speaker's clock; 0 where nothing is planned."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts that are shown, hidden ones included."""
-        return tuple(_omit_roles(self.view.parts, self.omit)) if self.view else ()
+        return tuple(_remove_parts_with_roles(self.view.parts, self.omit)) if self.view else ()
 
 
 def flatten_parts(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table | Formula]:
@@ -171,13 +171,16 @@ def flatten_parts(parts: Sequence[Part]) -> Iterator[Component | Chart | Words |
             yield part
 
 
-def _omit_roles(parts: Sequence[Part], omit: tuple[str, ...]) -> Iterator[Part]:
+def _remove_parts_with_roles(parts: Sequence[Part], omit: tuple[str, ...]) -> Iterator[Part]:
     for part in parts:
         if isinstance(part, (Component, Chart, Words, Table, Formula)) and part.role not in omit:
             yield part
         if not isinstance(part, Columns):
             continue
-        left = [(tuple(_omit_roles(one, omit)), share) for one, share in zip(part.columns, part.shares, strict=True)]
+        left = [
+            (tuple(_remove_parts_with_roles(one, omit)), share)
+            for one, share in zip(part.columns, part.shares, strict=True)
+        ]
         kept = [(column, share) for column, share in left if column]
         if kept:
             yield replace(part, columns=tuple(one for one, _ in kept), shares=tuple(share for _, share in kept))

@@ -27,9 +27,9 @@ from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.export.parts import REMARKS_ROLE, LiveSlide, Slide, View
 from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
-from attenscope.viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_runtime
+from attenscope.viz.streamlit_internals import PageRun, allow_caches_outside_of_runs, start_component_runtime
 from attenscope.viz.talk import attachments, scenes
-from attenscope.viz.talk.attachments import AttachedFile, build_scene_session
+from attenscope.viz.talk.attachments import AttachedFile, build_scene_session_values
 from attenscope.viz.talk.checks import check_talk, find_scene_model, find_scene_trace_or_config
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.ui import cache as ui_cache
@@ -96,7 +96,7 @@ def build_scene_slides(
     if not checked.shown:
         left_out = build_slide(None, *texts, missing=join_sentences(*(one.text for one in checked.mistakes)))
         return [left_out] * len(palettes)
-    views = collect_saved_views(scene.page, scene.query(talk.model), build_scene_session(scene, beside))
+    views = collect_saved_views(scene.page, scene.query(talk.model), build_scene_session_values(scene, beside))
     if not views:
         missing = say(MISSING_SCENE_TEXT, page=say(PAGE_TITLES[scene.page]))
         return [build_slide(None, *texts, missing=missing)] * len(palettes)
@@ -105,7 +105,7 @@ def build_scene_slides(
     drawn = [(views[-1].view(palette), palette) for palette in palettes]
     lives = [_build_live_slide(shown, model, view, palette) for view, palette in drawn]
     choices = tuple(map(scene.choice_text, shown.guess))
-    clicked = scenes.build_click_data(shown, find_scene_trace_or_config(scene, talk, models, beside))
+    clicked = scenes.build_choice_click_data(shown, find_scene_trace_or_config(scene, talk, models, beside))
     found = zip(drawn, lives, strict=True)
     return [build_slide(view, *texts, live=live, guess=choices, clicked=clicked) for (view, _), live in found]
 
@@ -115,7 +115,7 @@ def _build_live_slide(scene: Scene, model: str, view: View, palette: Palette) ->
     if not scene.live or _load_packable_checkpoint(model) is None:
         return None
     begun = {"sentence": view.facts["sentence"], "palette": encode_palette(scenes.build_live_look(scene, palette))}
-    return LiveSlide(model, scenes.build_live_settings(scene) | begun)
+    return LiveSlide(model, scenes.build_live_scene_state(scene) | begun)
 
 
 def _load_packable_checkpoint(model: str) -> Checkpoint | None:
@@ -148,9 +148,9 @@ def _is_decoding(elements: Any) -> bool:
     return any(button.key == "stop" for button in elements.button)
 
 
-def start_page_runtime() -> None:
+def start_streamlit_runtime_without_server() -> None:
     """Start the runtime that pages need where no app is served; call it before anything draws components."""
-    start_runtime(PAGES_FOLDER.parents[1] / "app.py")
+    start_component_runtime(PAGES_FOLDER.parents[1] / "app.py")
     allow_caches_outside_of_runs()
 
 

@@ -29,7 +29,7 @@ class Block(NamedTuple):
     is_attention: bool = False
 
 
-def list_blocks(config: TransformerConfig) -> list[Block]:
+def list_diagram_blocks(config: TransformerConfig) -> list[Block]:
     """The boxes from bottom to top, those of the encoder first."""
     heads = say("{count} heads of {width}", count=config.heads, width=config.d_model // config.heads)
     forward = say("{width} → {hidden} → {width}", width=config.d_model, hidden=format_number(config.feed_forward, ","))
@@ -60,7 +60,7 @@ def plot_architecture(config: TransformerConfig, palette: Palette) -> go.Figure:
         frame = {"color": palette.soft, "width": 1, "dash": "dot"}
         figure.add_shape(type="rect", x0=left - 0.2, x1=left + WIDE + 0.2, y0=bottom - 0.17, y1=top + 0.03, line=frame)
         _add_text(figure, left + WIDE + 0.3, (bottom + top) / 2, f"× {layers}", palette.ink, 15, xanchor="left")
-    for block in list_blocks(config):
+    for block in list_diagram_blocks(config):
         _add_block(figure, block, palette)
     middle = WIDE / 2
     ways = [

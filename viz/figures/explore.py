@@ -27,11 +27,11 @@ from .figure_style import (
 from .heatmap import (
     RowLabel,
     WeightGrid,
+    build_weight_grid_figure_parts,
     diverging_colours,
     negative_colour,
     plot_weight_grid,
     plotly_colorscale,
-    weight_grid_parts,
 )
 from .text_alternatives import find_strongest_weight
 
@@ -105,14 +105,16 @@ def plot_comparison(
     low = 0 if difference is None else _panel_height(difference.first)
     total = high + (ROOM_BETWEEN + low if low else 0)
     panels = [
-        _map_panel(panel, side, look, rows, PanelPlace(across, (1 - high / total, 1.0), high))
+        _build_compared_map_panel(panel, side, look, rows, PanelPlace(across, (1 - high / total, 1.0), high))
         for panel, side, across in ((FIRST_PANEL, first, LEFT_COLUMN), (SECOND_PANEL, second, RIGHT_COLUMN))
     ]
     if difference is not None:
         row = pinned[0] if pinned[0] is not None else difference.largest[2]
         panels += [
             _difference_panel(difference, pinned, look, rows, PanelPlace(LEFT_COLUMN, (0.0, low / total), low)),
-            _row_panel(difference, row, look.palette, rows, PanelPlace(RIGHT_COLUMN, (0.0, low / total), low)),
+            _build_row_comparison_panel(
+                difference, row, look.palette, rows, PanelPlace(RIGHT_COLUMN, (0.0, low / total), low)
+            ),
         ]
     return _combine_panels(panels, _comparison_layout(look.palette, total, ROOM_BELOW if low else 8))
 
@@ -123,8 +125,8 @@ def _plot_maps_side_by_side(
     """Both maps and their difference beside each other, each as high as the figure."""
     one, two, three = (PanelPlace(across, (0.0, 1.0), 0.0) for across in STAGE_COLUMNS)
     panels = [
-        _map_panel(FIRST_PANEL, first, look, rows, one),
-        _map_panel(SECOND_PANEL, second, look, rows, two),
+        _build_compared_map_panel(FIRST_PANEL, first, look, rows, one),
+        _build_compared_map_panel(SECOND_PANEL, second, look, rows, two),
         _difference_panel(difference, pinned, look, rows, three),
     ]
     return _combine_panels(panels, _comparison_layout(look.palette, PANEL_HEIGHT, ROOM_BELOW))
@@ -148,7 +150,7 @@ def locate_click(row: int, column: int) -> tuple[int, int, int]:
     return row // PANEL_OFFSET, row % PANEL_OFFSET, column
 
 
-def comparison_in_words(difference: MapDifference, pinned: PinnedCell, rows: RowLabel) -> str:
+def describe_map_difference(difference: MapDifference, pinned: PinnedCell, rows: RowLabel) -> str:
     """How much of a row lies elsewhere in the second map, and the greatest change or that of the pinned pair."""
     if not difference.weights.any():
         return say("No weight differs between the two.")
@@ -159,14 +161,14 @@ def comparison_in_words(difference: MapDifference, pinned: PinnedCell, rows: Row
     )
     if pinned[0] is not None and pinned[1] is not None:
         return join_sentences(
-            found, say("Pinned: {pair}.", pair=_pair_in_words(difference, pinned[0], pinned[1], rows))
+            found, say("Pinned: {pair}.", pair=_describe_pair_difference(difference, pinned[0], pinned[1], rows))
         )
     return join_sentences(
-        found, say("The greatest change: {pair}.", pair=_pair_in_words(difference, row, column, rows))
+        found, say("The greatest change: {pair}.", pair=_describe_pair_difference(difference, row, column, rows))
     )
 
 
-def _pair_in_words(difference: MapDifference, row: int, column: int, rows: RowLabel) -> str:
+def _describe_pair_difference(difference: MapDifference, row: int, column: int, rows: RowLabel) -> str:
     first, second = difference.first, difference.second
     link = {"query": quote_token(first.rows(rows)[row]), "key": quote_token(first.key_tokens[column])}
     if not difference.mask[row, column]:
@@ -181,7 +183,9 @@ def _pair_in_words(difference: MapDifference, row: int, column: int, rows: RowLa
     )
 
 
-def _map_panel(panel: int, side: ComparedMap, look: Look, rows: RowLabel, place: PanelPlace) -> dict[str, Any]:
+def _build_compared_map_panel(
+    panel: int, side: ComparedMap, look: Look, rows: RowLabel, place: PanelPlace
+) -> dict[str, Any]:
     attention = side.attention
     grid = WeightGrid(attention.weights[0, 0], attention.mask, attention.rows(rows), attention.key_tokens, "")
     return _heatmap_panel(panel, grid, escape_markup(side.name), look, side.pinned, place)
@@ -208,7 +212,7 @@ def _heatmap_panel(
     panel: int, grid: WeightGrid, title: str, look: Look, pinned: PinnedCell, place: PanelPlace
 ) -> dict[str, Any]:
     """A heatmap of its own, moved to its place: its axes named by the panel, its rows counted from its offset."""
-    figure = weight_grid_parts(grid, look, pinned=pinned[0], pinned_key=pinned[1])
+    figure = build_weight_grid_figure_parts(grid, look, pinned=pinned[0], pinned_key=pinned[1])
     first, number = panel * PANEL_OFFSET, "" if panel == 0 else str(panel + 1)
     own = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
     for trace in figure["data"]:
@@ -239,7 +243,7 @@ def _heatmap_panel(
     }
 
 
-def _row_panel(
+def _build_row_comparison_panel(
     difference: MapDifference, row: int, palette: Palette, rows: RowLabel, place: PanelPlace
 ) -> dict[str, Any]:
     """One row of both maps: for each key a line from its weight in the first to its weight in the second."""
@@ -380,7 +384,7 @@ FLOW_TITLES: dict[FlowKind, tuple[str, str]] = {
 """Titles for plain weights, and for weights multiplied by the norms of the values."""
 
 
-def plot_flow(
+def plot_attention_flow(
     flow: AttentionMap,
     which: FlowKind,
     layer: int,
@@ -410,12 +414,12 @@ def plot_flow(
     return plot_weight_grid(grid, look or Look(), model=model, pinned=pinned[0], pinned_key=pinned[1])
 
 
-def plot_flow_by_layer(
+def plot_cumulative_flow_by_layer(
     flows: Sequence[AttentionMap], which: FlowKind, head: int, **options: Any
 ) -> tuple[go.Figure, ...]:
-    """The pictures of :func:`plot_flow` through layer 1, layer 2 and on, one of each of `flows`, on one scale."""
+    """The pictures of :func:`plot_attention_flow` through layer 1, layer 2 and on, one a flow, on one scale."""
     top = max(_compute_colour_scale_maximum(select_flow_weights(flow, layer, head)) for layer, flow in enumerate(flows))
-    return tuple(plot_flow(flow, which, layer, head, top=top, **options) for layer, flow in enumerate(flows))
+    return tuple(plot_attention_flow(flow, which, layer, head, top=top, **options) for layer, flow in enumerate(flows))
 
 
 def _compute_colour_scale_maximum(weights: np.ndarray) -> float:
@@ -447,7 +451,7 @@ def describe_strongest_flow_link(flow: AttentionMap, layer: int, head: int, rows
 # All three attentions of a layer as one matrix over source and target, after Tensor2Tensor's visualization.
 
 
-def plot_joint(
+def plot_joint_attention(
     joint: JointAttention,
     layer: int,
     head: int | None,

@@ -243,10 +243,12 @@ class Look:
 
     def choose_weight_text_colours(self, weights: np.ndarray) -> np.ndarray:
         """Ink or background, whichever is read better on the colour of each weight: strings, in the same shape."""
-        return choose_ink(weights, self.colorscale, self.palette)
+        return choose_contrasting_text_colours(weights, self.colorscale, self.palette)
 
 
-def choose_ink(values: np.ndarray, scale: Sequence[tuple[float, str]], palette: Palette) -> np.ndarray:
+def choose_contrasting_text_colours(
+    values: np.ndarray, scale: Sequence[tuple[float, str]], palette: Palette
+) -> np.ndarray:
     """Ink or background, whichever has more contrast (WCAG 2.2) to the colour of each value on a scale over 0..1."""
     positions, colours = zip(*scale, strict=True)
     channels = np.array([_rgb_channels(colour) for colour in colours])

@@ -106,7 +106,7 @@ def plot_measure_strips(found: Sequence[MeasureStrip], title: str, palette: Pale
     return go.Figure({"data": traces, "layout": shown})
 
 
-def plot_lifts(found: Sequence[HeadLift], title: str, palette: Palette) -> go.Figure:
+def plot_head_lift_bars(found: Sequence[HeadLift], title: str, palette: Palette) -> go.Figure:
     """A bar a head: how many times as often as all heads of its map together; the line at 1 is chance."""
     bars = {
         "type": "bar",
@@ -114,7 +114,7 @@ def plot_lifts(found: Sequence[HeadLift], title: str, palette: Palette) -> go.Fi
         "x": [one.lift for one in found],
         "y": list(range(len(found))),
         "marker": {"color": [palette.accent if one.lift > 1 else palette.line for one in found]},
-        "text": [say("{counts}, lift {lift:.2f}", counts=_hits_text(one), lift=one.lift) for one in found],
+        "text": [say("{counts}, lift {lift:.2f}", counts=_format_hit_count(one), lift=one.lift) for one in found],
         "textposition": "none",
         "hovertemplate": "%{text}<extra></extra>",
     }
@@ -134,7 +134,7 @@ def plot_lifts(found: Sequence[HeadLift], title: str, palette: Palette) -> go.Fi
         ),
         "shapes": [{"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": chance}],
         "annotations": [
-            {"text": _hits_text(one), "x": 1.0, "xref": "paper", "xshift": 6, "y": row}
+            {"text": _format_hit_count(one), "x": 1.0, "xref": "paper", "xshift": 6, "y": row}
             | {"xanchor": "left", "showarrow": False, "font": {"size": 12, "color": palette.soft}}
             for row, one in enumerate(found)
         ],
@@ -142,7 +142,7 @@ def plot_lifts(found: Sequence[HeadLift], title: str, palette: Palette) -> go.Fi
     return go.Figure({"data": [bars], "layout": shown})
 
 
-def _hits_text(one: HeadLift) -> str:
+def _format_hit_count(one: HeadLift) -> str:
     return say("{hits:,} of {links:,}", hits=one.hits, links=one.links)
 
 
@@ -229,7 +229,7 @@ def plot_heads_over_training(
 
     Stops stand at even distances. Two marks a head, in the order of `courses`: its line and its dots.
     """
-    colours = kind_colours(palette)
+    colours = assign_attention_kind_colours(palette)
     across = np.arange(len(ticks), dtype=float)
     marks = []
     for name, (kind, values) in courses.items():
@@ -250,7 +250,7 @@ def plot_heads_over_training(
         marks,
         palette,
         height=TRAINING_HEIGHT,
-        legend=kind_legend({kind for kind, _ in courses.values()}, palette),
+        legend=build_attention_kind_legend({kind for kind, _ in courses.values()}, palette),
     )
 
 
@@ -283,7 +283,7 @@ class TokenDots:
     marked: bool = False
 
 
-def plot_projection(groups: Sequence[TokenDots], axes: tuple[str, str], title: str, palette: Palette) -> Curves:
+def plot_token_projection(groups: Sequence[TokenDots], axes: tuple[str, str], title: str, palette: Palette) -> Curves:
     """A mark a group, in their order, marked tokens in front of all others; each group is named in its colour."""
     every = np.concatenate([one.points for one in groups])
     x, y = (_projection_axis(every[:, at], name) for at, name in enumerate(axes))
@@ -303,7 +303,7 @@ def plot_projection(groups: Sequence[TokenDots], axes: tuple[str, str], title: s
     return Curves(title, x, y, marks, palette, notes, PROJECTION_HEIGHT, left=30)
 
 
-def group_name(name: str) -> str:
+def translate_token_group_name(name: str) -> str:
     """A group of tokens as a person reads it; a part of speech by its code."""
     return say(name) if name in (OTHER_GROUP, *SENTENCE_PARTS, *TOKEN_SIDES) else name
 
@@ -319,7 +319,7 @@ def assign_part_of_speech_colours(counts: Mapping[str, int], palette: Palette) -
     return {**{tag: head_colour(palette, at) for at, tag in enumerate(common)}, OTHER_GROUP: palette.soft}
 
 
-def assign_sentence_part_colours(palette: Palette) -> dict[str, str]:
+def assign_sentence_position_colours(palette: Palette) -> dict[str, str]:
     """Parts of a sentence from its beginning to its end, from the opposite colour to that of attention."""
     return dict(
         zip(SENTENCE_PARTS, blend_colours(negative_colour(palette), palette.accent, len(SENTENCE_PARTS)), strict=True)
@@ -345,7 +345,7 @@ def _projection_axis(values: np.ndarray, name: str) -> Axis:
 PRUNING_HEIGHT = 380
 
 
-def plot_pruning(
+def plot_head_pruning_curves(
     away: Sequence[int],
     by_cost: Sequence[float],
     random: np.ndarray,
@@ -423,7 +423,7 @@ def plot_head_scatter(
 
     `beside` are the dots of a second picture, with which this one shares its axes and the sizes of its dots.
     """
-    colours, priced = kind_colours(palette), say("cost")
+    colours, priced = assign_attention_kind_colours(palette), say("cost")
     most = max((max(dot.cost, 0.0) for dot in (*dots, *beside)), default=0.0) or 1.0
     marks = [
         Mark(
@@ -442,7 +442,9 @@ def plot_head_scatter(
     )
     notes = [_place_dot_label(dot, dots, x, y, palette) for dot in largest]
     kinds = {dot.kind for dot in (*dots, *beside)}
-    return Curves(title, x, y, marks, palette, notes, height=SCATTER_HEIGHT, legend=kind_legend(kinds, palette))
+    return Curves(
+        title, x, y, marks, palette, notes, height=SCATTER_HEIGHT, legend=build_attention_kind_legend(kinds, palette)
+    )
 
 
 def _place_dot_label(dot: HeadDot, dots: Sequence[HeadDot], x: Axis, y: Axis, palette: Palette) -> Note:
@@ -459,14 +461,18 @@ def _place_dot_label(dot: HeadDot, dots: Sequence[HeadDot], x: Axis, y: Axis, pa
     return Note(dot.name, dot.x, dot.y, palette.ink, "start" if side > 0 else "end", "middle", 18 * side)
 
 
-def kind_colours(palette: Palette) -> dict[str, str]:
+def assign_attention_kind_colours(palette: Palette) -> dict[str, str]:
     """The colour of each map's heads."""
     return {"encoder": palette.accent, "decoder": negative_colour(palette), "cross": palette.soft}
 
 
-def kind_legend(kinds: Collection[str], palette: Palette) -> list[tuple[str, str]]:
+def build_attention_kind_legend(kinds: Collection[str], palette: Palette) -> list[tuple[str, str]]:
     """Which colour is which map, of those there are."""
-    return [(say(KIND_NAMES[kind]), colour) for kind, colour in kind_colours(palette).items() if kind in kinds]
+    return [
+        (say(KIND_NAMES[kind]), colour)
+        for kind, colour in assign_attention_kind_colours(palette).items()
+        if kind in kinds
+    ]
 
 
 def _scatter_axis(values: Sequence[float], name: str) -> Axis:

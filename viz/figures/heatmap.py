@@ -18,7 +18,7 @@ from .figure_style import (
     Scale,
     base_layout,
     blend_colours,
-    choose_ink,
+    choose_contrasting_text_colours,
     escape_markup,
     format_number,
     say,
@@ -119,10 +119,12 @@ def plot_weight_grid(
 ) -> go.Figure:
     """A heatmap of any weights, in the look of :func:`heatmap`."""
     # One dict in one call: updating a figure piece by piece costs several times as much.
-    return go.Figure(weight_grid_parts(grid, look, model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers))
+    return go.Figure(
+        build_weight_grid_figure_parts(grid, look, model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers)
+    )
 
 
-def weight_grid_parts(
+def build_weight_grid_figure_parts(
     grid: WeightGrid,
     look: Look,
     *,
@@ -142,7 +144,7 @@ def weight_grid_parts(
         "shapes": [*outlines, *_build_separator_lines(grid.breaks, weights.shape, palette)],
     }
     return {
-        "data": [*_mask_traces(grid.mask, palette), _weight_trace(weights, look, numbers, grid.top)],
+        "data": [*_build_masked_cell_traces(grid.mask, palette), _weight_trace(weights, look, numbers, grid.top)],
         "layout": layout,
     }
 
@@ -194,7 +196,7 @@ def _weight_trace(weights: np.ndarray, look: Look, numbers: bool, top: float) ->
     }
 
 
-def _mask_traces(mask: np.ndarray, palette: Palette) -> list[dict]:
+def _build_masked_cell_traces(mask: np.ndarray, palette: Palette) -> list[dict]:
     """The grey fill and the hatch under the weights; nothing when every cell is allowed."""
     if mask.all():
         return []
@@ -373,6 +375,8 @@ def build_signed_heatmap_options(values: np.ndarray, palette: Palette, largest: 
     }
 
 
-def choose_signed_ink(values: np.ndarray, palette: Palette) -> np.ndarray:
+def choose_signed_text_colours(values: np.ndarray, palette: Palette) -> np.ndarray:
     """Ink or background, whichever is read better on the colour of each value of -1..1: strings, in the same shape."""
-    return choose_ink((np.clip(values, -1, 1) + 1) / 2, plotly_colorscale(diverging_colours(palette)), palette)
+    return choose_contrasting_text_colours(
+        (np.clip(values, -1, 1) + 1) / 2, plotly_colorscale(diverging_colours(palette)), palette
+    )

@@ -58,7 +58,11 @@ def plot_lens_grid(lens: LogitLens, *, look: Look | None = None, pinned: int | N
     layout = base_layout(palette, LENS_CELL_HEIGHT * len(lens.places) + 110, **_lens_margins(lens)) | {
         "xaxis": axis | token_ticks(lens.target_tokens, pinned) | {"side": "top", "tickangle": -45},
         "yaxis": axis
-        | {"tickvals": list(range(len(lens.places))), "ticktext": _place_names(lens), "autorange": "reversed"},
+        | {
+            "tickvals": list(range(len(lens.places))),
+            "ticktext": _translate_stream_place_names(lens),
+            "autorange": "reversed",
+        },
         "shapes": [] if pinned is None else [_pinned_frame(pinned, len(lens.places), palette.accent)],
     }
     names = [_token_texts(texts, look.choose_weight_text_colours(best), positions)] if positions <= WIDEST_NAMED else []
@@ -96,7 +100,7 @@ def plot_lens_ranks(lens: LogitLens, position: int, *, look: Look | None = None,
     }
     most = float(np.log10(max(int(ranks.max()), 10)))
     axis = _lens_axis(palette.ink)
-    names = {"tickvals": list(range(len(ranks))), "ticktext": _place_names(lens)}
+    names = {"tickvals": list(range(len(ranks))), "ticktext": _translate_stream_place_names(lens)}
     title = (
         say("rank of {token} (1 is the best)", token=token)
         if token
@@ -118,13 +122,13 @@ def plot_lens_ranks(lens: LogitLens, position: int, *, look: Look | None = None,
     return go.Figure({"data": [line], "layout": layout})
 
 
-def _place_names(lens: LogitLens) -> list[str]:
+def _translate_stream_place_names(lens: LogitLens) -> list[str]:
     return [translate_stream_place_name(place) for place in lens.places]
 
 
 def _lens_margins(lens: LogitLens) -> dict[str, int]:
     """Room at the left for the longest name of a place."""
-    return LENS_MARGIN | {"l": label_margin(_place_names(lens), LENS_MARGIN["l"])}
+    return LENS_MARGIN | {"l": label_margin(_translate_stream_place_names(lens), LENS_MARGIN["l"])}
 
 
 def _token_texts(texts: list[list[str]], inks: np.ndarray, positions: int) -> dict:

@@ -198,9 +198,9 @@ def plot_mask_pair(
         axes = {"xaxis": f"x{at + 1}", "yaxis": f"y{at + 1}"}
         traces += [one | axes for one in _panel_traces(panel, kinds, colours, look)]
         frame |= _panel_axes(rows, columns, at, (start, start + width), look.palette)
-        lines += _marker_lines(pinned, divided, len(rows), axes, look.palette)
+        lines += _build_pin_and_divider_lines(pinned, divided, len(rows), axes, look.palette)
         notes.append(_panel_title(f"<b>{panel.title}</b>", start, look.palette))
-    notes += _pair_legend([classify_cells(panel) for panel in panels], words, colours, look.palette)
+    notes += _build_cell_kind_legend([classify_cells(panel) for panel in panels], words, colours, look.palette)
     margin: dict[str, Any] = {"l": PAIR_LEFT_MARGIN, "r": 8, "t": 118, "b": 34, "autoexpand": False}
     if len(columns) > MOST_NUMBERED_PAIR_CELLS and panels[-1].sums:
         margin["r"] = ROW_SUM_MARGIN
@@ -213,11 +213,11 @@ def _panel_traces(panel: MaskPanel, kinds: CellKinds, colours: MaskColours, look
     weights = panel.weights.astype(np.float64)
     empty = blend_colours(look.palette.background, colours.over, 3)[1]
     made = [
-        _fill_trace(kinds.blocked, colours.blocked, say("blocked, as it should be")),
+        _build_cell_fill_trace(kinds.blocked, colours.blocked, say("blocked, as it should be")),
         _hatch_trace(kinds.blocked, colours),
-        _fill_trace(kinds.over, empty, say("<b>no weight</b>, and there should be")),
+        _build_cell_fill_trace(kinds.over, empty, say("<b>no weight</b>, and there should be")),
         _build_symbol_trace(kinds.over, "circle-open", colours.over),
-        _fill_trace(kinds.nan, colours.nan, say("<b>NaN</b>: not a number")),
+        _build_cell_fill_trace(kinds.nan, colours.nan, say("<b>NaN</b>: not a number")),
         _weight_trace(kinds.allowed, weights, look.colorscale, "%{z:.3g}"),
     ]
     faint = kinds.leak & ~(weights >= 0.005)  # Their number would be 0.00: a cross stands there alone.
@@ -245,7 +245,7 @@ def _leak_colorscale(colours: MaskColours, palette: Palette) -> list[tuple[float
     return [(float(at**2), colour) for at, colour in zip(np.linspace(0, 1, len(stops)), stops, strict=True)]
 
 
-def _fill_trace(where: np.ndarray, colour: str, hover: str) -> dict:
+def _build_cell_fill_trace(where: np.ndarray, colour: str, hover: str) -> dict:
     return {
         "type": "heatmap",
         "z": np.where(where, 1.0, np.nan).astype(np.float32),
@@ -261,7 +261,7 @@ def _fill_trace(where: np.ndarray, colour: str, hover: str) -> dict:
 
 
 def _weight_trace(where: np.ndarray, weights: np.ndarray, scale: list[tuple[float, str]], hover: str) -> dict:
-    shown: dict = _fill_trace(where, "", hover) | {"z": np.where(where, weights, np.nan).astype(np.float32)}
+    shown: dict = _build_cell_fill_trace(where, "", hover) | {"z": np.where(where, weights, np.nan).astype(np.float32)}
     numbers = (
         {"texttemplate": "%{z:.2f}", "textfont": {"size": 12}} if max(weights.shape) <= MOST_NUMBERED_PAIR_CELLS else {}
     )
@@ -328,7 +328,7 @@ def _panel_axes(
     }
 
 
-def _marker_lines(
+def _build_pin_and_divider_lines(
     pinned: int | None, divided: int | None, rows: int, axes: dict[str, str], palette: Palette
 ) -> list[dict]:
     across, down = (axes[name].removesuffix("1") for name in ("xaxis", "yaxis"))
@@ -347,7 +347,7 @@ def _panel_title(text: str, x: float, palette: Palette) -> dict:
     return text_annotation(text, x, 1, palette, **place) | {"font": {"size": 15, "color": palette.ink}}
 
 
-def _pair_legend(
+def _build_cell_kind_legend(
     found: Sequence[CellKinds], words: Mapping[str, str], colours: MaskColours, palette: Palette
 ) -> list[dict]:
     """The legend of the kinds of cells that occur, in one line under the pictures."""
@@ -398,7 +398,9 @@ def plot_mask_pipeline(stages: Sequence[PipelineStage], title: str, look: Look) 
     limit = _largest_score(stages)
     width = (1 - PIPELINE_GAP * (len(stages) - 1)) / len(stages)
     for at, stage in enumerate(stages):
-        _add_stage(figure, stage, at, (at * (width + PIPELINE_GAP), at * (width + PIPELINE_GAP) + width), look, limit)
+        _add_pipeline_stage(
+            figure, stage, at, (at * (width + PIPELINE_GAP), at * (width + PIPELINE_GAP) + width), look, limit
+        )
     return go.Figure(figure)
 
 
@@ -413,7 +415,7 @@ def _blocked_cells(stage: PipelineStage) -> np.ndarray:
     return np.zeros(stage.values.shape, bool) if stage.blocked is None else stage.blocked
 
 
-def _add_stage(
+def _add_pipeline_stage(
     figure: dict, stage: PipelineStage, at: int, domain: tuple[float, float], look: Look, limit: float
 ) -> None:
     palette, number = look.palette, "" if at == 0 else str(at + 1)

@@ -115,7 +115,7 @@ def _lengths_legend(palette: Palette) -> dict:
     )
 
 
-def plot_compared_heads(
+def plot_head_in_two_maps(
     maps: Sequence[tuple[str, AttentionMap]], layer: int, head: int, look: Look, rows: RowLabel, *, difference: bool
 ) -> go.Figure:
     """One head of two maps side by side and, if asked, their difference (second minus first), cell by cell."""
@@ -238,7 +238,9 @@ def plot_original_translation_probability(
     )
 
 
-def plot_head_ranking(scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: Palette) -> go.Figure:
+def plot_positional_head_ranking(
+    scores: Sequence[HeadScore], chosen: tuple[str, int, int], palette: Palette
+) -> go.Figure:
     """Heads as bars, the first of `scores` on top: what stays at its place, and what would by chance."""
     place = np.arange(len(scores))
     names = [say(HEAD_MESSAGES[one.kind], layer=one.layer + 1, head=one.head + 1) for one in scores]
@@ -330,7 +332,7 @@ ARC_RADIUS = 0.72
 """Radius of the arc along which a hand has turned, in radii of the circle."""
 
 
-def plot_distance_profile(
+def plot_position_similarity_by_distance(
     own: DistanceProfile, other: DistanceProfile | None, names: tuple[str, str], title: str, palette: Palette
 ) -> Curves:
     """Similarity over distance: the mean as a line, lowest and highest as a band; `other` for comparison.
@@ -368,7 +370,7 @@ def plot_distance_profile(
     )
 
 
-def plot_shift_circles(
+def plot_position_shift_circles(
     before: np.ndarray, after: np.ndarray, pairs: Sequence[int], lengths: np.ndarray, shift: int, palette: Palette
 ) -> Curves:
     """Pairs (sine, cosine) of one position and of the shifted one, (N, 2) each, on a circle each.
@@ -435,7 +437,9 @@ MOST_DOTTED_POSITIONS = 128
 """Positions up to which each is drawn as a dot."""
 
 
-def plot_waves(values: np.ndarray, dimensions: Sequence[int], lengths: np.ndarray | None, palette: Palette) -> Curves:
+def plot_encoding_dimension_waves(
+    values: np.ndarray, dimensions: Sequence[int], lengths: np.ndarray | None, palette: Palette
+) -> Curves:
     """Chosen dimensions of `values` (P, D) over position, one below the other; `lengths` (ceil(D / 2),) wavelengths.
 
     The waves are the first marks, in the order of `dimensions`.

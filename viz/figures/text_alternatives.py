@@ -54,7 +54,7 @@ ROW_LABEL_EXPLANATIONS = {
 }
 
 
-def overview_in_words(attention: AttentionMap) -> str:
+def describe_head_overview(attention: AttentionMap) -> str:
     """What the grid of tiles is."""
     shared = pooling_block_size(*attention.mask.shape)
     return join_sentences(
@@ -63,12 +63,12 @@ def overview_in_words(attention: AttentionMap) -> str:
             layers=attention.layers,
             heads=attention.heads,
         ),
-        _layer_numbers_text(attention),
+        _describe_attention_layer_numbers(attention),
         say("Each point of a tile is the largest of {side} × {side} weights.", side=shared) if shared > 1 else "",
     )
 
 
-def _layer_numbers_text(attention: AttentionMap) -> str:
+def _describe_attention_layer_numbers(attention: AttentionMap) -> str:
     """Which layers of the model the rows are, where not all of them have attention."""
     numbers = attention.layer_numbers
     if numbers == tuple(range(attention.layers)):
@@ -76,7 +76,7 @@ def _layer_numbers_text(attention: AttentionMap) -> str:
     return say("They are layers {numbers} of the model.", numbers=join_items(str(one + 1) for one in numbers))
 
 
-def heatmap_in_words(
+def explain_heatmap_reading(
     attention: AttentionMap,
     rows: RowLabel,
     scale: Scale,
@@ -99,7 +99,7 @@ def heatmap_in_words(
         if hides_keys
         else say("A row sums to 1."),
         "" if attention.kind == "encoder" else say(ROW_LABEL_EXPLANATIONS[rows]),
-        "" if attention.mask.all() else _mask_text(attention),
+        "" if attention.mask.all() else _describe_masked_cells(attention),
         ""
         if longest <= LONGEST_WITH_LABELS
         else say("There is room for the names of some tokens only: hover over a cell to read its pair."),
@@ -189,7 +189,7 @@ def describe_lens_settling_place(lens: LogitLens, position: int) -> str:
     )
 
 
-def _mask_text(attention: AttentionMap) -> str:
+def _describe_masked_cells(attention: AttentionMap) -> str:
     empty = int((~attention.mask.any(axis=1)).sum())
     return join_sentences(
         say("Grey and hatched is masked: not yet written when the row was computed.")

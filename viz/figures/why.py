@@ -28,7 +28,7 @@ from .figure_style import (
     translate_component_name,
     translate_stream_place_name,
 )
-from .heatmap import build_signed_heatmap_options, choose_signed_ink, negative_colour
+from .heatmap import build_signed_heatmap_options, choose_signed_text_colours, negative_colour
 
 if TYPE_CHECKING:
     from attenscope.attribution.block_contributions import SourceShares
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 DELETION_HEIGHT = 430
 
 
-def plot_deletion(curves: DeletionCurves, chosen: str, palette: Palette) -> go.Figure:
+def plot_deletion_curves(curves: DeletionCurves, chosen: str, palette: Palette) -> go.Figure:
     """A line a method over the number of pieces taken away, the chosen one thick; the band is that of random orders."""
     low, mean, high = curves.band
     steps = np.arange(len(mean))
@@ -149,7 +149,7 @@ def plot_head_ablation_effects(falls: Mapping[Kind, np.ndarray], title: str, pal
         "yaxis": axis
         | {"range": [len(rows) - 0.5, -0.5]}
         | {"tickvals": list(range(len(rows))), "ticktext": list(map(escape_markup, layers))},
-        "annotations": [_attention_name(say(KIND_NAMES[kind]), at, palette) for at, kind in named],
+        "annotations": [_build_attention_kind_annotation(say(KIND_NAMES[kind]), at, palette) for at, kind in named],
     }
     return go.Figure({"data": [heat], "layout": layout})
 
@@ -163,7 +163,7 @@ def _format_ablation_effect(value: float) -> str:
     return "" if np.isnan(value) else format_signed(rounded, plus=bool(rounded))
 
 
-def _attention_name(text: str, row: int, palette: Palette) -> dict:
+def _build_attention_kind_annotation(text: str, row: int, palette: Palette) -> dict:
     """The name of an attention in the row above its layers."""
     place = {"xref": "paper", "x": 0, "xanchor": "left", "y": row, "yanchor": "middle"}
     return place | {"text": escape_markup(text), "showarrow": False, "font": {"size": 13, "color": palette.ink}}
@@ -357,7 +357,7 @@ def _build_patch_number_trace(values: np.ndarray, columns: int, palette: Palette
         "x": across[shown],
         "y": down[shown],
         "text": [format_share(one) for one in values[shown].tolist()],
-        "textfont": {"size": 11, "color": choose_signed_ink(values[shown], palette).tolist()},
+        "textfont": {"size": 11, "color": choose_signed_text_colours(values[shown], palette).tolist()},
         "hoverinfo": "skip",
     }
 
@@ -385,7 +385,9 @@ FAINT_SHARE = 0.02
 """A cell below this share of the largest has no number written into it."""
 
 
-def plot_score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.ndarray, palette: Palette) -> go.Figure:
+def plot_attention_score_parts(
+    rows: Sequence[str], columns: Sequence[str], cells: np.ndarray, palette: Palette
+) -> go.Figure:
     """Parts of the query down, parts of the key across; cells (rows, columns) that sum to the score."""
     largest = float(np.abs(cells).max()) or 1.0
     down, across = np.indices(cells.shape)
@@ -402,7 +404,7 @@ def plot_score_matrix(rows: Sequence[str], columns: Sequence[str], cells: np.nda
         "text": [
             format_signed(one, plus=True) if abs(one) >= FAINT_SHARE * largest else "" for one in cells.ravel().tolist()
         ],
-        "textfont": {"size": 11, "color": choose_signed_ink(cells / largest, palette).ravel().tolist()},
+        "textfont": {"size": 11, "color": choose_signed_text_colours(cells / largest, palette).ravel().tolist()},
         "hoverinfo": "skip",
     }
     axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "ticklabelstandoff": 4}

@@ -27,9 +27,9 @@ from attenscope.atlas.query import (
     find_examples,
     find_most_ablation_sensitive_sentences,
     find_repetition_rows,
-    load_rows,
+    load_attention_rows,
     open_atlas,
-    read_question,
+    parse_question,
     released_atlas_folder,
     sample_rows_by_decile,
     search_atlas,
@@ -104,7 +104,7 @@ def search_atlas_by_question(
     identity: str, asked: str, _atlas: Atlas
 ) -> tuple[SearchResult, list[HeadRow], pd.DataFrame]:
     """Return counts by head, example rows, and the links that these rows show. Raises QuestionError."""
-    question = read_question(asked)
+    question = parse_question(asked)
     links = find_examples(_atlas, question)
     places = [
         ((kind, int(layer), int(head)), int(sentence), int(query))
@@ -112,7 +112,7 @@ def search_atlas_by_question(
             links["map"], links["layer"], links["head"], links["sentence"], links["query"], strict=True
         )
     ]
-    return search_atlas(_atlas, question), load_rows(_atlas, places) if places else [], links
+    return search_atlas(_atlas, question), load_attention_rows(_atlas, places) if places else [], links
 
 
 @queue_and_cache(128)
@@ -146,7 +146,7 @@ def load_costliest_sentences(identity: str, head: Head, _atlas: Atlas) -> pd.Dat
 
 
 @queue_and_cache(32, to_say("Reading the corpus …"))
-def compute_projection(
+def compute_token_projection(
     identity: str, name: str, model_hash: str, space: ProjectionSpace, head: Head, asked: str, _atlas: Atlas
 ) -> Projection:
     """Tokens of the corpus in one plane, those of a word among them. Raises AtlasError."""
@@ -168,7 +168,7 @@ def _read_cached_rates(place: str, name: str, model_hash: str, written: int) -> 
     return read_alignment_rates(Path(place), name, model_hash)
 
 
-def load_pruning(name: str, model_hash: str) -> Pruning:
+def load_pruning_measurement(name: str, model_hash: str) -> Pruning:
     """Return how good a model is as its heads are taken away; shared. Raises PruningError, also for other costs."""
     found = _read_cached_pruning(
         str(find_checkpoint_folder(name)),
@@ -197,7 +197,7 @@ def compute_pruned_translations(name: str, model_hash: str, sentence: str, found
     return tuple(one[0] for one in translate_without_heads(cache.load_translator(name), [sentence], removed))
 
 
-def load_timeline(name: str, model_hash: str) -> Timeline:
+def load_head_measure_timeline(name: str, model_hash: str) -> Timeline:
     """The measures of every head at each snapshot of a training; shared. Raises TimelineError."""
     return _read_cached_timeline(
         str(find_checkpoint_folder(name)),

@@ -94,7 +94,7 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
         for row in range(0, len(habits), 2):
             for column, one in zip(st.columns(2, gap="large"), habits[row : row + 2], strict=False):
                 with column:
-                    _draw_habit(atlas, one)
+                    _draw_habit_card(atlas, one)
     if habits:
         draw_caption(texts.describe_shaded_rows(atlas))
     headings = ["", say("head"), say("label")]
@@ -169,7 +169,7 @@ def find_habit_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
     return find_examples(cache.load_head_example_rows(identity, habit.head, atlas), habit)
 
 
-def _draw_habit(atlas: Atlas, habit: Habit) -> None:
+def _draw_habit_card(atlas: Atlas, habit: Habit) -> None:
     name = name_habit(habit)
     key = "-".join(map(str, habit.head))
     st.button(

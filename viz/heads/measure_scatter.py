@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import head_name
 from attenscope.atlas.files import AtlasError
-from attenscope.atlas.query import Atlas, SearchResult, read_question
+from attenscope.atlas.query import Atlas, SearchResult, parse_question
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_items, join_sentences, say, say_many, to_say
 from attenscope.runnable_model import RunnableModel
@@ -22,7 +22,7 @@ from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.curves import Curves, Mark
 from attenscope.viz.figures.figure_style import Palette
-from attenscope.viz.figures.heads import HeadDot, HeadLift, plot_head_scatter, plot_lifts
+from attenscope.viz.figures.heads import HeadDot, HeadLift, plot_head_lift_bars, plot_head_scatter
 from attenscope.viz.heads import cache as heads_cache
 from attenscope.viz.heads import one_head, texts
 from attenscope.viz.ui import cache as ui_cache
@@ -235,7 +235,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
         for words, written in EXAMPLE_QUESTIONS.items():
             st.button(say(words), key=f"ask {written}", on_click=_set_search_question, args=(written,))
     draw_caption(say(texts.SEARCH_HINT, map=tuple(atlas.sizes)[-1]))
-    question = read_question(asked or HEADS_QUESTION.default)
+    question = parse_question(asked or HEADS_QUESTION.default)
     found, rows, links = heads_cache.search_atlas_by_question(
         heads_cache.make_atlas_identity(atlas), question.text, atlas
     )
@@ -245,7 +245,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     title = say("How often, beside all heads of the map")
 
     def draw_figure(palette: Palette) -> Chart:
-        return Chart(plot_lifts(bars, title, palette), join_sentences(question.words, found.sentence))
+        return Chart(plot_head_lift_bars(bars, title, palette), join_sentences(question.words, found.sentence))
 
     if bars:
         with st.container(key="picture"):

@@ -24,8 +24,8 @@ from attenscope.viz.figures.heads import (
     RateTable,
     find_table_start_row,
     plot_alignment_error_rates,
+    plot_head_pruning_curves,
     plot_heads_over_training,
-    plot_pruning,
 )
 from attenscope.viz.heads import cache, texts
 from attenscope.viz.heads.measure_scatter import open_head
@@ -39,7 +39,11 @@ from attenscope.viz.ui.addresses.heads import (
 )
 from attenscope.viz.ui.captions import draw_caption, draw_model_button, escape_markdown, mark_word_changes
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
-from attenscope.viz.web.text_components import TranslationVersion, draw_versions, versions_data
+from attenscope.viz.web.text_components import (
+    TranslationVersion,
+    build_translation_versions_data,
+    draw_translation_versions,
+)
 from attenscope.word_alignment.measure import AlignmentRates
 
 # Word alignment: the error rates of every cross-attention head and of their means, against links drawn by hand.
@@ -117,7 +121,7 @@ def draw_heads_over_training_view(model: Translator, bar: DeltaGenerator) -> Sav
         draw_caption(say("{model} kept nothing over its training; {other} did.", model=model.name, other=others[0]))
         draw_model_button(say("Use {model}", model=others[0]), others[0], key="use-model-with-timeline")
         return None
-    found = cache.load_timeline(model.name, model.checkpoint.hash)
+    found = cache.load_head_measure_timeline(model.name, model.checkpoint.hash)
     with bar:
         measure = controls.selectbox(
             say("Measure"), HEADS_TRACKED_MEASURE, found.measures, label_visibility="collapsed", width=240
@@ -165,7 +169,7 @@ def tabulate_timeline(found: Timeline) -> pd.DataFrame:
 
 
 def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> SavedView:
-    found = cache.load_pruning(model.name, model.checkpoint.hash)
+    found = cache.load_pruning_measurement(model.name, model.checkpoint.hash)
     away = [found.left[0] - one for one in found.left]
     with bar:
         by = controls.segmented_control(say("Measure"), HEADS_PRUNING_MEASURE)
@@ -174,7 +178,7 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
 
     def draw_figure(palette: Palette) -> Curves:
         own, *random = (select_pruning_measure_values(one, by) for one in (found.by_cost, *found.random))
-        return plot_pruning(away, own, np.array(random), at, say(by), title, palette)
+        return plot_head_pruning_curves(away, own, np.array(random), at, say(by), title, palette)
 
     draw_caption(texts.describe_pruning_data(found))
     with st.container(key="finding"):
@@ -189,18 +193,22 @@ def draw_pruning_view(model: Translator, text: str, bar: DeltaGenerator) -> Save
         st.select_slider, say("Heads taken away"), away, **HEADS_PRUNED_COUNT.synced_widget_arguments
     )
     written = _load_pruned_translations(found, model, text)
-    rows = build_translation_rows(found, written) if written else []
+    rows = build_pruned_translation_rows(found, written) if written else []
     headings = say("BLEU"), say("log p a token")
     if rows:
         choose = lambda number: HEADS_PRUNED_COUNT.set(away[number])  # noqa: E731
-        draw_versions(rows, headings, at, key="pruned", on_choice=choose)
+        draw_translation_versions(rows, headings, at, key="pruned", on_choice=choose)
     draw_caption(say(texts.PRUNING_EXPLANATION))
     said = join_sentences(texts.describe_pruning(found), texts.describe_pruning_data(found))
     return SavedView(
         f"heads-pruning-{model.name}",
         lambda palette: (
             Component("curves", encode_curves(draw_figure(palette))),
-            *([Component("versions", versions_data(rows, headings, at), "translation")] if rows else []),
+            *(
+                [Component("versions", build_translation_versions_data(rows, headings, at), "translation")]
+                if rows
+                else []
+            ),
             Words(said),
         ),
         lambda: tabulate_pruning(found),
@@ -215,7 +223,7 @@ def select_pruning_measure_values(course: PruningCurve, by: PruningMeasure) -> t
     return course.bleu if by == "BLEU" else course.log_prob
 
 
-def build_translation_rows(found: Pruning, written: Sequence[str]) -> list[TranslationVersion]:
+def build_pruned_translation_rows(found: Pruning, written: Sequence[str]) -> list[TranslationVersion]:
     """The translation at each point, beside that of the whole model."""
     return [
         TranslationVersion(

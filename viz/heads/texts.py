@@ -189,7 +189,7 @@ def describe_untagged_sides(languages: tuple[str, str]) -> str:
     )
 
 
-def make_axis_titles(found: Projection) -> tuple[str, str]:
+def make_projection_axis_titles(found: Projection) -> tuple[str, str]:
     """The titles of the two axes."""
     first, second = found.shares
     return (

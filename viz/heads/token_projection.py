@@ -25,10 +25,10 @@ from attenscope.viz.figures.heads import (
     TokenDots,
     assign_part_of_speech_colours,
     assign_query_key_colours,
-    assign_sentence_part_colours,
+    assign_sentence_position_colours,
     classify_sentence_position,
-    group_name,
-    plot_projection,
+    plot_token_projection,
+    translate_token_group_name,
 )
 from attenscope.viz.heads import cache, one_head, texts
 from attenscope.viz.heads.measure_scatter import add_box_frame
@@ -71,7 +71,7 @@ def draw_projection_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator
             say("Mark"), HEADS_MARKED_WORD, label_visibility="collapsed", placeholder=say("mark a word"), width=150
         )
     marked = marked.strip()
-    found = cache.compute_projection(
+    found = cache.compute_token_projection(
         cache.make_atlas_identity(atlas), model.name, model.weights_hash, space, head, marked, atlas
     )
     owner = (space, head if of_head else None)
@@ -80,7 +80,9 @@ def draw_projection_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator
 
     def draw_figure(palette: Palette) -> Curves:
         groups = group_dots_by_colour(found, colour, marked, palette)
-        return add_box_frame(plot_projection(groups, texts.make_axis_titles(found), title, palette), box)
+        return add_box_frame(
+            plot_token_projection(groups, texts.make_projection_axis_titles(found), title, palette), box
+        )
 
     shown = draw_figure(style.get_palette())
     places = [mark.points for mark in shown.marks]
@@ -124,12 +126,12 @@ def make_projection_title(space: ProjectionSpace, head: Head, model: str) -> str
 def group_dots_by_colour(found: Projection, colour: ProjectionColour, marked: str, palette: Palette) -> list[TokenDots]:
     """The tokens by colour, in the order of the legend; those of the marked word first, and large."""
     tokens = found.tokens
-    names, colours = _colour_tokens(found, colour, palette)
+    names, colours = _assign_token_colour_groups(found, colour, palette)
     chosen = find_marked_tokens(found, marked)
     groups = [(say("“{word}”", word=marked), palette.ink, chosen)] if chosen.any() else []
-    groups += [(group_name(name), of, (names == name) & ~chosen) for name, of in colours.items()]
+    groups += [(translate_token_group_name(name), of, (names == name) & ~chosen) for name, of in colours.items()]
     patterns = {side: say(pattern) for side, pattern in TOKEN_LABELS.items()}
-    read = [describe_token(found, row, patterns) for row in tokens.itertuples(index=False)]
+    read = [format_token_context_label(found, row, patterns) for row in tokens.itertuples(index=False)]
     points = tokens[["x", "y"]].to_numpy(float)
     return [
         TokenDots(name, of, points[at], [read[one] for one in np.flatnonzero(at)], at is chosen)
@@ -176,7 +178,7 @@ def tabulate_projection(found: Projection) -> pd.DataFrame:
     return table[["sentence", "text", "place", "side", "piece", "word", "tag", "x", "y"]].set_index("sentence")
 
 
-def describe_token(found: Projection, row: object, patterns: Mapping[str, str]) -> str:
+def format_token_context_label(found: Projection, row: object, patterns: Mapping[str, str]) -> str:
     """Return the label of a token: its piece and the words around it, in the pattern of its side."""
     line, text, place, piece, side = (getattr(row, name) for name in ("sentence", "text", "place", "piece", "side"))
     pieces = found.sides[line, text]
@@ -184,7 +186,9 @@ def describe_token(found: Projection, row: object, patterns: Mapping[str, str]) 
     return patterns[side].format(piece=readable_token(piece), around=around)
 
 
-def _colour_tokens(found: Projection, colour: ProjectionColour, palette: Palette) -> tuple[np.ndarray, dict[str, str]]:
+def _assign_token_colour_groups(
+    found: Projection, colour: ProjectionColour, palette: Palette
+) -> tuple[np.ndarray, dict[str, str]]:
     """What each token is called by its colour (N,), and the colours by name."""
     tokens = found.tokens
     if colour == "side":
@@ -194,7 +198,7 @@ def _colour_tokens(found: Projection, colour: ProjectionColour, palette: Palette
         return tokens["tag"].where(tokens["tag"].isin(list(colours)), OTHER_GROUP).to_numpy(str), colours
     last = [len(found.sides[line, text]) - 1 for line, text in zip(tokens["sentence"], tokens["text"], strict=True)]
     names = [classify_sentence_position(place, end) for place, end in zip(tokens["place"], last, strict=True)]
-    return np.array(names, dtype=str), assign_sentence_part_colours(palette)
+    return np.array(names, dtype=str), assign_sentence_position_colours(palette)
 
 
 def _draw_sentences_in_box(found: Projection, box: MapBox) -> None:

@@ -22,7 +22,7 @@ from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_ARCHITECTURE_TEXT
-from attenscope.viz.ui.cache import cache_result
+from attenscope.viz.ui.cache import cache_for_all_visitors
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.worker_process import call_in_worker
 
@@ -70,7 +70,7 @@ class ShownMasks:
     """Kernels that the architecture does not run with, and why."""
 
 
-def make_masks(configuration: str, text: str) -> ShownMasks:
+def build_masks_from_config(configuration: str, text: str) -> ShownMasks:
     """Return the masks that the text of a config.json makes on a text. Raises LocalError."""
     from attenscope.hugging_face.masks import read_architecture_masks  # transformers takes seconds to import
 
@@ -102,10 +102,10 @@ def make_masks(configuration: str, text: str) -> ShownMasks:
     return ShownMasks(title, tuple(masks), tuple(notes))
 
 
-@cache_result(to_say("Building it small, and running it …"), 32)
+@cache_for_all_visitors(to_say("Building it small, and running it …"), 32)
 def _build_masks_in_worker(configuration: str, text: str, language: str) -> ShownMasks:
     """The masks, made in the worker process, in the present ``language``."""
-    return call_in_worker(make_masks, configuration, text)
+    return call_in_worker(build_masks_from_config, configuration, text)
 
 
 def draw_architecture_view() -> None:
@@ -115,7 +115,7 @@ def draw_architecture_view() -> None:
     draw_caption(say(EXPLANATION, most=MAX_CONFIGURATION_CHARACTERS))
     left, right = st.columns([2, 3], gap="large")
     with left:
-        configuration = _draw_configuration()
+        configuration = _draw_config_input()
     with right:
         text = controls.text_input(say("Text, words apart by blanks"), MASKS_ARCHITECTURE_TEXT, _EXAMPLE_TEXT)
         try:
@@ -126,7 +126,7 @@ def draw_architecture_view() -> None:
         _draw_masks(found)
 
 
-def _draw_configuration() -> str:
+def _draw_config_input() -> str:
     """The text of a config.json, pasted or of a file; the file goes first."""
     st.session_state.setdefault(_CONFIGURATION_KEY, EXAMPLE_CONFIGURATION)
     pasted: str = st.text_area("config.json", key=_CONFIGURATION_KEY, height=280)

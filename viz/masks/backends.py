@@ -30,7 +30,7 @@ def draw_backends_view() -> None:
     """Draw the sentence, then the result and the mask of every way."""
     for sheet in BACKENDS_STYLES:
         st.html(sheet)
-    chosen, text = controls.draw_sentence_box()
+    chosen, text = controls.draw_sentence_and_model_controls()
     model = controls.require_ability(chosen, "backends")
     try:
         found = cache.compute_backend_comparison(model.name, text, current_language())

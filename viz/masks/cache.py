@@ -6,7 +6,7 @@ from attenscope.experiments.mask_trial import (
     MaskTrial,
     Perturbation,
     TrialResult,
-    perturb_inputs,
+    perturb_each_input_token,
     run_mask_trial,
     run_trial_tests,
 )
@@ -28,7 +28,9 @@ def compute_output_under_mask(name: str, sentence: str, trial: MaskTrial | None,
 @queue_and_cache(32, to_say("Changing one token after the other …"), is_long=True)
 def compute_mask_perturbation(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
-    return perturb_inputs(cache.load_runnable_model(name), compute_output_under_mask(name, sentence, None, pads), trial)
+    return perturb_each_input_token(
+        cache.load_runnable_model(name), compute_output_under_mask(name, sentence, None, pads), trial
+    )
 
 
 @queue_and_cache(32, to_say("Running the eight tests …"), is_long=True)

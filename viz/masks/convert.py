@@ -17,11 +17,11 @@ from attenscope.masks.conventions import (
     Convention,
     ConversionError,
     MaskValues,
-    conversion_code,
     convert_mask,
     mask_from_boolean,
+    write_conversion_code,
 )
-from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
+from attenscope.masks.rule import MaskSizes, RuleError, build_mask, parse_sample_lengths
 from attenscope.viz.export.parts import Chart, Part, Words
 from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.figures.figure_style import Look, Palette
@@ -60,7 +60,7 @@ class Conversion:
     @property
     def code(self) -> str:
         """The line that converts a torch tensor called ``given``."""
-        return conversion_code(self.source, self.target)
+        return write_conversion_code(self.source, self.target)
 
     @property
     def notes(self) -> list[str]:
@@ -96,7 +96,9 @@ def _draw_mask_rule_controls() -> tuple[np.ndarray | None, int]:
     side = controls.selectbox(say("padded at the"), MASKS_CONVERT_SIDE, width=205)
     heads = int(controls.number_input(say("Heads"), MASKS_CONVERT_HEADS, width=120))
     try:
-        return build_mask(rule, MaskSizes(EXAMPLE_KEYS, EXAMPLE_KEYS, read_lengths(lengths, EXAMPLE_KEYS), side)), heads
+        return build_mask(
+            rule, MaskSizes(EXAMPLE_KEYS, EXAMPLE_KEYS, parse_sample_lengths(lengths, EXAMPLE_KEYS), side)
+        ), heads
     except RuleError as error:
         st.error(escape_markdown(str(error)))
         return None, heads

@@ -13,7 +13,7 @@ import streamlit as st
 
 from attenscope.gallery.exhibits import PRINTED_EXAMPLES
 from attenscope.language import join_items, say, to_say
-from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError, is_known_argument
+from attenscope.masks.arrays import ARRAY_NAMES, DiagnosisError, is_known_array_name
 from attenscope.masks.read_files import (
     FILE_ENDINGS,
     MAX_BINARY_BYTES,
@@ -24,7 +24,7 @@ from attenscope.masks.read_files import (
     read_array_file,
 )
 from attenscope.masks.read_text import read_printed_tensors
-from attenscope.masks.rule import MASK_KINDS, MaskSizes, RuleError, build_mask, read_lengths
+from attenscope.masks.rule import MASK_KINDS, MaskSizes, RuleError, build_mask, parse_sample_lengths
 from attenscope.masks.softmax import PaddingSide
 from attenscope.masks.toy_attention import (
     MaskRunError,
@@ -247,7 +247,7 @@ def _read_upload_via_temporary_file(file: UploadedFile, alone: bool) -> list[Map
     """
     given = Path(file.name)
     ending = given.suffix if re.fullmatch(r"\.\w{1,16}", given.suffix) else ""
-    stem = given.stem if is_known_argument(given.stem) else "array"
+    stem = given.stem if is_known_array_name(given.stem) else "array"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
@@ -293,7 +293,7 @@ def draw_rule_input() -> MaskInput | None:
         reader = controls.selectbox(say("Read by"), MASKS_READER, width=400)
         form = controls.selectbox(say("Scores in"), MASKS_FORMAT, width=400)
     try:
-        sizes = MaskSizes(queries, keys, read_lengths(lengths, keys), side)
+        sizes = MaskSizes(queries, keys, parse_sample_lengths(lengths, keys), side)
         meant = build_mask(rule, sizes)
         allowed, identity = _build_edited_mask(meant, heads)
         mask = convert_mask_to_convention(allowed, writing)

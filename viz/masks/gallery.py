@@ -32,7 +32,7 @@ from attenscope.viz.web.charts import draw_chart
 RANK_SIGNS = {"error": "●", "warning": "▲", "likely": "?", "info": "○"}
 
 
-def draw_entry(entry: Exhibit, about: EntryText) -> None:
+def run_and_draw_entry(entry: Exhibit, about: EntryText) -> None:
     """Run both sides and draw them."""
     broken, fixed = run_exhibit(entry)
     with st.container(key="fault-lead"):
@@ -167,7 +167,13 @@ def _build_saved_view(entry: Exhibit, about: EntryText, broken: ExhibitSide, fix
             ),  # It is read at a desk: no scene of a talk has it.
         ]
 
-    return SavedView("mask-fault", build_parts, lambda: tabulate_entry(entry, broken, fixed), about.title, width=1100)
+    return SavedView(
+        "mask-fault",
+        build_parts,
+        lambda: tabulate_largest_difference_map(entry, broken, fixed),
+        about.title,
+        width=1100,
+    )
 
 
 # The list of entries, searched by what a person notices first.
@@ -186,7 +192,7 @@ def draw_gallery_view() -> None:
     if name is None:
         return
     with right:
-        draw_entry(ENTRIES[name], get_entry_text(name))
+        run_and_draw_entry(ENTRIES[name], get_entry_text(name))
 
 
 def search_entries(text: str) -> list[str]:
@@ -256,7 +262,7 @@ def plot_largest_difference_map(entry: Exhibit, broken: ExhibitSide, fixed: Exhi
     return plot_mask_pair(panels, rows, columns, describe_map_place(broken, sample, layer, head), look)
 
 
-def tabulate_entry(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide) -> pd.DataFrame:
+def tabulate_largest_difference_map(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide) -> pd.DataFrame:
     """Return a row for each cell of that picture: query, key, both weights, and whether it should have any."""
     sample, layer, head = find_largest_difference(broken, fixed)
     rows, columns = make_axis_labels(entry, broken, sample)

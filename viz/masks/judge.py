@@ -35,8 +35,8 @@ from attenscope.viz.masks.mask_input import (
 from attenscope.viz.masks.pictures import (
     HeadSlice,
     build_legend,
-    build_plain_panel,
-    compare_with_meant,
+    build_uncompared_mask_panel,
+    classify_cells_by_intended_mask,
     crop_panel,
     slice_judgement,
 )
@@ -123,7 +123,7 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
     with top:
         verdict.draw_headline(mask_input, judgement)
     with st.container(key="mask-bar", horizontal=True, vertical_alignment="center"):
-        at = pictures.choose_place(mask_input, judgement)
+        at = pictures.choose_sample_layer_head(mask_input, judgement)
         if load_edits(mask_input.identity).cells:
             label = say("Turn all cells back")
             st.button(label, key="reset-cells", on_click=reset_flipped_cells, args=(mask_input.identity,))
@@ -249,7 +249,7 @@ PASSED_STATE_NAMES = (
 
 def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int, int, int]) -> None:
     """Draw both masks of the layer and head that are looked at, open from the start where any layer's differ."""
-    with st.expander(make_passed_title(masks), expanded=bool(masks.find_differing_layers())):
+    with st.expander(make_passed_masks_title(masks), expanded=bool(masks.find_differing_layers())):
         for layers, sentence in masks.sentences():
             where = f"**{_format_layers(layers)}**" if len(masks.calls) > 1 else ""
             st.markdown(join_sentences(where, escape_markdown(clean_text(sentence, LONGEST_ORIGIN))))
@@ -257,13 +257,13 @@ def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int
         if not masks.calls[layer].passed_cells:
             return
         with st.container(key="passed-pair"):
-            drawn = build_passed_panels(masks, layer, head)
+            drawn = build_passed_mask_panels(masks, layer, head)
             words = [say(one) for one in PASSED_STATE_NAMES]
             draw_mask_editor(drawn, mask_colours(style.get_palette()), key="passed-masks", tokens=tokens, words=words)
         draw_caption(say("A sign marks a cell in force that is not as it was passed: + open, − blocked."))
 
 
-def make_passed_title(masks: PassedMasks) -> str:
+def make_passed_masks_title(masks: PassedMasks) -> str:
     """What the pictures say, in the line that opens them."""
     differing, count = masks.find_differing_layers(), len(masks.calls)
     if unknown := sum(not call.passed_cells for call in masks.calls):
@@ -286,7 +286,7 @@ def _format_layers(layers: list[int]) -> str:
     return say_many("Layer {layers}.", "Layers {layers}.", len(layers), layers=format_index_ranges(layers))
 
 
-def build_passed_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskPanel]:
+def build_passed_mask_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskPanel]:
     """Both masks of one layer and head, from 0."""
     passed, in_force = (one[layer, head if one.shape[1] > 1 else 0] for one in (masks.passed, masks.in_force))
     given = say("as the call was given it") if masks.calls[layer].passed else say("no mask arrived")
@@ -295,5 +295,10 @@ def build_passed_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskP
         given, effect = (say("layer {layer}, {what}", layer=layer + 1, what=one) for one in (given, effect))
     counts = {"row_sums": in_force.sum(1).tolist(), "column_sums": in_force.sum(0).tolist()}
     values = in_force.astype(np.float32)
-    found = MaskPanel("in-force", say("In force"), effect, compare_with_meant(in_force, passed), None, values, **counts)
-    return [crop_panel(build_plain_panel("passed", say("Passed"), given, passed, editable=False)), crop_panel(found)]
+    found = MaskPanel(
+        "in-force", say("In force"), effect, classify_cells_by_intended_mask(in_force, passed), None, values, **counts
+    )
+    return [
+        crop_panel(build_uncompared_mask_panel("passed", say("Passed"), given, passed, editable=False)),
+        crop_panel(found),
+    ]

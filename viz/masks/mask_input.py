@@ -93,10 +93,12 @@ def draw_array_interpretation(contents: MapContents, identity: str) -> MaskInput
         return None
     with st.container(key="roles"):
         roles = (
-            {name: _choose_role(name, array, identity) for name, array in arrays.items()} if not contents.map else {}
+            {name: _choose_array_role(name, array, identity) for name, array in arrays.items()}
+            if not contents.map
+            else {}
         )
         named, kind = _choose_intended_mask_and_kind(contents.map, identity)
-    notes = [note for name in roles if (note := _describe_guess(name, roles[name]))]
+    notes = [note for name in roles if (note := _describe_role_guess(name, roles[name]))]
     place = st.container(key="read-as")
     try:
         named_arrays = (
@@ -173,7 +175,7 @@ def _build_mask_input(arrays: dict[str, np.ndarray], kind: str, named: str | Non
     return MaskInput(identity, arrays, kind, named or None, notes=tuple(every), editable=frozenset(editable))
 
 
-def _choose_role(name: str, array: np.ndarray, identity: str) -> tuple[ArrayRole, RoleGuess]:
+def _choose_array_role(name: str, array: np.ndarray, identity: str) -> tuple[ArrayRole, RoleGuess]:
     found = guess_role(array, name)
     label = escape_markdown(name) if name else say("Read as")
     first = [found.role, OPPOSITE_ROLES[found.role]] if found.role in OPPOSITE_ROLES else [found.role]
@@ -189,7 +191,7 @@ def _choose_role(name: str, array: np.ndarray, identity: str) -> tuple[ArrayRole
     return chosen, found
 
 
-def _describe_guess(name: str, chosen: tuple[ArrayRole, RoleGuess]) -> str:
+def _describe_role_guess(name: str, chosen: tuple[ArrayRole, RoleGuess]) -> str:
     """How sure the guess is, where it is one; nothing for an array that says by its name what it is."""
     role, found = chosen
     if role != found.role:

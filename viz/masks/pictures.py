@@ -43,7 +43,7 @@ LEGEND_MARKS = (
 )
 
 
-def choose_place(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, int]:
+def choose_sample_layer_head(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, int]:
     """Draw the choice of sample, layer and head (from 0), and of the layers through which dependence is followed."""
     samples, layers, heads, queries, keys = judgement.arrays.sizes
     worst = next((one for one in verdict.sort_findings(judgement.before) if one.severity != "info"), None)
@@ -133,7 +133,7 @@ def _build_meant_panel(mask_input: MaskInput, judgement: Judgement, one: HeadSli
         if diagnosis.stated
         else say("{meaning} (guessed, {sure:.0%} sure)", meaning=meaning, sure=diagnosis.sure)
     )
-    return build_plain_panel("meant", say("Meant"), note, one.meant, editable)
+    return build_uncompared_mask_panel("meant", say("Meant"), note, one.meant, editable)
 
 
 def _build_given_panel(mask_input: MaskInput, one: HeadSlice) -> MaskPanel:
@@ -141,7 +141,7 @@ def _build_given_panel(mask_input: MaskInput, one: HeadSlice) -> MaskPanel:
         return MaskPanel("given", say("Given"), say("No mask was given. Add one as “mask = …”."))
     note = say("the mask, as True = may attend") if one.bias is None else say("the mask, added to the scores")
     editable = "given" in mask_input.editable
-    states = compare_with_meant(one.allowed, one.meant)
+    states = classify_cells_by_intended_mask(one.allowed, one.meant)
     values = one.allowed.astype(np.float32) if one.bias is None else one.bias
     counts = {"row_sums": one.allowed.sum(1).tolist(), "column_sums": one.allowed.sum(0).tolist()}
     return MaskPanel(
@@ -161,7 +161,7 @@ def _build_effective_mask_panel(one: HeadSlice) -> MaskPanel:
 
 
 def _build_dependence_panel(one: HeadSlice, depth: int) -> MaskPanel:
-    found = compute_dependence(one, depth)
+    found = compute_output_dependence(one, depth)
     if found is None:
         note = say("Not run: more than {count} queries or keys.", count=MAX_GRADIENT_TOKENS)
         return MaskPanel("depends", say("Output depends on"), note)
@@ -180,11 +180,13 @@ def _build_dependence_panel(one: HeadSlice, depth: int) -> MaskPanel:
     )
 
 
-def build_plain_panel(name: str, title: str, note: str, allowed: np.ndarray, editable: bool) -> MaskPanel:
+def build_uncompared_mask_panel(name: str, title: str, note: str, allowed: np.ndarray, editable: bool) -> MaskPanel:
     """Return the panel of a mask (Q, K) that is compared with nothing."""
     counts = {"row_sums": allowed.sum(1).tolist(), "column_sums": allowed.sum(0).tolist()}
     values = allowed.astype(np.float32)
-    return MaskPanel(name, title, note, compare_with_meant(allowed, None), None, values, editable, **counts)
+    return MaskPanel(
+        name, title, note, classify_cells_by_intended_mask(allowed, None), None, values, editable, **counts
+    )
 
 
 def _append_mismatch_count(note: str, states: np.ndarray) -> str:
@@ -214,7 +216,7 @@ def crop_panel(panel: MaskPanel) -> MaskPanel:
 # The state of each cell, and the mark that says by what it was blocked.
 
 
-def compare_with_meant(open_cells: np.ndarray, meant: np.ndarray | None) -> np.ndarray:
+def classify_cells_by_intended_mask(open_cells: np.ndarray, meant: np.ndarray | None) -> np.ndarray:
     """Return the state of each cell of a boolean mask (Q, K); without `meant` no cell contradicts it."""
     if meant is None:
         return np.where(open_cells, CellState.ALLOWED, CellState.BLOCKED).astype(np.uint8)
@@ -248,7 +250,7 @@ def classify_weights(
     """
     nan = np.isnan(weights)
     lit = np.where(nan, 0, weights) > 0
-    states = compare_with_meant(lit, meant)
+    states = classify_cells_by_intended_mask(lit, meant)
     states[(states == CellState.OVER) & rounded[:, None]] = CellState.ALLOWED
     states[idle[:, None] & lit] = CellState.DIM
     states[idle[:, None] & ~lit] = CellState.BLOCKED
@@ -364,7 +366,7 @@ def _fill_missing_scores(
     return scores, masked, generated
 
 
-def compute_dependence(one: HeadSlice, layers: int = 1) -> np.ndarray | None:
+def compute_output_dependence(one: HeadSlice, layers: int = 1) -> np.ndarray | None:
     """What each output depends on (Q, K), or None where the map is too large to run."""
     sizes = (1, 1, *one.weights.shape)
     if max(one.weights.shape) > MAX_GRADIENT_TOKENS:

@@ -13,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from attenscope.experiments.mask_trial import MaskName, MaskTrial, Perturbation, TrialResult, list_masks
+from attenscope.experiments.mask_trial import MaskName, MaskTrial, Perturbation, TrialResult, list_trial_masks
 from attenscope.language import current_language, format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.mask_tests.outcomes import Outcome
 from attenscope.masks.rule import RuleError
@@ -37,9 +37,9 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_TRIAL_WINDOW,
 )
 from attenscope.viz.ui.captions import (
-    attention_difference,
-    draw_badge,
+    compute_attention_difference,
     draw_caption,
+    draw_model_run_badge,
     draw_translation_warnings,
     escape_markdown,
     mark_word_changes,
@@ -47,7 +47,11 @@ from attenscope.viz.ui.captions import (
 from attenscope.viz.ui.style import TableCell
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.page_frame import is_on_stage
-from attenscope.viz.web.text_components import TranslationVersion, draw_versions, versions_data
+from attenscope.viz.web.text_components import (
+    TranslationVersion,
+    build_translation_versions_data,
+    draw_translation_versions,
+)
 
 TRIAL_STYLE = Path(__file__).parent / "trial.css"
 
@@ -55,10 +59,10 @@ TRIAL_STYLE = Path(__file__).parent / "trial.css"
 def draw_trial_view() -> None:
     """Draw the sentence, then the mask; the badge says whether looking changes this model."""
     st.html(TRIAL_STYLE)
-    chosen, text = controls.draw_sentence_box()
+    chosen, text = controls.draw_sentence_and_model_controls()
     model = controls.require_ability(chosen, "mask trial")
     result, check = controls.require_translation(model, text)
-    draw_badge(model, result, check)
+    draw_model_run_badge(model, result, check)
     draw_translation_warnings(model, result, result)
     _draw_trial(model, text, result.trace.sizes)
 
@@ -78,8 +82,11 @@ def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
         st.error(escape_markdown(str(error)))
         return
     draw_caption(_describe_mask(trial.name))
-    rows = [_build_version(say("own mask"), tried, own=True), _build_version(say("this mask"), tried, own=False)]
-    draw_versions(rows, list_version_headings(), -1, key="tried-versions", on_choice=lambda _: None)
+    rows = [
+        _build_translation_version(say("own mask"), tried, own=True),
+        _build_translation_version(say("this mask"), tried, own=False),
+    ]
+    draw_translation_versions(rows, list_version_headings(), -1, key="tried-versions", on_choice=lambda _: None)
     effect = describe_mask_effect(tried, translates=model.can("translate"))
     draw_caption(effect)
     with st.container(key="tried-views", horizontal=True, vertical_alignment="center"):
@@ -97,7 +104,7 @@ def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
 
 def _choose_trial(model: RunnableModel, text: str, kind: Kind) -> tuple[MaskTrial, int]:
     """The mask and the number of padding tokens that the controls stand at."""
-    masks = list_masks(model, kind)
+    masks = list_trial_masks(model, kind)
     if st.session_state.get(MASKS_TRIAL_MASK.key) not in (None, *masks):
         del st.session_state[MASKS_TRIAL_MASK.key]
     name = controls.selectbox(say("Mask"), MASKS_TRIAL_MASK, masks, width=330)
@@ -130,9 +137,9 @@ def _draw_number_input(label: str, of: NumberParameter[int]) -> int:
     return int(controls.number_input(label, of, width=170))
 
 
-def _build_version(what: str, tried: TrialResult, *, own: bool) -> TranslationVersion:
+def _build_translation_version(what: str, tried: TrialResult, *, own: bool) -> TranslationVersion:
     one = tried.own if own else tried.trial
-    moved = max(attention_difference(tried.own.maps[kind], one.maps[kind]) for kind in one.maps)
+    moved = max(compute_attention_difference(tried.own.maps[kind], one.maps[kind]) for kind in one.maps)
     numbers = (format_signed(one.log_prob), format_signed(one.log_prob_of_target), format_number(moved, ".0%"))
     return TranslationVersion(what, mark_word_changes(tried.own.text, one.text), numbers)
 
@@ -302,7 +309,7 @@ def build_saved_view(
     heads = list_version_headings()
 
     def build_parts(palette: Palette) -> list[Part]:
-        texts = Component("versions", versions_data(rows, heads, -1), "sentence")
+        texts = Component("versions", build_translation_versions_data(rows, heads, -1), "sentence")
         return [texts, Words(effect), *shown.parts(palette)]
 
     return SavedView(f"tried-mask-{shown.name}", build_parts, shown.numbers, title, facts, width=1100)
@@ -398,11 +405,11 @@ def describe_moved_outputs(outputs: Sequence[str], poked: Perturbation, at: int,
         name=name,
         outputs=len(outputs),
         leaks=len(leaks),
-        tokens=_list_first_tokens(leaks),
+        tokens=_format_first_tokens(leaks),
     )
 
 
-def _list_first_tokens(tokens: Sequence[str]) -> str:
+def _format_first_tokens(tokens: Sequence[str]) -> str:
     """The first eight, and how many are left."""
     if len(tokens) <= 8:
         return join_items(tokens)

@@ -22,9 +22,9 @@ from attenscope.masks.fixes import (
     FixResult,
     apply_fix,
     can_fix,
-    write_meant_call,
+    write_meant_mask_call,
 )
-from attenscope.masks.index_ranges import name_keys, name_queries
+from attenscope.masks.index_ranges import format_key_ranges, format_query_ranges
 from attenscope.masks.rule import simpler_meanings_text
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
@@ -79,7 +79,7 @@ def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
                 on_click=undo_last_fix,
                 args=(mask_input.identity,),
             )
-    if _list_faults(judgement.diagnosis):
+    if _exclude_info_findings(judgement.diagnosis):
         _draw_finding(mask_input.identity, 0, ranked[0], judgement)
 
 
@@ -162,7 +162,7 @@ def sort_findings(diagnosis: Diagnosis) -> list[Finding]:
     return sorted(diagnosis.findings, key=lambda one: RANKS.index(one.rank))
 
 
-def _list_faults(diagnosis: Diagnosis) -> list[Finding]:
+def _exclude_info_findings(diagnosis: Diagnosis) -> list[Finding]:
     return [one for one in diagnosis.findings if one.severity != "info"]
 
 
@@ -170,7 +170,7 @@ def describe_place(one: Finding, sizes: tuple[int, ...]) -> str:
     """The place in words, counted from 1; ``sizes`` are B, L, H: an axis of one is not named."""
     axes = zip(AXIS_NAMES, (one.sample, one.layer, one.head), sizes, strict=False)
     parts = [say(axis, number=index + 1) for axis, index, size in axes if index is not None and size > 1]
-    return join_items([*parts, name_queries(one.queries), name_keys(one.keys)])
+    return join_items([*parts, format_query_ranges(one.queries), format_key_ranges(one.keys)])
 
 
 def _draw_finding(identity: str, at: int, one: Finding, judgement: Judgement) -> None:
@@ -216,7 +216,7 @@ def format_finding_fix(one: Finding, judgement: Judgement) -> str:
     api = st.session_state.get(FIX_API_KEY, "")
     if not api or not _has_call_fix(one, judgement.diagnosis):
         return one.fix
-    return write_meant_call(judgement.diagnosis, api)
+    return write_meant_mask_call(judgement.diagnosis, api)
 
 
 def _has_call_fix(one: Finding, diagnosis: Diagnosis) -> bool:
@@ -334,7 +334,7 @@ def _describe_applied_fix(code: str, fixed: FixResult) -> str:
 def _apply_flipped_cells(mask_input: MaskInput, edits: Edits) -> Arrays:
     arrays = normalise_arrays(mask_input.arrays, mask_input.map, mask_input.blocks)
     raw = dict(mask_input.arrays)
-    if meant := _select_cells(edits, "meant"):
+    if meant := _select_flipped_cells_of_picture(edits, "meant"):
         base = (
             arrays.meant
             if arrays.meant is not None
@@ -342,14 +342,14 @@ def _apply_flipped_cells(mask_input: MaskInput, edits: Edits) -> Arrays:
         )
         if base is not None:
             raw["meant"] = _flip_cells(base, arrays, meant)
-    given = _select_cells(edits, "given")
+    given = _select_flipped_cells_of_picture(edits, "given")
     if given and mask_input.raw_mask is None and arrays.mask is not None:
         allowed = _flip_cells(arrays.mask, arrays, given)
         raw["mask"] = allowed if arrays.bias is None else _make_additive_mask(arrays.bias, allowed)
     return normalise_arrays(raw, mask_input.map, mask_input.blocks) if meant or given else arrays
 
 
-def _select_cells(edits: Edits, picture: str) -> list[tuple[int, int, int]]:
+def _select_flipped_cells_of_picture(edits: Edits, picture: str) -> list[tuple[int, int, int]]:
     return [cell[1:] for cell in edits.cells if cell[0] == picture]
 
 

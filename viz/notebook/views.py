@@ -17,13 +17,13 @@ from attenscope.viz.figures.explore import describe_joint_strongest_links, make_
 from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT, Look
 from attenscope.viz.figures.heatmap import RowLabel, make_head_grid, pooling_block_size
 from attenscope.viz.figures.text_alternatives import (
+    describe_head_overview,
     describe_pinned_row,
     describe_strongest_head_link,
-    heatmap_in_words,
-    overview_in_words,
+    explain_heatmap_reading,
 )
 from attenscope.viz.web.component_scripts import build_scripts_constant, pack_arrays, read_component_sheet, read_sheet
-from attenscope.viz.web.maps import LinkOptions, encode_attention_links, encode_heatmap, encode_overview
+from attenscope.viz.web.maps import LinkOptions, encode_attention_links, encode_heads_overview, encode_heatmap
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from attenscope.viz.web.text_components import encode_shaded_text
 
@@ -73,8 +73,8 @@ def build_notebook_parts(shown: NotebookState, look: Look) -> Sequence[Part]:
 
 
 def _build_overview_parts(shown: NotebookState, look: Look) -> list[Part]:
-    tiles = encode_overview(shown.attention, shown.layer, shown.head, look)
-    return [Component("overview", tiles, "heads"), Words(overview_in_words(shown.attention))]
+    tiles = encode_heads_overview(shown.attention, shown.layer, shown.head, look)
+    return [Component("overview", tiles, "heads"), Words(describe_head_overview(shown.attention))]
 
 
 def _build_heatmap_parts(shown: NotebookState, look: Look) -> list[Part]:
@@ -91,7 +91,7 @@ def _build_heatmap_parts(shown: NotebookState, look: Look) -> list[Part]:
         encode_heatmap(grid, look, _build_alt_text(shown), **options),
         follows=_can_draw_head_from_tiles(shown),
     )
-    line = heatmap_in_words(select_head(attention, layer, head), shown.rows, look.scale)
+    line = explain_heatmap_reading(select_head(attention, layer, head), shown.rows, look.scale)
     return _add_head_tiles(shown, look, [picture, Words(line)])
 
 
@@ -101,7 +101,7 @@ def _build_links_parts(shown: NotebookState, look: Look) -> list[Part]:
     return _add_head_tiles(shown, look, [Component("links", data, follows=_can_draw_head_from_tiles(shown))])
 
 
-def _build_text_parts(shown: NotebookState, look: Look) -> list[Part]:
+def _build_shaded_text_parts(shown: NotebookState, look: Look) -> list[Part]:
     place = shown.attention, shown.layer, shown.head
     data = encode_shaded_text(*place, look, shown.rows, shown.pinned, _build_alt_text(shown))
     return _add_head_tiles(shown, look, [Component("text", data, follows=_can_draw_head_from_tiles(shown))])
@@ -129,7 +129,7 @@ def _add_head_tiles(shown: NotebookState, look: Look, picture: Sequence[Part]) -
     attention = shown.attention
     if attention.layers * attention.heads == 1:
         return list(picture)
-    tiles = encode_overview(attention, shown.layer, shown.head, look)
+    tiles = encode_heads_overview(attention, shown.layer, shown.head, look)
     return [
         Columns(
             ([Component("overview", tiles, "heads", follows=_can_draw_head_from_tiles(shown))], picture),
@@ -157,7 +157,7 @@ _VIEW_BUILDERS = {
     "overview": _build_overview_parts,
     "heatmap": _build_heatmap_parts,
     "links": _build_links_parts,
-    "text": _build_text_parts,
+    "text": _build_shaded_text_parts,
     "joint": _build_joint_parts,
     "decode": _build_decode_parts,
 }
@@ -215,11 +215,12 @@ def _describe_shown_head(shown: NotebookState) -> str:
 def _find_dark_differences(light: Sequence[Part], dark: Sequence[Part]) -> list[dict[str, Any]]:
     """Return, for each part without the columns, the fields of its dark header that differ from the light one."""
     return [
-        _find_changed_fields(one, other) for one, other in zip(flatten_parts(light), flatten_parts(dark), strict=True)
+        _find_changed_header_fields(one, other)
+        for one, other in zip(flatten_parts(light), flatten_parts(dark), strict=True)
     ]
 
 
-def _find_changed_fields(one: Part, other: Part) -> dict[str, Any]:
+def _find_changed_header_fields(one: Part, other: Part) -> dict[str, Any]:
     if not isinstance(one, Component) or not isinstance(other, Component):
         return {}
     first, second = _read_packed_header(one), _read_packed_header(other)

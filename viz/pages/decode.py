@@ -9,12 +9,12 @@ from attenscope.viz.decode import panels, runs
 from attenscope.viz.export.share_menu import register_savable_view
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.addresses.shared import PIN
-from attenscope.viz.ui.captions import draw_badge, escape_markdown
+from attenscope.viz.ui.captions import draw_model_run_badge, escape_markdown
 from attenscope.viz.ui.links import draw_next_page_link
 
 page_setup.draw_page_frame("decode", settings=ui_controls.draw_look_settings)
 st.html(panels.DECODE_STYLE)
-model, text = ui_controls.draw_sentence_box()
+model, text = ui_controls.draw_sentence_and_model_controls()
 PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     request, menu = decode_controls.draw_request_controls(model, text)
@@ -31,7 +31,7 @@ elif run.is_working or run.progress.result is None or run.check is None:
     panels.draw_progress(run)
 else:
     with header:
-        draw_badge(model, run.progress.result, run.check)
+        draw_model_run_badge(model, run.progress.result, run.check)
     view = panels.draw_result(model, run, look, menu)
     register_savable_view(view)
 draw_next_page_link("decode")

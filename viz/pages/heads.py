@@ -59,13 +59,13 @@ def draw_heads_page_view(view: HeadsView, model: RunnableModel, text: str, bar: 
 
 page_setup.draw_page_frame("heads")
 st.html(cache.HEADS_STYLE)
-chosen, text = controls.draw_sentence_box()
+chosen, text = controls.draw_sentence_and_model_controls()
 model = controls.require_ability(chosen, "atlas")
 model_name = MODEL.get()
 
 
 @st.fragment
-def draw_page_view() -> None:
+def draw_chosen_heads_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     links.switch_to_requested_page()
     if MODEL.get() != model_name:  # A head of the second model was opened.
@@ -81,5 +81,5 @@ def draw_page_view() -> None:
         register_savable_view(saved)
 
 
-draw_page_view()
+draw_chosen_heads_view()
 draw_next_page_link("heads")

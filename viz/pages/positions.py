@@ -7,12 +7,12 @@ from attenscope.viz.export.share_menu import register_savable_view
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions import experiments, precision, sentence_views, views
 from attenscope.viz.ui import controls as ui_controls
-from attenscope.viz.ui.captions import draw_badge, draw_translation_warnings
+from attenscope.viz.ui.captions import draw_model_run_badge, draw_translation_warnings
 from attenscope.viz.ui.links import draw_next_page_link
 
 page_setup.draw_page_frame("positions", settings=ui_controls.draw_look_settings)
 st.html(positions_controls.POSITIONS_STYLE)
-chosen, text = ui_controls.draw_sentence_box()
+chosen, text = ui_controls.draw_sentence_and_model_controls()
 model = ui_controls.require_ability(chosen, "positions")
 
 TABLE_VIEWS = {
@@ -25,7 +25,7 @@ TABLE_VIEWS = {
 
 
 @st.fragment
-def draw_page_view() -> None:
+def draw_chosen_positions_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
         view, menu = positions_controls.draw_positions_view_control(model)
@@ -40,19 +40,19 @@ def draw_page_view() -> None:
         found = TABLE_VIEWS[view](choice, bar)
     else:
         result, check = ui_controls.require_translation(model, text)
-        draw_badge(model, result, check)
+        draw_model_run_badge(model, result, check)
         draw_translation_warnings(model, result, result)
         if view == "heads":
             found = sentence_views.draw_positional_heads_view(
                 ui_controls.require_project_translator(model, "position pictures"), result
             )
         elif view == "sentence":
-            found = sentence_views.draw_sentence_view(model, result)
+            found = sentence_views.draw_embedding_sum_view(model, result)
         else:
             found = experiments.draw_experiment_view(model, result, menu)
     if found:
         register_savable_view(found)
 
 
-draw_page_view()
+draw_chosen_positions_view()
 draw_next_page_link("positions")

@@ -19,7 +19,7 @@ session.refresh_shipped_talk_language()
 st.html(editor.TALK_STYLE)
 talk, reading = session.get_talk()
 models = cache.load_model_configs()
-keys = attachments.get_stored_keys()
+keys = attachments.get_stored_file_keys()
 attached_files = attachments.get_attached_files()
 scene_checks = check_talk(talk, models, attached_files)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
@@ -27,7 +27,7 @@ with st.container(key="talk-head", horizontal=True, vertical_alignment="center")
     at = sum(number < session.get_scene_index() for number in scene_checks.numbers)
     scenes = [
         scene.presenter_data(talk.model, keys, LANGUAGE.get())
-        | talk_scenes.build_click_data(scene, find_scene_trace_or_config(scene, talk, models, attached_files))
+        | talk_scenes.build_choice_click_data(scene, find_scene_trace_or_config(scene, talk, models, attached_files))
         for scene in scene_checks.shown
     ]
     leave = lambda left: session.choose_scene(scene_checks.numbers[left])  # noqa: E731

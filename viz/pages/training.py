@@ -13,14 +13,14 @@ st.html(texts.TRAINING_STYLE)
 if run := get_open_training_run():
     curves.draw_watched_run(run)
     st.stop()
-first = curves.find_first_model()
+first = curves.find_default_snapshots_model()
 controls.set_page_default_model(first)
-chosen, text = controls.draw_sentence_box(first=first)
+chosen, text = controls.draw_sentence_and_model_controls(first=first)
 model = controls.require_project_translator(chosen, "training")
 
 
 @st.fragment
-def draw_page_view() -> None:
+def draw_chosen_training_view() -> None:
     """One view at a time. A fragment: its controls leave the sentence's alone."""
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
         view = texts.draw_training_view_control()
@@ -41,5 +41,5 @@ def draw_page_view() -> None:
         model_views.draw_preset_comparison(bar)
 
 
-draw_page_view()
+draw_chosen_training_view()
 draw_next_page_link("training")

@@ -15,7 +15,7 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN
 from attenscope.viz.ui.addresses.why import FIRST_VIEWS, WHY_VIEW, WhyView
-from attenscope.viz.ui.captions import draw_badge, escape_markdown
+from attenscope.viz.ui.captions import draw_model_run_badge, escape_markdown
 from attenscope.viz.ui.links import draw_next_page_link
 from attenscope.viz.why import controls as why_controls
 from attenscope.viz.why import heads, layers, source_words
@@ -46,12 +46,12 @@ st.html(why_controls.WHY_STYLE)
 if own := ui_controls.get_encoder_only_model():
     source_words.draw_user_model_page(own)
     st.stop()
-chosen, text = ui_controls.draw_sentence_box()
+chosen, text = ui_controls.draw_sentence_and_model_controls()
 model = ui_controls.require_ability(chosen, "attribution")
 pair = why_controls.find_sentence_pair(model, text)
 if pair.first != text:
     ui_controls.hide_sentence_box()
-draw_badge(model, *ui_controls.require_translation(model, pair.first))
+draw_model_run_badge(model, *ui_controls.require_translation(model, pair.first))
 PIN.hold(of=pair.first)
 above = st.container()
 with st.container(key="views", horizontal=True, vertical_alignment="center"):
@@ -59,7 +59,7 @@ with st.container(key="views", horizontal=True, vertical_alignment="center"):
     view, more = ui_controls.view_control(WHY_VIEW, FIRST_VIEWS)
     with more:
         is_given = ui_controls.draw_given_translation_toggle(pair.first)
-question = why_controls.draw_question(model, pair, above, asked, is_given)
+question = why_controls.draw_question_controls(model, pair, above, asked, is_given)
 if saved := draw_why_page_view(view, question):
     register_savable_view(saved)
 draw_next_page_link("why")

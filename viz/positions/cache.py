@@ -38,7 +38,7 @@ def compute_sinusoidal_table(form: str, positions: int, d_model: int, base: floa
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def compute_position_errors(positions: int, d_model: int, base: float) -> dict[str, FormError]:
+def compute_encoding_form_errors(positions: int, d_model: int, base: float) -> dict[str, FormError]:
     """Every form's error, by name."""
     return {name: measure_form_error(name, positions, d_model, base) for name in TABLE_FORMS}
 

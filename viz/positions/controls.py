@@ -114,7 +114,7 @@ def draw_table_controls(model: Translator, text: str, shown: PositionsView) -> T
     return TableChoice(made, POSITIONS_TABLE.label(kind), False, form, made.real, _count_pieces(model, text), text)
 
 
-def draw_order_control() -> DimensionOrder:
+def draw_dimension_order_control() -> DimensionOrder:
     """Draw the choice of the order of dimensions."""
     return controls.segmented_control(say("Order"), POSITIONS_DIMENSION_ORDER)
 

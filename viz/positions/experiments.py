@@ -20,12 +20,12 @@ from attenscope.positions.experiments import (
     PositionMove,
 )
 from attenscope.runnable_model import RunnableModel, Translation
-from attenscope.text.words import compare_words, split_words
+from attenscope.text.words import compare_texts_by_word, split_words
 from attenscope.trace import AttentionMap
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
 from attenscope.viz.figures.figure_style import Palette, readable_token
-from attenscope.viz.figures.positions import plot_compared_heads, plot_original_translation_probability
+from attenscope.viz.figures.positions import plot_head_in_two_maps, plot_original_translation_probability
 from attenscope.viz.positions import cache
 from attenscope.viz.positions.controls import draw_number_input, forget_unoffered_choice
 from attenscope.viz.ui import controls
@@ -43,7 +43,7 @@ from attenscope.viz.ui.addresses.positions import (
 from attenscope.viz.ui.addresses.shared import SENTENCE
 from attenscope.viz.ui.captions import ChangeMark, draw_caption, escape_markdown, mark_word_changes
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.maps import draw_overview, encode_overview
+from attenscope.viz.web.maps import draw_heads_overview, encode_heads_overview
 
 ORDER_LANGUAGE, ORDER_SENTENCE = "en", "The dog bit the man."
 """A sentence whose words say nothing without their order, offered where another stays the same, and its language."""
@@ -65,14 +65,14 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
         st.info(escape_markdown(str(error)))
         return None
     marked = mark_word_changes(before.text, result.after.text)
-    lead = describe_kept_words(experiment, before.text, result.after.text, model.writes)
+    lead = describe_words_kept_in_order(experiment, before.text, result.after.text, model.writes)
     with st.container(key="lead"):
         draw_caption(lead)
         if result.after.text == before.text and model.card.get("source_language") == ORDER_LANGUAGE:
             label = say("A sentence whose order matters: {sentence}", sentence=escape_markdown(ORDER_SENTENCE))
-            if st.button(label, key="order-matters", type="tertiary", on_click=_choose_order_sentence):
+            if st.button(label, key="order-matters", type="tertiary", on_click=_set_word_order_example_sentence):
                 st.rerun()  # The sentence box stands outside of the fragment that this is drawn in.
-    st.html(build_comparison_html(before.text, marked))
+    st.html(build_translation_comparison_html(before.text, marked))
     length = len(before.trace.maps["encoder" if model.can("translate") else "decoder"].query_tokens)
     does = describe_experiment(experiment, length, _count_table_positions(model), alone=not model.can("translate"))
     says = join_sentences(does, describe_old_translation_probability(result, model.writes))
@@ -85,13 +85,13 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
         left, right = st.columns([0.27, 0.73], gap="large")
         with left:
             change = _compute_attention_change(old, new)
-            draw_overview(change, layer, head, look, key="changes", on_pick=controls.set_layer_and_head)
+            draw_heads_overview(change, layer, head, look, key="changes", on_pick=controls.set_layer_and_head)
             draw_caption(say("How much each head's attention changed. Click one to open it."))
         with right:
 
             def draw_figure(palette: Palette) -> Chart:
                 maps = [(say("before"), old), (say("after"), new)]
-                figure = plot_compared_heads(maps, layer, head, replace(look, palette=palette), rows, difference=True)
+                figure = plot_head_in_two_maps(maps, layer, head, replace(look, palette=palette), rows, difference=True)
                 return Chart(figure, say("Attention before, after, and the difference"))
 
             shown = draw_figure(look.palette)
@@ -103,7 +103,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
     written: list[tuple[str, ChangeMark]] = [(word, mark) for word, mark in marked if mark != "gone"]
 
     def build_parts(palette: Palette) -> list[Part]:
-        tiles = encode_overview(_compute_attention_change(old, new), layer, head, replace(look, palette=palette))
+        tiles = encode_heads_overview(_compute_attention_change(old, new), layer, head, replace(look, palette=palette))
         return [
             Words(before.source, "sentence", "large"),
             Words(before.text, "before"),
@@ -123,7 +123,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
     )
 
 
-def _choose_order_sentence() -> None:
+def _set_word_order_example_sentence() -> None:
     st.session_state[SENTENCE.key] = ORDER_SENTENCE
 
 
@@ -282,9 +282,9 @@ BELIEF_TITLES = {
 """By what the model calls the text that it writes."""
 
 
-def describe_kept_words(experiment: PositionExperiment, before: str, after: str, written: str) -> str:
+def describe_words_kept_in_order(experiment: PositionExperiment, before: str, after: str, written: str) -> str:
     """How many words of the text are left once the positions are changed, in the order in which they stood."""
-    same = " ".join(run.text for run in compare_words(before, after) if run.change == "same")
+    same = " ".join(run.text for run in compare_texts_by_word(before, after) if run.change == "same")
     facts = {"kept": _count_words(same), "words": _count_words(before)}
     alone = experiment.move == "remove" and experiment.sides == "both"
     if before == after:
@@ -330,7 +330,7 @@ def describe_old_translation_probability(result: ExperimentResult, written: str)
     return say(BELIEVED_TEXTS[written], before=before, after=after)
 
 
-def build_comparison_html(before: str, words: Sequence[tuple[str, ChangeMark]]) -> str:
+def build_translation_comparison_html(before: str, words: Sequence[tuple[str, ChangeMark]]) -> str:
     """HTML of `before` in small type and the new translation in large, its new words marked; every word is escaped."""
     shown = [
         f'<span class="{mark}">{html.escape(word)}</span>' if mark == "new" else html.escape(word)

@@ -34,7 +34,7 @@ LOWEST_ERROR_EXPONENT, HIGHEST_ERROR_EXPONENT = -9.0, 0.0
 
 def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     size = choice.positions, choice.table.width, choice.table.base
-    found = cache.compute_position_errors(*size)
+    found = cache.compute_encoding_form_errors(*size)
     names = list(found)
     difference = np.abs(
         cache.compute_sinusoidal_table(choice.form, *size) - cache.compute_sinusoidal_table("reference", *size)
@@ -50,7 +50,9 @@ def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView |
         with left:
             draw_matrix(_build_error_matrix(difference, choice, style.get_palette()), key="error")
         with right:
-            draw_curves(dots(style.get_palette()), key="forms", on_point=lambda form, _: _choose_form(names[form]))
+            draw_curves(
+                dots(style.get_palette()), key="forms", on_point=lambda form, _: _select_encoding_formula(names[form])
+            )
             st.code(TABLE_FORMS[choice.form].code, language="python", wrap_lines=True)
     draw_caption(says)
 
@@ -69,13 +71,13 @@ def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView |
     return SavedView(
         "positions-precision",
         build_parts,
-        partial(tabulate_form_errors, found),
+        partial(tabulate_formula_errors, found),
         say("How exact each form is"),
         width=1280,
     )
 
 
-def tabulate_form_errors(found: dict) -> pd.DataFrame:
+def tabulate_formula_errors(found: dict) -> pd.DataFrame:
     """Every form with its errors."""
     rows = {TABLE_FORMS[name].title: (one.largest, one.rms, one.position, one.dimension) for name, one in found.items()}
     columns = ["largest error", "root mean square", "at position", "at dimension"]
@@ -100,14 +102,14 @@ def _build_error_matrix(difference: np.ndarray, choice: TableChoice, palette: Pa
     )
 
 
-def _choose_form(name: str) -> None:
+def _select_encoding_formula(name: str) -> None:
     st.session_state[POSITIONS_FORM.key] = name
 
 
 # Formulas with numbers: one value of the table, a line a step, and the rotation of one pair.
 
 
-def format_value_latex(cell: TableCell, d_model: int, base: float, *, inclusive: bool = False) -> str:
+def format_value_derivation_latex(cell: TableCell, d_model: int, base: float, *, inclusive: bool = False) -> str:
     """The steps in LaTeX, as a page sets them."""
     above, below = (cell.pair, max((d_model + 1) // 2 - 1, 1)) if inclusive else (2 * cell.pair, d_model)
     function = f"\\{cell.function}"
@@ -122,7 +124,9 @@ def format_value_latex(cell: TableCell, d_model: int, base: float, *, inclusive:
     return "\\begin{aligned} " + " \\\\ ".join(steps) + " \\end{aligned}"
 
 
-def format_block_latex(pair: int, matrix: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[str, ...]:
+def format_rotation_block_latex(
+    pair: int, matrix: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> tuple[str, ...]:
     """The 2 by 2 block of one pair in LaTeX, and what it does to one position."""
     rows = " \\\\ ".join(" & ".join(_format_number_latex(value, ".3f") for value in row) for row in matrix)
     vectors = [" \\\\ ".join(_format_number_latex(value, ".3f") for value in vector) for vector in (before, after)]
@@ -134,7 +138,7 @@ def format_block_latex(pair: int, matrix: np.ndarray, before: np.ndarray, after:
     )
 
 
-def format_value_mathml(cell: TableCell, table: PositionTable) -> MathML:
+def format_value_derivation_mathml(cell: TableCell, table: PositionTable) -> MathML:
     """The same steps in MathML, as a saved file sets them."""
     position, function = _build_number_mathml(cell.position, "d"), ("mi", cell.function)
     exponent = ("mrow", (_build_number_mathml(2 * cell.pair, "d"), ("mo", "/"), _build_number_mathml(table.width, "d")))

@@ -17,7 +17,7 @@ from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
 from attenscope.viz.figures.figure_style import Palette, readable_token
 from attenscope.viz.figures.heatmap import diverging_colours
-from attenscope.viz.figures.positions import plot_compared_heads, plot_embedding_lengths, plot_head_ranking
+from attenscope.viz.figures.positions import plot_embedding_lengths, plot_head_in_two_maps, plot_positional_head_ranking
 from attenscope.viz.positions import cache, texts
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.ui import controls as ui_controls
@@ -31,7 +31,7 @@ from attenscope.viz.web.maps import MatrixData, draw_matrix, encode_matrix
 # The sentence: what is added to what, and how long either is.
 
 
-def draw_sentence_view(model: RunnableModel, result: Translation) -> SavedView | None:
+def draw_embedding_sum_view(model: RunnableModel, result: Translation) -> SavedView | None:
     with st.container(horizontal=True, vertical_alignment="center"):
         side = ui_controls.segmented_control(say("Side"), POSITIONS_SIDE) if model.can("translate") else "target"
         parts = read_embedding_parts(model, result, side)
@@ -41,24 +41,28 @@ def draw_sentence_view(model: RunnableModel, result: Translation) -> SavedView |
     with st.container(key="picture"):
         bars = plot_embedding_lengths(parts, piece, style.get_palette())
         draw_chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _choose_piece(round(x), last))
-        draw_matrix(_build_sum_matrix(parts, piece, style.get_palette()), key="sum")
-    draw_caption(texts.embedding_lengths_text(parts))
+        draw_matrix(_build_embedding_sum_matrix(parts, piece, style.get_palette()), key="sum")
+    draw_caption(texts.describe_embedding_norms(parts))
     draw_caption(texts.describe_piece_vectors(parts))
 
     def draw_figure(palette: Palette) -> list[Part]:
         return [
             Words(result.trace.source, "sentence", "large"),
             Chart(plot_embedding_lengths(parts, piece, palette), alt),
-            Component("matrix", encode_matrix(_build_sum_matrix(parts, piece, palette))),
-            Words(texts.embedding_lengths_text(parts)),
+            Component("matrix", encode_matrix(_build_embedding_sum_matrix(parts, piece, palette))),
+            Words(texts.describe_embedding_norms(parts)),
         ]
 
     return SavedView(
-        "positions-sentence", draw_figure, lambda: tabulate_piece_lengths(parts), alt, collect_trace_facts(result.trace)
+        "positions-sentence",
+        draw_figure,
+        lambda: tabulate_token_vector_norms(parts),
+        alt,
+        collect_trace_facts(result.trace),
     )
 
 
-def tabulate_piece_lengths(parts: EmbeddingParts) -> pd.DataFrame:
+def tabulate_token_vector_norms(parts: EmbeddingParts) -> pd.DataFrame:
     """Every piece with its lengths."""
     columns = {
         "embedding": np.linalg.norm(parts.tokens, axis=1),
@@ -69,7 +73,7 @@ def tabulate_piece_lengths(parts: EmbeddingParts) -> pd.DataFrame:
     return pd.DataFrame({"piece": [readable_token(piece) for piece in parts.pieces]} | columns).rename_axis("position")
 
 
-def _build_sum_matrix(parts: EmbeddingParts, piece: int, palette: Palette) -> MatrixData:
+def _build_embedding_sum_matrix(parts: EmbeddingParts, piece: int, palette: Palette) -> MatrixData:
     values = np.stack([parts.tokens[piece], parts.encoding[piece], parts.total[piece]])
     high = float(np.abs(values).max())
     title = say("What “{piece}” is made of", piece=readable_token(parts.pieces[piece]))
@@ -99,11 +103,12 @@ def draw_positional_heads_view(model: Translator, result: Translation) -> SavedV
 
     def bars(palette: Palette) -> Chart:
         return Chart(
-            plot_head_ranking(top, (kind, layer, head), palette), say("Heads ranked by how positional they are")
+            plot_positional_head_ranking(top, (kind, layer, head), palette),
+            say("Heads ranked by how positional they are"),
         )
 
     def maps(palette: Palette) -> Chart:
-        figure = plot_compared_heads(pair, layer, head, replace(look, palette=palette), rows, difference=False)
+        figure = plot_head_in_two_maps(pair, layer, head, replace(look, palette=palette), rows, difference=False)
         return Chart(figure, say("One head on the sentence and on its words shuffled"))
 
     ranked, shuffled = bars(look.palette), maps(look.palette)

@@ -40,7 +40,7 @@ def describe_table_heatmap(choice: TableChoice) -> str:
     return join_sentences(*parts, say("Click a cell to see its number worked out."))
 
 
-def stored_value_text(cell: TableCell, value: float, first: int) -> str:
+def describe_computed_and_stored_value(cell: TableCell, value: float, first: int) -> str:
     """The worked value beside the stored one."""
     at = {"pair": cell.pair, "exponent": cell.exponent, "dimension": cell.dimension}
     return join_sentences(
@@ -114,7 +114,7 @@ def _explain_distance_spread(choice: TableChoice, spread: float) -> str:
     )
 
 
-def uniqueness_text(found: Uniqueness, positions: int, first: int) -> str:
+def describe_position_uniqueness(found: Uniqueness, positions: int, first: int) -> str:
     one, other = sorted(found.pair)
     of = {"positions": positions, "one": one + first, "other": other + first}
     if found.smallest == 0:
@@ -183,7 +183,7 @@ def describe_piece_vectors(parts: EmbeddingParts) -> str:
     return say("Click a piece to see its three vectors: the first two are added, the first layer reads the third.")
 
 
-def embedding_lengths_text(parts: EmbeddingParts) -> str:
+def describe_embedding_norms(parts: EmbeddingParts) -> str:
     tokens, encoding = (float(np.linalg.norm(one, axis=1).mean()) for one in (parts.tokens, parts.encoding))
     if parts.scale == 1:
         return say(

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attenscope.language import join_sentences, say, to_say
 from attenscope.positions.analysis import (
     compute_distance_profile,
-    compute_shift_blocks,
+    compute_pair_rotation_matrices,
     compute_shift_matrix,
     measure_shift_error,
 )
@@ -22,7 +22,12 @@ from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.curves import Curves
 from attenscope.viz.figures.figure_style import LIGHT, Palette
 from attenscope.viz.figures.heatmap import diverging_colours, sequential_colours
-from attenscope.viz.figures.positions import plot_distance_profile, plot_shift_circles, plot_wavelengths, plot_waves
+from attenscope.viz.figures.positions import (
+    plot_encoding_dimension_waves,
+    plot_position_shift_circles,
+    plot_position_similarity_by_distance,
+    plot_wavelengths,
+)
 from attenscope.viz.positions import cache, precision, texts
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions.controls import TableChoice
@@ -49,7 +54,7 @@ PICTURE_FORMULA_SHARES = (2 / 3, 1 / 3)
 
 def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | None:
     with bar:
-        order = order_dimensions(choice.table.width, positions_controls.draw_order_control())
+        order = order_dimensions(choice.table.width, positions_controls.draw_dimension_order_control())
     shown = build_table_matrix(choice, order, style.get_palette())
     left, right = st.columns([0.74, 0.26], gap="large")
     with right:
@@ -59,16 +64,16 @@ def draw_table_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
         draw_matrix(
             shown, (row, at), key="table-picture", on_cell=lambda y, x: positions_controls.choose_cell(y, int(order[x]))
         )
-    worked, said = explain_value(choice, row, dimension)
+    worked, said = explain_encoding_value(choice, row, dimension)
     with right:
         if worked:
-            st.latex(precision.format_value_latex(worked, choice.table.width, choice.table.base))
+            st.latex(precision.format_value_derivation_latex(worked, choice.table.width, choice.table.base))
         draw_caption(said)
     draw_caption(texts.describe_table_heatmap(choice))
 
     def build_parts(palette: Palette) -> list[Part]:
         drawn = Component("matrix", encode_matrix(build_table_matrix(choice, order, palette), (row, at)))
-        beside = [Formula(precision.format_value_mathml(worked, choice.table))] if worked else []
+        beside = [Formula(precision.format_value_derivation_mathml(worked, choice.table))] if worked else []
         return [
             *([Words(choice.text, "sentence", "large")] if choice.text else []),
             Columns(([drawn], [*beside, Words(said)]), PICTURE_FORMULA_SHARES),
@@ -107,7 +112,7 @@ def tabulate_encodings(choice: TableChoice) -> pd.DataFrame:
     return pd.DataFrame(choice.table.values, index=pd.Index(list_row_names(choice), name="position"))
 
 
-def explain_value(choice: TableChoice, row: int, dimension: int) -> tuple[TableCell | None, str]:
+def explain_encoding_value(choice: TableChoice, row: int, dimension: int) -> tuple[TableCell | None, str]:
     """One value by the formula, None where there is none, and what is said of it."""
     stored = float(choice.table.values[row, dimension])
     position = row - choice.table.first
@@ -121,7 +126,7 @@ def explain_value(choice: TableChoice, row: int, dimension: int) -> tuple[TableC
             say(TABLE_FORMS[choice.form].note), say("Its value here is {value:.6f}.", value=stored)
         )
     worked = compute_table_cell(position, dimension, choice.table.width, choice.table.base)
-    return worked, texts.stored_value_text(worked, stored, choice.table.first)
+    return worked, texts.describe_computed_and_stored_value(worked, stored, choice.table.first)
 
 
 # Chosen dimensions as waves over position, and the wavelengths of all pairs.
@@ -139,7 +144,9 @@ def draw_waves_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
     lengths = choice.wavelengths
 
     def draw_figure(palette: Palette) -> Curves:
-        return plot_waves(choice.table.real, chosen, lengths if choice.is_sinusoidal else None, palette)
+        return plot_encoding_dimension_waves(
+            choice.table.real, chosen, lengths if choice.is_sinusoidal else None, palette
+        )
 
     def steps(palette: Palette) -> Curves:
         return plot_wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
@@ -234,7 +241,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
     row, column = _get_position_pair(choice)
 
     def build_curves(palette: Palette) -> Curves:
-        return plot_distance_profile(
+        return plot_position_similarity_by_distance(
             own, other, (say("learned"), say("sinusoidal")), say(DISTANCE_TITLES[measure]), palette
         )
 
@@ -242,17 +249,17 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
     with st.container(key="picture"):
         left, right = st.columns([0.4, 0.6], gap="large")
         with left:
-            draw_matrix(pairs, (row, column), key="similarity", on_cell=partial(_choose_positions, first))
+            draw_matrix(pairs, (row, column), key="similarity", on_cell=partial(_select_position_pair, first))
         with right:
             draw_curves(
                 build_curves(style.get_palette()),
                 key="profile",
-                on_point=lambda _, distance: _choose_distance(distance),
+                on_point=lambda _, distance: _set_position_shift(distance),
             )
     names = row + first, column + first
     says = (
         texts.similarity_text(choice, cosine, names, float(values[row, column]), own),
-        texts.uniqueness_text(cache.find_closest_positions(choice.whole), len(choice.whole), first),
+        texts.describe_position_uniqueness(cache.find_closest_positions(choice.whole), len(choice.whole), first),
     )
     for sentence in says:
         draw_caption(sentence)
@@ -309,11 +316,11 @@ def _get_position_pair(choice: TableChoice) -> tuple[int, int]:
     return row, min(max(row + st.session_state.get(POSITIONS_SHIFT.key, 8), 0), last)
 
 
-def _choose_positions(first: int, row: int, column: int) -> None:
+def _select_position_pair(first: int, row: int, column: int) -> None:
     st.session_state[POSITIONS_POSITION.key], st.session_state[POSITIONS_SHIFT.key] = row + first, column - row
 
 
-def _choose_distance(distance: int) -> None:
+def _set_position_shift(distance: int) -> None:
     st.session_state[POSITIONS_SHIFT.key] = distance
 
 
@@ -346,14 +353,14 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             if low < high
             else 0
         )
-    pairs = pick_evenly_spaced_pairs(width // 2, _get_chosen_dimension_pair())
+    pairs = pick_evenly_spaced_dimension_pairs(width // 2, _get_chosen_dimension_pair())
     inclusive = TABLE_FORMS[choice.form].inclusive
-    blocks, lengths = compute_shift_blocks(width, shift, base, inclusive=inclusive), choice.wavelengths
+    blocks, lengths = compute_pair_rotation_matrices(width, shift, base, inclusive=inclusive), choice.wavelengths
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
     before, after = paired[position, pairs], paired[position + shift, pairs]
 
     def handle_turn(palette: Palette) -> Curves:
-        return plot_shift_circles(before, after, pairs, lengths, shift, palette)
+        return plot_position_shift_circles(before, after, pairs, lengths, shift, palette)
 
     corner = compute_shift_matrix(width, shift, base, inclusive=inclusive)[:CORNER_SIZE, :CORNER_SIZE]
     errors = measure_shift_error(choice.table.real, shift, base, inclusive=inclusive)
@@ -369,7 +376,7 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             draw_matrix(_build_shift_matrix(corner, shift, width, style.get_palette()), key="shift-matrix")
             shown = min(_get_chosen_dimension_pair(), width // 2 - 1)
             with st.container(key="block"):
-                for line in precision.format_block_latex(
+                for line in precision.format_rotation_block_latex(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
                 ):
                     st.latex(line)
@@ -409,7 +416,7 @@ def tabulate_rotation(lengths: np.ndarray, shift: int, errors: np.ndarray) -> pd
     return frame.rename_axis("pair")
 
 
-def pick_evenly_spaced_pairs(pairs: int, chosen: int) -> list[int]:
+def pick_evenly_spaced_dimension_pairs(pairs: int, chosen: int) -> list[int]:
     """Return at most ``MOST_CIRCLES`` pairs, evenly spaced from fast to slow, the chosen one among them."""
     found = sorted({round(at) for at in np.linspace(0, pairs - 1, min(MOST_CIRCLES, pairs))})
     if chosen < pairs and chosen not in found:

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attenscope.language import find_closest_language, say, to_say, use_language
-from attenscope.viz.web.component_scripts import read_script
+from attenscope.viz.web.component_scripts import read_standalone_script
 
 # Headers of every reply: where scripts may come from and who may frame the app; and paths that are not served.
 
@@ -151,9 +151,9 @@ class UploadLimits:
                 refused = PlainTextResponse(say(NO_FILES_TEXT), 403)
             await refused(scope, receive, send)
         else:
-            await self._upload(found["session"], scope, receive, send)
+            await self._limit_upload_request(found["session"], scope, receive, send)
 
-    async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _limit_upload_request(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
         length = dict(scope["headers"]).get(b"content-length", b"")
         held = expected = int(length) if length.isdigit() else 0
         language = _read_request_language(scope)
@@ -305,7 +305,7 @@ class HeadScript:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._script = HEAD_TAG + f'<script type="module">{read_script("begin")}()</script>'.encode()
+        self._script = HEAD_TAG + f'<script type="module">{read_standalone_script("begin")}()</script>'.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (

@@ -13,9 +13,9 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 
-from attenscope.language import replace_command_names, say
+from attenscope.language import replace_commands_when_installed, say
 from attenscope.viz.serving.middleware import HeadScript, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
-from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_own_host, read_message_kind
+from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_allowed_host_header, read_message_kind
 
 THREAD_SWITCH_INTERVAL = 0.0005
 """Seconds after which a thread that computes in Python lets another one go on.
@@ -33,7 +33,7 @@ def build_app(settings: ServerSettings) -> st.App:
     return st.App(
         APP_SCRIPT,
         middleware=[
-            Middleware(SafeHeaders, settings=settings, is_own=is_own_host),
+            Middleware(SafeHeaders, settings=settings, is_own=is_allowed_host_header),
             Middleware(UploadLimits, settings=settings, stored=count_uploaded_bytes),
             Middleware(MessageGuard, kind=read_message_kind),
             Middleware(HeadScript),
@@ -74,10 +74,10 @@ def split_streamlit_options(arguments: Sequence[str]) -> tuple[dict[str, Any], l
             if not own or own[0].startswith("--"):
                 raise ValueError(say("{option} needs a value, such as {option} 8600.", option=f"--{name}"))
             value = own.pop(0)
-        options[name] = _parse_value(value)
+        options[name] = _parse_option_value(value)
     own = own[1:] if own[:1] == ["--"] else own
     if late := next(filter(_is_streamlit_option, own), None):
-        example = replace_command_names("python -m viz") + " --server.port 8600 -- --models FOLDER"
+        example = replace_commands_when_installed("python -m viz") + " --server.port 8600 -- --models FOLDER"
         raise ValueError(say("{option} must stand first, as in: {example}", option=late, example=example))
     return options, own
 
@@ -86,7 +86,7 @@ def _is_streamlit_option(argument: str) -> bool:
     return argument.startswith("--") and "." in argument.partition("=")[0]
 
 
-def _parse_value(text: str) -> Any:
+def _parse_option_value(text: str) -> Any:
     """A number, true or false; any other text as it is."""
     try:
         found = json.loads(text)

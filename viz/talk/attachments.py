@@ -25,7 +25,7 @@ from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.traces.session import (
     MOST_ARRAY_CELLS,
     StageValues,
-    build_session_values,
+    build_opened_file_session_values,
     read_trace_maybe_in_worker,
 )
 from attenscope.viz.traces.upload_store import UploadStoreError, create_key, get_upload_store
@@ -201,7 +201,7 @@ def _get_owner() -> str:
     return str(st.session_state.setdefault(_OWNER_KEY, secrets.token_hex(16)))
 
 
-def get_stored_keys() -> dict[str, str]:
+def get_stored_file_keys() -> dict[str, str]:
     """Return the key of each file that is still stored, by name."""
     return {
         name: key
@@ -215,13 +215,13 @@ def get_all_file_keys() -> dict[str, str]:
     return dict(st.session_state.get(_FILE_KEYS, {}))
 
 
-def encode_for_browser(name: str) -> bytes:
+def encode_file_for_browser(name: str) -> bytes:
     """A file beside the visitor's talk as it is saved; nothing for one that is too large for a browser to keep."""
     data = _encode_file(get_attached_files()[name])
     return data if len(data) <= LARGEST_BROWSER_FILE else b""
 
 
-def restore_file(name: str, data: bytes) -> None:
+def restore_file_from_browser(name: str, data: bytes) -> None:
     """Store a file that the visitor's browser has given back, under the key that it had."""
     key = get_all_file_keys().get(name)
     if key is None or not data or len(data) > LARGEST_BROWSER_FILE or get_upload_store().get(key) is not None:
@@ -230,7 +230,7 @@ def restore_file(name: str, data: bytes) -> None:
         get_upload_store().put(_get_owner(), read_attachment(name, data), len(data), key)
 
 
-def restore_keys(found: Mapping[str, str]) -> None:
+def restore_file_keys_from_browser(found: Mapping[str, str]) -> None:
     """Take over the keys of files that the visitor's browser has kept, where the session has none."""
     if _FILE_KEYS not in st.session_state:
         st.session_state[_FILE_KEYS] = {str(name): str(key) for name, key in list(found.items())[:MOST_TALK_FILES]}
@@ -267,7 +267,7 @@ def _encode_file(file: AttachedFile) -> bytes:
         return path.read_bytes()
 
 
-def read_folder_files(talk: Talk, folder: Path) -> tuple[dict[str, AttachedFile], list[str]]:
+def read_talk_files_from_folder(talk: Talk, folder: Path) -> tuple[dict[str, AttachedFile], list[str]]:
     """The files that a talk names, read from beside it on a disk; and a sentence for each that cannot be."""
     found: dict[str, AttachedFile] = {}
     problems = []
@@ -283,9 +283,9 @@ def read_folder_files(talk: Talk, folder: Path) -> tuple[dict[str, AttachedFile]
     return found, problems
 
 
-def build_scene_session(scene: Scene, beside: Mapping[str, AttachedFile]) -> dict[str, Any]:
+def build_scene_session_values(scene: Scene, beside: Mapping[str, AttachedFile]) -> dict[str, Any]:
     """Return the session values that show this scene: the file it names, opened."""
-    return build_session_values(beside.get(scene.trace or scene.arrays))
+    return build_opened_file_session_values(beside.get(scene.trace or scene.arrays))
 
 
 UPLOAD_ENDINGS = sorted({one.lstrip(".") for one in (TALK_ENDING, ZIP_ENDING, TRACE_ENDING, *FILE_ENDINGS)})

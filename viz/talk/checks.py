@@ -16,9 +16,9 @@ from attenscope.viz.talk.scenes import (
     Mistake,
     Scene,
     Talk,
+    explain_live_scene_obstacle,
     find_choice_problem,
-    find_live_obstacle,
-    list_ignored_parameters,
+    list_ignored_live_parameters,
 )
 from attenscope.viz.ui.address import ChoiceParameter, NumberParameter, Parameter
 from attenscope.viz.ui.addresses.decode import DECODE_CROSS_HEAD, DECODE_OWN_HEAD
@@ -67,7 +67,7 @@ def check_talk(
         )
         mistakes += [_build_mistake(number, scene, *one) for one in (*missing, *others)]
         if not missing:
-            shown.append(replace(scene, live=scene.live and not find_live_obstacle(scene), guess=choices))
+            shown.append(replace(scene, live=scene.live and not explain_live_scene_obstacle(scene), guess=choices))
             numbers.append(number - 1)
     return CheckedTalk(talk, tuple(mistakes), tuple(shown), tuple(numbers))
 
@@ -161,12 +161,17 @@ def _list_scene_heads(scene: Scene) -> Iterator[tuple[str, str, int, int]]:
     view = scene.view
     if {LAYER.name, HEAD.name} & view.keys():
         key = HEAD.name if HEAD.name in view else LAYER.name
-        layer, head = (_parse_number(view.get(one.name, "1")) for one in (LAYER, HEAD))
+        layer, head = (_parse_number_or_zero(view.get(one.name, "1")) for one in (LAYER, HEAD))
         yield f"view.{key}", KIND.value_of(view.get(KIND.name, "")), layer, head
     for one, kind in ((DECODE_CROSS_HEAD, "cross"), (DECODE_OWN_HEAD, "decoder")):
         first, dot, second = view.get(one.name, "").partition(".")
         if dot and scene.page == "decode":
-            yield f"view.{one.name}", kind, _parse_number(first), 1 if second == "mean" else _parse_number(second)
+            yield (
+                f"view.{one.name}",
+                kind,
+                _parse_number_or_zero(first),
+                1 if second == "mean" else _parse_number_or_zero(second),
+            )
     try:
         changes = parse_changes(view.get(CHANGES.name, ""))
     except InterventionError:
@@ -235,7 +240,7 @@ def _find_live_problems(
     """What a scene that is to take sentences cannot do with them, all of it or in the file."""
     if not scene.live or scene.page not in PAGES:
         return
-    if reason := find_live_obstacle(scene):
+    if reason := explain_live_scene_obstacle(scene):
         yield "live", say("The scene takes no sentences and shows its own: {reason}.", reason=reason)
         return
     name = get_base_model_name(find_scene_model(scene, talk, models))
@@ -244,7 +249,7 @@ def _find_live_problems(
             "live",
             say("{name} is no model that a file can hold: in One file the scene shows its own sentence.", name=name),
         )
-    for one in list_ignored_parameters(scene):
+    for one in list_ignored_live_parameters(scene):
         yield (
             f"view.{one}",
             say("In One file, sentences that are typed into this scene are shown without {name}.", name=one),
@@ -277,5 +282,5 @@ def _check_guesses(
     return choices, problems
 
 
-def _parse_number(text: str) -> int:
+def _parse_number_or_zero(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0

@@ -19,7 +19,7 @@ from attenscope.viz.figures.figure_style import KIND_NAMES
 from attenscope.viz.talk import attachments, session
 from attenscope.viz.talk.attachments import AttachedFile
 from attenscope.viz.talk.checks import CheckedTalk, find_scene_trace_or_config
-from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, format_view, parse_talk
+from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_scene_view_toml, format_talk, parse_talk
 from attenscope.viz.talk.scenes import (
     LONGEST_MINUTES,
     LONGEST_TEXTS,
@@ -30,8 +30,8 @@ from attenscope.viz.talk.scenes import (
     Mistake,
     Scene,
     Talk,
-    find_live_obstacle,
-    list_guess_parts,
+    explain_live_scene_obstacle,
+    list_guessable_picture_parts,
 )
 from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_trace, get_open_training_run
 from attenscope.viz.traces.upload_store import UploadStoreError
@@ -88,11 +88,11 @@ def draw_scene_editor(
         )
     with right:
         _draw_scene_menu(at, len(talk.scenes))
-        _draw_scene_pictures(at, talk, drawn)
+        _draw_scene_preview_and_thumbnails(at, talk, drawn)
         _draw_scene_fields(at, talk.scenes[at], find_scene_trace_or_config(talk.scenes[at], talk, models, beside))
 
 
-def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, Any]]) -> None:
+def _draw_scene_preview_and_thumbnails(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, Any]]) -> None:
     """The chosen scene, on which its parts are hidden and left out, and a small picture of each in the list."""
     pictured = [drawn.get(number) for number in range(len(talk.scenes))]
     there = PARTS_BY_PAGE.get(talk.scenes[at].page, ())
@@ -102,7 +102,7 @@ def _draw_scene_pictures(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, A
         kept = {name: tuple(part for part in SCENE_PARTS if part in now) for name, now in changed.items()}
         if kept != {name: getattr(scene, name) for name in kept}:
             session.edit_scene(at, **kept)
-            session.refresh_fields()
+            session.refresh_editor_fields()
 
     scheme = style.get_colour_scheme()
     if pictures := build_thumbnail_style("scene-choice", talk, session.load_shipped_talk()[0], scheme):
@@ -154,7 +154,7 @@ def _draw_scene_menu(at: int, count: int) -> None:
 
 def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | OpenedTrace | None) -> None:
     """The scene's own fields; each change is kept at once."""
-    revision = f"{session.get_revision()}-{at}"
+    revision = f"{session.get_talk_revision()}-{at}"
 
     def keep_field(name: str) -> None:
         value = st.session_state[f"scene-{name}-{revision}"]
@@ -205,7 +205,7 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
         build_parts("hide", say("Hidden until the next key"))
     with right:
         build_parts("omit", say("Left out"))
-    if choices := list(dict.fromkeys([*scene.guess, *list_guess_parts(scene, network)])):
+    if choices := list(dict.fromkeys([*scene.guess, *list_guessable_picture_parts(scene, network)])):
         more: dict[str, Any] = {
             "max_selections": MOST_CHOICES,
             "placeholder": say("Nothing"),
@@ -223,14 +223,14 @@ def _draw_scene_fields(at: int, scene: Scene, network: TransformerConfig | Opene
             args=("guess",),
             **more,
         )
-    if scene.live or not find_live_obstacle(scene):
+    if scene.live or not explain_live_scene_obstacle(scene):
         st.toggle(
             say(LIVE_LABEL), scene.live, f"scene-live-{revision}", say(LIVE_HELP), on_change=keep_field, args=("live",)
         )
-    _draw_view_field(at, scene, revision)
+    _draw_view_address_field(at, scene, revision)
 
 
-def _draw_view_field(at: int, scene: Scene, revision: str) -> None:
+def _draw_view_address_field(at: int, scene: Scene, revision: str) -> None:
     """The page and its address, as they stand in the file."""
     key = f"scene-view-{revision}"
 
@@ -241,7 +241,9 @@ def _draw_view_field(at: int, scene: Scene, revision: str) -> None:
             session.edit_scene(at, page=found.page, view=found.view, lines={})
 
     with st.expander(say("The view"), key="scene-view"):
-        st.text_area(say("As it stands in the file"), format_view(scene), VIEW_FIELD_HEIGHT, key=key, on_change=edit)
+        st.text_area(
+            say("As it stands in the file"), format_scene_view_toml(scene), VIEW_FIELD_HEIGHT, key=key, on_change=edit
+        )
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
         for one in mistakes if of == revision else ():
             st.error(escape_markdown(join_sentences(str(one), say("The view stays as it was."))))
@@ -274,7 +276,9 @@ LONGEST_TITLE_SENTENCE = 60
 def draw_add_view_button(page: AddressPage) -> None:
     """Draw a button that adds the view on the screen to the visitor's talk as a scene."""
     what = say("Make this view the next scene of your talk (page Talk)")
-    if st.button(say("Add to talk"), key="add-this-view", help=what, on_click=_add_view, args=(page,), width="stretch"):
+    if st.button(
+        say("Add to talk"), key="add-this-view", help=what, on_click=_add_view_as_scene, args=(page,), width="stretch"
+    ):
         st.rerun()  # The menu runs alone; the page keeps the talk, and says what became of it.
 
 
@@ -284,20 +288,20 @@ def show_add_view_message() -> None:
         st.toast(said)
 
 
-def _add_view(page: AddressPage) -> None:
+def _add_view_as_scene(page: AddressPage) -> None:
     """Add the view as a scene, with the file that it shows kept beside the talk; or say why it cannot be one."""
     mine, mistakes = st.session_state.get("talk") or (Talk(say(session.OWN_TALK_TITLE)), ())
-    if problem := _explain_refusal(page.name, len(mine.scenes)):
+    if problem := _explain_view_refusal(page.name, len(mine.scenes)):
         st.session_state[ADDITION_KEY] = problem
         return
     opened = get_open_trace() if page.name == "explore" else None
     try:
         trace = attachments.attach_trace(opened) if opened else ""
-        arrays = "".join(attachments.attach_arrays(*one) for one in _collect_judged_arrays(page.name))
+        arrays = "".join(attachments.attach_arrays(*one) for one in _collect_judged_mask_files(page.name))
     except (UploadStoreError, ValueError) as error:
         st.session_state[ADDITION_KEY] = escape_markdown(str(error))
         return
-    scene = _build_scene(page, opened, trace, arrays)
+    scene = _build_scene_from_view(page, opened, trace, arrays)
     session.set_talk(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))
     file = trace or arrays
     kept = say("{file} is kept beside it: Save on the page Talk hands out both as a zip.", file=file) if file else ""
@@ -306,24 +310,24 @@ def _add_view(page: AddressPage) -> None:
     st.session_state[ADDITION_KEY] = escape_markdown(join_sentences(said, kept))
 
 
-def _build_scene(page: AddressPage, opened: OpenedTrace | None, trace: str, arrays: str) -> Scene:
+def _build_scene_from_view(page: AddressPage, opened: OpenedTrace | None, trace: str, arrays: str) -> Scene:
     carried = () if trace or arrays else (MODEL, SENTENCE)
     left_out = MODEL_PARAMETERS if trace else (masks.MASKS_SOURCE.name,) if arrays else ()
     view = {one.name: st.session_state[one.key] for one in carried if st.session_state.get(one.key)}
-    view |= {name: value for name, value in page.current_view().items() if name not in left_out}
+    view |= {name: value for name, value in page.current_view_parameters().items() if name not in left_out}
     source = opened.drawable.source if opened else view.get(SENTENCE.name, arrays)
     return Scene(_build_scene_title(page.name, view, source), page.name, view, trace=trace, arrays=arrays)
 
 
-def _explain_refusal(page: str, scenes: int) -> str:
+def _explain_view_refusal(page: str, scenes: int) -> str:
     """Why the view cannot become a scene; "" where it can."""
     if scenes >= MOST_SCENES:
         return say("A talk has at most {most} scenes: save this one and begin another.", most=MOST_SCENES)
     if is_opened_training_shown(page):
         return say("A scene is an address or a file: a training that was opened is neither.")
-    if not _is_judge_view(page) or masks.MASKS_SOURCE.get() == "build" or len(_collect_judged_arrays(page)) == 1:
+    if not _is_judge_view(page) or masks.MASKS_SOURCE.get() == "build" or len(_collect_judged_mask_files(page)) == 1:
         return ""
-    if _collect_judged_arrays(page):
+    if _collect_judged_mask_files(page):
         return say("A scene shows one file: take the other uploads away, or open each on the page Talk.")
     if masks.MASKS_SOURCE.get() == "opened trace":
         return say("A scene shows an opened trace on Explore: add it to the talk there.")
@@ -339,7 +343,7 @@ def _is_judge_view(page: str) -> bool:
     return page == "masks" and masks.MASKS_PART.get() == "judge"
 
 
-def _collect_judged_arrays(page: str) -> list[tuple[str, bytes]]:
+def _collect_judged_mask_files(page: str) -> list[tuple[str, bytes]]:
     """What the page Masks judges of the visitor's own, as files: name and bytes of each. What was pasted is a text."""
     if not _is_judge_view(page):
         return []
@@ -373,7 +377,7 @@ MOST_LISTED_MISTAKES = 12
 
 def draw_title_field(talk: Talk) -> None:
     """Draw the title of the talk as a field."""
-    key = f"talk-title-{session.get_revision()}"
+    key = f"talk-title-{session.get_talk_revision()}"
 
     def rename() -> None:
         session.rename_talk(st.session_state[key].strip() or say(session.OWN_TALK_TITLE))
@@ -388,12 +392,12 @@ def draw_talk_menu(talk: Talk) -> None:
         say("Undo"), key="talk-undo", type="tertiary", disabled=not session.can_undo(), on_click=session.undo_change
     )
     # Keyed by the revision, so that the menu closes once a talk is open.
-    with st.popover(say("Open or save"), type="tertiary", key=f"talk-open-{session.get_revision()}"):
+    with st.popover(say("Open or save"), type="tertiary", key=f"talk-open-{session.get_talk_revision()}"):
         _draw_save_button(talk)
-        key = f"talk-file-{session.get_revision()}"
+        key = f"talk-file-{session.get_talk_revision()}"
         label = say("A talk (TOML), with its traces and masks beside it or all in a zip")
         more: dict[str, Any] = {"accept_multiple_files": True, "type": attachments.UPLOAD_ENDINGS}
-        controls.file_uploader(label, MAX_FILE_MEGABYTES, key=key, on_change=_open_files, **more)
+        controls.file_uploader(label, MAX_FILE_MEGABYTES, key=key, on_change=_open_uploaded_talk_files, **more)
         st.button(
             say("The talk that ships with the app"), key="talk-shipped", on_click=_open_shipped_talk, width="stretch"
         )
@@ -429,9 +433,9 @@ def draw_mistakes(checked: CheckedTalk, reading: tuple[Mistake, ...]) -> None:
     st.warning("\n".join([*lines, "", ready]))
 
 
-def _open_files() -> None:
+def _open_uploaded_talk_files() -> None:
     """Open the talk among the files that were brought; files without one are kept beside the talk that is open."""
-    given = st.session_state[f"talk-file-{session.get_revision()}"]
+    given = st.session_state[f"talk-file-{session.get_talk_revision()}"]
     if not given:
         return
     found, problems = attachments.expand_zip_files((file.name, file.getvalue()) for file in given)
@@ -479,7 +483,7 @@ SCENE_RULE = Template(
 )
 
 
-def get_thumbnails_file(scheme: str) -> Path:
+def get_thumbnail_sheet_path(scheme: str) -> Path:
     """The image of all scenes in a colour scheme, light or dark."""
     return Path(__file__).parent / f"talk.{scheme}.webp"
 
@@ -508,4 +512,4 @@ def _list_thumbnail_dependencies(scene: Scene, model: str) -> Sequence[Hashable]
 
 @cache
 def _read_thumbnails_base64(scheme: str) -> str:
-    return base64.b64encode(get_thumbnails_file(scheme).read_bytes()).decode()
+    return base64.b64encode(get_thumbnail_sheet_path(scheme).read_bytes()).decode()

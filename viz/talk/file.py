@@ -70,7 +70,7 @@ def parse_talk(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
             count=len(source),
         )
         return Talk(say("A talk"), ()), (Mistake(1, too_long),)
-    head, *found = split_blocks(source)
+    head, *found = split_scene_blocks(source)
     mistakes: list[Mistake] = []
     top = _parse_table(head, mistakes) or {}
     _report_unknown_keys(top, {"title", "model"}, head, mistakes)
@@ -90,7 +90,7 @@ def parse_talk(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
 
 def count_scenes(source: str) -> int:
     """Return how many scenes a file's text has, those that cannot be read among them."""
-    return len(split_blocks(source)) - 1
+    return len(split_scene_blocks(source)) - 1
 
 
 def format_talk(talk: Talk) -> str:
@@ -99,7 +99,7 @@ def format_talk(talk: Talk) -> str:
     return "\n".join([_format_toml(head), *map(_format_scene, talk.scenes)])
 
 
-def format_view(scene: Scene) -> str:
+def format_scene_view_toml(scene: Scene) -> str:
     """The page and the address of a scene, as they stand in a file below ``[[scene]]``."""
     return _format_toml({"page": scene.page, "scene": {"view": dict(scene.view)}})
 
@@ -128,7 +128,7 @@ def _parse_scene(block: TalkBlock, mistakes: list[Mistake]) -> Scene | None:
     if not texts.get("page"):
         mistakes.append(Mistake(block.start, say('The scene names no page; add for example: page = "explore"')))
         return None
-    hide, omit = (_parse_parts(table, name, block, mistakes) for name in ("hide", "omit"))
+    hide, omit = (_parse_scene_part_names(table, name, block, mistakes) for name in ("hide", "omit"))
     title = texts.get("title") or say(PAGE_TITLES.get(texts["page"], texts["page"].capitalize()))
     view = _parse_view(table.get("view", {}), block, mistakes)
     said = texts.get("notes", ""), texts.get("point", "")
@@ -136,7 +136,7 @@ def _parse_scene(block: TalkBlock, mistakes: list[Mistake]) -> Scene | None:
         _parse_boolean_field(table, "live", block, mistakes),
         (texts.get("trace", ""), texts.get("arrays", "")),
     )
-    choices = _parse_choices(table, block, mistakes)
+    choices = _parse_guess_choices(table, block, mistakes)
     minutes = _parse_minutes(table, block, mistakes)
     return Scene(title, texts["page"], view, *said, hide, omit, live, *files, choices, minutes, block.lines)
 
@@ -173,7 +173,9 @@ def _parse_texts(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mist
     return found
 
 
-def _parse_parts(table: Mapping[str, Any], name: str, block: TalkBlock, mistakes: list[Mistake]) -> tuple[str, ...]:
+def _parse_scene_part_names(
+    table: Mapping[str, Any], name: str, block: TalkBlock, mistakes: list[Mistake]
+) -> tuple[str, ...]:
     value = table.get(name, [])
     given = [value] if isinstance(value, str) else value if isinstance(value, list) else [repr(value)]
     for part in given:
@@ -183,7 +185,7 @@ def _parse_parts(table: Mapping[str, Any], name: str, block: TalkBlock, mistakes
     return tuple(part for part in SCENE_PARTS if part in given)
 
 
-def _parse_choices(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mistake]) -> tuple[str, ...]:
+def _parse_guess_choices(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mistake]) -> tuple[str, ...]:
     """What the audience chooses among; nothing where it is no list of so many texts."""
     value = table.get("guess", [])
     texts = [str(one).strip() for one in value] if isinstance(value, list) else []
@@ -295,7 +297,7 @@ class TalkBlock:
         return self.lines.get(key, self.start)
 
 
-def split_blocks(source: str) -> list[TalkBlock]:
+def split_scene_blocks(source: str) -> list[TalkBlock]:
     """What stands before the first scene, then each scene."""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     outside = _find_lines_outside_strings(lines) if _is_valid_toml("\n".join(lines)) else [True] * len(lines)

@@ -99,13 +99,13 @@ class Scene:
     omit: tuple[str, ...] = ()
     """Keys of :data:`SCENE_PARTS` that are not shown at all."""
     live: bool = False
-    """Whether it takes sentences from the audience; :func:`find_live_obstacle` says why a scene cannot."""
+    """Whether it takes sentences from the audience; :func:`explain_live_scene_obstacle` says why a scene cannot."""
     trace: str = ""
     """The name of a saved trace beside the talk that the scene shows (:mod:`viz.talk.attachments`)."""
     arrays: str = ""
     """The name of a file with a mask or weights beside the talk, for the page Masks."""
     guess: tuple[str, ...] = ()
-    """Parts of the picture among which the audience chooses before the next key; see :func:`list_guess_parts`."""
+    """Parts of the picture among which the audience guesses before the next key: `list_guessable_picture_parts`."""
     minutes: float = 0.0
     """How long the speaker means to take, up to :data:`LONGEST_MINUTES`; 0: not said."""
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
@@ -183,7 +183,7 @@ GUESSED_HEAD_PATTERN = re.compile(r"[1-9]\d?\.[1-9]\d?")
 _MOST_LISTED_PARTS = 12
 
 
-def list_guess_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
+def list_guessable_picture_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
     """What can be chosen among in the picture of a scene, in reading order: its words, then its heads ("2.5").
 
     `network` says which heads there are: those of the scene's model, or of the trace that it shows; with None no heads
@@ -197,7 +197,7 @@ def list_guess_parts(scene: Scene, network: SceneNetwork) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*words, *named]))
 
 
-def build_click_data(scene: Scene, network: SceneNetwork) -> dict[str, Any]:
+def build_choice_click_data(scene: Scene, network: SceneNetwork) -> dict[str, Any]:
     """Return what talk/chosen.js needs to tell which choice a click in the picture hits."""
     return {
         "choices": scene.guess,
@@ -205,12 +205,12 @@ def build_click_data(scene: Scene, network: SceneNetwork) -> dict[str, Any]:
     }
 
 
-def is_picture_part(choice: str, scene: Scene, network: SceneNetwork) -> bool:
+def is_choice_in_picture(choice: str, scene: Scene, network: SceneNetwork) -> bool:
     """Return whether the picture of a scene has this word, these words in a row, or this head.
 
     Where no heads are known, every head passes.
     """
-    known = list_guess_parts(scene, network)
+    known = list_guessable_picture_parts(scene, network)
     if choice in known or (network is None and scene.page in HEAD_PAGES and GUESSED_HEAD_PATTERN.fullmatch(choice)):
         return True
     there, wanted = (_split_words(text) for text in (_get_scene_sentence(scene, network), choice))
@@ -220,9 +220,9 @@ def is_picture_part(choice: str, scene: Scene, network: SceneNetwork) -> bool:
 
 def find_choice_problem(choice: str, scene: Scene, network: SceneNetwork) -> str:
     """Why a scene cannot ask for this choice, with the nearest that it can; "" where it can."""
-    if is_picture_part(choice, scene, network):
+    if is_choice_in_picture(choice, scene, network):
         return ""
-    known = list_guess_parts(scene, network)
+    known = list_guessable_picture_parts(scene, network)
     if not known:
         return say(
             "{choice!r} is no part of this picture, and it is passed over; guess words of the view's sentence, heads "
@@ -292,7 +292,7 @@ LIVE_PARAMETERS: Mapping[str, tuple[Parameter[Any], ...]] = {
 """Page -> parameters that One file follows for a typed sentence, or that belong to the scene's own sentence alone."""
 
 
-def find_live_obstacle(scene: Scene) -> str:
+def explain_live_scene_obstacle(scene: Scene) -> str:
     """Why a scene cannot be live; "" where it can."""
     if scene.trace or scene.arrays:
         return say("a file beside the talk takes no sentences")
@@ -304,7 +304,7 @@ def find_live_obstacle(scene: Scene) -> str:
     return say("only heatmap, links and text on Explore, and greedy and beam on Decode, take sentences")
 
 
-def list_ignored_parameters(scene: Scene) -> list[str]:
+def list_ignored_live_parameters(scene: Scene) -> list[str]:
     """The names in a live scene's view that One file does not heed for a sentence that is typed."""
     heeded = {one.name for one in LIVE_PARAMETERS[scene.page]}
     return [name for name in scene.view if name in PAGES[scene.page].parameters and name not in heeded]
@@ -316,7 +316,7 @@ def build_live_look(scene: Scene, palette: Palette) -> Look:
     return Look(palette, COLOURS.value_of(view.get(COLOURS.name, "")), SCALE.value_of(view.get(SCALE.name, "")))
 
 
-def build_live_settings(scene: Scene) -> dict[str, Any]:
+def build_live_scene_state(scene: Scene) -> dict[str, Any]:
     """Return how a file shows a sentence typed into a live scene: the first state of viz/export/live/state.js."""
     value = lambda of: of.value_of(scene.view.get(of.name, ""))  # noqa: E731
     if scene.page == "explore":

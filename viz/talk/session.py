@@ -51,7 +51,7 @@ def refresh_shipped_talk_language() -> None:
     before = st.session_state.get("talk-language", current_language())
     st.session_state["talk-language"] = current_language()
     if before != current_language() and not st.session_state.get("talk"):
-        st.session_state["talk-revision"] = get_revision() + 1
+        st.session_state["talk-revision"] = get_talk_revision() + 1
 
 
 def is_own_talk() -> bool:
@@ -69,7 +69,7 @@ def undo_change() -> None:
     before = st.session_state.get(_UNDO_KEY)
     if before:
         st.session_state["talk"], at = before.pop()
-        st.session_state["talk-revision"] = get_revision() + 1
+        st.session_state["talk-revision"] = get_talk_revision() + 1
         st.session_state["scene-at"] = at
 
 
@@ -84,7 +84,7 @@ def set_talk(new: Talk, mistakes: tuple[Mistake, ...] = (), at: int | None = Non
     """Make `new` the visitor's talk, its scene `at` the one that is edited."""
     _save_undo_state()
     st.session_state["talk"] = new, mistakes
-    st.session_state["talk-revision"] = get_revision() + 1
+    st.session_state["talk-revision"] = get_talk_revision() + 1
     if at is not None:
         st.session_state["scene-at"] = min(max(at, 0), max(len(new.scenes) - 1, 0))
 
@@ -96,10 +96,12 @@ def sync_talk_draft_with_browser(page: str) -> None:
     """
     own = st.session_state.get("talk")
     store_draft("talk", format_talk(own[0]) if own else "", on_found=lambda source: _restore_talk(source, page))
-    keys, there = attachments.get_all_file_keys(), attachments.get_stored_keys()
+    keys, there = attachments.get_all_file_keys(), attachments.get_stored_file_keys()
     store_draft("talk-files", json.dumps(keys) if keys else "", on_found=_restore_file_keys)
     lost = {name: key for name, key in keys.items() if name not in there}
-    keep_files_in_browser(there, lost, attachments.encode_for_browser, on_found=attachments.restore_file)
+    keep_files_in_browser(
+        there, lost, attachments.encode_file_for_browser, on_found=attachments.restore_file_from_browser
+    )
 
 
 def _restore_talk(source: str, page: str) -> None:
@@ -119,10 +121,10 @@ def _restore_file_keys(source: str) -> None:
     except ValueError:
         return
     if isinstance(found, dict):
-        attachments.restore_keys(found)
+        attachments.restore_file_keys_from_browser(found)
 
 
-def get_revision() -> int:
+def get_talk_revision() -> int:
     """Return a number that grows with every change of the whole talk; it is in the keys of fields, to redraw them."""
     return st.session_state.get("talk-revision", 0)
 
@@ -153,9 +155,9 @@ def edit_scene(at: int, **changes: object) -> None:
     st.session_state["talk"] = replace(current_talk, scenes=tuple(scenes)), mistakes
 
 
-def refresh_fields() -> None:
+def refresh_editor_fields() -> None:
     """Redraw the fields on the page after a change that was not made in them."""
-    st.session_state["talk-revision"] = get_revision() + 1
+    st.session_state["talk-revision"] = get_talk_revision() + 1
 
 
 def rearrange_scenes(at: int, change: Callable[[list[Scene]], int]) -> None:

@@ -16,7 +16,7 @@ from attenscope.untrusted_trace import (
     OpenedTrace,
     OpenError,
     read_trace_file,
-    read_training_run,
+    read_training_traces,
     read_uploaded_trace,
 )
 from attenscope.viz.traces.upload_store import get_array_bytes_counter, get_upload_store
@@ -53,7 +53,7 @@ def open_command_line_trace() -> None:
     path = Path(sys.argv[sys.argv.index(OPEN_OPTION) + 1])
     try:
         if path.is_dir():
-            run = st.session_state[_RUN_KEY] = read_training_run(path)
+            run = st.session_state[_RUN_KEY] = read_training_traces(path)
             set_open_trace(run.traces[-1])
         else:
             set_open_trace(read_trace_file(path))
@@ -90,7 +90,7 @@ class StageValues:
     values: Mapping[str, Any]
 
 
-def build_session_values(file: Any) -> dict[str, Any]:
+def build_opened_file_session_values(file: Any) -> dict[str, Any]:
     """Return the session values with which a file is open: a trace, or arrays for the page Masks; nothing for None."""
     if isinstance(file, StageValues):
         return dict(file.values)
@@ -102,7 +102,7 @@ def open_scene_file(key: str) -> bool:
     if not key:
         return False
     found = get_upload_store().get(key)
-    for name, value in build_session_values(found).items():
+    for name, value in build_opened_file_session_values(found).items():
         st.session_state[name] = value
     return found is None
 

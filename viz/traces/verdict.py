@@ -81,7 +81,7 @@ def diagnose_map(trace: AttentionTrace, kind: Kind) -> Verdict:
         diagnosis = diagnose_arrays_maybe_in_worker(
             normalise_arrays(_collect_map_arrays(attention, rows) | find_trace_padding(trace, kind), kind)
         )
-        calls = AttentionCall.all_from_json(attention.layer_calls)
+        calls = AttentionCall.parse_calls_from_json(attention.layer_calls)
         diagnosis = add_attention_calls(
             diagnosis, calls if step == 1 else [calls[row // attention.heads] for row in rows if calls]
         )

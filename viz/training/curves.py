@@ -26,15 +26,15 @@ from attenscope.viz.training import texts
 from attenscope.viz.ui import cache, controls, style
 from attenscope.viz.ui.addresses.training import TRAINING_STOP
 from attenscope.viz.ui.captions import (
-    draw_badge,
     draw_caption,
     draw_model_button,
+    draw_model_run_badge,
     draw_translation_warnings,
     escape_markdown,
 )
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.page_frame import is_presenting
-from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshots, encode_snapshots
+from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshot_player, encode_snapshot_player
 
 # Curves: loss, BLEU and learning rate over the steps of the training.
 
@@ -105,7 +105,7 @@ def tabulate_history(history: tuple[HistoryRow, ...]) -> pd.DataFrame:
 # Snapshots: one sentence at every snapshot of the training.
 
 
-def get_attention_sizes(config: TransformerConfig) -> Sizes:
+def count_attention_layers_and_heads(config: TransformerConfig) -> Sizes:
     """How many layers and heads each attention has, known before a sentence is read: then nothing moves for it."""
     encoder, decoder = (config.encoder_layers, config.heads), (config.decoder_layers, config.heads)
     return {"encoder": encoder, "decoder": decoder, "cross": decoder}
@@ -113,9 +113,11 @@ def get_attention_sizes(config: TransformerConfig) -> Sizes:
 
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
     with bar:
-        kind, layer, head = controls.draw_attention_head_selector(get_attention_sizes(model.config), heads=False)
+        kind, layer, head = controls.draw_attention_head_selector(
+            count_attention_layers_and_heads(model.config), heads=False
+        )
     result, check = controls.require_translation(model, text)
-    draw_badge(model, result, check)
+    draw_model_run_badge(model, result, check)
     draw_translation_warnings(model, result, result)
     try:
         moments = training_cache.compute_snapshot_runs(model.name, text)
@@ -134,7 +136,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     stop = texts.get_chosen_stop_index(steps)
     plays = not TRAINING_STOP.get() and not is_presenting()
     scrubbed = SnapshotSequence(shown, maps, stop, (layer, head), look, rows, run, plays)
-    if model.name == find_first_model() != next(iter(cache.list_models()), ""):
+    if model.name == find_default_snapshots_model() != next(iter(cache.list_models()), ""):
         draw_caption(
             say(
                 "Training begins with {model}, which kept snapshots; other pages keep your model and your sentence.",
@@ -143,7 +145,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         )
     with st.container(key="picture"):
         stopped = lambda stop: texts.write_stop_to_address(steps[stop])  # noqa: E731
-        draw_snapshots(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
+        draw_snapshot_player(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
     said = texts.describe_training_axes(model.name, result.text, len(moments) - 2)
     draw_caption(said)
     if len(moments) == 2:
@@ -155,7 +157,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
                 Words(text, "sentence", "large"),
                 Component(
                     "snapshots",
-                    encode_snapshots(replace(scrubbed, plays=False, look=replace(look, palette=palette))),
+                    encode_snapshot_player(replace(scrubbed, plays=False, look=replace(look, palette=palette))),
                 ),
                 Words(said),
             ],
@@ -192,7 +194,7 @@ def _draw_snapshots_model_button(name: str) -> None:
         draw_model_button(text, best, key="use-model-with-snapshots")
 
 
-def find_first_model() -> str:
+def find_default_snapshots_model() -> str:
     """The model that the page begins with: of the language of the app's first, the one with the most snapshots."""
     return next((_find_most_snapshots_model(name) for name in cache.list_models()), "")
 
@@ -257,14 +259,14 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     scrubbed = SnapshotSequence(shown, maps, texts.get_chosen_stop_index(steps), (layer, head), look, rows, identity)
     with st.container(key="picture"):
         stopped = lambda stop: texts.write_stop_to_address(steps[stop])  # noqa: E731
-        draw_snapshots(scrubbed, key="watched", on_stop=stopped, on_pick=controls.set_layer_and_head)
-    said = texts.watched_stops_text(len(steps), steps[0], steps[-1])
+        draw_snapshot_player(scrubbed, key="watched", on_stop=stopped, on_pick=controls.set_layer_and_head)
+    said = texts.describe_watched_training_stops(len(steps), steps[0], steps[-1])
     draw_caption(said)
     register_savable_view(
         SavedView(
             "training-watched",
             lambda palette: [
-                Component("snapshots", encode_snapshots(replace(scrubbed, look=replace(look, palette=palette)))),
+                Component("snapshots", encode_snapshot_player(replace(scrubbed, look=replace(look, palette=palette)))),
                 Words(said),
             ],
             title=say("Training of {model}", model=last.model),

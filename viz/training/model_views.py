@@ -122,9 +122,10 @@ def build_architecture_rows(config: TransformerConfig, presets: dict[str, Transf
         found.append([(say(group), "group"), *[("", "group")] * (1 + len(presets))])
         for field in fields:
             cells: list[TableCell] = [
-                format_value(changes[field][1]) if field in changes else ("·", "same") for changes in differ.values()
+                format_config_value(changes[field][1]) if field in changes else ("·", "same")
+                for changes in differ.values()
             ]
-            found.append([field, (format_value(getattr(config, field)), "own"), *cells])
+            found.append([field, (format_config_value(getattr(config, field)), "own"), *cells])
     counts: list[TableCell] = [(_format_difference_count(one), "same") for one in differ.values()]
     return [*found, [(say("differs in"), "group"), ("", "group"), *counts]]
 
@@ -133,11 +134,11 @@ def tabulate_architecture(config: TransformerConfig, presets: dict[str, Transfor
     """All values in full, a field a row."""
     columns = {"this model": config, **presets}
     fields = [field.name for field in dataclasses.fields(TransformerConfig)]
-    made = {name: [format_value(getattr(one, field)) for field in fields] for name, one in columns.items()}
+    made = {name: [format_config_value(getattr(one, field)) for field in fields] for name, one in columns.items()}
     return pd.DataFrame(made, pd.Index(fields, name="field"))
 
 
-def format_value(value: Any) -> str:
+def format_config_value(value: Any) -> str:
     if isinstance(value, bool):
         return say("yes") if value else say("no")
     if isinstance(value, tuple):
@@ -169,10 +170,10 @@ def draw_parameters_view(model: Translator) -> None:
     cells.append([say("all"), (format_number(total, ","), "own"), ""])
     by_part = Table([say("part"), say("parameters"), say("share")], cells, say("Parameters by part"))
     rows: list[list[TableCell]] = [
-        [one.name, "\u00a0×\u00a0".join(map(str, one.shape)), _build_count_cell(one)] for one in tensors
+        [one.name, "\u00a0×\u00a0".join(map(str, one.shape)), _build_parameter_count_cell(one)] for one in tensors
     ]
     by_tensor = Table([say("state dict"), say("shape"), say("parameters")], rows, say("State dict"))
-    said = sharing_text(tensors)
+    said = describe_shared_tensors(tensors)
     left, right = st.columns(PARAMETER_TABLE_SHARES, gap="large")
     with left:
         draw_table(by_part.headings, by_part.rows, by_part.name)
@@ -197,7 +198,7 @@ def _build_saved_view(
     return SavedView(name, lambda _: parts, lambda: tabulate_tensors(tensors), title, facts, files)
 
 
-def sharing_text(tensors: tuple[StateTensor, ...]) -> str:
+def describe_shared_tensors(tensors: tuple[StateTensor, ...]) -> str:
     shared = [one for one in tensors if one.shared_with]
     if not shared:
         return say("No tensor is shared: every part has its own.")
@@ -215,7 +216,7 @@ def tabulate_tensors(tensors: tuple[StateTensor, ...]) -> pd.DataFrame:
     return pd.DataFrame(columns | counts, pd.Index([one.name for one in tensors], name="name"))
 
 
-def _build_count_cell(one: StateTensor) -> tuple[str, str]:
+def _build_parameter_count_cell(one: StateTensor) -> tuple[str, str]:
     return (f"= {one.shared_with}", "same") if one.shared_with else (format_number(one.parameters, ","), "")
 
 
@@ -297,7 +298,7 @@ def build_comparison_cells(found: Sequence[PresetModel]) -> tuple[list[str], lis
     fields = find_differing_fields(found)
     if fields:
         rows.append([(say("what differs"), "group"), *[("", "group")] * len(found)])
-    rows += [[field, *[format_value(getattr(one.config, field)) for one in found]] for field in fields]
+    rows += [[field, *[format_config_value(getattr(one.config, field)) for one in found]] for field in fields]
     return ["", *[one.name for one in found]], rows
 
 
@@ -324,18 +325,21 @@ def draw_card_view(model: Translator) -> None:
         else:
             draw_caption(missing)
             draw_table(["", ""], facts, say("Facts"))
-    parts = build_card_parts(remove_pictures(text), title) or [Words(missing), Table(["", ""], facts, say("Facts"))]
+    parts = build_card_parts(remove_card_comments_and_pictures(text), title) or [
+        Words(missing),
+        Table(["", ""], facts, say("Facts")),
+    ]
     register_savable_view(SavedView(f"card-{model.name}", lambda _: parts, None, title, {"model": model.name}))
 
 
-def remove_pictures(text: str) -> str:
+def remove_card_comments_and_pictures(text: str) -> str:
     """A card's Markdown without comments and pictures, which would be fetched from elsewhere."""
     return IMAGE_PATTERN.sub(r"\1", COMMENT_PATTERN.sub("", text[:LONGEST_CARD]))
 
 
 def sanitise_card(text: str) -> str:
     """Return a card's Markdown without comments, pictures, formulas or Streamlit directives; HTML is not run."""
-    parts = re.split(r"(`[^`\n]*`)", remove_pictures(text))
+    parts = re.split(r"(`[^`\n]*`)", remove_card_comments_and_pictures(text))
     parts[::2] = [DIRECTIVE_PATTERN.sub(r"\\:", part).replace("$", r"\$") for part in parts[::2]]
     return "".join(parts)
 

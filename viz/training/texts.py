@@ -49,7 +49,7 @@ def describe_stop_bleu(step: int | None, history: Sequence[HistoryRow], scores: 
     return say("dev BLEU {bleu:.1f} at step {step:,}", bleu=last.bleu, step=last.step)
 
 
-def watched_stops_text(count: int, first: int, last: int) -> str:
+def describe_watched_training_stops(count: int, first: int, last: int) -> str:
     """What the stops of a watched training are."""
     return say_many(
         "{count} trace, step {first:,}. It holds attention only: what the model was trained on, and how good it is, it "

@@ -46,7 +46,7 @@ class AddressPage:
         """Names of the parameters whose change alone is no step of the browser's history."""
         return [one.name for one in self.parameters.values() if one.scrubbed]
 
-    def view_of(self, address: Mapping[str, str]) -> dict[str, str]:
+    def extract_view_parameters(self, address: Mapping[str, str]) -> dict[str, str]:
         """The part of an address that the view it shows can read."""
         view = self.view.value_of(address.get(self.view.name, "")) if self.view else ""
         known = {name: self.parameters[name] for name in address if name in self.parameters}
@@ -58,9 +58,9 @@ class AddressPage:
             return False
         return any(self.former_view in self.parameters[name].views for name in address if name in self.parameters)
 
-    def current_view(self) -> dict[str, str]:
+    def current_view_parameters(self) -> dict[str, str]:
         """The part of the visitor's address that the view it shows can read."""
-        return self.view_of(st.query_params.to_dict())
+        return self.extract_view_parameters(st.query_params.to_dict())
 
     def previous_page_parameters(self) -> dict[str, str]:
         """What the address of another page says that this one can read, and that a callback has not changed."""
@@ -73,7 +73,7 @@ class AddressPage:
         }
 
 
-def find_parameters(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
+def collect_module_parameters(names: Mapping[str, Any]) -> tuple[Parameter[Any], ...]:
     """The parameters among the names of a module."""
     return tuple(one for one in names.values() if isinstance(one, Parameter))
 
@@ -116,7 +116,7 @@ def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -
     return too_long
 
 
-def enter_page_without_address(page: str) -> None:
+def record_page_without_address(page: str) -> None:
     """Note that the visitor is on a page that reads nothing of the address: what is opened next is an arrival."""
     known = get_address_record()
     known.arrived = known.page != page
@@ -138,7 +138,7 @@ def keep_parameters_across_pages(*parameters: Parameter[Any]) -> None:
             st.session_state[one.key] = value
 
 
-def forget_parameters(*parameters: Parameter[Any]) -> None:
+def reset_parameters_to_default(*parameters: Parameter[Any]) -> None:
     """Go back to the defaults; call it before the widgets of these parameters."""
     remove_query_parameters([one.name for one in parameters])
     for one in parameters:
@@ -236,7 +236,7 @@ class Parameter(Generic[T]):
         """The value in the session, or else in the address; `of` as in :meth:`hold`."""
         if self.key not in st.session_state:
             return self.value_in_address()
-        return st.session_state[self.key] if self._belongs_to(of) else self.default
+        return st.session_state[self.key] if self._is_value_owned_by(of) else self.default
 
     def hold(self, options: Sequence[T] | None = None, of: Hashable = None, *, shows_default: bool = False) -> T:
         """The value, put into the session and into the address alike; the default as well if `shows_default`.
@@ -248,7 +248,7 @@ class Parameter(Generic[T]):
         found = self.value_in_address() if returned else self.get(of)
         default = self.default if options is None or self.default in options else options[0]
         value = found if options is None or found in options else default
-        if returned or self._belongs_to(of):
+        if returned or self._is_value_owned_by(of):
             self._keep(value, of)
         get_address_record().in_address[self.key] = of
         self.show_in_address(value, NO_VALUE if shows_default else default)
@@ -292,7 +292,7 @@ class Parameter(Generic[T]):
         """The value that the address names now."""
         return self.value_of(st.query_params.get(self.name, ""))
 
-    def _belongs_to(self, of: Hashable) -> bool:
+    def _is_value_owned_by(self, of: Hashable) -> bool:
         return bool(get_address_record().owners.get(self.key, of) == of)
 
     def _check_text(self, text: str) -> T:

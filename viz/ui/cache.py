@@ -89,7 +89,7 @@ class QueuedFunction(CachedFunction[P, R]):
         try:
             # Another thread may be computing this result: no thread keeps its turn while it waits for that.
             with (
-                COMPUTE_QUEUE.release_turn(),
+                COMPUTE_QUEUE.release_turn_temporarily(),
                 st.spinner(say("{count} before you …", count=before)) if before else nullcontext(),
             ):
                 return super().__call__(*arguments, **named)
@@ -98,7 +98,9 @@ class QueuedFunction(CachedFunction[P, R]):
             st.stop()
 
 
-def cache_result(spinner: str, entries: int | None = None) -> Callable[[Callable[P, R]], CachedFunction[P, R]]:
+def cache_for_all_visitors(
+    spinner: str, entries: int | None = None
+) -> Callable[[Callable[P, R]], CachedFunction[P, R]]:
     """Return a decorator that caches for all visitors, without turns; `spinner` is a message for :func:`say`."""
     return lambda work: CachedFunction(work, entries, spinner)
 
@@ -173,7 +175,7 @@ def _read_source_language(name: str) -> str:
         return ""
 
 
-@cache_result(to_say("Loading the model …"))
+@cache_for_all_visitors(to_say("Loading the model …"))
 def _load_model_from_spec(spec: str, device: str) -> RunnableModel | LocalModel:
     """Run the factory of `spec` once for each `device`. Raises LocalError."""
     return load_user_model(spec)
@@ -196,11 +198,15 @@ def load_single_command_line_model() -> RunnableModel | LocalModel | LocalError 
 
 def _list_command_line_specs() -> tuple[dict[str, str], str]:
     """The specs of the models in the directory that the command line names, by name, and the error or ""."""
-    return ({}, "") if read_option(sys.argv[1:], MODELS_OPTION) is None else _find_named_folders(current_language())
+    return (
+        ({}, "")
+        if read_option(sys.argv[1:], MODELS_OPTION) is None
+        else _find_command_line_model_folders(current_language())
+    )
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def _find_named_folders(language: str) -> tuple[dict[str, str], str]:
+def _find_command_line_model_folders(language: str) -> tuple[dict[str, str], str]:
     try:
         return list_named_folders(sys.argv[1:]), ""
     except LocalError as error:
@@ -236,7 +242,7 @@ def _find_command_line_model(name: str) -> RunnableModel | LocalModel | LocalErr
     return None if spec is None else _load_spec_or_error(spec, str(choose_device()), current_language())
 
 
-def encoder_only_model(name: str) -> LocalModel | None:
+def find_encoder_only_model(name: str) -> LocalModel | None:
     """A model of the command line that only reads; None for one that writes."""
     found = load_command_line_model(name)
     return found if isinstance(found, LocalModel) else None
@@ -255,7 +261,7 @@ def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> O
 
     Raises LocalError, and InterventionError for changes that the model cannot have.
     """
-    own = encoder_only_model(name)
+    own = find_encoder_only_model(name)
     assert own is not None
     try:
         if changes and isinstance(own, MaskedWordModel):
@@ -267,7 +273,7 @@ def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> O
 
 def load_masked_word_model(name: str) -> MaskedWordModel:
     """A model of the command line that reads masked words."""
-    own = encoder_only_model(name)
+    own = find_encoder_only_model(name)
     assert isinstance(own, MaskedWordModel)
     return own
 
@@ -282,7 +288,9 @@ def compute_masked_word(name: str, sentence: str, position: int, changes: str = 
 
 
 @queue_and_cache(64, to_say("Switching heads off …"), is_long=True)
-def compute_masked_head_effects(name: str, sentence: str, position: int, changes: str = "") -> list[tuple[Head, float]]:
+def compute_masked_word_head_effects(
+    name: str, sentence: str, position: int, changes: str = ""
+) -> list[tuple[Head, float]]:
     """How far each head's being off moves the log-probability of that word, the largest change first."""
     return load_masked_word_model(name).measure_head_effects(sentence, position, parse_changes(changes))
 
@@ -292,7 +300,7 @@ def load_runnable_model(name: str) -> RunnableModel:
     return _load_model_on_device(name, str(choose_device()))
 
 
-@cache_result(to_say("Loading the model …"))
+@cache_for_all_visitors(to_say("Loading the model …"))
 def _load_model_on_device(name: str, device: str) -> RunnableModel:
     limit_to_one_thread()
     own = load_command_line_model(name)
@@ -385,7 +393,7 @@ def compute_ablation_batch(
         return ablation.measure_batch_effects(model, source_ids, target_ids, heads)
 
 
-@cache_result(to_say("Computing the attention flow …"), 64)
+@cache_for_all_visitors(to_say("Computing the attention flow …"), 64)
 def compute_attention_flow(
     run: tuple[str, ...], kind: Kind, layer: int, weighted: bool, _trace: AttentionTrace
 ) -> AttentionMap:

@@ -25,7 +25,7 @@ from attenscope.language import (
     to_say,
 )
 from attenscope.runnable_model import RunnableModel, Translation
-from attenscope.text.words import LANGUAGE_NAMES, compare_words, detect_foreign_language
+from attenscope.text.words import LANGUAGE_NAMES, compare_texts_by_word, detect_foreign_language
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import format_signed, quote_token
 from attenscope.viz.ui import cache
@@ -49,7 +49,7 @@ def draw_caption(text: str) -> None:
     st.caption(mark_glossary_terms(escape_markdown(text)), unsafe_allow_html=True)
 
 
-def draw_badge(model: RunnableModel, result: Translation, check: ObserverCheck) -> None:
+def draw_model_run_badge(model: RunnableModel, result: Translation, check: ObserverCheck) -> None:
     """Draw in the header which model ran, where, how fast, and whether observing it changed the result."""
     device, proof = DEVICE_NAMES.get(model.device.type, model.device.type), html.escape(check.sentence)
     title = html.escape(f"{model.name}: {check.sentence}. {check.explanation}")
@@ -247,7 +247,9 @@ def draw_keyboard_shortcuts() -> None:
 
 def draw_glossary() -> None:
     """Draw all entries, folded away."""
-    listed = "".join(f"<dt>{html.escape(one.term)}</dt><dd>{_entry_html(one)}</dd>" for one in load_glossary_entries())
+    listed = "".join(
+        f"<dt>{html.escape(one.term)}</dt><dd>{_build_entry_meaning_html(one)}</dd>" for one in load_glossary_entries()
+    )
     st.html(_folded_list_html(say("Glossary"), listed))
 
 
@@ -255,12 +257,12 @@ def _folded_list_html(heading: str, listed: str) -> str:
     return f'<details class="glossary"><summary>{html.escape(heading)}</summary><dl>{listed}</dl></details>'
 
 
-def _entry_html(entry: GlossaryEntry) -> str:
+def _build_entry_meaning_html(entry: GlossaryEntry) -> str:
     return "<br>".join(map(html.escape, entry.meaning.split("\n")))
 
 
 @functools.cache
-def _list_forms(language: str) -> list[tuple[str, GlossaryEntry]]:
+def _list_glossary_term_forms(language: str) -> list[tuple[str, GlossaryEntry]]:
     """Every form of a term that is marked with its entry, the longest first."""
     found = [(form, entry) for entry in _load_entries_in(language) if not entry.quiet for form in entry.forms]
     return sorted(found, key=lambda one: len(one[0]), reverse=True)
@@ -269,8 +271,11 @@ def _list_forms(language: str) -> list[tuple[str, GlossaryEntry]]:
 @functools.cache
 def _term_pattern(language: str) -> re.Pattern[str]:
     """A pattern of a form of a term, as its group, or of text to skip: quotations and the file's `passed`."""
-    terms = "|".join(_form_pattern(form, WORD_ENDINGS.get(language, "")) for form, _ in _list_forms(language))
-    passed = "|".join(map(_form_pattern, load_translated_toml(GLOSSARY_FILE, language)["passed"]))
+    terms = "|".join(
+        _build_term_form_pattern(form, WORD_ENDINGS.get(language, ""))
+        for form, _ in _list_glossary_term_forms(language)
+    )
+    passed = "|".join(map(_build_term_form_pattern, load_translated_toml(GLOSSARY_FILE, language)["passed"]))
     longer = LONGER_WORD_SIGNS.get(language, r"[\w-]")
     before, after = rf"(?:(?<!{longer})(?<!\\_)|(?!\w))", rf"(?:(?!\\?{longer})|(?<!\w))"
     whole = rf"„[^“]*“|“[^”]*”|(?:{passed}){after}|{before}({terms}){after}"
@@ -282,11 +287,13 @@ def _find_entry(found: str, language: str) -> GlossaryEntry:
     """The entry of a form as the pattern finds it."""
     ending = WORD_ENDINGS.get(language, "")
     return next(
-        one for form, one in _list_forms(language) if re.fullmatch(_form_pattern(form, ending), found, re.IGNORECASE)
+        one
+        for form, one in _list_glossary_term_forms(language)
+        if re.fullmatch(_build_term_form_pattern(form, ending), found, re.IGNORECASE)
     )
 
 
-def _form_pattern(form: str, ending: str = "") -> str:
+def _build_term_form_pattern(form: str, ending: str = "") -> str:
     """The pattern of a form as Markdown has it, each of its words with an ending."""
     return " ".join(re.escape(word).replace(r"\-", r"\\?-") + ending for word in form.split(" "))
 
@@ -302,10 +309,10 @@ CHANGE_MARKS: dict[str, ChangeMark] = {"same": "same", "removed": "gone", "added
 
 def mark_word_changes(before: str, after: str) -> tuple[tuple[str, ChangeMark], ...]:
     """Runs of words of both texts in reading order, spaces included, each with its mark."""
-    return tuple((run.text, CHANGE_MARKS[run.change]) for run in compare_words(before, after))
+    return tuple((run.text, CHANGE_MARKS[run.change]) for run in compare_texts_by_word(before, after))
 
 
-def attention_difference(first: AttentionMap, second: AttentionMap) -> float:
+def compute_attention_difference(first: AttentionMap, second: AttentionMap) -> float:
     """How differently two decodings of one sentence attended to it, 0 (the same) to 1 (nothing in common).
 
     Total variation distance, half the sum of |a - b| over the keys, averaged over layers, heads and the rows both have.

@@ -36,10 +36,10 @@ from attenscope.viz.ui.address import (
     ChoiceParameter,
     NumberParameter,
     Parameter,
-    forget_parameters,
     get_address_record,
     is_in_address,
     keep_parameters_across_pages,
+    reset_parameters_to_default,
 )
 from attenscope.viz.ui.addresses.shared import (
     CHANGES,
@@ -99,7 +99,7 @@ def draw_menu(label: str, key: str, list_key: str) -> DeltaGenerator | None:
         return st.container(key=list_key)
 
 
-def draw_sentence_box(
+def draw_sentence_and_model_controls(
     beside: Callable[[RunnableModel], None] = draw_examples_menu,
     first: str = "",
     draw_examples: Callable[[RunnableModel], None] | None = None,
@@ -153,7 +153,7 @@ def clear_page_default_model() -> None:
     """On arrival at a page, forget the model that the page before began with."""
     lent = st.session_state.pop(PAGE_DEFAULT_MODEL, None) if get_address_record().arrived else None
     if lent and _get_model_name() == lent and not is_in_address(MODEL):
-        forget_parameters(MODEL)
+        reset_parameters_to_default(MODEL)
 
 
 def hide_sentence_box() -> None:
@@ -164,7 +164,7 @@ def hide_sentence_box() -> None:
 
 def get_encoder_only_model() -> LocalModel | None:
     """The model of the command line that is chosen, where it only reads; None for one that writes."""
-    return cache.encoder_only_model(_get_model_name())
+    return cache.find_encoder_only_model(_get_model_name())
 
 
 def _get_model_name() -> str:

@@ -113,7 +113,7 @@ def encode_curves(shown: Curves, brush: bool = False) -> bytes:
         "x": asdict(shown.x),
         "y": asdict(shown.y),
         "notes": [asdict(note) for note in shown.notes],
-        "marks": [_mark_data(mark) for mark in shown.marks],
+        "marks": [_build_curve_mark_data(mark) for mark in shown.marks],
         "height": shown.height,
         "left": shown.left,
         "square": shown.square,
@@ -126,7 +126,7 @@ def encode_curves(shown: Curves, brush: bool = False) -> bytes:
     return pack_arrays(header, b"".join(np.ascontiguousarray(array, np.dtype("<f4")).tobytes() for array in arrays))
 
 
-def _mark_data(mark: Mark) -> dict[str, Any]:
+def _build_curve_mark_data(mark: Mark) -> dict[str, Any]:
     columns = 0 if mark.values is None else mark.values.shape[1]
     look = {"kind": mark.kind, "colour": mark.colour, "size": mark.size, "says": mark.says, "names": mark.names}
     return {**look, "count": len(mark.points), "columns": columns}
@@ -207,7 +207,7 @@ _mount_pipeline = create_mount("pipeline")
 PIPELINE_STEPS = 7
 
 
-def draw_pipeline(
+def draw_attention_pipeline(
     steps: AttentionPipeline, query: str, look: Look, step: int, alt: str, *, key: str, on_step: Callable[[int], None]
 ) -> None:
     """Draw the steps of one query, named `query`, up to `step` (from 0); `on_step(step)` hears of another one.
@@ -216,12 +216,12 @@ def draw_pipeline(
     """
     _mount_pipeline(
         key=key,
-        data=encode_pipeline(steps, query, look, step, alt),
+        data=encode_attention_pipeline(steps, query, look, step, alt),
         on_step_change=lambda: on_step(int(st.session_state[key].step["step"])),
     )
 
 
-def encode_pipeline(steps: AttentionPipeline, query: str, look: Look, step: int, alt: str) -> bytes:
+def encode_attention_pipeline(steps: AttentionPipeline, query: str, look: Look, step: int, alt: str) -> bytes:
     """What pipeline.js reads: tokens, colours and the mask, then float32 arrays in the order of its ARRAYS."""
     keys, width = steps.k.shape
     palette = look.palette

@@ -28,9 +28,9 @@ _SHEET_IMPORT = re.compile(r'@import"(\w+)";\n?')
 _MODULE_PATTERN = re.compile(r"export default(\(\{([\w,]*)\}\)=>.*)", re.DOTALL)
 
 
-def read_script(name: str) -> str:
+def read_standalone_script(name: str) -> str:
     """Return a script of :data:`STANDALONE`: an expression."""
-    return _read_built(f"{name}.js").rstrip()
+    return _read_dist_file(f"{name}.js").rstrip()
 
 
 def list_needed_scripts(names: Iterable[str]) -> list[str]:
@@ -54,14 +54,14 @@ def build_scripts_constant(names: Iterable[str]) -> str:
 
 def _read_script_and_dependencies(name: str) -> tuple[list[str], str]:
     """The scripts that a script builds on, and the function that it is."""
-    found = _MODULE_PATTERN.match(_read_built(f"{name}.js").rstrip())
+    found = _MODULE_PATTERN.match(_read_dist_file(f"{name}.js").rstrip())
     assert found, name
     return [one for one in found[2].split(",") if one not in ("", "MESSAGES")], found[1]
 
 
 def read_sheet(name: str) -> str:
     """Return a sheet of dist/, with those that it imports."""
-    return _SHEET_IMPORT.sub(lambda found: read_sheet(found[1]), _read_built(f"{name}.css"))
+    return _SHEET_IMPORT.sub(lambda found: read_sheet(found[1]), _read_dist_file(f"{name}.css"))
 
 
 def read_component_sheet(name: str) -> str:
@@ -69,7 +69,7 @@ def read_component_sheet(name: str) -> str:
     return read_sheet("shared") + (read_sheet(name) if (DIST_FOLDER / f"{name}.css").exists() else "")
 
 
-def _read_built(name: str) -> str:
+def _read_dist_file(name: str) -> str:
     return (DIST_FOLDER / name).read_text(encoding="utf-8")
 
 
@@ -83,7 +83,7 @@ def _encode_messages(names: Iterable[str]) -> str:
     return json.dumps(spoken, ensure_ascii=False).replace("</", "<\\/")  # It may stand in the script of a page.
 
 
-def build_module(name: str) -> str:
+def build_standalone_module(name: str) -> str:
     """Return a script of dist/ as a module that imports nothing, in the current language."""
     return f"{build_scripts_constant([name])}export default scripts.{name};\n"
 
@@ -101,7 +101,7 @@ def build_fetching_module(name: str, folder: str) -> str:
     An address has what tells a script from that of another version.
     """
     needed = list_needed_scripts([name])
-    addresses = [f"{folder}/{one}.js?{zlib.crc32(_read_built(f'{one}.js').encode()):08x}" for one in needed]
+    addresses = [f"{folder}/{one}.js?{zlib.crc32(_read_dist_file(f'{one}.js').encode()):08x}" for one in needed]
     return _FETCHING_MODULE.format(
         messages=_encode_messages(needed), addresses=json.dumps(addresses), names=json.dumps(needed), name=name
     )
@@ -127,7 +127,7 @@ def translate_messages(names: Iterable[str]) -> dict[str, str]:
 @functools.cache
 def _read_messages() -> dict[str, list[list[str]]]:
     """What each script says: a message, or its two forms where a number changes the words."""
-    found: dict[str, list[list[str]]] = json.loads(_read_built("messages.json"))
+    found: dict[str, list[list[str]]] = json.loads(_read_dist_file("messages.json"))
     return found
 
 
@@ -190,7 +190,7 @@ def pack_arrays(header: Mapping[str, Any], body: bytes) -> bytes:
     return struct.pack("<I", len(text)) + text + body
 
 
-def read_header_text(packed: bytes) -> str:
+def read_packed_header_json(packed: bytes) -> str:
     """The JSON text of the header of packed bytes."""
     (length,) = struct.unpack_from("<I", packed)
     return packed[4 : 4 + length].decode()

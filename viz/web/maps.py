@@ -171,7 +171,9 @@ def encode_matrix(shown: MatrixData, chosen: tuple[int, int] | None = None) -> b
     """What matrix.js reads: names, colours and the chosen cell, then (R, C) numbers as values.js reads them."""
     rows, columns = shown.values.shape
     numbers, reading = (
-        _encode_significant(shown.values) if shown.exponent else _encode_evenly(shown.values, shown.low, shown.high)
+        _encode_two_significant_digits(shown.values)
+        if shown.exponent
+        else _encode_evenly_spaced_levels(shown.values, shown.low, shown.high)
     )
     header = {
         "rows": rows,
@@ -194,7 +196,7 @@ def encode_matrix(shown: MatrixData, chosen: tuple[int, int] | None = None) -> b
     return pack_arrays(header, numbers.tobytes())
 
 
-def _encode_evenly(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, dict[str, int]]:
+def _encode_evenly_spaced_levels(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, dict[str, int]]:
     """Return levels from `low` to `high`, in as many bytes as two decimals need, and how they are read.
 
     Where two bytes are not enough, fewer decimals are printed.
@@ -211,7 +213,7 @@ def _encode_evenly(values: np.ndarray, low: float, high: float) -> tuple[np.ndar
     return found.astype("u1" if full == FULL_BYTE else "<u2"), {"full": full, "decimals": decimals}
 
 
-def _encode_significant(values: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+def _encode_two_significant_digits(values: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
     """Return sizes rounded to two significant digits as uint16, and how they are read.
 
     m * 10**p with m from 10 to 99 is 1 + 90 * (p - LEAST) + (m - 10); 0 is an exact zero.
@@ -335,7 +337,7 @@ class TileSwitches:
     """Whether a press of a tile switches its head, instead of opening it."""
 
 
-def draw_overview(
+def draw_heads_overview(
     attention: AttentionMap,
     layer: int,
     head: int,
@@ -362,11 +364,11 @@ def draw_overview(
         if switches:
             switches.on_switch([(int(layer), int(head)) for layer, head in component_value(key).off])
 
-    data = encode_overview(attention, layer, head, look, order, changed, switches)
+    data = encode_heads_overview(attention, layer, head, look, order, changed, switches)
     _mount_overview(key=key, data=data, on_pick_change=handle_pick, on_off_change=handle_switch)
 
 
-def encode_overview(
+def encode_heads_overview(
     attention: AttentionMap,
     layer: int,
     head: int,

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.language import LANGUAGE_TAGS, current_language, say
-from attenscope.viz.web.component_scripts import component_value, create_mount, pack_arrays, read_script
+from attenscope.viz.web.component_scripts import component_value, create_mount, pack_arrays, read_standalone_script
 
 # The shell, which draws nothing: one component (src/shell), mounted for each of its parts.
 
@@ -137,7 +137,7 @@ def draw_save_buttons(
     Of a view that `moves` the browser also makes a film, `name`.webm or `name`.gif. A press calls `on_take`; mounted
     again with what was `asked` and the `page` to draw, the browser saves it.
     """
-    encoder = read_script("film") if asked and asked["kind"] in MOVING_KINDS else ""
+    encoder = read_standalone_script("film") if asked and asked["kind"] in MOVING_KINDS else ""
     data = {"name": name, "page": page, "asked": asked or {}, "moves": moves, "encoder": encoder, **how}
     _mount_save_buttons(key=key, data=data, on_take_change=on_take)
 
@@ -148,7 +148,7 @@ def draw_save_buttons(
 _mount_page_menu = create_mount("page_menu")
 
 
-def draw_page_menu(*, key: str) -> None:
+def draw_copy_and_present_buttons(*, key: str) -> None:
     """Draw buttons that copy the page's address and present the page."""
     words = {"copy": say("Copy the link"), "copied": say("Copied"), "present": say("Present this page")}
     _mount_page_menu(key=key, data=words)

@@ -173,7 +173,7 @@ class SnapshotSequence:
     """Whether it plays once by itself, from the first stop to the last, for whom moving pictures are welcome."""
 
 
-def draw_snapshots(
+def draw_snapshot_player(
     scrubbed: SnapshotSequence, *, key: str, on_stop: Callable[[int], None], on_pick: Callable[[int, int], None]
 ) -> None:
     """Draw the snapshots.
@@ -183,13 +183,13 @@ def draw_snapshots(
     state = lambda: component_value(key)  # noqa: E731  (what the browser sent, read when a callback runs)
     _mount_snapshots(
         key=key,
-        data=encode_snapshots(scrubbed),
+        data=encode_snapshot_player(scrubbed),
         on_stop_change=lambda: on_stop(int(state().stop)),
         on_pick_change=lambda: on_pick(int(state().pick["layer"]), int(state().pick["head"])),
     )
 
 
-def encode_snapshots(scrubbed: SnapshotSequence) -> bytes:
+def encode_snapshot_player(scrubbed: SnapshotSequence) -> bytes:
     """What snapshots.js reads: words, sizes and colours, then (stops, L, H, Q, K) bytes."""
     maps, look, rows = scrubbed.maps, scrubbed.look, scrubbed.rows
     first = maps[0]

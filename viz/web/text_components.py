@@ -220,10 +220,15 @@ def token_line_data(
     steps: Sequence[DecodingStep], pinned: int | None, *, keep: bool = False, word: Sequence[int] = ()
 ) -> dict[str, Any]:
     """What tokens.js reads."""
-    return {"pieces": [_piece_data(step) for step in steps], "pinned": pinned, "keep": keep, "word": list(word)}
+    return {
+        "pieces": [_build_token_doubt_data(step) for step in steps],
+        "pinned": pinned,
+        "keep": keep,
+        "word": list(word),
+    }
 
 
-def _piece_data(step: DecodingStep) -> dict[str, Any]:
+def _build_token_doubt_data(step: DecodingStep) -> dict[str, Any]:
     """One piece; its doubt is 1 minus the probability that the model gave to it."""
     return {
         "text": step.token,
@@ -404,7 +409,7 @@ def masked_word_data(found: MaskedWord, heads: Sequence[tuple[Head, float]]) -> 
             {"text": readable_token(word), "value": format_signed(-fall, plus=True), "share": abs(fall) / largest}
             for word, fall in found.by_fall[:MAX_CARD_ROWS]
         ],
-        "heads": [_head_data(head, change, largest) for head, change in heads[:MAX_CARD_ROWS]],
+        "heads": [_build_head_effect_data(head, change, largest) for head, change in heads[:MAX_CARD_ROWS]],
         "headsNote": say("change of log-prob. when off"),
         "decided": mask,
     }
@@ -425,7 +430,7 @@ def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[H
             {"text": readable_token(one.text), "value": format_percent(one.share), "share": one.share}
             for one in facts.rank_source_attention_shares(position)[:MAX_CARD_ROWS]
         ],
-        "heads": [_head_data(head, change, largest) for head, change in heads[:MAX_CARD_ROWS]],
+        "heads": [_build_head_effect_data(head, change, largest) for head, change in heads[:MAX_CARD_ROWS]],
         "headsNote": say("change of log-prob. when off"),
         "decided": decision_layer_text(step, facts),
     }
@@ -450,7 +455,7 @@ def _rank_text(rank: int) -> str:
     return say("the most probable token") if rank == 1 else say("rank {rank:,}", rank=rank)
 
 
-def _head_data(head: Head, change: float, largest: float) -> dict[str, Any]:
+def _build_head_effect_data(head: Head, change: float, largest: float) -> dict[str, Any]:
     name = head_name(head)
     value = format_signed(change, plus=True)
     return {
@@ -480,7 +485,7 @@ class TranslationVersion:
     """One for each heading."""
 
 
-def draw_versions(
+def draw_translation_versions(
     rows: Sequence[TranslationVersion],
     headings: Sequence[str],
     current: int,
@@ -493,10 +498,14 @@ def draw_versions(
     def handle_choice() -> None:
         on_choice(int(component_value(key).choice["number"]))
 
-    _mount_versions(key=key, data=versions_data(rows, headings, current), on_choice_change=handle_choice)
+    _mount_versions(
+        key=key, data=build_translation_versions_data(rows, headings, current), on_choice_change=handle_choice
+    )
 
 
-def versions_data(rows: Sequence[TranslationVersion], headings: Sequence[str], current: int) -> dict[str, Any]:
+def build_translation_versions_data(
+    rows: Sequence[TranslationVersion], headings: Sequence[str], current: int
+) -> dict[str, Any]:
     """What versions.js reads."""
     listed = [{"what": row.what, "words": row.words, "numbers": row.numbers} for row in rows]
     return {"headings": headings, "versions": listed, "current": current}

@@ -13,15 +13,15 @@ from attenscope.attribution import block_contributions, methods
 from attenscope.attribution.any_model import attribute_any_model, attribute_available_methods, run_attention_pass
 from attenscope.attribution.block_contributions import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitParts, PassRecording, ScoreParts, split_logit, split_score
-from attenscope.attribution.methods import Attribution, check_target_value, record_target_pass
+from attenscope.attribution.methods import Attribution, record_target_pass, require_nonzero_target_probability
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
 from attenscope.checkpoint.load import CheckpointError, find_checkpoint_folder
 from attenscope.evaluation.attribution import (
     AttributionScores,
     DeletionCurves,
     check_deletion_length,
-    measure_any_model_curves,
     measure_deletion_curves,
+    measure_local_model_deletion_curves,
     read_attribution_scores,
 )
 from attenscope.experiments.ablation import measure_word_effects
@@ -30,7 +30,7 @@ from attenscope.experiments.patching import (
     Contrast,
     PatchMap,
     compare_at_first_difference,
-    make_control,
+    make_same_answer_control,
     patch_heads,
     patch_stream,
 )
@@ -85,7 +85,7 @@ def compute_target_value(key: WordKey) -> float:
     of = load_explained_target(key)
     with _run_with_changes(key.reading) as (model, _):
         found = methods.compute_target_value(model.model, of)
-    check_target_value(of, found)
+    require_nonzero_target_probability(of, found)
     return found
 
 
@@ -138,7 +138,7 @@ def compute_head_effects(key: WordKey, heads: tuple[Head, ...]) -> np.ndarray:
 @queue_and_cache(256)
 def compute_score_parts(reading: ReadingKey, cell: AttentionCell) -> ScoreParts:
     """The score of one cell split over the parts of its query and its key."""
-    own, recording = _require_translator(reading.model), _record_reading(reading)
+    own, recording = _require_translator(reading.model), _record_translation_pass(reading)
     with _run_with_changes(reading) as (_, result):
         return split_score(own, result, *cell, recording=recording)
 
@@ -156,7 +156,7 @@ def compute_source_shares(reading: ReadingKey) -> SourceShares:
 
 
 @queue_and_cache(64)
-def compute_contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
+def compute_sentence_pair_contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
     """Two sentences, and the word at which their translations part."""
     other = cache.compute_translation_with_changes(*second)
     with _run_with_changes(first) as (model, result):
@@ -166,18 +166,20 @@ def compute_contrast(first: ReadingKey, second: ReadingKey) -> Contrast:
 @queue_and_cache(64, is_long=True)
 def compute_patch_map(first: ReadingKey, second: ReadingKey, patched: PatchedPart) -> PatchMap:
     """Return the share of the difference that a patch at each place brings back."""
-    pair = compute_contrast(first, second)
+    pair = compute_sentence_pair_contrast(first, second)
     with _run_with_changes(first) as (model, _):
         _require_lens_ability(model)
         return _run_patching(model, pair, patched)
 
 
 @queue_and_cache(64, is_long=True)
-def compute_control_map(first: ReadingKey, second: ReadingKey, control: ReadingKey, patched: PatchedPart) -> PatchMap:
+def compute_control_patch_map(
+    first: ReadingKey, second: ReadingKey, control: ReadingKey, patched: PatchedPart
+) -> PatchMap:
     """Return the patch map from the first sentence to one with the same answer, as a share of the pair's difference."""
-    pair, answer = compute_contrast(first, second), cache.compute_translation_with_changes(*control)
+    pair, answer = compute_sentence_pair_contrast(first, second), cache.compute_translation_with_changes(*control)
     with _run_with_changes(first) as (model, _):
-        same = make_control(model, pair, answer)
+        same = make_same_answer_control(model, pair, answer)
         return _run_patching(model, same, patched, pair.difference)
 
 
@@ -203,24 +205,24 @@ def compute_layer_lens(reading: ReadingKey, token_id: int | None = None) -> Logi
         return run_logit_lens(model, result, token_id=token_id)
 
 
-def compute_user_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
+def compute_user_model_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
     """What can be computed of a model of the command line, by method, for the piece at a position, from 0."""
     return _attribute_user_model(name, sentence, position, current_language())[0]
 
 
-def describe_missing_user_methods(name: str, sentence: str, position: int) -> str:
+def describe_missing_user_model_methods(name: str, sentence: str, position: int) -> str:
     """What cannot be computed there, and why."""
     return _attribute_user_model(name, sentence, position, current_language())[1]
 
 
 @queue_and_cache(64, to_say("Taking pieces away …"), is_long=True)
-def compute_user_deletion_curves(name: str, sentence: str, position: int) -> DeletionCurves:
+def compute_user_model_deletion_curves(name: str, sentence: str, position: int) -> DeletionCurves:
     """What is left of that piece as source pieces are taken away, by the order of each method."""
-    own = cache.encoder_only_model(name)
+    own = cache.find_encoder_only_model(name)
     assert own is not None
-    found = compute_user_attributions(name, sentence, position)
+    found = compute_user_model_attributions(name, sentence, position)
     check_deletion_length(len(next(iter(found.values())).source))
-    return measure_any_model_curves(own, sentence, position + 1, found)
+    return measure_local_model_deletion_curves(own, sentence, position + 1, found)
 
 
 @st.cache_data(ttl=10, show_spinner=False)
@@ -238,7 +240,7 @@ def _attribute_user_model(
     name: str, sentence: str, position: int, language: str
 ) -> tuple[Mapping[str, Attribution], str]:
     """Cached by `language` too, as the text of what is missing is in it."""
-    own = cache.encoder_only_model(name)
+    own = cache.find_encoder_only_model(name)
     assert own is not None
     found, missing = attribute_any_model(own, sentence, position + 1, "all")
     return {one.method: one for one in found}, missing
@@ -253,7 +255,7 @@ def _attribute_word(key: WordKey, language: str) -> tuple[Mapping[str, Attributi
 
 
 @queue_and_cache(4)
-def _record_reading(reading: ReadingKey) -> PassRecording:
+def _record_translation_pass(reading: ReadingKey) -> PassRecording:
     with _run_with_changes(reading) as (model, result):
         return block_contributions.record_translation(model, result)
 

@@ -35,7 +35,7 @@ from attenscope.viz.ui.captions import draw_caption, draw_translation_warnings, 
 from attenscope.viz.ui.links import open_head_in_explore
 from attenscope.viz.web.text_components import draw_tokens, token_line_data
 from attenscope.viz.why import texts
-from attenscope.viz.why.cache import ReadingKey, WordKey, compute_contrast, compute_words_left_out
+from attenscope.viz.why.cache import ReadingKey, WordKey, compute_sentence_pair_contrast, compute_words_left_out
 
 WHY_STYLE = Path(__file__).parent / "why.css"
 NO_COMPARISON = "—"
@@ -95,7 +95,7 @@ def find_sentence_pair(model: RunnableModel, text: str) -> SentencePair:
     pairs = sorted(read_minimal_pairs(), key=lambda one: one.first != text)
     for one in pairs:
         try:
-            compute_contrast(ReadingKey(model.name, one.first), ReadingKey(model.name, one.second))
+            compute_sentence_pair_contrast(ReadingKey(model.name, one.first), ReadingKey(model.name, one.second))
         except (AttributionError, InputError):
             continue
         every = (one.first, one.second, one.control)
@@ -104,7 +104,7 @@ def find_sentence_pair(model: RunnableModel, text: str) -> SentencePair:
     return own
 
 
-def draw_question(
+def draw_question_controls(
     model: RunnableModel, pair: SentencePair, above: DeltaGenerator, choice: DeltaGenerator, forced: bool
 ) -> Question:
     """Draw the translation `above` and the `choice` of what the word is compared with; return what is asked.
@@ -116,9 +116,9 @@ def draw_question(
         draw_caption(say(texts.OPENED_TRACE_NOTE))
     own = cache.compute_translation(model.name, text)[0]
     given = controls.draw_given_translation(model.name, text, own.text) if forced else ""
-    reading = ReadingKey(model.name, text, given, _draw_changes(model, text, given))
+    reading = ReadingKey(model.name, text, given, _draw_model_changes(model, text, given))
     result = cache.compute_translation_with_changes(*reading)
-    split = _find_split_row(result)
+    split = _find_score_split_row(result)
     asked = get_pin(result.source, "target")
     pinned = result.find_step_of_row(asked) if split is None else split
     compared = _find_divergence_target(reading, pair.second)
@@ -127,10 +127,10 @@ def draw_question(
     elif pinned is None:
         group = find_longest_dependent_word(reading)
     else:
-        group = find_word_pieces(result.target_tokens, pinned, result.special_tokens)
+        group = find_pinned_word_pieces(result.target_tokens, pinned, result.special_tokens)
     with above:
         shown = pinned if pinned is not None and pinned in group else group.start
-        pin_word = None if compared else lambda at: choose_word(result, at)
+        pin_word = None if compared else lambda at: set_explained_word(result, at)
         draw_tokens(result.steps, shown, key="translation", on_pin=pin_word, keep=True, word=group)
     draw_translation_warnings(model, result, own)
     if compared is None and asked is not None and pinned is None:
@@ -145,12 +145,12 @@ def _find_divergence_target(reading: ReadingKey, second: str) -> Target | None:
     if WHY_VIEW.get() != "two sentences" or not second:
         return None
     try:
-        return compute_contrast(reading, ReadingKey(reading.model, second, "", reading.changes)).target
+        return compute_sentence_pair_contrast(reading, ReadingKey(reading.model, second, "", reading.changes)).target
     except (AttributionError, InputError):  # The view says why.
         return None
 
 
-def _find_split_row(result: Translation) -> int | None:
+def _find_score_split_row(result: Translation) -> int | None:
     """The row of the decoder whose score the view splits, where one was chosen: it writes the piece to explain."""
     cell = WHY_SCORE_CELL.get(of=result.source) if WHY_VIEW.get() == "score" else None
     return None if cell is None or cell.kind == "encoder" or cell.query >= len(result.steps) else cell.query
@@ -164,7 +164,9 @@ def _draw_fixed_target(target: Target) -> Target:
     return target
 
 
-def find_word_pieces(tokens: Sequence[str], pinned: int | None, special: AbstractSet[str] = SPECIAL_TOKENS) -> range:
+def find_pinned_word_pieces(
+    tokens: Sequence[str], pinned: int | None, special: AbstractSet[str] = SPECIAL_TOKENS
+) -> range:
     """The pieces of the word of the pinned piece; of the longest word where none of these pieces is pinned."""
     if pinned is not None and pinned < len(tokens):
         return next(group for group in group_words(tokens, special) if pinned in group)
@@ -191,7 +193,7 @@ def _list_longest_words(tokens: Sequence[str], special: AbstractSet[str]) -> lis
     return sorted(named or groups, key=lambda group: -len(join_word([tokens[at] for at in group]).strip()))
 
 
-def choose_word(result: Translation, position: int) -> None:
+def set_explained_word(result: Translation, position: int) -> None:
     """Explain the word of the piece at a position, from 0; for callbacks."""
     add_pins(result.source, {"target": position + result.first_row})
     WHY_SCORE_CELL.reset()
@@ -203,7 +205,7 @@ def open_head_on_explore(question: Question, head: Head) -> None:
     open_head_in_explore(head)
 
 
-def _draw_changes(model: RunnableModel, text: str, given: str) -> str:
+def _draw_model_changes(model: RunnableModel, text: str, given: str) -> str:
     """The changes of the address, said on the page, in the one way of writing them; none where they make no sense."""
     try:
         changes = format_changes(parse_changes(CHANGES.hold()))

@@ -21,10 +21,10 @@ from attenscope.viz.export.share_menu import SavedView, collect_trace_facts
 from attenscope.viz.figures.figure_style import Palette, readable_token
 from attenscope.viz.figures.why import (
     list_layer_rows_by_attention,
+    plot_attention_score_parts,
     plot_head_ablation_effects,
     plot_largest_logit_parts,
     plot_logit_parts_by_sublayer,
-    plot_score_matrix,
     plot_signed_bars,
 )
 from attenscope.viz.ui import cache as ui_cache
@@ -173,7 +173,7 @@ def draw_head_ablation_view(question: Question, palette: Palette) -> SavedView:
                     )
                 else:
                     draw_chart(figure, titles[0], key="falls", on_cell=open_clicked, nodes=_list_head_nodes(falls))
-    explained = texts.describe_head_ablation(question.target)
+    explained = texts.explain_head_ablation_colours(question.target)
     draw_caption(explained)
 
     def build_parts(of: Palette) -> list[Part]:
@@ -238,13 +238,16 @@ def draw_score_view(question: Question, palette: Palette) -> SavedView:
     rows, columns, cells = found.group_by_sublayer()
     with st.container(key="picture"):
         draw_chart(
-            plot_score_matrix(rows, columns, cells, palette), title, key="score-parts", on_cell=lambda _, __: None
+            plot_attention_score_parts(rows, columns, cells, palette),
+            title,
+            key="score-parts",
+            on_cell=lambda _, __: None,
         )
     says = [texts.describe_largest_score_part(found), say(texts.SCORE_EXPLANATION)]
     draw_caption(join_sentences(*says))
 
     def build_parts(of: Palette) -> list[Part]:
-        drawn = Chart(plot_score_matrix(rows, columns, cells, of), title)
+        drawn = Chart(plot_attention_score_parts(rows, columns, cells, of), title)
         return [*question.saved_texts, Words(title, size="heading"), Words(lead), drawn, *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts, cell=WHY_SCORE_CELL.write(cell))

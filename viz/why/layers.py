@@ -45,7 +45,7 @@ from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.page_frame import is_on_stage
 from attenscope.viz.why import cache, texts
 from attenscope.viz.why.cache import ReadingKey
-from attenscope.viz.why.controls import PAIRS_LANGUAGE, Question, SentencePair, choose_word
+from attenscope.viz.why.controls import PAIRS_LANGUAGE, Question, SentencePair, set_explained_word
 from attenscope.viz.why.texts import format_pieces
 
 # Layers: the translation read from each encoder layer, and the decoder's prediction after each sublayer.
@@ -77,7 +77,7 @@ def draw_layers_view(question: Question, palette: Palette) -> SavedView:
             plot_lens_grid(lens, look=Look(palette), pinned=at),
             titles[0],
             key="lens",
-            on_cell=lambda _, column: choose_word(question.result, column),
+            on_cell=lambda _, column: set_explained_word(question.result, column),
         )
         for column, one in zip(st.columns(2, gap="large"), ranked, strict=False):
             with column:
@@ -172,7 +172,7 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
     titles = say("Share of the source and of the prefix"), say("Effect of the source on each piece")
 
     def handle_click(column: int) -> None:
-        choose_word(question.result, min(max(column, 0), len(found.tokens) - 1))
+        set_explained_word(question.result, min(max(column, 0), len(found.tokens) - 1))
 
     staged = is_on_stage()  # There the charts stand beside each other: each has all the height.
     with st.container(key="picture"):
@@ -247,17 +247,21 @@ def draw_activation_patching_view(question: Question, palette: Palette) -> Saved
         return None
     first = question.key.reading
     keys = [ReadingKey(first.model, text, "", first.changes) for text in (second, same)]
-    pair = cache.compute_contrast(first, keys[0])
+    pair = cache.compute_sentence_pair_contrast(first, keys[0])
     place = st.container(key="lead")
     listed = DECODER_PARTS if pair.target.continues else PATCHED_PARTS
     patched = controls.selectbox(say("Patched"), WHY_PATCHED_PART, listed, width=300)
     found = cache.compute_patch_map(first, keys[0], patched)
     control = _load_control_map(first, *keys) if same else say(texts.NO_CONTROL_SENTENCE)
-    names = make_column_names(pair, found)
+    names = make_patch_column_names(pair, found)
     lead = texts.describe_patched_word(pair, found, names)
     with place:
         draw_caption(lead)
-    says = [texts.describe_contrast(pair), texts.describe_largest_patch(found, names), say(texts.PATCHING_EXPLANATION)]
+    says = [
+        texts.describe_translation_divergence(pair),
+        texts.describe_largest_patch(found, names),
+        say(texts.PATCHING_EXPLANATION),
+    ]
     titles = say("Patched: “{sentence}”", sentence=second), say("Control: “{sentence}”", sentence=same)
 
     def draw_figure(of: Palette) -> tuple[list[Part], list[Part]]:
@@ -273,7 +277,7 @@ def draw_activation_patching_view(question: Question, palette: Palette) -> Saved
             with column:
                 _draw_part(parts[0], key)
     if not isinstance(control, str):
-        says.insert(2, texts.describe_control(control))
+        says.insert(2, texts.describe_control_patch_map(control))
     draw_caption(join_sentences(*says))
 
     def handle_save(of: Palette) -> list[Part]:
@@ -300,7 +304,7 @@ def tabulate_patches(found: PatchMap, names: list[str], control: PatchMap | str)
     return pd.DataFrame(rows)
 
 
-def make_column_names(pair: Contrast, found: PatchMap) -> list[str]:
+def make_patch_column_names(pair: Contrast, found: PatchMap) -> list[str]:
     """The columns of a map; a position at which the sources differ is named by both pieces."""
     names, sources = _readable_columns(found), len(pair.second_tokens)
     if found.columns[:sources] != pair.second_tokens:
@@ -361,7 +365,7 @@ def fill_in_pair(pair: MinimalPair) -> None:
 def _load_control_map(first: ReadingKey, second: ReadingKey, same: ReadingKey) -> PatchMap | str:
     """The map of the control, or why there is none."""
     try:
-        return cache.compute_control_map(first, second, same, WHY_PATCHED_PART.get())
+        return cache.compute_control_patch_map(first, second, same, WHY_PATCHED_PART.get())
     except (AttributionError, InputError) as error:
         return str(error)
 

@@ -22,7 +22,7 @@ from attenscope.trace import AttentionTrace
 from attenscope.viz.export.parts import Chart, Component, Part, Words
 from attenscope.viz.export.share_menu import SavedView, collect_trace_facts, register_savable_view
 from attenscope.viz.figures.figure_style import Palette, format_percent, format_signed, readable_token
-from attenscope.viz.figures.why import plot_attribution_method_scores, plot_deletion
+from attenscope.viz.figures.why import plot_attribution_method_scores, plot_deletion_curves
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
@@ -50,7 +50,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
     """Draw the texts shaded by how much the value falls without each word; below, folded, what all methods say."""
     switch_to_requested_page()
     left = why_cache.compute_words_left_out(question.key)
-    answer, staged = texts.describe_answer(left), is_on_stage()
+    answer, staged = texts.describe_leave_one_out_answer(left), is_on_stage()
     with st.container(key="picture"):
         with st.container(key="answer"):
             draw_caption(answer)
@@ -69,7 +69,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
         above = [one for one in question.saved_texts if not (staged and isinstance(one, Words))]
         words = Component("signed_text", encode_signed_text(build_leave_one_out_texts(left), of, answer))
         shown = [*above, Words(answer, "", "large"), words]
-        return shown if staged else [*shown, *_build_method_parts(question, of)]
+        return shown if staged else [*shown, *_build_attribution_saved_parts(question, of)]
 
     saved_as = say("Why {word}", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
@@ -96,7 +96,7 @@ def _draw_methods(question: Question, palette: Palette) -> None:
     draw_caption(join_sentences(*_describe_all_methods(question, every)))
 
 
-def _build_method_parts(question: Question, palette: Palette) -> list[Part]:
+def _build_attribution_saved_parts(question: Question, palette: Palette) -> list[Part]:
     """What :func:`_draw_methods` draws, to be saved."""
     every = why_cache.compute_attributions(question.key)
     method = WHY_ATTRIBUTION_METHOD.get()
@@ -115,7 +115,7 @@ def _describe_shading(found: Attribution) -> str:
 def _describe_method(found: Attribution) -> list[str]:
     lead = texts.describe_value(found.target, found.target_value)
     strongest = join_sentences(lead, texts.describe_strongest_pieces(found), say(texts.COLOURS_HINT))
-    return [strongest, texts.describe_unit(found.method, found.target), *found.notes]
+    return [strongest, texts.describe_attribution_unit(found.method, found.target), *found.notes]
 
 
 def _describe_all_methods(question: Question, every: Mapping[str, Attribution]) -> list[str]:
@@ -133,7 +133,7 @@ def build_leave_one_out_texts(found: WordsLeftOut) -> list[SignedText]:
     is_probability = found.target.against is None
     falls = math.exp(found.value) - np.exp(found.without) if is_probability else found.value - found.without
     title = say("The prompt") if found.target.continues else say("The sentence")
-    hint = say(texts.LEFT_OUT_HINTS[is_probability], value=texts.format_reading(found.target, found.value))
+    hint = say(texts.LEFT_OUT_HINTS[is_probability], value=texts.format_target_value(found.target, found.value))
     source = SignedText(title, hint, found.source_words, falls[:of_source], readings[:of_source])
     if not found.prefix_words:
         return [source]
@@ -170,7 +170,12 @@ def plot_method_matrix(every: Mapping[str, Attribution], method: str, palette: P
     target = every[method].target
     scores = {name: found.scores for name, found in every.items()}
     return plot_attribution_method_scores(
-        scores, target.source_tokens, target.prefix_tokens, texts.compute_correlations(every), method, palette
+        scores,
+        target.source_tokens,
+        target.prefix_tokens,
+        texts.compute_leave_one_out_correlations(every),
+        method,
+        palette,
     )
 
 
@@ -184,7 +189,7 @@ def _draw_strongest_head_link(question: Question) -> None:
     head = heads.find_head_of_part(part)
     assert head is not None
     opened = lambda: why_controls.open_head_on_explore(question, head)  # noqa: E731
-    st.button(texts.describe_head_link(part), key="strongest-head", type="tertiary", on_click=opened)
+    st.button(texts.format_head_link_label(part), key="strongest-head", type="tertiary", on_click=opened)
 
 
 # Deletion curves: whether the order of a method is right, for this word and over many sentences.
@@ -204,12 +209,12 @@ def draw_deletion_view(question: Question, palette: Palette) -> SavedView:
         method = why_controls.draw_method_selector(every)
     says = [texts.describe_first_two_pieces(curves, every[method]), texts.describe_best_order(curves)]
     alt = draw_deletion_curves(curves, method, palette, *says)
-    says.append(texts.describe_deletion(texts.DELETION_BY_MASKS))
+    says.append(texts.describe_deletion_method(texts.DELETION_BY_MASKS))
     draw_caption(says[-1])
     _draw_measured_method_scores(question, method)
 
     def build_parts(of: Palette) -> list[Part]:
-        return [*question.saved_texts, Chart(plot_deletion(curves, method, of), alt), *map(Words, says)]
+        return [*question.saved_texts, Chart(plot_deletion_curves(curves, method, of), alt), *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
     title = make_deletion_title(question.target.word)
@@ -229,7 +234,7 @@ def draw_deletion_curves(curves: DeletionCurves, method: str, palette: Palette, 
     with st.container(key="picture"):
         left, right = st.columns([0.6, 0.4], gap="large")
         with left:
-            draw_chart(plot_deletion(curves, method, palette), alt, key="deletion", on_cell=lambda _, __: None)
+            draw_chart(plot_deletion_curves(curves, method, palette), alt, key="deletion", on_cell=lambda _, __: None)
         with right:
             draw_table(
                 [say(one) for one in WORD_TABLE_HEADINGS],
@@ -326,13 +331,13 @@ def draw_user_model_page(own: LocalModel) -> None:
         with st.container(key="bar", horizontal=True, vertical_alignment="center"):
             view = ui_controls.segmented_control(say("View"), WHY_VIEW, tuple(USER_MODEL_VIEWS))
             position = _draw_piece_selector(trace, text)
-            every = why_cache.compute_user_attributions(own.name, text, position)
+            every = why_cache.compute_user_model_attributions(own.name, text, position)
             asked = PieceQuestion(own.name, text, position, why_controls.draw_method_selector(every))
         title, parts, numbers = USER_MODEL_VIEWS[view](asked, every)
     except (AttributionError, LocalError) as error:
         st.info(escape_markdown(str(error)))
         return
-    missing = why_cache.describe_missing_user_methods(own.name, text, position)
+    missing = why_cache.describe_missing_user_model_methods(own.name, text, position)
     draw_caption(missing)
     facts = collect_trace_facts(trace, word=every[asked.method].target.word, method=asked.method)
     name = f"why-{view.replace(' ', '-')}"
@@ -367,15 +372,15 @@ def _draw_user_scores(asked: PieceQuestion, every: Mapping[str, Attribution]) ->
 
 def _draw_user_deletion(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:
     """What is left of the piece's probability, by the order of each method and in random orders."""
-    curves = why_cache.compute_user_deletion_curves(*asked[:3])
+    curves = why_cache.compute_user_model_deletion_curves(*asked[:3])
     says = [texts.describe_first_two_pieces(curves, every[asked.method]), texts.describe_best_order(curves)]
     alt = draw_deletion_curves(curves, asked.method, style.get_palette(), *says)
-    says.append(texts.describe_deletion(texts.DELETION_BY_EMBEDDINGS))
+    says.append(texts.describe_deletion_method(texts.DELETION_BY_EMBEDDINGS))
     draw_caption(says[-1])
     word = every[asked.method].target.word
 
     def build_parts(of: Palette) -> list[Part]:
-        return [Chart(plot_deletion(curves, asked.method, of), alt), *map(Words, says)]
+        return [Chart(plot_deletion_curves(curves, asked.method, of), alt), *map(Words, says)]
 
     return make_deletion_title(word), build_parts, lambda: tabulate_deletion(curves)
 

@@ -18,7 +18,7 @@ from attenscope.attribution.methods import (
     Attribution,
     rank_correlation,
 )
-from attenscope.attribution.target import Target, no_piece_text
+from attenscope.attribution.target import Target, format_missing_piece_message
 from attenscope.evaluation.attribution import BAND_PERCENTILES, AttributionScores, DeletionCurves, LooseThreshold
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import DecoderLens
@@ -58,7 +58,7 @@ def is_single_word_needed(found: WordsLeftOut, below: float = NEEDED_BELOW) -> b
     return bool(np.any(found.without < found.value + math.log(below)))
 
 
-def describe_answer(found: WordsLeftOut) -> str:
+def describe_leave_one_out_answer(found: WordsLeftOut) -> str:
     """What the word rests on, in a sentence or two that need no knowledge of methods."""
     target = found.target
     if not found.words:
@@ -66,7 +66,7 @@ def describe_answer(found: WordsLeftOut) -> str:
     if target.against is not None:
         return _describe_contrast_answer(found, quote_token(target.tokens[0]), quote_token(target.against))
     first, *others = found.by_fall
-    before, after = (format_share_left(value) for value in (found.value, float(found.without[first])))
+    before, after = (format_remaining_probability(value) for value in (found.value, float(found.without[first])))
     facts = {
         "word": _format_left_out_word(found, first),
         "target": quote_token(target.word),
@@ -92,9 +92,11 @@ def describe_answer(found: WordsLeftOut) -> str:
     left = float(found.without[others[0]])
     if left < found.value + math.log(NEEDED_BELOW):
         name = _format_left_out_word(found, others[0])
-        more = say("Without {word} it falls to {after}.", word=name, after=format_share_left(left))
+        more = say("Without {word} it falls to {after}.", word=name, after=format_remaining_probability(left))
     else:
-        more = say("Without any other single word it is {least} at the lowest.", least=format_share_left(left))
+        more = say(
+            "Without any other single word it is {least} at the lowest.", least=format_remaining_probability(left)
+        )
     return join_sentences(said, more)
 
 
@@ -139,7 +141,7 @@ def _format_left_out_word(found: WordsLeftOut, at: int) -> str:
     return name if at < len(found.source_words) else say("{word}, which it had written before,", word=name)
 
 
-def format_share_left(log_prob: float) -> str:
+def format_remaining_probability(log_prob: float) -> str:
     """A probability of which little may be left."""
     share = math.exp(log_prob)
     return say("under {share}", share=format_number(0.001, ".1%")) if 0 < share < 0.0005 else format_percent(share)
@@ -147,10 +149,10 @@ def format_share_left(log_prob: float) -> str:
 
 def list_remaining_probabilities(found: WordsLeftOut) -> list[str]:
     """What is left without each word, as it stands under the word."""
-    return [format_reading(found.target, float(value)) for value in found.without]
+    return [format_target_value(found.target, float(value)) for value in found.without]
 
 
-def format_reading(target: Target, value: float) -> str:
+def format_target_value(target: Target, value: float) -> str:
     """The value of a word, for people: its probability, or the difference of its logit and another's."""
     return format_percent(math.exp(value)) if target.against is None else format_signed(value, plus=True)
 
@@ -174,7 +176,7 @@ DELETION_NOT_MEASURED = to_say(
 DELETION_NEVER_MEASURED = to_say("Of a model from a folder nothing is measured over many sentences.")
 
 
-def describe_deletion(how: str) -> str:
+def describe_deletion_method(how: str) -> str:
     """How pieces are taken away (:data:`DELETION_BY_MASKS`, :data:`DELETION_BY_EMBEDDINGS`), and what the lines are."""
     lines = say(
         "An order that finds what the word rests on falls at once. The thick line is the chosen method, thin lines are "
@@ -252,7 +254,7 @@ def describe_measured_method_scores(scores: AttributionScores) -> str:
 OPEN_HEAD_HINT = to_say("Click the bar of a head to open it on Explore, at the row of this word.")
 
 
-def describe_head_link(head: LogitPart) -> str:
+def format_head_link_label(head: LogitPart) -> str:
     """The head with the largest part of the logit, as a button says it."""
     score = format_signed(head.score, plus=True)
     return say("The head with the largest part: {head} ({score})", head=head.part.label, score=score)
@@ -327,7 +329,7 @@ def describe_largest_head_effect(found: HeadEffects, target: Target) -> str:
     )
 
 
-def describe_head_ablation(target: Target) -> str:
+def explain_head_ablation_colours(target: Target) -> str:
     """What the numbers and colours are."""
     return say(HEADS_OFF_EXPLANATION, value=format_value_name(target))
 
@@ -424,7 +426,7 @@ def describe_patched_word(pair: Contrast, found: PatchMap, columns: Sequence[str
     )
 
 
-def describe_contrast(found: Contrast) -> str:
+def describe_translation_divergence(found: Contrast) -> str:
     """Where the translations part, and the difference that there is to bring back."""
     target = found.target
     facts = {
@@ -442,7 +444,7 @@ def describe_contrast(found: Contrast) -> str:
     return say(
         "The translations part after {prefix}: {x} for the first sentence, {y} for the second. logit {x} − logit {y} "
         "is {first} with the first and {second} with the second sentence.",
-        prefix=quote_token("".join(target.written_tokens)),
+        prefix=quote_token("".join(target.tokens_before_target)),
         **facts,
     )
 
@@ -471,7 +473,7 @@ def describe_largest_patch(found: PatchMap, columns: Sequence[str]) -> str:
     return join_sentences(line, all_at_once)
 
 
-def describe_control(found: PatchMap) -> str:
+def describe_control_patch_map(found: PatchMap) -> str:
     """How much a patch moves that should bring nothing back."""
     row, column = np.unravel_index(int(np.abs(found.fraction).argmax()), found.fraction.shape)
     moved = format_share(float(found.fraction[row, column]))
@@ -663,7 +665,7 @@ METHOD_UNITS = {
 
 def describe_missing_piece(position: int, count: int) -> str:
     """Why a piece of the address, from 0, cannot be explained."""
-    return join_sentences(no_piece_text(position + 1, count), say("Another word of it is shown."))
+    return join_sentences(format_missing_piece_message(position + 1, count), say("Another word of it is shown."))
 
 
 def format_value_name(target: Target) -> str:
@@ -696,7 +698,7 @@ def describe_value(target: Target, number: float) -> str:
     )
 
 
-def describe_unit(method: str, target: Target) -> str:
+def describe_attribution_unit(method: str, target: Target) -> str:
     """What the numbers of a method are: their sign and unit."""
     value = say("nats of log p") if target.against is None else say("logits of the difference")
     return say(
@@ -724,7 +726,7 @@ def join_two_names(names: Sequence[str]) -> str:
     return say("{first} and {second}", first=names[0], second=names[1]) if len(names) == 2 else names[0]
 
 
-def compute_correlations(found: Mapping[str, Attribution]) -> dict[str, float]:
+def compute_leave_one_out_correlations(found: Mapping[str, Attribution]) -> dict[str, float]:
     """Rank correlation of each method with leave-one-out, NaN where it cannot be computed."""
     judge = found[DEFAULT_METHOD]
     return {name: rank_correlation(one, judge) for name, one in found.items()}
@@ -734,7 +736,7 @@ def describe_method_agreement(found: Mapping[str, Attribution]) -> str:
     """Which method agrees best with leave-one-out for this word."""
     known = {
         name: number
-        for name, number in compute_correlations(found).items()
+        for name, number in compute_leave_one_out_correlations(found).items()
         if name != DEFAULT_METHOD and not math.isnan(number)
     }
     if not known:

@@ -192,14 +192,14 @@ def _read_configured_heads(module: nn.Module) -> int:
     return said if isinstance(said, int) else 1
 
 
-def _position_axes(tensor: Tensor) -> tuple[int, ...]:
+def _list_position_axis_sizes(tensor: Tensor) -> tuple[int, ...]:
     """The axes of a tensor without its features; a tensor of integers, such as ids, has none."""
     return tuple(tensor.shape[:-1] if tensor.is_floating_point() else tensor.shape)
 
 
 def _list_batch_length_pairs(tensor: Tensor, heads: int | None) -> set[tuple[int, int]]:
     """(B, length) in every order that the axes of an input may be meant in."""
-    sizes = _position_axes(tensor)
+    sizes = _list_position_axis_sizes(tensor)
     if not sizes or (tensor.dtype == torch.bool and len(sizes) > 2):  # a time of each sample, or a mask
         return set()
     if len(sizes) == 1:
@@ -222,7 +222,7 @@ def _list_model_batch_length_pairs(tensor: Tensor) -> set[tuple[int, int]]:
 
 
 def _list_partition_batch_sizes(tensor: Tensor, heads: int | None) -> set[int]:
-    sizes = _position_axes(tensor)
+    sizes = _list_position_axis_sizes(tensor)
     if len(sizes) < 3 or heads in sizes[1:]:
         return set()
     return {prod(sizes), sizes[0] * prod(tensor.shape[2:])}

@@ -55,10 +55,10 @@ class ComputedAttention:
 def read_softmax_attention(masked_scores: Tensor, weights: Tensor, layout: AxisLayout) -> ComputedAttention:
     """Return the attention of a softmax from its input and its output; the mask is read off the scores."""
     masked, weights = (layout(tensor.detach()) for tensor in (masked_scores, weights))
-    return ComputedAttention(weights, _read_allowed(masked), {"masked_scores": masked})
+    return ComputedAttention(weights, _infer_mask_from_scores(masked), {"masked_scores": masked})
 
 
-def _read_allowed(masked: Tensor) -> Tensor:
+def _infer_mask_from_scores(masked: Tensor) -> Tensor:
     """Where scores (B, H, Q, K) are not blocked. The lowest tells at once where none is, but not beside a NaN."""
     lowest = masked.amin() if masked.numel() else masked.new_zeros(())
     if bool(lowest > BLOCKING_THRESHOLD):
@@ -219,7 +219,7 @@ def describe_flex_arguments(call: FlexCall) -> dict[str, str]:
     return {"block_mask": blocks, "score_mod": "None" if name == "_identity" else name}
 
 
-def list_flex_readings(arguments: dict[str, str], attention: ComputedAttention) -> tuple[MaskReading, ...]:
+def list_flex_mask_readings(arguments: dict[str, str], attention: ComputedAttention) -> tuple[MaskReading, ...]:
     """Return which arguments arrived and how they are read; empty where they hide no cell."""
     if attention.passed is None:
         return ()
@@ -303,7 +303,7 @@ def compute_varlen_attention(arguments: Mapping[str, Any]) -> ComputedAttention:
     k, v = (one.repeat_interleave(q.shape[1] // one.shape[1], 1) for one in (k, v))
     scale = _find_argument(arguments, "scale", "softmax_scale")
     scores = q.float() @ k.float().mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    grid = _make_varlen_mask(ends_q, ends_k, len(query), len(key), *_read_window(arguments))
+    grid = _make_varlen_mask(ends_q, ends_k, len(query), len(key), *_read_sliding_window_sizes(arguments))
     allowed = grid.to(scores.device)[None, None].expand(scores.shape)
     masked = scores.masked_fill(~allowed, -math.inf)
     weights = masked.softmax(-1).nan_to_num(nan=0.0)
@@ -314,7 +314,7 @@ def compute_varlen_attention(arguments: Mapping[str, Any]) -> ComputedAttention:
 def describe_varlen_arguments(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return what masked a call, by the names of its arguments."""
     lengths = {name: str(value.tolist()) for name, value in arguments.items() if _LENGTHS_ARGUMENT.fullmatch(name)}
-    left, right = _read_window(arguments)
+    left, right = _read_sliding_window_sizes(arguments)
     return {name: text if len(text) < 60 else f"{text[:57]}..." for name, text in lengths.items()} | {
         "causal": str(right == 0),
         "window": "None" if left is None else str(left + 1 + (right or 0)),
@@ -333,7 +333,7 @@ def _read_cumulative_lengths(arguments: Mapping[str, Any], side: str) -> Tensor 
     return found[0].cpu().long() if found and isinstance(found[0], Tensor) else None
 
 
-def _read_window(arguments: Mapping[str, Any]) -> tuple[int | None, int | None]:
+def _read_sliding_window_sizes(arguments: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """How many keys before and after its own place a query sees; None for all."""
     sizes = _find_argument(arguments, "window_size")
     left, right = sizes if sizes is not None else (arguments.get(f"window_size_{end}") for end in ("left", "right"))
@@ -403,7 +403,7 @@ def _read_longformer(
     keys = torch.cat([first, band.expand(batch, 1, -1, -1)], -1)
     found = _scatter_to_keys((lambda tensor: tensor.transpose(1, 2), keys, length), scores, weights)
     found.weights.masked_fill_(masked[:, None, :, None], 0.0)  # as the module does with the rows of padding
-    return replace(found, padding=_count_padding(site, batch, length))
+    return replace(found, padding=_count_added_block_padding(site, batch, length))
 
 
 def _replace_global_rows(
@@ -413,7 +413,7 @@ def _replace_global_rows(
     rows = _make_masked_attention(weights.to(before.weights.dtype), scores.float())
     for sample, row in enumerate(is_global):
         places = row.nonzero()[:, 0]
-        for whole, part in _pair_tensors(before, rows):
+        for whole, part in _pair_attention_tensors(before, rows):
             whole[sample, :, places] = part[sample, :, : len(places)]
     return before
 
@@ -478,8 +478,8 @@ def _read_big_bird(
     keys = keys.repeat_interleave(block, 2)
     found = _scatter_to_keys((lambda tensor: tensor.flatten(2, -2), keys, count * block), scores, weights)
     if before is None:
-        return replace(found, padding=_count_padding(site, len(weights), count * block))
-    weights, allowed, *masked = (torch.cat(pair, 2) for pair in _pair_tensors(before, found))
+        return replace(found, padding=_count_added_block_padding(site, len(weights), count * block))
+    weights, allowed, *masked = (torch.cat(pair, 2) for pair in _pair_attention_tensors(before, found))
     return replace(before, weights=weights, allowed=allowed, tensors={"masked_scores": masked[0]} if masked else {})
 
 
@@ -499,7 +499,7 @@ def _list_big_bird_blocks(number: int, count: int, random: Tensor) -> Tensor:
     return torch.cat([blocks(0, number - 1, number, number + 1), chosen, blocks(count - 1)], -1)
 
 
-def _pair_tensors(first: ComputedAttention, second: ComputedAttention) -> list[tuple[Tensor, Tensor]]:
+def _pair_attention_tensors(first: ComputedAttention, second: ComputedAttention) -> list[tuple[Tensor, Tensor]]:
     """The weights, masks and scores of two parts of an attention; the scores where both hold them."""
     pairs = [(first.weights, second.weights), (first.allowed, second.allowed)]
     return pairs + [(tensor, second.tensors[name]) for name, tensor in first.tensors.items()]
@@ -523,7 +523,7 @@ def _scatter_to_keys(rows: BlockRows, scores: Tensor, weights: Tensor, queries: 
     return _make_masked_attention(dense, masked[..., :count])
 
 
-def _count_padding(site: CallSite, batch: int, length: int) -> int:
+def _count_added_block_padding(site: CallSite, batch: int, length: int) -> int:
     """How many positions a model has added, for whole blocks, to what its outermost call was given."""
     given = [tensor.shape[1] for tensor in site.calls[-1].inputs if tensor.dim() > 1 and len(tensor) == batch]
     return length - max((size for size in given if size <= length), default=length)

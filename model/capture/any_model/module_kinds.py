@@ -46,7 +46,7 @@ def read_kind_from_path(path: str) -> Kind:
     return "decoder" if "decoder" in path else "encoder"
 
 
-def infer_kinds(facts: Sequence[KindEvidence], model: str) -> Mapping[str, Kind]:
+def infer_attention_kinds(facts: Sequence[KindEvidence], model: str) -> Mapping[str, Kind]:
     """Return the kind of every path; `model` is the name of the model's class.
 
     What a path says, encoder or decoder, holds when the model has both. Where there is one stack alone, it is a
@@ -82,7 +82,7 @@ def is_language_model(name: str) -> bool:
     return "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
 
 
-def is_single_number(allowed: Tensor) -> bool:
+def is_broadcast_scalar_mask(allowed: Tensor) -> bool:
     """Whether a mask is a single number that was broadcast."""
     return not any(allowed.stride())
 
@@ -97,7 +97,7 @@ def is_causal_mask(allowed: Tensor) -> bool | None:
     queries, keys = allowed.shape[-2:]
     if keys < queries:
         return None
-    if is_single_number(allowed):
+    if is_broadcast_scalar_mask(allowed):
         return False if queries > 1 and bool(allowed.flatten()[0]) else None
     later = torch.ones(queries, keys, dtype=torch.bool, device=allowed.device).triu(keys - queries + 1)
     if bool((allowed & later).any()):
@@ -151,11 +151,11 @@ def find_named_ancestor(path: str, named: Mapping[str, Kind | None]) -> str | No
 
 def find_attention_weights_in_output(output: Any) -> Tensor | None:
     """Return the last tensor of an output that can only be weights: no number below 0, every row sums to 1."""
-    found = [tensor for tensor in iterate_tensors(output) if _is_weights(tensor)]
+    found = [tensor for tensor in iterate_tensors(output) if _is_attention_weights(tensor)]
     return found[-1] if found else None
 
 
-def _is_weights(tensor: Tensor) -> bool:
+def _is_attention_weights(tensor: Tensor) -> bool:
     if not tensor.is_floating_point() or not 2 <= tensor.dim() <= 5 or not tensor.numel():
         return False
     if tensor.dim() == 2 and len(tensor) > 1:  # rather one row of each sample

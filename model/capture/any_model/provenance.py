@@ -84,7 +84,7 @@ class Provenance:
         for tensor in results:
             same = next((parent for one, parent in zip(given, parents, strict=True) if one is tensor), None)
             if same is None:
-                self._remember(tensor, node)
+                self._store_tensor_node(tensor, node)
             else:  # changed in place, or returned as it was
                 same.parents += tuple(parent for parent in parents if parent is not same)
                 same.number, same.learned = node.number, node.learned
@@ -95,7 +95,7 @@ class Provenance:
             return known
         own = id(tensor) in self._own
         self.saw_weights = self.saw_weights or own
-        return self._remember(
+        return self._store_tensor_node(
             tensor, TensorNode(next(self._numbers), is_weight=own or isinstance(tensor, nn.Parameter))
         )
 
@@ -113,7 +113,7 @@ class Provenance:
 
         Where these are several pairs, one of self-attention decides.
         """
-        products = _find_products(self.node(scores))
+        products = _find_score_products(self.node(scores))
         answers = [self._is_cross(node.factors[0], node.factors[1], calls) for node in products]
         known = [answer for answer in answers if answer is not None]
         return all(known) if known else None
@@ -158,7 +158,7 @@ class Provenance:
 
     def is_reordered_from_scores(self, scores: Tensor) -> bool:
         """Return :meth:`is_key_batch_reordered` for the keys that scores were computed from."""
-        products = _find_products(self.node(scores))
+        products = _find_score_products(self.node(scores))
         return any(_has_reordered(factor) for node in products for factor in node.factors)
 
     def single_projection_size(self, scores: Tensor) -> int:
@@ -180,7 +180,7 @@ class Provenance:
         target = self.node(parameter)
         return any(node is target for node in _walk_ancestors(self.node(tensor), lambda node: not node.factors))
 
-    def _remember(self, tensor: Tensor, node: TensorNode) -> TensorNode:
+    def _store_tensor_node(self, tensor: Tensor, node: TensorNode) -> TensorNode:
         key = id(tensor)
         nodes = self._nodes
 
@@ -212,7 +212,7 @@ def _has_reordered(key: TensorNode) -> bool:
     return any(node.reorders for node in islice(_walk_ancestors(key, lambda node: not node.projects), MAX_STEP_NODES))
 
 
-def _find_products(scores: TensorNode) -> list[TensorNode]:
+def _find_score_products(scores: TensorNode) -> list[TensorNode]:
     """The products that scores are made of."""
     return [node for node in _walk_ancestors(scores, lambda node: not node.factors) if node.factors]
 

@@ -25,7 +25,7 @@ from .module_kinds import (
     Remark,
     explain_empty_capture,
     find_named_ancestor,
-    infer_kinds,
+    infer_attention_kinds,
     is_causal_mask,
     make_left_out_remark,
     remarks_text,
@@ -124,7 +124,10 @@ class AnyModelRecording:
         images = max((len(tensor) for tensor in given if tensor.dim() == 4 and tensor.is_floating_point()), default=0)
         windows = len(call.attention.weights) // images if images else 1
         call = replace(
-            call, attention=self._copy_requested(call.attention, site), in_beam_search=beams, windows=max(windows, 1)
+            call,
+            attention=self._copy_requested_tensors(call.attention, site),
+            in_beam_search=beams,
+            windows=max(windows, 1),
         )
         self.calls.append(replace(call, run=self._run, forward=self._forward))
 
@@ -136,14 +139,14 @@ class AnyModelRecording:
 
     def replace_last(self, attention: ComputedAttention) -> None:
         """Replace what was recorded last by what the same call of the module has made of it."""
-        self.calls[-1] = replace(self.calls[-1], attention=self._copy_requested(attention, None))
+        self.calls[-1] = replace(self.calls[-1], attention=self._copy_requested_tensors(attention, None))
 
     def _merge_call_attentions(self, before: CapturedCall, call: CapturedCall, site: CallSite) -> None:
         """Join two attentions of one call of a module: the same one over other values, or more heads of it.
 
         Others, such as a few queries at a time, are refused.
         """
-        first, second = before.attention, self._copy_requested(call.attention, None)
+        first, second = before.attention, self._copy_requested_tensors(call.attention, None)
         same = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
         if not same or (len(second.weights), call.shape[0]) not in gather_axis_evidence(site).sides:
             one, other = (str(tuple(part.weights.shape)) for part in (first, second))
@@ -151,16 +154,16 @@ class AnyModelRecording:
         elif not torch.equal(first.weights, second.weights):
             self.calls[-1] = join_heads([before, replace(call, attention=second)])
 
-    def _copy_requested(self, attention: ComputedAttention, site: CallSite | None) -> ComputedAttention:
+    def _copy_requested_tensors(self, attention: ComputedAttention, site: CallSite | None) -> ComputedAttention:
         """Copy the weights and the tensors that were asked for: a model may write over what it has computed."""
         tensors = {name: tensor.clone() for name, tensor in attention.tensors.items() if name in self.tensors}
         weights = attention.weights.half() if self.half else attention.weights
         if site is not None:
-            weights = self._store.store_copy(weights, self._module_counts[type(site.module)])
+            weights = self._store.store_copy(weights, self._count_modules_by_class[type(site.module)])
         return replace(attention, weights=weights, tensors=tensors)
 
     @cached_property
-    def _module_counts(self) -> Counter[type[nn.Module]]:
+    def _count_modules_by_class(self) -> Counter[type[nn.Module]]:
         """How many modules of each class the model has: so many layers may come."""
         return Counter(type(module) for _, module in self.modules.values())
 
@@ -266,7 +269,7 @@ class AnyModelRecording:
             KindEvidence(path, any(one.is_cross for one in found), _is_always_causal(found))
             for path, found in by_path.items()
         ]
-        guessed = infer_kinds(facts, type(self.model).__name__)
+        guessed = infer_attention_kinds(facts, type(self.model).__name__)
         said = {path: self.kinds_by_path.get(find_named_ancestor(path, self.kinds_by_path) or "") for path in by_path}
         return {path: said[path] or guessed[path] for path in by_path}
 

@@ -16,7 +16,7 @@ from ...language import join_items, say, to_say
 from ...trace import AttentionMap, Kind, TraceError
 from .call import CapturedCall
 from .kernel_weights import ComputedAttention
-from .module_kinds import is_single_number, stack_as_view
+from .module_kinds import is_broadcast_scalar_mask, stack_as_view
 
 # From calls to maps.
 
@@ -75,15 +75,15 @@ def check_one_sentence(sizes: set[int]) -> None:
 
 def select_last_runs(kind: Kind, by_kind: dict[Kind, list[CapturedCall]]) -> list[CallRun]:
     """Return the runs that make up a map: the last one, or all the steps of a cached decoding."""
-    runs = group_runs(by_kind[kind])
+    runs = group_calls_by_run(by_kind[kind])
     if kind == "encoder":
         return runs[-1:]
-    steps = _select_cached_decoding_runs(group_runs(by_kind.get("decoder", [])))
+    steps = _select_cached_decoding_runs(group_calls_by_run(by_kind.get("decoder", [])))
     numbers = {run[0].run for run in steps}
     return [run for run in runs if run[0].run in numbers] or runs[-1:]
 
 
-def group_runs(calls: Sequence[CapturedCall]) -> list[CallRun]:
+def group_calls_by_run(calls: Sequence[CapturedCall]) -> list[CallRun]:
     """Return the calls of each run of the model."""
     return [_join_head_modules(list(run)) for _, run in groupby(calls, key=lambda call: call.run)]
 
@@ -183,7 +183,7 @@ def _drop_head_copies(allowed: Tensor) -> Tensor:
 
 def _stack_masks(steps: list[list[Tensor]], extra: int) -> tuple[np.ndarray, np.ndarray | None]:
     """The mask of all layers and heads together, and those of layers or heads where they differ."""
-    if len(steps) == 1 and all(is_single_number(one) for one in steps[0]):
+    if len(steps) == 1 and all(is_broadcast_scalar_mask(one) for one in steps[0]):
         allowed = {bool(one.flatten()[0]) for one in steps[0] if one.numel()}
         if len(allowed) == 1:
             return np.full(tuple(steps[0][0].shape[-2:]), allowed.pop()), None
@@ -298,7 +298,7 @@ NO_GRAPH_MESSAGE = to_say(
 )
 
 
-def compute_gradients(target: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
+def compute_attention_weight_gradients(target: Tensor, weights: Sequence[Tensor]) -> list[Tensor]:
     """Return d target / d weights for each tensor, zeros where there is no way from one to the other.
 
     Raises TraceError without a graph.
@@ -322,7 +322,7 @@ def replace_weights_by_gradients(calls: Sequence[CapturedCall], target: Tensor) 
         )
     changed = []
     for call, gradient, (_, layout) in zip(
-        calls, compute_gradients(target, [one for one, _ in kept]), kept, strict=True
+        calls, compute_attention_weight_gradients(target, [one for one, _ in kept]), kept, strict=True
     ):
         weights = layout(gradient).float()
         if weights.shape != call.attention.weights.shape:

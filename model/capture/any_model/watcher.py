@@ -43,7 +43,7 @@ from .kernel_weights import (
     compute_varlen_attention,
     describe_flex_arguments,
     describe_varlen_arguments,
-    list_flex_readings,
+    list_flex_mask_readings,
     read_block_attention,
     read_softmax_attention,
     read_varlen_arguments,
@@ -111,7 +111,7 @@ class AttentionWatcher(TorchFunctionMode):
         difference = _compute_kernel_difference(attention.weights, attention.tensors["v"], first.transpose(0, 1))
         words = describe_varlen_arguments(arguments)
         text = ", ".join(f"{one}={two}" for one, two in words.items())
-        origin = make_call_origin(site, name, words).add_readings([("arguments", {"arguments": text})])
+        origin = make_call_origin(site, name, words).copy_with_mask_readings([("arguments", {"arguments": text})])
         call = CapturedCall(
             site.path, attention, bool(self._is_cross), True, site.fast_path, None, difference, origin=origin
         )
@@ -134,8 +134,8 @@ class AttentionWatcher(TorchFunctionMode):
         difference = _compute_kernel_difference(attention.weights, attention.tensors["v"], output)
         is_cross = self._is_cross_attention_call(self.recording.provenance.is_cross(query, key, site.calls))
         arguments = describe_flex_arguments(called)
-        origin = make_call_origin(site, "flex_attention", arguments).add_readings(
-            list_flex_readings(arguments, attention)
+        origin = make_call_origin(site, "flex_attention", arguments).copy_with_mask_readings(
+            list_flex_mask_readings(arguments, attention)
         )
         call = CapturedCall(
             site.path, apply_layout(attention, layout), is_cross, True, site.fast_path, None, difference
@@ -153,7 +153,7 @@ class AttentionWatcher(TorchFunctionMode):
         finally:
             self._is_cross, self._multi_head_arguments = None, {}
 
-    def _add_origin(
+    def _add_call_origin_and_mask(
         self, call: CapturedCall, site: CallSite, function: Callable[..., Any], given: Mapping[str, Any] | None
     ) -> CapturedCall:
         """The call with where it was made, and the mask that was passed to it."""
@@ -161,7 +161,7 @@ class AttentionWatcher(TorchFunctionMode):
             function, given = F.multi_head_attention_forward, self._multi_head_arguments
         passed = read_passed_mask(site, function, given, call.attention)
         cells = passed.allowed is not None or not passed.readings
-        origin = find_call_origin(site, function, given).add_readings(passed.readings, cells)
+        origin = find_call_origin(site, function, given).copy_with_mask_readings(passed.readings, cells)
         return replace(call, attention=replace(call.attention, passed=passed.allowed), origin=origin)
 
     def _record_fused(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor, graph: Tensor | None) -> None:
@@ -185,7 +185,7 @@ class AttentionWatcher(TorchFunctionMode):
         )
         call = replace(call, reordered=self.recording.provenance.is_key_batch_reordered(key))
         arguments = dict(zip(_FUSED_ARGUMENTS, args, strict=False)) | given
-        self.recording.add(self._add_origin(call, site, F.scaled_dot_product_attention, arguments), site)
+        self.recording.add(self._add_call_origin_and_mask(call, site, F.scaled_dot_product_attention, arguments), site)
 
     def _record_softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
         scores = args[0] if args else given.get("input")
@@ -218,7 +218,9 @@ class AttentionWatcher(TorchFunctionMode):
                 site.path, attention, self._is_cross_attention_call(is_cross), False, site.fast_path, in_graph
             )
             reordered = self.recording.provenance.is_reordered_from_scores(scores)
-            self.recording.add(self._add_origin(replace(call, reordered=reordered), site, F.softmax, None), site)
+            self.recording.add(
+                self._add_call_origin_and_mask(replace(call, reordered=reordered), site, F.softmax, None), site
+            )
 
     def _name_extra_keys(self, attention: ComputedAttention, scores: Tensor, site: CallSite) -> ComputedAttention:
         """Name the columns that are no tokens: of a learned sink, and those that nn.MultiheadAttention adds."""

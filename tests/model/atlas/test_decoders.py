@@ -21,7 +21,7 @@ from attenscope.atlas.query import (
     find_most_ablation_sensitive_sentences,
     find_repetition_rows,
     open_atlas,
-    read_question,
+    parse_question,
     sample_rows_by_decile,
     search_atlas,
 )
@@ -219,10 +219,10 @@ def test_rows_and_links_are_of_the_text_that_is_read(built: Built) -> None:
     assert {row.keys for row in rows if row.sentence == 0} == {first[:-1]}
     for row in rows:
         assert row.weights.argmax() == row.query - 1
-    found = search_atlas(atlas, read_question("word=dog -> word=the distance=-1 map=decoder"), 1)
+    found = search_atlas(atlas, parse_question("word=dog -> word=the distance=-1 map=decoder"), 1)
     assert found.heads.iloc[0][["layer", "head"]].tolist() == [0, 1]
     # English by its little words, so that its articles are known.
-    assert search_atlas(atlas, read_question("pos=NOUN -> pos=DET distance=-1"), 1).hits
+    assert search_atlas(atlas, parse_question("pos=NOUN -> pos=DET distance=-1"), 1).hits
 
 
 def test_tokens_are_projected_from_the_text_that_is_read(built: Built) -> None:

@@ -24,10 +24,10 @@ from attenscope.atlas.query import (
     TokenCondition,
     find_examples,
     find_most_ablation_sensitive_sentences,
-    load_rows,
+    load_attention_rows,
     load_tag_pairs,
     open_atlas,
-    read_question,
+    parse_question,
     sample_rows_by_decile,
     search_atlas,
 )
@@ -50,7 +50,7 @@ QUESTIONS = st.builds(
 
 @given(QUESTIONS)
 def test_a_question_is_read_back_as_it_was_written(question: Question) -> None:
-    assert read_question(question.text) == question
+    assert parse_question(question.text) == question
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_question_is_read_back_as_it_was_written(question: Question) -> None:
 )
 def test_what_cannot_be_read_is_said(typed: str, said: str) -> None:
     with pytest.raises(QuestionError, match=re.escape(said)):
-        read_question(typed)
+        parse_question(typed)
 
 
 def expected(links: pd.DataFrame, question: Question) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -104,7 +104,7 @@ def expected(links: pd.DataFrame, question: Question) -> tuple[pd.DataFrame, pd.
     ],
 )
 def test_counts_are_those_of_a_plain_reading(atlas: Atlas, typed: str) -> None:
-    question, links = read_question(typed), pd.read_parquet(atlas.folder / LINKS_TABLE)
+    question, links = parse_question(typed), pd.read_parquet(atlas.folder / LINKS_TABLE)
     begins, ends = expected(links, question)
     found = search_atlas(atlas, question, least=1)
     assert (found.hits, found.links) == (len(ends), len(begins))
@@ -118,14 +118,14 @@ def test_counts_are_those_of_a_plain_reading(atlas: Atlas, typed: str) -> None:
 
 
 def test_one_head_keeps_its_lift_over_the_map(atlas: Atlas) -> None:
-    every = search_atlas(atlas, read_question("pos=NOUN -> pos=DET map=encoder"), least=1).heads
-    alone = search_atlas(atlas, read_question("pos=NOUN -> pos=DET map=encoder head=2.1"), least=1)
+    every = search_atlas(atlas, parse_question("pos=NOUN -> pos=DET map=encoder"), least=1).heads
+    alone = search_atlas(atlas, parse_question("pos=NOUN -> pos=DET map=encoder head=2.1"), least=1)
     chosen = every[(every["layer"] == 1) & (every["head"] == 0)].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone.heads, chosen)
     with pytest.raises(AtlasError, match=r"has no encoder 9\.1"):
-        search_atlas(atlas, read_question(" -> map=encoder head=9.1"))
+        search_atlas(atlas, parse_question(" -> map=encoder head=9.1"))
     with pytest.raises(QuestionError, match=r"cannot be read: missing"):
-        search_atlas(atlas, read_question("word~un( -> "))
+        search_atlas(atlas, parse_question("word~un( -> "))
 
 
 def test_a_query_reads_its_atlas_alone_and_ends_in_time(
@@ -160,7 +160,7 @@ def test_a_damaged_file_is_named(atlas: Atlas, tmp_path: Path) -> None:
     links.write_bytes(data)
     with pytest.raises(AtlasError, match=r"links/0000\.parquet is damaged"):
         search_atlas(
-            open_atlas(tmp_path / "copy", "toy", atlas.manifest.plan.model_hash), read_question("pos=NOUN -> ")
+            open_atlas(tmp_path / "copy", "toy", atlas.manifest.plan.model_hash), parse_question("pos=NOUN -> ")
         )
 
 
@@ -178,7 +178,7 @@ def test_rows_are_of_three_tenths_and_costs_are_the_highest(atlas: Atlas) -> Non
             assert least <= row.weights.max() <= most
             expected_weights = own[(own["sentence"] == row.sentence) & (own["query"] == row.query)]
             assert {at for at, weight in enumerate(row.weights) if weight} == set(expected_weights["key"])
-    (row,) = load_rows(atlas, [(head, found["top"][0].sentence, found["top"][0].query)])
+    (row,) = load_attention_rows(atlas, [(head, found["top"][0].sentence, found["top"][0].query)])
     assert row.keys == found["top"][0].keys
     costs = pd.read_parquet(atlas.folder / "costs.parquet")
     mine = costs[(costs["map"] == "cross") & (costs["layer"] == 1) & (costs["head"] == 0)]
@@ -196,7 +196,7 @@ def test_the_command_line_says_the_same(atlas: Atlas, toy_checkpoint: Path, caps
     asked = "pos=NOUN -> pos=DET distance=-1"
     assert main([*given_atlas, "--find", asked, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    found = search_atlas(atlas, read_question(asked))
+    found = search_atlas(atlas, parse_question(asked))
     assert (answer["hits"], answer["sentence"]) == (found.hits, found.sentence)
     assert main([*given_atlas, "--measures", "--json"]) == 0
     heads = json.loads(capsys.readouterr().out)["heads"]
@@ -219,5 +219,5 @@ def test_a_corpus_of_many_lines(atlas: Atlas, tmp_path: Path) -> None:
     assert [len(rows) for rows in found.values()] == [
         len(rows) for rows in sample_rows_by_decile(atlas, atlas.names[0]).values()
     ]
-    question = read_question("pos=NOUN -> pos=DET")
+    question = parse_question("pos=NOUN -> pos=DET")
     assert len(find_examples(late, question)) == len(find_examples(atlas, question))

@@ -10,7 +10,7 @@ from torch import nn
 from attenscope.attribution.any_model import ANY_MODEL_METHODS, NOT_COMPUTED_MESSAGE, attribute_any_model
 from attenscope.attribution.methods import attribute_target
 from attenscope.attribution.target import AttributionError, make_piece_target
-from attenscope.evaluation.attribution import measure_any_model_curves
+from attenscope.evaluation.attribution import measure_local_model_deletion_curves
 from attenscope.runnable_model import LocalModel
 from attenscope.text.words import TokenNames
 from attenscope.translate import Translator
@@ -88,7 +88,7 @@ def test_what_is_left_as_pieces_go() -> None:
     model = local(Stranger())
     found, _ = attribute_any_model(model, "hello", 2, "all")
     every = {one.method: one for one in found}
-    curves = measure_any_model_curves(model, "hello", 2, every, random_orders=4, seed=1)
+    curves = measure_local_model_deletion_curves(model, "hello", 2, every, random_orders=4, seed=1)
     assert curves.random.shape == (4, 6)
     for name, values in curves.methods.items():
         order = np.argsort(-every[name].source, kind="stable")

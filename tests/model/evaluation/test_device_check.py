@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attenscope.__main__ import main
-from attenscope.evaluation.device_check import LOG_PROB_TOLERANCE, check_device
+from attenscope.evaluation.device_check import LOG_PROB_TOLERANCE, compare_device_with_cpu
 from attenscope.network.config import BOS_ID
 from attenscope.network.transformer import Transformer
 from attenscope.translate import Translator
@@ -37,7 +37,7 @@ def favour_one_token(model: Transformer) -> None:
 
 
 def test_the_same_model_has_no_fault(toy_translator: Translator) -> None:
-    found = check_device(toy_translator, toy_translator, TEXTS)
+    found = compare_device_with_cpu(toy_translator, toy_translator, TEXTS)
     assert (found.sentences, found.same, found.lead, found.log_probs) == (3, 3, 0.0, 0.0)
     assert found.weights < 1e-5
     assert found.faults == ()
@@ -47,14 +47,16 @@ def test_the_same_model_has_no_fault(toy_translator: Translator) -> None:
 def test_a_model_elsewhere_has_none_either(toy_translator: Translator) -> None:
     model = copy.deepcopy(toy_translator.model)
     with elsewhere(model) as device:
-        found = check_device(toy_translator, Translator(toy.checkpoint(model, toy_translator.name)), TEXTS[:1])
+        found = compare_device_with_cpu(
+            toy_translator, Translator(toy.checkpoint(model, toy_translator.name)), TEXTS[:1]
+        )
     assert found.device == str(device)
     assert (found.same, found.faults) == (1, ())
     assert found.observer.path == "fused"  # as on a GPU
 
 
 def test_other_weights_are_found(toy_translator: Translator) -> None:
-    found = check_device(toy_translator, other(toy_translator, scale_queries), TEXTS)
+    found = compare_device_with_cpu(toy_translator, other(toy_translator, scale_queries), TEXTS)
     assert found.log_probs > LOG_PROB_TOLERANCE
     assert "attention differs" in found.faults
     assert "log-probabilities differ" in found.faults
@@ -62,7 +64,7 @@ def test_other_weights_are_found(toy_translator: Translator) -> None:
 
 def test_other_texts_are_found_and_by_how_much(toy_translator: Translator) -> None:
     wrong = other(toy_translator, favour_one_token)
-    found = check_device(toy_translator, wrong, TEXTS)
+    found = compare_device_with_cpu(toy_translator, wrong, TEXTS)
     leads = []
     for text in TEXTS:
         expected, written = toy_translator.translate(text), wrong.translate(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sacrebleu
 
-from attenscope.evaluation.quality import LEAST_CHRF, choose_closest, find_copied_words
+from attenscope.evaluation.quality import LEAST_CHRF, choose_closest, count_shared_names_and_numbers
 
 SOURCE = "She leaves the house at seven."
 REFERENCE = "Sie verlässt um sieben das Haus."
@@ -38,7 +38,7 @@ def test_what_says_something_else_is_not_taken() -> None:
 
 
 def test_a_name_and_a_number_are_words_that_both_sides_write_alike() -> None:
-    found = find_copied_words(
+    found = count_shared_names_and_numbers(
         "Emma told Emma: at 7 the hand of Noah is cold.", "Emma sah um 7, dass die Hand von Noah warm ist"
     )
     assert found == {"Emma": 1, "7": 1, "Noah": 1}

@@ -12,7 +12,7 @@ from attenscope.attribution.target import AttributionError
 from attenscope.experiments.patching import (
     Contrast,
     compare_at_first_difference,
-    make_control,
+    make_same_answer_control,
     patch_heads,
     patch_stream,
     read_minimal_pairs,
@@ -80,12 +80,12 @@ def test_heads(toy_translator: Translator, pair: Contrast, kind: str) -> None:
 
 def test_a_control_brings_nothing(toy_translator: Translator, pair: Contrast) -> None:
     same = toy_translator.translate(SAME, capture=False)
-    found = make_control(toy_translator, pair, same)
+    found = make_same_answer_control(toy_translator, pair, same)
     changes = patch_stream(toy_translator, found, "encoder", pair.difference)
     real = patch_stream(toy_translator, pair, "encoder")
     assert abs(changes.fraction).max() < 0.3 < abs(real.fraction).max()
     with pytest.raises(AttributionError, match="A control needs the same word X"):
-        make_control(toy_translator, pair, toy_translator.translate(SECOND, capture=False))
+        make_same_answer_control(toy_translator, pair, toy_translator.translate(SECOND, capture=False))
 
 
 def test_pairs_that_cannot_be_patched(toy_translator: Translator) -> None:
@@ -115,7 +115,9 @@ def test_the_default_model_knows_the_shipped_pairs() -> None:
         assert found.difference > 1, one
         assert (
             np.abs(
-                patch_stream(translator, make_control(translator, found, same), "encoder", found.difference).fraction
+                patch_stream(
+                    translator, make_same_answer_control(translator, found, same), "encoder", found.difference
+                ).fraction
             ).max()
             < 0.5
         )

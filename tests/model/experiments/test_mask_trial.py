@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.experiments.mask_trial import MASKS_BY_KIND, MaskTrial, perturb_inputs, run_mask_trial, run_trial_tests
+from attenscope.experiments.mask_trial import (
+    MASKS_BY_KIND,
+    MaskTrial,
+    perturb_each_input_token,
+    run_mask_trial,
+    run_trial_tests,
+)
 from attenscope.mask_tests.checks import run_mask_tests
 from attenscope.mask_tests.outcomes import CHECKS
-from attenscope.mask_tests.subjects import PaddedIds, make_part_subject
+from attenscope.mask_tests.subjects import PaddedIds, make_attention_kind_subject
 from attenscope.masks.rule import RuleError
 from attenscope.network.config import PAD_ID, PRESETS, make_preset_config
 from attenscope.network.transformer import Transformer
@@ -54,13 +60,13 @@ def test_a_rule_that_cannot_be_read_is_said(toy_translator: Translator) -> None:
 
 def test_nothing_moves_that_may_not_and_all_moves_that_may(toy_translator: Translator) -> None:
     found = run_mask_trial(toy_translator, SENTENCE, None, pads=2)
-    own = perturb_inputs(toy_translator, found, None)
+    own = perturb_each_input_token(toy_translator, found, None)
     assert ((own.change > 0) == own.allowed).all()
-    leaky = perturb_inputs(toy_translator, found, MaskTrial("decoder", "no causal mask"))
+    leaky = perturb_each_input_token(toy_translator, found, MaskTrial("decoder", "no causal mask"))
     sources = len(found.source_tokens)
     assert (leaky.change[0, sources + 1 :] > 0).all()
     assert (leaky.change[:, sources - 2 : sources] == 0).all()
-    pads = perturb_inputs(toy_translator, found, MaskTrial("cross", "no padding mask"))
+    pads = perturb_each_input_token(toy_translator, found, MaskTrial("cross", "no padding mask"))
     assert (pads.change[:, sources - 2 : sources] > 0).any()
 
 
@@ -113,7 +119,7 @@ def test_every_preset_passes_all_that_applies(name: str) -> None:
     applies = {"encoder": "B2 B3 B4 B5 B6 B8", "decoder": "B1 B2 B3 B4 B5 B6 B7", "cross": "B2 B4 B6"}
     padded = PaddedIds(source, source != PAD_ID), PaddedIds(target, target != PAD_ID)
     for kind in MASKS_BY_KIND:
-        one = make_part_subject(model, kind, *padded)
+        one = make_attention_kind_subject(model, kind, *padded)
         found = {outcome.check.number: outcome.status for outcome in run_mask_tests(one)}
         numbers = applies[kind].split()
         expected = {check.number: "pass" if check.number in numbers else "not applicable" for check in CHECKS}

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.experiments.mask_trial import MaskTrial, list_masks, perturb_inputs, run_mask_trial, run_trial_tests
+from attenscope.experiments.mask_trial import (
+    MaskTrial,
+    list_trial_masks,
+    perturb_each_input_token,
+    run_mask_trial,
+    run_trial_tests,
+)
 from attenscope.network.autoregressive_model import shift_right
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.trace import Kind
@@ -61,7 +67,7 @@ def attended(live: RunnableModel, alone: Any, found: Any, kind: Kind, allowed: n
 def test_attention_under_a_mask_is_what_transformers_gives_with_it(name: str, opened: Open, reference: Any) -> None:
     live = opened(name)
     for kind in kinds_of(live):
-        for mask in list_masks(live, kind):
+        for mask in list_trial_masks(live, kind):
             columns_only = mask in ("no padding mask", "one word hidden")  # all that a cross-attention can be given
             if mask in ("added, not filled", "rule") or (kind == "cross" and not columns_only):
                 continue
@@ -88,7 +94,7 @@ def test_no_mask_of_anothers_is_no_change_and_every_other_is_one(name: str, open
     assert (own.own.ids, own.own.text) == (plain.target_ids, plain.text)
     assert own.own.log_prob == pytest.approx(plain.log_prob, abs=1e-3)
     for kind in kinds_of(live):
-        for mask in list_masks(live, kind):
+        for mask in list_trial_masks(live, kind):
             found = run_mask_trial(live, SENTENCE, MaskTrial(kind, mask, 2, 1, "window 2 and padding"), pads_of(live))
             weights = found.trial.maps[kind].weights
             assert np.abs(weights - own.own.maps[kind].weights).max() > 1e-3, mask
@@ -101,14 +107,14 @@ def test_no_mask_of_anothers_is_no_change_and_every_other_is_one(name: str, open
 def test_nothing_moves_that_may_not_and_all_moves_that_may(name: str, opened: Open) -> None:
     live = opened(name)
     found = run_mask_trial(live, SENTENCE, None, pads_of(live))
-    own = perturb_inputs(live, found, None)
+    own = perturb_each_input_token(live, found, None)
     assert ((own.change > 0) == own.allowed).all()
-    leaky = perturb_inputs(live, found, MaskTrial("decoder", "no causal mask"))
+    leaky = perturb_each_input_token(live, found, MaskTrial("decoder", "no causal mask"))
     assert (leaky.change[0, len(found.source_tokens) + 1 :] > 0).any()
     if live.can("translate"):
         pads = slice(found.real, len(found.source_tokens))
         assert not own.change[:, pads].any()
-        assert perturb_inputs(live, found, MaskTrial("cross", "no padding mask")).change[:, pads].any()
+        assert perturb_each_input_token(live, found, MaskTrial("cross", "no padding mask")).change[:, pads].any()
 
 
 @pytest.mark.parametrize("name", WRITERS)

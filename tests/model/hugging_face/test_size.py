@@ -22,19 +22,21 @@ pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import
 def test_the_estimate_counts_every_weight(
     folder: Callable[[str], Path], opened: Callable[[str], RunnableModel]
 ) -> None:
-    from attenscope.hugging_face.load import SPARE_BYTES, estimate_bytes
+    from attenscope.hugging_face.load import SPARE_BYTES, estimate_model_memory_bytes
 
     weights = sum(one.numel() for one in opened("llama").model.parameters())
-    assert estimate_bytes(folder("llama"), torch.float32) - SPARE_BYTES == 4 * weights
-    assert estimate_bytes(folder("llama"), torch.bfloat16) - SPARE_BYTES == 2 * weights
+    assert estimate_model_memory_bytes(folder("llama"), torch.float32) - SPARE_BYTES == 4 * weights
+    assert estimate_model_memory_bytes(folder("llama"), torch.bfloat16) - SPARE_BYTES == 2 * weights
 
 
 def test_the_same_weights_in_another_layout_are_not_counted(folder: Callable[[str], Path], tmp_path: Path) -> None:
-    from attenscope.hugging_face.load import estimate_bytes
+    from attenscope.hugging_face.load import estimate_model_memory_bytes
 
     shutil.copytree(folder("llama"), tmp_path / "llama")
     shutil.copyfile(tmp_path / "llama" / "model.safetensors", tmp_path / "llama" / "consolidated.safetensors")
-    assert estimate_bytes(tmp_path / "llama", torch.float32) == estimate_bytes(folder("llama"), torch.float32)
+    assert estimate_model_memory_bytes(tmp_path / "llama", torch.float32) == estimate_model_memory_bytes(
+        folder("llama"), torch.float32
+    )
 
 
 def test_a_folder_larger_than_memory_is_refused_before_it_is_loaded(

@@ -193,7 +193,7 @@ class Translator(nn.Module):
 def test_the_target_is_where_the_ids_are() -> None:
     ids = IDS.to("meta")
     for one in subjects_from_hugging_face(Translator().to("meta"), ids, ids > 0).values():
-        assert one.real_outputs.device == one.keep.device == ids.device
+        assert one.real_output_mask.device == one.keep.device == ids.device
 
 
 def _without_keep(model: nn.Module, ids: Tensor, keep: Tensor) -> Tensor:

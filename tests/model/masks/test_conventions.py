@@ -16,10 +16,10 @@ from torch.nn.attention.flex_attention import create_mask
 from attenscope.masks.conventions import (
     CONVENTIONS,
     ConversionError,
-    conversion_code,
     convert_mask,
     mask_from_boolean,
     mask_to_boolean,
+    write_conversion_code,
 )
 from attenscope.network.attention import MultiHeadAttention
 from attenscope.network.config import make_preset_config
@@ -51,7 +51,7 @@ def test_any_to_any_and_back_says_the_same(target: str) -> None:
 def test_the_code_does_what_the_function_does(target: str) -> None:
     for source, mask in ((one, mask) for one in CONVENTIONS for mask in masks_for(one, target)):
         given = torch.from_numpy(mask_from_boolean(mask.numpy(), source, H))
-        made = run(conversion_code(source, target), given)
+        made = run(write_conversion_code(source, target), given)
         if target == "flex":
             cells = [
                 [[[bool(made(b, h, q, k)) for k in range(K)] for q in range(Q)] for h in range(H)] for b in range(B)
@@ -68,7 +68,9 @@ def test_the_code_gives_the_same_attention_in_multi_head_attention(source: str, 
     layer = nn.MultiheadAttention(H * D, H, batch_first=True).eval()
     x = torch.randn(B, Q, H * D)
     for mask in masks_for(source, target):
-        argument = run(conversion_code(source, target), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H)))
+        argument = run(
+            write_conversion_code(source, target), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H))
+        )
         name = "key_padding_mask" if target == "torch_key_padding_mask" else "attn_mask"
         _, weights = layer(x, x, x, average_attn_weights=False, **{name: argument})
         assert_zero_exactly_where_blocked(weights, mask)
@@ -81,7 +83,9 @@ def test_the_code_gives_the_same_attention_in_the_fused_kernel(source: str, targ
     q, k = torch.randn(B, H, Q, D), torch.randn(B, H, K, D)
     identity = torch.eye(K).expand(B, H, K, K)
     for mask in masks_for(source, target):
-        argument = run(conversion_code(source, target), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H)))
+        argument = run(
+            write_conversion_code(source, target), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H))
+        )
         weights = F.scaled_dot_product_attention(q, k, identity, attn_mask=argument)
         assert torch.equal(weights, F.scaled_dot_product_attention(q, k, identity, attn_mask=mask))
 
@@ -95,7 +99,9 @@ def test_the_code_gives_the_same_attention_in_the_preset_pad_row(source: str) ->
     attention, x = model.encoder.get_submodule("layers.0.self_attention"), torch.randn(B, Q, H * D)
     assert isinstance(attention, MultiHeadAttention)
     for mask in masks_for(source):
-        blocked = run(conversion_code(source, "pad_row"), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H)))
+        blocked = run(
+            write_conversion_code(source, "pad_row"), torch.from_numpy(mask_from_boolean(mask.numpy(), source, H))
+        )
         assert blocked.shape == (B, Q, K)
         context, weights = PadRowInterface.attend(attention, x, x, blocked)
         assert_zero_exactly_where_blocked(weights, mask)
@@ -117,7 +123,7 @@ def test_the_code_gives_the_same_attention_in_hugging_face_models() -> None:
     for kernel, target in (("eager", "hf_2d"), ("sdpa", "hf_2d"), ("sdpa", "hf_4d_sdpa"), ("eager", "hf_4d_eager")):
         model = transformers.BertModel._from_config(config, attn_implementation=kernel).eval()
         model.load_state_dict(state)
-        argument = run(conversion_code("sdpa", target), PADDING)
+        argument = run(write_conversion_code("sdpa", target), PADDING)
         found.append(model(ids, attention_mask=argument).last_hidden_state[KEEP])
     assert all(torch.allclose(one, found[0], atol=1e-6) for one in found[1:])
 
@@ -126,9 +132,9 @@ def test_flex_attention_and_cumulative_lengths_run_as_converted() -> None:
     torch.manual_seed(0)
     q, k, v = (torch.randn(B, H, Q, D) for _ in range(3))
     want = F.scaled_dot_product_attention(q, k, v, attn_mask=PADDING)
-    made = create_mask(run(conversion_code("sdpa", "flex"), PADDING), B, H, Q, K, device="cpu")
+    made = create_mask(run(write_conversion_code("sdpa", "flex"), PADDING), B, H, Q, K, device="cpu")
     assert torch.equal(made, PADDING.expand(B, H, Q, K))
-    ends = run(conversion_code("sdpa", "flash"), PADDING).tolist()
+    ends = run(write_conversion_code("sdpa", "flash"), PADDING).tolist()
     for sample, (start, end) in enumerate(pairwise(ends)):
         real = slice(0, end - start)  # a sequence of its own, as a kernel for unpadded batches sees it
         parts = [one[sample : sample + 1, :, real] for one in (q, k, v)]
@@ -140,7 +146,7 @@ def test_flex_attention_and_cumulative_lengths_run_as_converted() -> None:
 def test_the_formulas_of_the_other_libraries_block_the_same_cells(target: str) -> None:
     torch.manual_seed(0)
     scores = torch.randn(B, H, Q, K)
-    argument = run(conversion_code("sdpa", target), CAUSAL)
+    argument = run(write_conversion_code("sdpa", target), CAUSAL)
     filled = {
         "annotated": lambda: scores.masked_fill(argument == 0, -1e9),
         "old_tf": lambda: scores + argument * -1e9,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attenscope.language import use_language
-from attenscope.masks.index_ranges import find_runs, format_index_ranges, name_keys, name_queries
+from attenscope.masks.index_ranges import find_runs, format_index_ranges, format_key_ranges, format_query_ranges
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -29,5 +29,5 @@ def test_ranges_count_from_one() -> None:
 
 
 def test_one_is_no_plural() -> None:
-    assert (name_queries([0]), name_queries([0, 1])) == ("query 1", "queries 1-2")
-    assert (name_keys((4,)), name_keys((4, 6))) == ("key 5", "keys 5, 7")
+    assert (format_query_ranges([0]), format_query_ranges([0, 1])) == ("query 1", "queries 1-2")
+    assert (format_key_ranges((4,)), format_key_ranges((4, 6))) == ("key 5", "keys 5, 7")

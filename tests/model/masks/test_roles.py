@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attenscope.masks.arrays import OPPOSITE_ROLES, ArrayRole, DiagnosisError, convert_to_role, guess_role
-from attenscope.masks.read_text import ambiguous_axes_text, describe_axes, read_axes
+from attenscope.masks.read_text import ambiguous_axes_text, describe_axes, interpret_array_axes
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import softmax
 
@@ -72,7 +72,7 @@ def test_axes_are_traced_as_they_are_read(name: str, shape: tuple[int, ...], own
     weights = np.full((2, 4, 5, 7), 1 / 7)
     found = normalise_arrays({"weights": weights, name: np.ones(shape, bool)})
     sizes = found.sizes
-    assert [axis.own_size for axis in read_axes(name, shape, sizes)] == own
+    assert [axis.own_size for axis in interpret_array_axes(name, shape, sizes)] == own
     assert words in describe_axes(name, shape, sizes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attenscope.masks.rule import MaskSizes, RuleError, build_mask, read_lengths
+from attenscope.masks.rule import MaskSizes, RuleError, build_mask, parse_sample_lengths
 from attenscope.masks.softmax import lengths_to_keep_mask
 
 SIZES = MaskSizes(5, 5, (5, 3))
@@ -51,7 +51,7 @@ def test_no_text_does_more_than_be_refused(rule: str) -> None:
 
 
 def test_lengths() -> None:
-    assert read_lengths(" 5, 3 ;4", 5) == (5, 3, 4)
+    assert parse_sample_lengths(" 5, 3 ;4", 5) == (5, 3, 4)
     for wrong in ("", "a", "6", "-1", "5,,x"):
         with pytest.raises(RuleError):
-            read_lengths(wrong, 5)
+            parse_sample_lengths(wrong, 5)

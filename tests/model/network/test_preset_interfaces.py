@@ -22,7 +22,7 @@ from attenscope.network.preset_interfaces import (
     convert_blocking_mask,
     convert_zero_one_mask,
     count_trainable_parameters,
-    list_state_tensors,
+    list_state_dict_shapes,
     make_subsequent_mask,
 )
 from attenscope.network.transformer import Transformer
@@ -170,7 +170,7 @@ def test_original_gives_flat_log_probabilities() -> None:
 
 def test_original_lists_its_tensors_and_counts_its_parameters() -> None:
     model = small("original", d_model=4, heads=2, feed_forward=16, encoder_layers=1, decoder_layers=1)
-    listing = dict(list_state_tensors(model))
+    listing = dict(list_state_dict_shapes(model))
     assert listing["encoder.layers.0.self_attention.q_proj.weight"] == (4, 4)
     assert listing["decoder.layers.0.feed_forward.inner.bias"] == (16,)
     attention, feed_forward, norm = 4 * (4 * 4 + 4), 16 * 4 + 16 + 4 * 16 + 4, 4 + 4

@@ -18,10 +18,10 @@ from attenscope.positions.experiments import (
     ExperimentError,
     ExperimentSides,
     PositionExperiment,
+    apply_position_experiment,
     compute_log_prob_curve,
     compute_new_positions,
     compute_replacement_position_rows,
-    move_positions,
     run_experiment,
 )
 from attenscope.positions.table import read_embedding_parts
@@ -107,7 +107,7 @@ def test_cached_steps_see_the_same_positions_as_a_full_pass(kind: str, move: str
     model, experiment = random_model(positions=kind), EXPERIMENTS[move]
     with torch.inference_mode():
         plain = model(SOURCE, TARGET)
-        with move_positions(model, experiment, SOURCE.shape[1], TARGET.shape[1]):
+        with apply_position_experiment(model, experiment, SOURCE.shape[1], TARGET.shape[1]):
             whole = model(SOURCE, TARGET)
             memory, cache = model.encode(SOURCE), DecoderCache(model.config.decoder_layers)
             steps = [model.decode(TARGET[:, at : at + 1], memory, None, cache=cache) for at in range(TARGET.shape[1])]
@@ -121,7 +121,7 @@ def test_cached_steps_see_the_same_positions_as_a_full_pass(kind: str, move: str
 def test_removing_the_encoding_makes_the_encoder_blind_to_order() -> None:
     model = random_model()
     turned = SOURCE.flip(1)
-    with torch.inference_mode(), move_positions(model, PositionExperiment("remove"), 6, 5):
+    with torch.inference_mode(), apply_position_experiment(model, PositionExperiment("remove"), 6, 5):
         torch.testing.assert_close(model.encode(turned), model.encode(SOURCE).flip(1), atol=1e-5, rtol=0)
     with torch.inference_mode():
         assert (model.encode(turned) - model.encode(SOURCE).flip(1)).abs().max() > 1e-2
@@ -131,11 +131,11 @@ def test_each_side_alone() -> None:
     model = random_model()
     with torch.inference_mode():
         memory = model.encode(SOURCE)
-        with move_positions(model, PositionExperiment("shift", 9, sides="target"), 6, 5):
+        with apply_position_experiment(model, PositionExperiment("shift", 9, sides="target"), 6, 5):
             assert torch.equal(model.encode(SOURCE), memory)
             shifted = model.target_embedding(TARGET)
         assert not torch.equal(shifted, model.target_embedding(TARGET))
-        with move_positions(model, PositionExperiment("shift", 9, sides="source"), 6, 5):
+        with apply_position_experiment(model, PositionExperiment("shift", 9, sides="source"), 6, 5):
             assert not torch.equal(model.encode(SOURCE), memory)
 
 
@@ -168,7 +168,7 @@ def test_a_second_visitor_sees_the_untouched_model(toy_translator: Translator) -
 
     def experimenter() -> None:
         lengths = len(before.source_ids), len(before.target_ids)
-        with move_positions(toy_translator.model, PositionExperiment("remove"), *lengths):
+        with apply_position_experiment(toy_translator.model, PositionExperiment("remove"), *lengths):
             inside.set()
             changed.extend(toy_translator.translate(SENTENCE).text != before.text for _ in range(5))
             seen.wait(60)
@@ -273,7 +273,7 @@ def test_the_order_of_the_words_counts_where_the_sentence_keeps_its_positions(
     written = torch.tensor([translator.translate("The dog bit the man.").target_ids])
     target = torch.tensor([[2, *written[0, :-1].tolist()]])
     removed = PositionExperiment("remove", sides=sides)
-    with move_positions(translator.model, removed, len(source), target.shape[1]), torch.inference_mode():
+    with apply_position_experiment(translator.model, removed, len(source), target.shape[1]), torch.inference_mode():
         one, other = (
             translator.model(torch.tensor([ids]), target).log_softmax(-1).gather(-1, written[..., None])
             for ids in (source, [source[at] for at in order])
@@ -288,7 +288,10 @@ def test_without_positions_the_encoder_sees_a_bag_and_the_decoder_does_not(toy_t
     swapped = target.clone()
     swapped[0, [1, 2]] = target[0, [2, 1]]
     experiment = PositionExperiment("remove")
-    with move_positions(toy_translator.model, experiment, source.shape[1], target.shape[1]), torch.inference_mode():
+    with (
+        apply_position_experiment(toy_translator.model, experiment, source.shape[1], target.shape[1]),
+        torch.inference_mode(),
+    ):
         memory = toy_translator.model.encode(source)
         torch.testing.assert_close(toy_translator.model.encode(source.flip(1)), memory.flip(1), atol=1e-4, rtol=0)
         states, other = (toy_translator.model.decode(ids, memory, None) for ids in (target, swapped))

@@ -14,7 +14,7 @@ from transformers.models.marian.modeling_marian import MarianSinusoidalPositiona
 from attenscope.network.layers import PositionalEncoding, compute_sinusoidal_rows, make_sinusoidal_table
 from attenscope.positions.analysis import (
     compute_distance_profile,
-    compute_shift_blocks,
+    compute_pair_rotation_matrices,
     compute_shift_matrix,
     find_nearest_other_positions,
     measure_shift_error,
@@ -167,7 +167,7 @@ def test_a_shift_is_one_matrix(shift: int, d_model: int) -> None:
         assert not matrix[:, -1].any()
     assert measure_shift_error(table, shift).max() < 1e-12
     assert measure_shift_error(table.astype(np.float32), shift).max() < 2e-7
-    assert len(compute_shift_blocks(d_model, shift)) == d_model // 2
+    assert len(compute_pair_rotation_matrices(d_model, shift)) == d_model // 2
 
 
 def test_a_table_too_short_for_the_shift_is_refused() -> None:

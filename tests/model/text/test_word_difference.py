@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.text.words import WordChange, compare_words
+from attenscope.text.words import WordChange, compare_texts_by_word
 
 
 def same(text: str) -> WordChange:
@@ -41,7 +41,7 @@ def added(text: str) -> WordChange:
     ],
 )
 def test_word_differences_by_hand(before: str, after: str, expected: list[WordChange]) -> None:
-    assert list(compare_words(before, after)) == expected
+    assert list(compare_texts_by_word(before, after)) == expected
 
 
 TEXT = st.lists(st.sampled_from(["der ", "Hund", " ", ".", "我", "'s", "mag ", "▁", "##"]), max_size=8).map("".join)
@@ -49,8 +49,8 @@ TEXT = st.lists(st.sampled_from(["der ", "Hund", " ", ".", "我", "'s", "mag ", 
 
 @given(TEXT, TEXT)
 def test_the_runs_join_to_the_first_text(before: str, after: str) -> None:
-    runs = compare_words(before, after)
+    runs = compare_texts_by_word(before, after)
     assert "".join(run.text for run in runs if run.change != "added") == before
     bare = "".join(run.text for run in runs if run.change != "removed")
     assert "".join(bare.split()) == "".join(after.split())
-    assert {run.change for run in compare_words(before, before)} <= {"same"}
+    assert {run.change for run in compare_texts_by_word(before, before)} <= {"same"}

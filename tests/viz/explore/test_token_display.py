@@ -39,7 +39,7 @@ def test_hiding_keeps_the_weights_and_says_how_much_was_hidden(cross: AttentionM
     assert shown.whole is cross
     assert shown.whole_rows == (0, 1, 2, 3, 4)
     assert shown.hides_keys
-    assert shown.hidden_share == pytest.approx(cross.weights[:, :, :5, 5].mean(), rel=1e-5)
+    assert shown.hidden_attention_share == pytest.approx(cross.weights[:, :, :5, 5].mean(), rel=1e-5)
     assert shown.column(5) is None
     assert shown.row(5) is None
 
@@ -73,8 +73,8 @@ def test_the_hidden_share_is_of_the_rows_that_are_shown(cross: AttentionMap) -> 
     masses = cross.weights[..., 5].astype(np.float64)
     rows = [masses[..., 0], masses[..., [1, 2]].mean(-1), masses[..., 3], masses[..., 4]]
     shown = display_tokens(cross, "predicted", merge=True, hide=True)
-    assert shown.hidden_share == pytest.approx(np.mean(rows), rel=1e-6)
-    assert shown.hidden_share != pytest.approx(masses[..., :5].mean(), rel=1e-3)
+    assert shown.hidden_attention_share == pytest.approx(np.mean(rows), rel=1e-6)
+    assert shown.hidden_attention_share != pytest.approx(masses[..., :5].mean(), rel=1e-3)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_the_first_token_is_left_out_where_it_is_text(decoder: AttentionMap) -> 
     assert shown.whole_rows == (1, 2, 3)  # The first row may attend to the first token alone.
     rows = text.weights[:, :, 1:4].astype(np.float64)
     assert shown.hidden_first_token_share == pytest.approx(rows[..., 0].sum() / rows.sum(), rel=1e-6)
-    assert shown.hidden_share - shown.hidden_first_token_share == pytest.approx(
+    assert shown.hidden_attention_share - shown.hidden_first_token_share == pytest.approx(
         rows[..., 4].sum() / rows.sum(), abs=1e-6
     )
     assert (shown.hides_first, shown.has_hidden_special_keys) == (True, True)

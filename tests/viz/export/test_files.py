@@ -37,7 +37,7 @@ def explored(text: str) -> View:
     result = FakeTranslator().translate(text)
     cross = result.trace.cross
     assert cross is not None
-    tiles = maps.encode_overview(cross, 1, 2, Look())
+    tiles = maps.encode_heads_overview(cross, 1, 2, Look())
     lines = maps.encode_attention_links(cross, maps.LinkOptions(1, 2), Look(), "predicted", (None, None), "Lines.")
     pair = [Component("overview", tiles, "heads", follows=True)], [Component("links", lines, follows=True)]
     pieces = Component("tokens", text_components.token_line_data(result.steps, None), "translation")
@@ -206,7 +206,7 @@ def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        talk_file, "start_page_runtime", lambda: None
+        talk_file, "start_streamlit_runtime_without_server", lambda: None
     )  # One process has one runtime, and nothing is drawn here.
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
     talk.write_text('[[scene]]\ntitle = "Gone"\npage = "nowhere"\n', encoding="utf-8")

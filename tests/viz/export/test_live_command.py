@@ -29,7 +29,7 @@ from tests import toy
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     monkeypatch.setattr(
-        talk_file, "start_page_runtime", lambda: None
+        talk_file, "start_streamlit_runtime_without_server", lambda: None
     )  # One process has one runtime, and nothing is drawn here.
     monkeypatch.setattr(sys, "argv", ["attenscope.viz.export", "live", *map(str, arguments)])
     return command_line()

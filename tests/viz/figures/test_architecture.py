@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attenscope.network.config import PRESETS, make_preset_config
-from attenscope.viz.figures.architecture import list_blocks, plot_architecture
+from attenscope.viz.figures.architecture import list_diagram_blocks, plot_architecture
 from attenscope.viz.figures.figure_style import DARK, LIGHT
 from attenscope.viz.training.model_views import describe_architecture
 
@@ -11,7 +11,7 @@ from attenscope.viz.training.model_views import describe_architecture
 def test_every_size_of_a_model_stands_in_its_picture() -> None:
     for name in PRESETS:
         config = make_preset_config(name)
-        blocks = list_blocks(config)
+        blocks = list_diagram_blocks(config)
         assert sum(one.is_attention for one in blocks) == 3
         assert sum(f"{config.heads} heads of {config.d_model // config.heads}" == one.size for one in blocks) == 3
         texts = [one.text for one in plot_architecture(config, LIGHT).layout.annotations]

@@ -14,11 +14,17 @@ from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import TENSOR_NAMES, Kind
 from attenscope.translate import Translator
 from attenscope.viz.explore.all_heads_views import compute_flow_map
-from attenscope.viz.figures.explore import FLOW_KINDS, FlowKind, plot_flow, plot_flow_by_layer, plot_joint
+from attenscope.viz.figures.explore import (
+    FLOW_KINDS,
+    FlowKind,
+    plot_attention_flow,
+    plot_cumulative_flow_by_layer,
+    plot_joint_attention,
+)
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look, head_colour, readable_token, token_ticks
 from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
 from attenscope.viz.figures.text_alternatives import describe_lens_settling_place
-from attenscope.viz.web.charts import encode_pipeline as packed_pipeline
+from attenscope.viz.web.charts import encode_attention_pipeline as packed_pipeline
 from attenscope.viz.web.component_scripts import FULL_BYTE, MASKED_BYTE
 from attenscope.viz.web.maps import LinkOptions
 from attenscope.viz.web.maps import encode_attention_links as packed_links
@@ -65,7 +71,7 @@ def test_heads_of_a_layer_have_colours_of_their_own(palette: object) -> None:
 def test_the_joint_picture_holds_all_three_and_marks_where_they_meet() -> None:
     trace = FakeTranslator().translate("one two three").trace
     whole = build_joint_attention(trace, 1, 2)
-    figure = plot_joint(whole, 1, 2)
+    figure = plot_joint_attention(whole, 1, 2)
     drawn = next(one for one in figure.data if one.name == "weights").z
     assert trace.cross is not None
     np.testing.assert_array_equal(drawn[4:, :4], trace.cross.weights[1, 2])
@@ -81,7 +87,7 @@ def test_every_flow_of_every_kind(which: FlowKind, kind: Kind) -> None:
     found = (
         compute_attention_flow(trace, kind, 2) if which == "attention flow" else compute_flow_map(trace, kind, which)
     )
-    figure = plot_flow(found, which, 2, 3)
+    figure = plot_attention_flow(found, which, 2, 3)
     drawn = next(one for one in figure.data if one.name == "weights")
     assert np.nanmax(drawn.z) <= drawn.zmax
     if which.startswith("mean"):
@@ -99,10 +105,10 @@ def test_the_film_of_a_flow_goes_through_one_layer_more_at_each_picture(which: F
         else compute_flow_map(trace, "encoder", which)
         for at in range(layers)
     ]
-    film = plot_flow_by_layer(through, which, 0)
+    film = plot_cumulative_flow_by_layer(through, which, 0)
     drawn = [next(one for one in figure.data if one.name == "weights") for figure in film]
     alone = [
-        next(one for one in plot_flow(flow, which, at, 0).data if one.name == "weights")
+        next(one for one in plot_attention_flow(flow, which, at, 0).data if one.name == "weights")
         for at, flow in enumerate(through)
     ]
     for one, other in zip(drawn, alone, strict=True):

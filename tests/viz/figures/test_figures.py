@@ -24,8 +24,18 @@ from attenscope.viz.figures.figure_style import (
     readable_token,
     token_label,
 )
-from attenscope.viz.figures.heatmap import FEWEST_CELLS, choose_signed_ink, diverging_colours, hatch_lines, heatmap
-from attenscope.viz.figures.text_alternatives import describe_pinned_row, describe_strongest_head_link, heatmap_in_words
+from attenscope.viz.figures.heatmap import (
+    FEWEST_CELLS,
+    choose_signed_text_colours,
+    diverging_colours,
+    hatch_lines,
+    heatmap,
+)
+from attenscope.viz.figures.text_alternatives import (
+    describe_pinned_row,
+    describe_strongest_head_link,
+    explain_heatmap_reading,
+)
 from tests.viz.fakes import HEADS, LAYERS, attention
 
 SOURCE = (" the", " cat", " the", "</s>")
@@ -89,7 +99,7 @@ def test_an_empty_row_is_masked_all_along() -> None:
     weights = np.array([[[[0.5, 0.5], [0, 0]]]], dtype=np.float32)
     one = AttentionMap("cross", weights, ("a", "b"), ("x", "y"), mask)
     assert np.isnan(trace_named(heatmap(one, 0, 0), "weights")["z"][1]).all()
-    assert "1 row may attend to nothing" in heatmap_in_words(one, "fed", "sqrt")
+    assert "1 row may attend to nothing" in explain_heatmap_reading(one, "fed", "sqrt")
     assert describe_pinned_row(one, 0, 0, 1, "fed") == f"Pinned: {quote_token('b')} may attend to nothing."
 
 
@@ -248,7 +258,7 @@ def test_numbers_are_read_on_every_colour_of_both_signs(palette: Palette) -> Non
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
 
     stops = diverging_colours(palette)
-    inks = choose_signed_ink(np.linspace(-1, 1, len(stops)), palette)
+    inks = choose_signed_text_colours(np.linspace(-1, 1, len(stops)), palette)
     for ink, under in zip(inks, stops, strict=True):
         dark, bright = sorted((luminance(ink), luminance(under)))
         assert bright / dark >= 4, (ink, under)

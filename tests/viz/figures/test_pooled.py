@@ -21,10 +21,10 @@ from attenscope.viz.figures.heatmap import (
     pool_weights,
     pooling_block_size,
 )
-from attenscope.viz.figures.text_alternatives import heatmap_in_words, overview_in_words
+from attenscope.viz.figures.text_alternatives import describe_head_overview, explain_heatmap_reading
 from attenscope.viz.web.component_scripts import MASKED_BYTE
+from attenscope.viz.web.maps import encode_heads_overview as packed_overview
 from attenscope.viz.web.maps import encode_heatmap as packed_heatmap
-from attenscope.viz.web.maps import encode_overview as packed_overview
 from tests.viz.web.test_packing import unpack
 
 MOST_BYTES_A_WEIGHT = 1.5
@@ -96,11 +96,11 @@ def test_144_heads_of_512_tokens_are_under_a_megabyte_and_the_page_says_why() ->
     assert len(packed_overview(one, 0, 0, Look())) < 1_000_000
     head = packed_heatmap(make_head_grid(one, 0, 0, "fed"), Look(), "", model="toy")
     assert len(head) < 2.2 * one.mask.size
-    assert "the largest of 8 × 8 weights" in overview_in_words(one)
-    assert "averaged in colour" in heatmap_in_words(one, "fed", "sqrt")
+    assert "the largest of 8 × 8 weights" in describe_head_overview(one)
+    assert "averaged in colour" in explain_heatmap_reading(one, "fed", "sqrt")
     short = long_map(20, 1, 1)
-    assert "largest" not in overview_in_words(short)
-    assert "averaged" not in heatmap_in_words(short, "fed", "sqrt")
+    assert "largest" not in describe_head_overview(short)
+    assert "averaged" not in explain_heatmap_reading(short, "fed", "sqrt")
 
 
 def test_what_is_hidden_or_merged_is_worked_out_once() -> None:

@@ -19,7 +19,7 @@ from tests.viz.web.test_packing import unpack
 
 def test_waves_are_the_tables_columns() -> None:
     table = make_sinusoidal_table(50, 12).numpy()
-    figure = positions.plot_waves(table, [0, 5], compute_wavelengths(12), LIGHT)
+    figure = positions.plot_encoding_dimension_waves(table, [0, 5], compute_wavelengths(12), LIGHT)
     for wave, dimension in zip(figure.marks[:2], (0, 5), strict=True):
         assert wave.values is not None
         np.testing.assert_allclose(wave.values[:, 0], table[:, dimension], atol=1e-6)
@@ -36,7 +36,7 @@ def test_wavelengths_are_drawn_from_2_pi_on() -> None:
 
 def test_profile_holds_the_values() -> None:
     values = position_similarity(make_sinusoidal_table(30, 8).numpy())
-    figure = positions.plot_distance_profile(
+    figure = positions.plot_position_similarity_by_distance(
         compute_distance_profile(values), compute_distance_profile(values), ("a", "b"), "Dot", LIGHT
     )
     line, band = figure.marks[:2]
@@ -46,8 +46,10 @@ def test_profile_holds_the_values() -> None:
 
 def test_circles_show_both_positions() -> None:
     table = make_sinusoidal_table(30, 8).numpy().reshape(30, 4, 2)
-    pairs = views.pick_evenly_spaced_pairs(4, 2)
-    figure = positions.plot_shift_circles(table[3, pairs], table[8, pairs], pairs, compute_wavelengths(8), 5, LIGHT)
+    pairs = views.pick_evenly_spaced_dimension_pairs(4, 2)
+    figure = positions.plot_position_shift_circles(
+        table[3, pairs], table[8, pairs], pairs, compute_wavelengths(8), 5, LIGHT
+    )
     ends, hands = figure.marks[0:4:2], figure.marks[1:4:2]
     for hand, dots, position in zip(hands, ends, (8, 3), strict=True):
         starts, tips = hand.points[::3], hand.points[1::3]
@@ -58,7 +60,9 @@ def test_circles_show_both_positions() -> None:
 def test_an_arc_goes_from_one_hand_to_the_other() -> None:
     table = make_sinusoidal_table(30, 2).numpy()
     arc = (
-        positions.plot_shift_circles(table[3:4], table[8:9], [0], compute_wavelengths(2), 5, LIGHT).marks[4].points[:-1]
+        positions.plot_position_shift_circles(table[3:4], table[8:9], [0], compute_wavelengths(2), 5, LIGHT)
+        .marks[4]
+        .points[:-1]
     )
     for end, position in ((arc[0], 3), (arc[-1], 8)):
         np.testing.assert_allclose(end / np.linalg.norm(end), table[position, ::-1], atol=1e-5)
@@ -66,7 +70,7 @@ def test_an_arc_goes_from_one_hand_to_the_other() -> None:
 
 def test_curves_are_packed_as_they_are() -> None:
     table = make_sinusoidal_table(9, 4).numpy()
-    figure = positions.plot_waves(table, [2], None, LIGHT)
+    figure = positions.plot_encoding_dimension_waves(table, [2], None, LIGHT)
     header, body = unpack(packed_curves(figure))
     numbers = np.frombuffer(body, "<f4")
     points, values = numbers[:18].reshape(9, 2), numbers[18:27]

@@ -16,12 +16,12 @@ from attenscope.viz.figures.why import (
     format_share,
     list_layer_rows_by_attention,
     plot_activation_patching,
+    plot_attention_score_parts,
     plot_attribution_method_scores,
-    plot_deletion,
+    plot_deletion_curves,
     plot_head_ablation_effects,
     plot_largest_logit_parts,
     plot_logit_parts_by_sublayer,
-    plot_score_matrix,
     plot_source_effects,
     plot_source_shares,
     sum_logit_parts_by_sublayer,
@@ -51,7 +51,7 @@ def test_a_row_of_the_matrix_is_on_its_own_scale(palette: Palette) -> None:
 def test_the_chosen_curve_is_drawn_last_and_thick(palette: Palette) -> None:
     values = {"alti": np.log([1.0, 0.5, 0.25]), "rollout": np.log([1.0, 0.8, 0.1])}
     curves = DeletionCurves(values, np.log([[1.0, 0.9, 0.1], [1.0, 0.7, 0.1]]), None)
-    figure = plot_deletion(curves, "alti", palette)
+    figure = plot_deletion_curves(curves, "alti", palette)
     assert [trace.name for trace in figure.data[2:]] == ["random order", "rollout", "alti"]
     np.testing.assert_allclose(figure.data[-1].y, [1, 0.5, 0.25])
     np.testing.assert_allclose(figure.data[2].y, [1, 0.8, 0.1])
@@ -100,7 +100,7 @@ def test_bars_of_a_logit_have_the_colour_of_their_sign(palette: Palette) -> None
 
 def test_the_cells_of_a_score_are_those_of_the_matrix() -> None:
     cells = np.array([[1.0, -2.0], [0.01, 0.5]])
-    figure = plot_score_matrix(("word", "<i>"), ("word", "position"), cells, LIGHT)
+    figure = plot_attention_score_parts(("word", "<i>"), ("word", "position"), cells, LIGHT)
     np.testing.assert_allclose(figure.data[0].z, cells)
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-2, 2)
     assert figure.data[1].text == ("+1.00", "−2.00", "", "+0.50")

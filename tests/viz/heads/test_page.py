@@ -16,7 +16,7 @@ from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import ATLAS_FOLDER
 from attenscope.atlas.measure import MEASURE_EXPLANATIONS
 from attenscope.atlas.projection import ProjectionSpace, project_tokens
-from attenscope.atlas.query import Atlas, HeadRow, open_atlas, read_question, search_atlas
+from attenscope.atlas.query import Atlas, HeadRow, open_atlas, parse_question, search_atlas
 from attenscope.atlas.teacher_forced_batches import PLACES
 from attenscope.checkpoint import load
 from attenscope.trace import Head
@@ -25,11 +25,11 @@ from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.figures.heads import (
     HeadDot,
     MeasureStrip,
+    assign_attention_kind_colours,
     classify_sentence_position,
-    kind_colours,
     plot_head_scatter,
     plot_measure_strips,
-    plot_projection,
+    plot_token_projection,
 )
 from attenscope.viz.heads import cache as heads_cache
 from attenscope.viz.heads import habit_gallery, measure_scatter, one_head, texts, token_projection
@@ -121,7 +121,7 @@ def test_each_place_of_a_label_is_a_habit() -> None:
 
 def test_each_question_in_words_can_be_asked() -> None:
     for question in measure_scatter.EXAMPLE_QUESTIONS.values():
-        assert read_question(question).words
+        assert parse_question(question).words
 
 
 def test_what_only_the_map_reads_opens_the_map(atlas: Atlas) -> None:
@@ -161,7 +161,9 @@ def test_two_models_share_axes_and_sizes(
         least = shown.marks
         kinds = {dot.kind for dot in own.dots}
         assert shown.legend == [
-            (KIND_NAMES[kind], colour) for kind, colour in kind_colours(palette).items() if kind in kinds
+            (KIND_NAMES[kind], colour)
+            for kind, colour in assign_attention_kind_colours(palette).items()
+            if kind in kinds
         ]
         assert [mark.size for mark in first.marks] == [mark.size for mark in least]
         costliest = int(np.argmax(atlas.heads["cost"]))
@@ -211,7 +213,7 @@ def test_a_head_is_shown_with_rows_costs_and_pairs(atlas: Atlas) -> None:
 
 def test_a_search_says_its_question_and_its_answer_in_words(atlas: Atlas) -> None:
     typed = "pos=NOUN -> pos=DET distance=-1"
-    found = search_atlas(atlas, read_question(typed))
+    found = search_atlas(atlas, parse_question(typed))
     app = opened(heads="search", ask=typed)
     assert found.question.words in said(app)
     assert found.sentence in said(app)
@@ -304,7 +306,7 @@ def test_the_projection_says_what_it_draws(atlas: Atlas, toy_translator: Transla
             assert sum(len(one.points) for one in groups) == len(found.tokens)
             assert [one.name for one in groups if one.marked] == ["“dog”"]
             assert len({one.colour for one in groups}) == len(groups)
-            shown = plot_projection(groups, texts.make_axis_titles(found), "title", palette)
+            shown = plot_token_projection(groups, texts.make_projection_axis_titles(found), "title", palette)
             assert [mark.names for mark in shown.marks] == [one.names for one in groups]
     assert [classify_sentence_position(place, 7) for place in range(8)].count("middle") == 2
     assert [classify_sentence_position(0, 0), classify_sentence_position(1, 1), classify_sentence_position(1, 2)] == [
@@ -334,7 +336,7 @@ def test_a_box_in_the_projection_lists_its_sentences(atlas: Atlas, toy_translato
 
 def test_a_click_draws_a_box_around_its_dot(atlas: Atlas, toy_translator: Translator) -> None:
     found = project_tokens(toy_translator, atlas, "token embeddings", atlas.names[0])
-    shown = plot_projection(
+    shown = plot_token_projection(
         token_projection.group_dots_by_colour(found, "position", "", LIGHT), ("", ""), "title", LIGHT
     )
     point = shown.marks[0].points[0]

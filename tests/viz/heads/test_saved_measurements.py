@@ -23,7 +23,7 @@ from attenscope.trace import KINDS, Head
 from attenscope.translate import Translator
 from attenscope.viz.figures import heads
 from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT
-from attenscope.viz.figures.heads import find_table_start_row, plot_alignment_error_rates, plot_pruning
+from attenscope.viz.figures.heads import find_table_start_row, plot_alignment_error_rates, plot_head_pruning_curves
 from attenscope.viz.heads import saved_measurements, texts
 from attenscope.viz.ui import cache
 from attenscope.word_alignment.gold import read_gold
@@ -140,7 +140,7 @@ def test_pruning_shows_the_sentence_at_every_point(
     assert app.select_slider[0].value == pruned_toy.left[0]
     removed = [pruned_toy.removed_heads(at) for at in range(3)]
     written = [one[0] for one in translate_without_heads(toy_translator, [sentence], removed)]
-    rows = saved_measurements.build_translation_rows(pruned_toy, written)
+    rows = saved_measurements.build_pruned_translation_rows(pruned_toy, written)
     assert [row.what for row in rows] == [f"{heads} heads" for heads in pruned_toy.left]
     for row, text in zip(rows, written, strict=True):
         assert "".join(word for word, mark in row.words if mark != "gone").split() == text.split()
@@ -154,7 +154,7 @@ def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> 
         for one in (pruned_toy.by_cost, *pruned_toy.random)
     )
     for palette in (LIGHT, DARK):
-        shown = plot_pruning(away, own, np.array(random), 1, "BLEU", "title", palette)
+        shown = plot_head_pruning_curves(away, own, np.array(random), 1, "BLEU", "title", palette)
         line, dot, _, band = shown.marks
         assert line.points.tolist() == [[at, one] for at, one in zip(away, own, strict=True)]
         assert dot.points.tolist() == [[away[1], own[1]]]

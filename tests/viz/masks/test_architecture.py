@@ -14,7 +14,7 @@ from attenscope.viz.masks.architecture import (
     MAX_CONFIGURATION_CHARACTERS,
     ShownMask,
     ShownMasks,
-    make_masks,
+    build_masks_from_config,
     render_masks,
     tabulate_masks,
 )
@@ -23,7 +23,7 @@ TEXT = "one two three four five six seven"
 
 
 def test_the_example_shows_two_kinds_of_layers() -> None:
-    found = make_masks(EXAMPLE_CONFIGURATION, TEXT)
+    found = build_masks_from_config(EXAMPLE_CONFIGURATION, TEXT)
     assert found.title == "Gemma3TextModel, 7 tokens, random weights"
     assert [one.place for one in found.masks] == ["sliding_attention, layers 1-5", "full_attention, layer 6"]
     offset = np.subtract.outer(np.arange(7), np.arange(7))
@@ -47,12 +47,12 @@ def test_the_example_shows_two_kinds_of_layers() -> None:
 )
 def test_what_is_no_configuration_gets_a_sentence(configuration: str, said: str) -> None:
     with pytest.raises(LocalError, match=said):
-        make_masks(configuration, TEXT)
+        build_masks_from_config(configuration, TEXT)
 
 
 def test_no_code_of_a_configuration_runs() -> None:
     hostile = json.loads(EXAMPLE_CONFIGURATION) | {"auto_map": {"AutoModel": "evil.Model", "AutoConfig": "evil.Config"}}
-    assert len(make_masks(json.dumps(hostile), TEXT).masks) == 2
+    assert len(build_masks_from_config(json.dumps(hostile), TEXT).masks) == 2
 
 
 def test_words_are_never_html(monkeypatch: pytest.MonkeyPatch) -> None:

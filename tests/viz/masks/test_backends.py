@@ -66,7 +66,7 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
     pytest.importorskip("transformers")
     folders.FOLDERS["llama"](tmp_path / "llama")
     monkeypatch.setattr(sys, "argv", ["app.py", "--models", str(tmp_path)])
-    cache._find_named_folders.clear()
+    cache._find_command_line_model_folders.clear()
     app = AppTest.from_file(str(APP), default_timeout=150)
     for name, value in {"model": "llama", "sentence": folders.SENTENCE}.items():
         app.query_params[name] = value
@@ -81,7 +81,7 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
     app.selectbox(key="model").set_value("everyday-en-de").run()
     assert any("Kernels and caches are compared of models of Hugging Face" in one.value for one in app.info)
     for one in (
-        cache._find_named_folders,
+        cache._find_command_line_model_folders,
         cache._load_spec_or_error,
         cache._load_model_from_spec,
         cache._load_model_on_device,

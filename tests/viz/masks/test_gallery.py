@@ -23,7 +23,7 @@ from attenscope.viz.masks.gallery import (
     list_verdict_lines,
     plot_largest_difference_map,
     search_entries,
-    tabulate_entry,
+    tabulate_largest_difference_map,
 )
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS
 
@@ -106,7 +106,7 @@ def test_the_picture_differs_between_broken_and_fixed(
     for palette in (LIGHT, DARK):
         figure = plot_largest_difference_map(EXHIBITS[name], broken, fixed, Look(palette))
         assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
-    saved = tabulate_entry(EXHIBITS[name], broken, fixed)
+    saved = tabulate_largest_difference_map(EXHIBITS[name], broken, fixed)
     for title, side in (("broken", broken), ("fixed", fixed)):
         assert np.array_equal(saved[title], side.weights[sample, layer, head].ravel().astype(float), equal_nan=True)
     assert all(line[0] in "●▲t○✓?" for line in list_verdict_lines(broken))
@@ -120,7 +120,7 @@ def test_a_reported_bug_is_drawn(name: str) -> None:
     broken, fixed = run_exhibit(ENTRIES[name])
     figure = plot_largest_difference_map(ENTRIES[name], broken, fixed, Look(LIGHT))
     assert {"<b>broken</b>", "<b>fixed</b>"} <= {one.text for one in figure.layout.annotations}
-    assert not tabulate_entry(ENTRIES[name], broken, fixed).empty
+    assert not tabulate_largest_difference_map(ENTRIES[name], broken, fixed).empty
 
 
 def test_a_sum_that_is_not_one_stands_out() -> None:

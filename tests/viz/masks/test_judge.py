@@ -27,9 +27,9 @@ from attenscope.viz.figures.masks import PipelineStage, mask_colours, plot_mask_
 from attenscope.viz.masks.mask_input import Edits, MaskInput
 from attenscope.viz.masks.pictures import (
     build_panels,
+    classify_cells_by_intended_mask,
     classify_weights,
-    compare_with_meant,
-    compute_dependence,
+    compute_output_dependence,
     find_uniform_rows,
     mark_additive_fills,
     slice_judgement,
@@ -45,7 +45,7 @@ from attenscope.viz.masks.verdict import (
 )
 from attenscope.viz.serving.middleware import MEGABYTE
 from attenscope.viz.talk.attachments import ArraysFile
-from attenscope.viz.traces.session import build_session_values
+from attenscope.viz.traces.session import build_opened_file_session_values
 from attenscope.viz.traces.upload_store import ArrayBytesCounter, get_upload_store
 from attenscope.viz.web.mask_editor import CellMark, CellState, MaskPanel, encode_mask_editor
 from tests.viz.page_texts import ISOLATES, as_read, captions
@@ -69,11 +69,11 @@ def mask_input(**arrays: np.ndarray) -> MaskInput:
 def test_cells_against_what_was_meant() -> None:
     open_cells = np.array([[True, True], [False, False]])
     meant = np.array([[True, False], [True, False]])
-    assert compare_with_meant(open_cells, meant).tolist() == [
+    assert classify_cells_by_intended_mask(open_cells, meant).tolist() == [
         [CellState.ALLOWED, CellState.LEAK],
         [CellState.OVER, CellState.BLOCKED],
     ]
-    assert compare_with_meant(open_cells, None).tolist() == [
+    assert classify_cells_by_intended_mask(open_cells, None).tolist() == [
         [CellState.ALLOWED, CellState.ALLOWED],
         [CellState.BLOCKED, CellState.BLOCKED],
     ]
@@ -134,7 +134,7 @@ def test_a_cell_turned_over_changes_what_is_judged() -> None:
 
 def test_dependence_follows_the_mask_through_layers() -> None:
     found = judge_with_edits(MaskInput("one", {"mask": CAUSAL, "meant": CAUSAL}), Edits("one"))
-    moved = compute_dependence(slice_judgement(found, 0, 0, 0), 2)
+    moved = compute_output_dependence(slice_judgement(found, 0, 0, 0), 2)
     assert moved is not None
     np.testing.assert_array_equal(moved > 0, compute_layer_reach(CAUSAL, 2))
 
@@ -331,7 +331,7 @@ def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.Mon
     monkeypatch.setattr("attenscope.viz.masks.judge.is_presenting", lambda: True)
     monkeypatch.setattr("attenscope.viz.masks.judge.is_on_stage", lambda: True)
     stage = page()
-    for name, value in build_session_values(judged).items():
+    for name, value in build_opened_file_session_values(judged).items():
         stage.session_state[name] = value
     stage.run()
     assert not stage.exception
@@ -339,7 +339,7 @@ def test_the_stage_shows_what_was_pasted_and_its_verdict(monkeypatch: pytest.Mon
     assert "Faulty: 1 error" in told(stage)
     assert "Faulty: 1 error" in told(app)
     empty = page()
-    for name, value in build_session_values(handed).items():
+    for name, value in build_opened_file_session_values(handed).items():
         empty.session_state[name] = value
     assert [one.value for one in empty.run().info] == ["Nothing is judged yet: paste, upload or build a mask first."]
 
@@ -360,7 +360,7 @@ def test_a_pasted_mask_is_kept_as_a_text_beside_the_talk() -> None:
     assert isinstance(kept_text, ArraysFile)
     assert kept_text.data == text.encode()
     stage = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
-    for name, value in build_session_values(kept_text).items():
+    for name, value in build_opened_file_session_values(kept_text).items():
         stage.session_state[name] = value
     stage.query_params.update(scene.query())
     assert "Faulty: 1 error" in told(stage.run())

@@ -34,14 +34,16 @@ def leaf_texts(one: MathML) -> Iterator[str]:
 
 
 def test_latex_has_the_numbers() -> None:
-    text = precision.format_value_latex(compute_table_cell(12, 5, 512), 512, 10000.0)
+    text = precision.format_value_derivation_latex(compute_table_cell(12, 5, 512), 512, 10000.0)
     assert "PE_{12,\\,5}" in text
     assert re.search(r"10000\^\{\\,4/512\}", text)
     assert f"{np.cos(12 / 10000 ** (4 / 512)):.6f}" in text
 
 
 def test_mathml_has_the_same_steps_a_row_each() -> None:
-    rows = rows_of(precision.format_value_mathml(compute_table_cell(12, 5, 512), make_formula_table(64, 512)))
+    rows = rows_of(
+        precision.format_value_derivation_mathml(compute_table_cell(12, 5, 512), make_formula_table(64, 512))
+    )
     angle = 12 / 10000 ** (4 / 512)
     assert ["".join(leaf_texts(row)) for row in rows] == [
         "PE12,5=cos(12100004/512)",
@@ -60,8 +62,12 @@ def test_numbers_are_those_of_the_page_in_each_language(position: int, dimension
     one, table = compute_table_cell(position, dimension, 256), make_formula_table(64, 256)
     for language in ("en", "de"):
         with use_language(language):
-            latex = precision.format_value_latex(one, 256, 10000.0).replace("{,}", ",").replace("-", "\N{MINUS SIGN}")
-            rows = rows_of(precision.format_value_mathml(one, table))
+            latex = (
+                precision.format_value_derivation_latex(one, 256, 10000.0)
+                .replace("{,}", ",")
+                .replace("-", "\N{MINUS SIGN}")
+            )
+            rows = rows_of(precision.format_value_derivation_mathml(one, table))
             for row in rows[1:]:
                 for number in re.findall(r"[\d.,]+", " ".join(leaf_texts(row))):
                     assert number in latex

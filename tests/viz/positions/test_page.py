@@ -166,7 +166,7 @@ def test_experiments_show_the_translation_before_and_after(app: AppTest) -> None
 
 def test_the_words_that_are_left_are_counted_in_their_order() -> None:
     removed, shifted = PositionExperiment("remove"), PositionExperiment("shift", amount=3)
-    say = experiments.describe_kept_words
+    say = experiments.describe_words_kept_in_order
     assert "2 of 3 words" in say(removed, "Der Hund schläft.", "Der Mann schläft.", "translation")
     assert say(removed, "Der Hund", "Der Hund", "translation") == experiments.STILL_THE_SAME_TEXTS["translation"]
     assert say(shifted, "Der Hund", "Der Hund", "translation") == experiments.UNCHANGED_TEXTS["translation"]
@@ -240,7 +240,7 @@ def test_zero_is_the_pages_own_background(palette: type) -> None:
 
 @pytest.mark.parametrize("pairs", [1, 3, 256])
 def test_the_chosen_pair_is_among_the_circles(pairs: int) -> None:
-    found = views.pick_evenly_spaced_pairs(pairs, min(5, pairs - 1))
+    found = views.pick_evenly_spaced_dimension_pairs(pairs, min(5, pairs - 1))
     assert min(5, pairs - 1) in found
     assert len(found) == len(set(found)) == min(8, pairs)
     assert found == sorted(found)
@@ -254,7 +254,7 @@ def test_the_first_waves_are_dimensions_that_exist(width: int) -> None:
 def test_the_three_panels_share_their_rows_and_the_third_is_the_difference() -> None:
     tokens = ("<s>", " a", " <b>x")
     old, new = attention("decoder", tokens, tokens, seed=1), attention("decoder", tokens, tokens, seed=2)
-    figure = positions.plot_compared_heads([("before", old), ("after", new)], 1, 2, Look(), "fed", difference=True)
+    figure = positions.plot_head_in_two_maps([("before", old), ("after", new)], 1, 2, Look(), "fed", difference=True)
     cells = [
         trace
         for trace in figure.data
@@ -272,7 +272,7 @@ def test_lengths_are_of_the_vectors() -> None:
     parts = EmbeddingParts((" a",), tokens, encoding, tokens + encoding, 2.0)
     figure = positions.plot_embedding_lengths(parts, 0, LIGHT)
     assert [float(trace.y[0]) for trace in figure.data] == [5.0, 2.0, 2.5]
-    assert "from 2.50 (the mark) to 5.00" in texts.embedding_lengths_text(parts)
+    assert "from 2.50 (the mark) to 5.00" in texts.describe_embedding_norms(parts)
     assert parts.share[0] == pytest.approx(2 / 7)
 
 
@@ -291,16 +291,18 @@ def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen
 def test_uniqueness_is_said_either_way() -> None:
     found = positions_cache.find_closest_positions(make_sinusoidal_table(20, 8).numpy())
     one, other = sorted(found.pair)
-    assert texts.uniqueness_text(found, 20, 1).startswith(
+    assert texts.describe_position_uniqueness(found, 20, 1).startswith(
         f"Unique: of all 20 positions of the table, the two most alike are {one + 1} and {other + 1}, "
     )
     twice = positions_cache.find_closest_positions(torch.zeros(3, 4).numpy())
-    assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.uniqueness_text(twice, 3, 0))
-    assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.uniqueness_text(twice, 3, 1))
+    assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.describe_position_uniqueness(twice, 3, 0))
+    assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.describe_position_uniqueness(twice, 3, 1))
 
 
 def test_a_translation_is_only_text() -> None:
-    made = experiments.build_comparison_html("<b>old</b>", [("<script>", "new"), (" &", "same"), (" gone", "gone")])
+    made = experiments.build_translation_comparison_html(
+        "<b>old</b>", [("<script>", "new"), (" &", "same"), (" gone", "gone")]
+    )
     assert '<span class="new">&lt;script&gt;</span> &amp;' in made
     assert "&lt;b&gt;old" in made
     assert "gone" not in made

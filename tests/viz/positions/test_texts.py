@@ -83,10 +83,10 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
     for dimension in range(16):
         one = compute_table_cell(5, dimension, 16, inclusive=True)
         assert made.table.values[5, dimension] == pytest.approx(one.value, abs=1e-6)
-    assert "^{\\,1/7}" in precision.format_value_latex(
+    assert "^{\\,1/7}" in precision.format_value_derivation_latex(
         compute_table_cell(5, 2, 16, inclusive=True), 16, 10000.0, inclusive=True
     )
-    assert "^{\\,2/16}" in precision.format_value_latex(compute_table_cell(5, 2, 16), 16, 10000.0)
+    assert "^{\\,2/16}" in precision.format_value_derivation_latex(compute_table_cell(5, 2, 16), 16, 10000.0)
 
 
 def test_a_learned_table_is_not_called_a_rotation() -> None:
@@ -131,9 +131,9 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
             texts.describe_table_heatmap(made),
             texts.waves_text(made, made.wavelengths),
             texts.similarity_text(made, False, (3, 9), float(values[3, 9]), compute_distance_profile(values)),
-            texts.uniqueness_text(find_nearest_other_positions(made.whole), 64, 0),
+            texts.describe_position_uniqueness(find_nearest_other_positions(made.whole), 64, 0),
             texts.rotation_text(made, 8, 1.0),
-            texts.stored_value_text(compute_table_cell(12, 0, width), 0.5, 1),
+            texts.describe_computed_and_stored_value(compute_table_cell(12, 0, width), 0.5, 1),
             *(experiments.describe_experiment(PositionExperiment(move, 60.0), 9, 64) for move in POSITION_MOVES),
         ]
     assert [WORD.findall(one) for one in said] == [[]] * len(said)
@@ -141,5 +141,5 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
 
 def test_numbers_in_latex_have_the_signs_of_the_language() -> None:
     with use_language("de"):
-        assert "10{,}3916" in precision.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)
-    assert "10.3916" in precision.format_value_latex(compute_table_cell(12, 4, 256), 256, 10000.0)
+        assert "10{,}3916" in precision.format_value_derivation_latex(compute_table_cell(12, 4, 256), 256, 10000.0)
+    assert "10.3916" in precision.format_value_derivation_latex(compute_table_cell(12, 4, 256), 256, 10000.0)

@@ -34,7 +34,7 @@ from attenscope.viz.serving.middleware import (
     UploadLimits,
 )
 from attenscope.viz.serving.server import allow_any_host_name, serve_app, split_streamlit_options
-from attenscope.viz.streamlit_internals import is_own_host, read_message_kind
+from attenscope.viz.streamlit_internals import is_allowed_host_header, read_message_kind
 
 R = TypeVar("R")
 SMALL = ServerSettings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)
@@ -206,10 +206,10 @@ def test_a_page_is_not_served_under_a_name_of_another_site() -> None:
 
 def test_own_names_are_those_that_the_connection_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamlit.config.get_option", {"server.allowedHosts": ["localhost", "127.0.0.1"]}.get)
-    assert is_own_host("localhost:8501")
-    assert is_own_host("127.0.0.1")
+    assert is_allowed_host_header("localhost:8501")
+    assert is_allowed_host_header("127.0.0.1")
     for host in ("evil.example", "", "localhost@evil.example", "localhost:99999", "[", "\xff"):
-        assert not is_own_host(host)
+        assert not is_allowed_host_header(host)
 
 
 def test_a_frame_of_text_ends_its_connection_quietly() -> None:

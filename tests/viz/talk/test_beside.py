@@ -107,20 +107,20 @@ def test_a_file_that_the_server_has_lost_comes_back_under_its_key(
     with pytest.raises(ValueError, match="no saved trace"):
         attachments.attach_arrays("mine.safetensors", saved["mine.safetensors"])
     keys = attachments.get_all_file_keys()
-    assert attachments.get_stored_keys() == keys
-    assert attachments.encode_for_browser("my-mask-2.npy") == data
+    assert attachments.get_stored_file_keys() == keys
+    assert attachments.encode_file_for_browser("my-mask-2.npy") == data
 
     monkeypatch.setattr(attachments, "get_upload_store", cache(lambda: UploadStore(2**20, 2**20)))  # started again
     visitor.clear()
-    attachments.restore_keys(keys)
-    assert (attachments.get_all_file_keys(), attachments.get_stored_keys()) == (keys, {})
-    attachments.restore_file("my-mask-2.npy", b"nonsense")
-    attachments.restore_file("another.npy", data)
-    assert not attachments.get_stored_keys()
-    attachments.restore_file("my-mask-2.npy", data)
-    assert attachments.get_stored_keys() == {"my-mask-2.npy": keys["my-mask-2.npy"]}
-    attachments.restore_file("my-mask-2.npy", _array(4))  # Of a file that is there the server's own stays.
-    assert attachments.encode_for_browser("my-mask-2.npy") == data
+    attachments.restore_file_keys_from_browser(keys)
+    assert (attachments.get_all_file_keys(), attachments.get_stored_file_keys()) == (keys, {})
+    attachments.restore_file_from_browser("my-mask-2.npy", b"nonsense")
+    attachments.restore_file_from_browser("another.npy", data)
+    assert not attachments.get_stored_file_keys()
+    attachments.restore_file_from_browser("my-mask-2.npy", data)
+    assert attachments.get_stored_file_keys() == {"my-mask-2.npy": keys["my-mask-2.npy"]}
+    attachments.restore_file_from_browser("my-mask-2.npy", _array(4))  # Of a file that is there the server's own stays.
+    assert attachments.encode_file_for_browser("my-mask-2.npy") == data
 
 
 def _array(size: int) -> bytes:

@@ -17,14 +17,14 @@ GALLERY = {"part": "gallery"}
 
 def test_the_parts_of_a_picture_are_its_words_heads_or_sides() -> None:
     words = ("He", "didn't", "read", "the", "well-known", "book")
-    assert scenes.list_guess_parts(Scene("", "decode", SENTENCE), SMALL) == words
-    assert scenes.list_guess_parts(Scene("", "explore", SENTENCE), SMALL) == (*words, "1.1", "1.2")
+    assert scenes.list_guessable_picture_parts(Scene("", "decode", SENTENCE), SMALL) == words
+    assert scenes.list_guessable_picture_parts(Scene("", "explore", SENTENCE), SMALL) == (*words, "1.1", "1.2")
     encoder = Scene("", "explore", {"kind": "encoder"})
-    assert scenes.list_guess_parts(encoder, SMALL) == ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2")
-    assert scenes.list_guess_parts(Scene("", "masks", GALLERY), SMALL) == ("left", "right")
+    assert scenes.list_guessable_picture_parts(encoder, SMALL) == ("1.1", "1.2", "2.1", "2.2", "3.1", "3.2")
+    assert scenes.list_guessable_picture_parts(Scene("", "masks", GALLERY), SMALL) == ("left", "right")
     assert (
-        scenes.list_guess_parts(Scene("", "masks"), SMALL)
-        == scenes.list_guess_parts(Scene("", "heads", SENTENCE), SMALL)
+        scenes.list_guessable_picture_parts(Scene("", "masks"), SMALL)
+        == scenes.list_guessable_picture_parts(Scene("", "heads", SENTENCE), SMALL)
         == ()
     )
 

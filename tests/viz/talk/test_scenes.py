@@ -90,7 +90,7 @@ def test_a_live_scene_is_one_that_can_be() -> None:
 
 
 def test_a_scene_keeps_its_language_and_else_has_that_of_the_visitor() -> None:
-    views = [page.view_of({"lang": "de"}) for page in PAGES.values()]
+    views = [page.extract_view_parameters({"lang": "de"}) for page in PAGES.values()]
     assert views == [{"lang": "de"}] * len(PAGES), "what is added to a talk"
     own, other = Scene("One", "why", views[0]), Scene("Two", "why")
     assert own.presenter_data(language="zh")["address"] == "/why?lang=de"

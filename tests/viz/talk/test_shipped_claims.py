@@ -189,9 +189,9 @@ def loose(scene: Scene) -> set[str]:
 
 def patched(scene: Scene) -> set[str]:
     first, second, same = (ReadingKey("everyday-en-de", scene.view[name]) for name in ("sentence", "second", "control"))
-    assert why_cache.compute_contrast(first, second).target.tokens == (" Der",)
+    assert why_cache.compute_sentence_pair_contrast(first, second).target.tokens == (" Der",)
     found = why_cache.compute_patch_map(first, second, "encoder stream")
-    control = why_cache.compute_control_map(first, second, same, "encoder stream")
+    control = why_cache.compute_control_patch_map(first, second, same, "encoder stream")
     assert found.columns[1:3] == (" dogs", " are")
     dog, verb = found.fraction[:, 1].min(), found.fraction[:, 2].max()
     assert f"at “is” {verb:.0%} at most" in scene.notes

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from attenscope.viz.talk.editor import THUMBNAIL_SIZE, build_thumbnail_style, get_thumbnails_file
+from attenscope.viz.talk.editor import THUMBNAIL_SIZE, build_thumbnail_style, get_thumbnail_sheet_path
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.talk.session import load_shipped_talk
 
@@ -28,7 +28,7 @@ def test_every_scene_of_the_talk_that_ships_has_a_picture_of_its_own(scheme: str
     shipped = load_shipped_talk()[0]
     count = len(shipped.scenes)
     assert pictured(shipped, scheme) == pytest.approx({at: 100 * at / (count - 1) for at in range(count)}, abs=1e-3)
-    file = get_thumbnails_file(scheme)
+    file = get_thumbnail_sheet_path(scheme)
     assert file.stat().st_size < LIGHT_ENOUGH
     width, height = THUMBNAIL_SIZE
     column = Image.open(file).convert("RGB")

@@ -9,7 +9,7 @@ import pytest
 
 from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_checkpoint_config
 from attenscope.network.config import FIELDS_FROM_SOURCE, PRESET_SOURCES, PRESETS, TransformerConfig, make_preset_config
-from attenscope.viz.training.model_views import SIZE_FIELDS, describe_preset, format_value
+from attenscope.viz.training.model_views import SIZE_FIELDS, describe_preset, format_config_value
 
 PRESETS_PAGE = Path(__file__).resolve().parents[3] / "docs" / "presets.md"
 FIELDS = [field.name for field in dataclasses.fields(TransformerConfig) if field.name != "preset"]
@@ -20,7 +20,7 @@ def test_the_documents_have_every_field_of_every_preset() -> None:
     rows = [["field", *(f"`{name}`" for name in PRESETS)], ["---"] * (1 + len(PRESETS))]
     for field in FIELDS:
         values = [
-            (format_value(getattr(make_preset_config(name), field)), field in FIELDS_FROM_SOURCE[name])
+            (format_config_value(getattr(make_preset_config(name), field)), field in FIELDS_FROM_SOURCE[name])
             for name in PRESETS
         ]
         rows.append([f"`{field}`", *(value if fixed else f"*{value}*" for value, fixed in values)])

@@ -34,7 +34,7 @@ from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.training import TRAINING_VIEWS
 from attenscope.viz.ui.style import table_html
 from attenscope.viz.web.component_scripts import FULL_BYTE
-from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshots
+from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshot_player
 from tests import toy
 from tests.viz.fakes import attention
 from tests.viz.page_texts import as_read
@@ -218,14 +218,14 @@ def test_the_snapshots_are_one_byte_a_weight() -> None:
     maps = [attention("cross", ("a", "b"), ("x", "y", "z"), ("A", "B"), seed=seed) for seed in (1, 2)]
     shown = [SnapshotText("1", "step 1", "text", 0.5, ""), SnapshotText("2", "step 2", "<b>", 0.6, "")]
     scrubbed = SnapshotSequence(shown, maps, 1, (0, 2), Look(), "predicted", "run")
-    header, body = unpack(encode_snapshots(scrubbed))
+    header, body = unpack(encode_snapshot_player(scrubbed))
     assert (header["queries"], header["keys"], header["layer"], header["head"]) == (2, 3, 0, 2)
     assert (header["rows"], header["columns"]) == (["A", "B"], ["x", "y", "z"])
     levels = np.frombuffer(body, np.uint8).reshape(2, *maps[0].weights.shape)
     np.testing.assert_allclose(levels[1] / FULL_BYTE, maps[1].weights, atol=1 / FULL_BYTE)
     other = attention("cross", ("a",), ("x", "y", "z"))
     with pytest.raises(ValueError, match="all maps must be of one shape"):
-        encode_snapshots(dataclasses.replace(scrubbed, maps=[maps[0], other]))
+        encode_snapshot_player(dataclasses.replace(scrubbed, maps=[maps[0], other]))
 
 
 def test_a_table_holds_no_markup_of_its_cells() -> None:
@@ -255,7 +255,7 @@ def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -
     assert table[table["shared with"] == ""]["parameters"].sum() == sum(
         one.numel() for one in toy_translator.model.parameters()
     )
-    assert "generator.weight" in model_views.sharing_text(card.list_state_tensors(toy_translator.model))
+    assert "generator.weight" in model_views.describe_shared_tensors(card.list_state_tensors(toy_translator.model))
 
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:

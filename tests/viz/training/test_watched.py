@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from attenscope.trace import AttentionTrace
-from attenscope.untrusted_trace import OpenError, read_training_run
+from attenscope.untrusted_trace import OpenError, read_training_traces
 from tests.viz.fakes import LAYERS, attention
 from tests.viz.page_texts import as_read, offered_kinds
 
@@ -82,15 +82,15 @@ def test_the_models_are_there_again_afterwards(folder: Path, monkeypatch: pytest
 
 
 def test_a_folder_that_is_no_run_is_refused(folder: Path, tmp_path: Path) -> None:
-    assert read_training_run(folder).steps == (0, 40, 1000)
+    assert read_training_traces(folder).steps == (0, 40, 1000)
     with pytest.raises(OpenError, match="holds no trace of a step"):
-        read_training_run(tmp_path)
+        read_training_traces(tmp_path)
     trace(1, ("a", "b")).save(folder / "step-0000000.safetensors")
     with pytest.raises(OpenError, match=r"step-0000000.safetensors has maps of other shapes than step-0001000"):
-        read_training_run(folder)
+        read_training_traces(folder)
     (folder / "step-0000000.safetensors").write_bytes(b"no trace")
     with pytest.raises(OpenError, match=r"step-0000000.safetensors cannot be opened"):
-        read_training_run(folder)
+        read_training_traces(folder)
 
 
 def test_a_trace_of_the_last_step_is_open_on_explore(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attenscope.viz.ui.captions import attention_difference, mark_word_changes
+from attenscope.viz.ui.captions import compute_attention_difference, mark_word_changes
 from tests.viz.fakes import attention
 
 
@@ -28,6 +28,6 @@ def test_changes_hold_both_texts(one: list[str], other: list[str]) -> None:
 def test_attention_difference_is_a_distance() -> None:
     one = attention("cross", ("a", "b", "c"), ("x", "y", "z"), ("A", "B", "C"))
     other = dataclasses.replace(one, weights=one.weights[..., ::-1])
-    assert attention_difference(one, one) == 0
-    assert 0 < attention_difference(one, other) <= 1
-    assert attention_difference(one, other) == attention_difference(other, one)
+    assert compute_attention_difference(one, one) == 0
+    assert 0 < compute_attention_difference(one, other) <= 1
+    assert compute_attention_difference(one, other) == compute_attention_difference(other, one)

@@ -132,13 +132,13 @@ def test_a_scene_is_what_the_shown_view_can_read() -> None:
         "present": "1",
         "pin": "source.1",
     }
-    assert PAGES["explore"].view_of(address) == {
+    assert PAGES["explore"].extract_view_parameters(address) == {
         "sentence": "a",
         "view": "links",
         "threshold": "0.2",
         "pin": "source.1",
     }
-    assert PAGES["decode"].view_of(address) == {"sentence": "a", "step": "3", "pin": "source.1"}
+    assert PAGES["decode"].extract_view_parameters(address) == {"sentence": "a", "step": "3", "pin": "source.1"}
 
 
 # In the app.

@@ -12,7 +12,7 @@ from attenscope.decoding.greedy_and_sampling import DecodingStep
 from attenscope.language import LANGUAGES, use_language
 from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.web.component_scripts import FULL_BYTE, MASKED_BYTE, pack_arrays, quantise_weights
-from attenscope.viz.web.maps import LinkOptions, encode_overview
+from attenscope.viz.web.maps import LinkOptions, encode_heads_overview
 from attenscope.viz.web.maps import encode_attention_links as links
 from attenscope.viz.web.text_components import encode_shaded_text as text
 from attenscope.viz.web.text_components import token_line_data
@@ -53,7 +53,7 @@ def test_the_label_of_another_head_is_made_of_a_pattern_in_the_readers_language(
 def test_the_overview_is_one_byte_a_weight_and_a_small_header() -> None:
     words = tuple(f" word{i}" for i in range(64))
     one = attention("decoder", words, words, words)
-    data = encode_overview(one, 1, 2, Look())
+    data = encode_heads_overview(one, 1, 2, Look())
     header, body = unpack(data)
     assert len(body) == one.weights.size
     assert len(data) < 1.5 * one.weights.size

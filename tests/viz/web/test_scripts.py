@@ -15,11 +15,11 @@ from attenscope.viz.web.component_scripts import (
     STANDALONE,
     build_fetching_module,
     build_messages_statement,
-    build_module,
     build_scripts_constant,
+    build_standalone_module,
     list_needed_scripts,
     read_component_sheet,
-    read_script,
+    read_standalone_script,
     translate_messages,
 )
 from tests import messages
@@ -42,7 +42,7 @@ def test_every_component_is_built() -> None:
 
 @pytest.mark.parametrize("name", STANDALONE)
 def test_a_standalone_script_is_one_expression_that_can_stand_in_any_page(name: str) -> None:
-    script = read_script(name)
+    script = read_standalone_script(name)
     assert script.startswith("(()=>{")
     assert script.endswith("})()")
     assert "</script" not in script.lower()
@@ -57,7 +57,7 @@ def test_a_built_script_stands_behind_those_that_it_builds_on(name: str) -> None
     starts = [code.index(f"scripts.{one} = (") for one in [*before, name]]
     assert starts == sorted(starts)
     assert "</script" not in code.lower()
-    assert build_module(name) == f"{code}export default scripts.{name};\n"
+    assert build_standalone_module(name) == f"{code}export default scripts.{name};\n"
 
 
 def test_a_page_names_the_version_of_each_script_that_it_fetches(

@@ -36,9 +36,9 @@ def models(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> None:
     ]
     kept += [
         why_cache.compute_source_shares,
-        why_cache.compute_contrast,
+        why_cache.compute_sentence_pair_contrast,
         why_cache.compute_patch_map,
-        why_cache.compute_control_map,
+        why_cache.compute_control_patch_map,
         why_cache.compute_decoder_lens,
         why_cache.compute_head_effects,
     ]
@@ -50,7 +50,7 @@ def models(monkeypatch: pytest.MonkeyPatch, toy_translator: Translator) -> None:
         *kept,
     ):
         cached.clear()
-    why_cache._record_reading.clear()
+    why_cache._record_translation_pass.clear()
 
 
 @pytest.fixture

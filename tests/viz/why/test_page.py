@@ -26,7 +26,7 @@ from attenscope.viz.web.page_frame import COLLECTED_VIEWS
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls, layers, texts
 from attenscope.viz.why.cache import ReadingKey, WordKey
-from attenscope.viz.why.controls import find_word_pieces
+from attenscope.viz.why.controls import find_pinned_word_pieces
 from attenscope.viz.why.heads import find_strongest_cell
 from tests.viz.why.conftest import OTHER, SAME, SENTENCE, Open, captions, infos
 
@@ -49,13 +49,13 @@ def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
     trace = ui_cache.compute_translation_with_changes(*reading).trace
     cell = strongest_of(word)
     pair, patched = (
-        why_cache.compute_contrast(reading, second),
+        why_cache.compute_sentence_pair_contrast(reading, second),
         why_cache.compute_patch_map(reading, second, "encoder stream"),
     )
-    same = why_cache.compute_control_map(reading, second, ReadingKey(reading.model, SAME), "encoder stream")
+    same = why_cache.compute_control_patch_map(reading, second, ReadingKey(reading.model, SAME), "encoder stream")
     return {
         "source words": [
-            texts.describe_answer(why_cache.compute_words_left_out(word)),
+            texts.describe_leave_one_out_answer(why_cache.compute_words_left_out(word)),
             texts.describe_value(target, why_cache.compute_target_value(word)),
             texts.describe_method_agreement(every),
         ],
@@ -64,10 +64,10 @@ def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
         "score": [texts.describe_score(why_cache.compute_score_parts(reading, cell), trace.maps[cell.kind], cell)],
         "source or prefix": [texts.describe_word_shares(why_cache.compute_source_shares(reading), target)],
         "two sentences": [
-            texts.describe_contrast(pair),
-            texts.describe_patched_word(pair, patched, layers.make_column_names(pair, patched)),
-            texts.describe_largest_patch(patched, layers.make_column_names(pair, patched)),
-            texts.describe_control(same),
+            texts.describe_translation_divergence(pair),
+            texts.describe_patched_word(pair, patched, layers.make_patch_column_names(pair, patched)),
+            texts.describe_largest_patch(patched, layers.make_patch_column_names(pair, patched)),
+            texts.describe_control_patch_map(same),
         ],
         "layers": [texts.describe_encoder_lens(why_cache.compute_decoder_lens(reading), word.position)],
     }[view]
@@ -134,10 +134,10 @@ def test_a_scene_has_the_sentence_once(open_page: Open, word: WordKey) -> None:
 
 def test_the_word_is_that_of_the_pinned_piece_or_the_longest() -> None:
     pieces = (" der", " neben", "an", " wohnt", ".", "</s>")
-    assert find_word_pieces(pieces, 2) == range(1, 3)
-    assert find_word_pieces(pieces, 5) == range(5, 6)
-    assert find_word_pieces(pieces, None) == find_word_pieces(pieces, 99) == range(1, 3)
-    assert find_word_pieces(("</s>",), None) == range(1)
+    assert find_pinned_word_pieces(pieces, 2) == range(1, 3)
+    assert find_pinned_word_pieces(pieces, 5) == range(5, 6)
+    assert find_pinned_word_pieces(pieces, None) == find_pinned_word_pieces(pieces, 99) == range(1, 3)
+    assert find_pinned_word_pieces(("</s>",), None) == range(1)
 
 
 def test_a_click_on_a_head_leads_to_explore(open_page: Open, word: WordKey, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,8 +290,10 @@ def test_two_sentences_open_on_a_pair_that_can_be_patched(
     assert count_source_tokens(reading.model, SENTENCE) == count_source_tokens(reading.model, OTHER)
     monkeypatch.setattr(controls, "read_minimal_pairs", lambda: (longer, pair))
     app = open_page(why="two sentences")
-    found = why_cache.compute_contrast(ReadingKey(reading.model, pair.first), ReadingKey(reading.model, pair.second))
-    assert texts.describe_contrast(found) in captions(app)
+    found = why_cache.compute_sentence_pair_contrast(
+        ReadingKey(reading.model, pair.first), ReadingKey(reading.model, pair.second)
+    )
+    assert texts.describe_translation_divergence(found) in captions(app)
     assert app.text_area(key="sentence").value == SENTENCE
 
 
@@ -322,7 +324,7 @@ def explained(app: AppTest) -> tuple[int, list[int]]:
 
 
 def test_two_sentences_explain_the_piece_that_they_patch(open_page: Open, reading: ReadingKey, word: WordKey) -> None:
-    target = why_cache.compute_contrast(reading, ReadingKey(reading.model, OTHER)).target
+    target = why_cache.compute_sentence_pair_contrast(reading, ReadingKey(reading.model, OTHER)).target
     other = 1 + word.position + len(target.tokens)
     assert other != target.position
     app = open_page(why="two sentences", pin=f"target.{other + 1}", **PAIR)
@@ -346,7 +348,7 @@ def test_a_score_is_that_of_the_word_explained(open_page: Open) -> None:
 def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: WordKey) -> None:
     app = open_page(methods=True, pin=f"target.{word.position + 1}")
     app.selectbox(key="attribution").set_value("alti").run()
-    assert texts.describe_unit("alti", why_cache.load_explained_target(word)) in captions(app)
+    assert texts.describe_attribution_unit("alti", why_cache.load_explained_target(word)) in captions(app)
 
 
 def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None:
@@ -380,7 +382,7 @@ def test_the_changed_model_leaves_nothing_of_the_unchanged_one_behind(reading: R
     off = "cross.1.1:off,cross.1.2:off"
     keys = [ReadingKey(reading.model, text, "", off) for text in (SENTENCE, OTHER, SAME)]
     with contextlib.suppress(AttributionError):
-        why_cache.compute_control_map(keys[0], keys[1], keys[2], "encoder stream")
+        why_cache.compute_control_patch_map(keys[0], keys[1], keys[2], "encoder stream")
     for text, found in own.items():
         again = ui_cache.compute_translation(reading.model, text)[0]
         assert [step.log_prob for step in again.steps] == [step.log_prob for step in found.steps]

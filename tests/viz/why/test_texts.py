@@ -66,7 +66,7 @@ def left_out(value: float, without: list[float], target: Target = TARGET) -> Wor
 )
 def test_the_answer_names_the_word_without_which_least_is_left(shares: tuple[float, ...], answer: str) -> None:
     value, *without = map(math.log, shares)
-    assert answer in plain(texts.describe_answer(left_out(value, without)))
+    assert answer in plain(texts.describe_leave_one_out_answer(left_out(value, without)))
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_the_answer_names_the_word_without_which_least_is_left(shares: tuple[flo
 )
 def test_the_answer_of_a_comparison_is_a_ratio(ratios: tuple[float, ...], answer: str) -> None:
     value, *without = map(math.log, ratios)
-    assert answer in plain(texts.describe_answer(left_out(value, without, AGAINST)))
+    assert answer in plain(texts.describe_leave_one_out_answer(left_out(value, without, AGAINST)))
 
 
 def test_without_words_the_answer_is_the_probability_alone() -> None:
     found = WordsLeftOut(TARGET, math.log(0.25), (), (), np.zeros(0))
-    assert texts.describe_answer(found) == texts.describe_value(TARGET, math.log(0.25))
+    assert texts.describe_leave_one_out_answer(found) == texts.describe_value(TARGET, math.log(0.25))
     assert not texts.is_single_word_needed(found)
 
 
@@ -93,9 +93,9 @@ def test_every_method_has_its_unit() -> None:
     every = ATTRIBUTION_METHODS | ATTENTION_X_GRADIENT_METHOD
     assert texts.METHOD_UNITS.keys() == every.keys()
     for method in every:
-        assert texts.describe_unit(method, TARGET).endswith(".")
-    assert "nats of log p" in texts.describe_unit("leave-one-out", TARGET)
-    assert "logits of the difference" in texts.describe_unit("leave-one-out", AGAINST)
+        assert texts.describe_attribution_unit(method, TARGET).endswith(".")
+    assert "nats of log p" in texts.describe_attribution_unit("leave-one-out", TARGET)
+    assert "logits of the difference" in texts.describe_attribution_unit("leave-one-out", AGAINST)
 
 
 def test_heads_switched_off_are_said_by_the_largest_change() -> None:
@@ -110,8 +110,8 @@ def test_heads_switched_off_are_said_by_the_largest_change() -> None:
     )
     changes["cross"] = -changes["cross"]
     assert "log p(“y”) rises by 1.50" in plain(texts.describe_largest_head_effect(HeadEffects(changes), TARGET))
-    assert "how far log p(“y”) falls without it" in plain(texts.describe_head_ablation(TARGET))
-    assert "how far logit “y” − logit “z” falls" in plain(texts.describe_head_ablation(AGAINST))
+    assert "how far log p(“y”) falls without it" in plain(texts.explain_head_ablation_colours(TARGET))
+    assert "how far logit “y” − logit “z” falls" in plain(texts.explain_head_ablation_colours(AGAINST))
 
 
 def test_the_largest_scores_are_of_either_sign() -> None:
@@ -132,7 +132,7 @@ def test_the_method_that_agrees_best_is_that_of_the_highest_rank_correlation() -
     }
     found = {name: attribution(name, *scores) for name, scores in numbers.items()}
     expected = {"alti": 1 - 6 * 2 / (5 * 24), "rollout": -1.0}  # 1 - 6 sum d² / n (n² - 1)
-    correlations = texts.compute_correlations(found)
+    correlations = texts.compute_leave_one_out_correlations(found)
     for name, number in expected.items():
         assert correlations[name] == pytest.approx(number)
     assert math.isnan(correlations["attention"])
@@ -201,7 +201,7 @@ def test_the_parts_of_a_logit_are_summed() -> None:
         "cross-attention −2.00 and self-attention +2.00. What switching a head off changes is another question, "
         "which “switched off” answers."
     )
-    assert "layer 2 cross-attention head 3 (−3.00)" in texts.describe_head_link(parts[1])
+    assert "layer 2 cross-attention head 3 (−3.00)" in texts.format_head_link_label(parts[1])
 
 
 def test_a_score_is_said_with_its_sum_and_its_weight() -> None:
@@ -244,7 +244,7 @@ def test_the_alarm_goes_by_the_mean_effect() -> None:
 
 def test_a_patch_is_said_as_a_share_of_the_difference() -> None:
     pair = Contrast(AGAINST, (4, 6, 3), (" a", " c", "</s>"), 4.0, -4.0)
-    assert plain(texts.describe_contrast(pair)) == (
+    assert plain(texts.describe_translation_divergence(pair)) == (
         "The translations part after “x”: “y” for the first sentence, “z” for the second. logit “y” − logit “z” is "
         "4.00 with the first and −4.00 with the second sentence."
     )
@@ -257,7 +257,7 @@ def test_a_patch_is_said_as_a_share_of_the_difference() -> None:
     )
     few = replace(found, whole=np.array([4.0, 2.0]))
     assert "A whole row brings back 50% at most, at embedding." in texts.describe_largest_patch(few, ["a", "b/c"])
-    assert texts.describe_control(replace(found, change=-found.change)) == (
+    assert texts.describe_control_patch_map(replace(found, change=-found.change)) == (
         "In the control one patch moves −75% of that difference at most."
     )
 

@@ -9,7 +9,7 @@ from attenscope.viz.ui.address import (
     AddressPage,
     Parameter,
     choice_parameter,
-    find_parameters,
+    collect_module_parameters,
     number_parameter,
     switch_parameter,
     text_parameter,
@@ -83,6 +83,6 @@ PAGE = AddressPage.build(
     shared.GIVEN_TRANSLATION,
     shared.CHANGES,
     PIN,
-    *find_parameters(globals()),
+    *collect_module_parameters(globals()),
     view=DECODE_METHOD,
 )

@@ -12,7 +12,7 @@ from attenscope.viz.ui.address import (
     ChoiceParameter,
     Parameter,
     choice_parameter,
-    find_parameters,
+    collect_module_parameters,
     number_parameter,
     switch_parameter,
     text_parameter,
@@ -95,6 +95,6 @@ PAGE = AddressPage.build(
     "explore",
     *shared.COMMON_PARAMETERS,
     *(*shared.HEAD_PARAMETERS, shared.GIVEN_TRANSLATION, shared.READ_GIVEN, shared.CHANGES, PIN),
-    *find_parameters(globals()),
+    *collect_module_parameters(globals()),
     view=EXPLORE_VIEW,
 )

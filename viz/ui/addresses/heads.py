@@ -16,7 +16,7 @@ from attenscope.viz.ui.address import (
     ChoiceParameter,
     Parameter,
     choice_parameter,
-    find_parameters,
+    collect_module_parameters,
     number_parameter,
     text_parameter,
 )
@@ -92,7 +92,7 @@ PAGE = AddressPage.build(
     "heads",
     *shared.COMMON_PARAMETERS,
     *shared.HEAD_PARAMETERS,
-    *find_parameters(globals()),
+    *collect_module_parameters(globals()),
     view=HEADS_VIEW,
     former_view="map",
 )

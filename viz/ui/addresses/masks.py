@@ -20,7 +20,7 @@ from attenscope.viz.ui.address import (
     AddressPage,
     Parameter,
     choice_parameter,
-    find_parameters,
+    collect_module_parameters,
     number_parameter,
     text_parameter,
 )
@@ -118,5 +118,5 @@ MASKS_ARCHITECTURE_TEXT = text_parameter("architecture_text", views=ARCHITECTURE
 MASKS_CONVERT_HEADS = number_parameter("convert_heads", 1, 1, 4, views=CONVERT_VIEWS)
 
 PAGE = AddressPage.build(
-    "masks", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=MASKS_PART
+    "masks", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *collect_module_parameters(globals()), view=MASKS_PART
 )

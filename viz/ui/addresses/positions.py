@@ -10,7 +10,7 @@ from attenscope.viz.ui.address import (
     AddressPage,
     ListParameter,
     choice_parameter,
-    find_parameters,
+    collect_module_parameters,
     number_parameter,
     text_parameter,
 )
@@ -85,7 +85,7 @@ PAGE = AddressPage.build(
     "positions",
     *shared.COMMON_PARAMETERS,
     *shared.HEAD_PARAMETERS,
-    *find_parameters(globals()),
+    *collect_module_parameters(globals()),
     view=POSITIONS_VIEW,
     former_view="table",
 )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from attenscope.viz.ui.address import AddressPage, choice_parameter, find_parameters, switch_parameter, text_parameter
+from attenscope.viz.ui.address import (
+    AddressPage,
+    choice_parameter,
+    collect_module_parameters,
+    switch_parameter,
+    text_parameter,
+)
 from attenscope.viz.ui.addresses import shared
 
 TrainingView = Literal["snapshots", "curves", "architecture", "parameters", "card", "comparison"]
@@ -18,5 +24,9 @@ TRAINING_STOP = text_parameter("at", longest=20, views=("snapshots",), scrubbed=
 """The stop that is shown, by its step: ``366``, or ``released``; "" until somebody has chosen one."""
 
 PAGE = AddressPage.build(
-    "training", *shared.COMMON_PARAMETERS, *shared.HEAD_PARAMETERS, *find_parameters(globals()), view=TRAINING_VIEW
+    "training",
+    *shared.COMMON_PARAMETERS,
+    *shared.HEAD_PARAMETERS,
+    *collect_module_parameters(globals()),
+    view=TRAINING_VIEW,
 )

@@ -7,7 +7,13 @@ from typing import Literal, NamedTuple, get_args
 from attenscope.attribution.any_model import ANY_MODEL_METHODS
 from attenscope.attribution.methods import ATTRIBUTION_METHODS, DEFAULT_METHOD
 from attenscope.trace import KINDS, Kind
-from attenscope.viz.ui.address import AddressPage, Parameter, choice_parameter, find_parameters, text_parameter
+from attenscope.viz.ui.address import (
+    AddressPage,
+    Parameter,
+    choice_parameter,
+    collect_module_parameters,
+    text_parameter,
+)
 from attenscope.viz.ui.addresses import shared
 from attenscope.viz.ui.addresses.shared import PIN, is_short_number
 
@@ -65,6 +71,6 @@ PAGE = AddressPage.build(
     "why",
     *shared.COMMON_PARAMETERS,
     *(shared.GIVEN_TRANSLATION, shared.READ_GIVEN, shared.CHANGES, PIN),
-    *find_parameters(globals()),
+    *collect_module_parameters(globals()),
     view=WHY_VIEW,
 )

@@ -16,7 +16,7 @@ from attenscope.masks.diagnose import diagnose
 from attenscope.text.words import hide_special_tokens, merge_map_into_words
 from attenscope.trace import AttentionMap, AttentionTrace, select_head
 from attenscope.viz.figures.heatmap import heatmap, make_head_grid
-from attenscope.viz.figures.text_alternatives import overview_in_words
+from attenscope.viz.figures.text_alternatives import describe_head_overview
 from attenscope.viz.traces.verdict import diagnose_map
 from tests.model.capture.any_model.test_hugging_face import SIZES
 
@@ -162,7 +162,7 @@ def test_layers_keep_their_paths_and_the_numbers_of_the_model(tmp_path: Path) ->
     assert one is not None
     assert one.layer_paths == ("layers.1", "layers.3")
     assert one.layer_numbers == (1, 3)
-    assert "They are layers 2, 4 of the model." in overview_in_words(one)
+    assert "They are layers 2, 4 of the model." in describe_head_overview(one)
     assert make_head_grid(one, 1, 0, "fed").title.endswith("layer 2, head 1 · layers.3")
     assert select_head(one, 1, 0).layer_paths == ("layers.3",)
     assert merge_map_into_words(one).layer_paths == one.layer_paths

@@ -20,7 +20,7 @@ Start = Callable[..., AppTest]
 @pytest.fixture
 def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     monkeypatch.setattr(sys, "argv", ["app.py", "--models", str(directory)])
-    ui_cache._find_named_folders.clear()
+    ui_cache._find_command_line_model_folders.clear()
 
     def begin(model: str, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=150)
@@ -32,12 +32,12 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
     yield begin
     for one in (
-        ui_cache._find_named_folders,
+        ui_cache._find_command_line_model_folders,
         ui_cache._load_model_on_device,
         ui_cache._load_model_from_spec,
         ui_cache._load_spec_or_error,
         ui_cache.compute_encoder_only_trace,
-        ui_cache.compute_masked_head_effects,
+        ui_cache.compute_masked_word_head_effects,
         ui_cache.compute_masked_word,
         ui_cache.compute_translation,
         ui_cache.compute_word_facts,

@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_run_is_said_and_another_can_be_chosen(start: St
 
 def test_a_directory_that_is_not_there_leaves_our_own_models(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "--models", "/nowhere"])
-    ui_cache._find_named_folders.clear()
+    ui_cache._find_command_line_model_folders.clear()
     app = start("everyday-en-de")
     assert "There is no folder /nowhere" in app.error[0].value.replace("\\", "")
     assert not app.info

@@ -128,9 +128,9 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     assert not app.exception
     app.segmented_control(key="why").set_value("deletion").run()
     assert not app.exception
-    assert any(texts.describe_deletion(texts.DELETION_BY_EMBEDDINGS) in one for one in captions(app))
-    curves = why_cache.compute_user_deletion_curves("stranger:marian", "dog", 2)
-    every = why_cache.compute_user_attributions("stranger:marian", "dog", 2)
+    assert any(texts.describe_deletion_method(texts.DELETION_BY_EMBEDDINGS) in one for one in captions(app))
+    curves = why_cache.compute_user_model_deletion_curves("stranger:marian", "dog", 2)
+    every = why_cache.compute_user_model_attributions("stranger:marian", "dog", 2)
     assert any(texts.describe_first_two_pieces(curves, every["leave-one-out"]) in one for one in captions(app))
     app.switch_page("viz/pages/decode.py").run()
     assert not app.exception

@@ -29,7 +29,7 @@ from attenscope.viz.figures.explore import (
     PANEL_OFFSET,
     SECOND_PANEL,
     ComparedMap,
-    comparison_in_words,
+    describe_map_difference,
     locate_click,
     plot_comparison,
 )
@@ -95,7 +95,7 @@ def test_one_token_against_itself() -> None:
     assert (
         plot_comparison(ComparedMap(one, "a", (0, 0)), ComparedMap(one, "b", (0, 0)), found, (0, 0)).layout.height < 500
     )
-    assert comparison_in_words(found, (None, None), "fed") == "No weight differs between the two."
+    assert describe_map_difference(found, (None, None), "fed") == "No weight differs between the two."
 
 
 def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
@@ -104,10 +104,10 @@ def test_words_name_the_greatest_change_or_the_pinned_pair() -> None:
     second = dataclasses.replace(first, weights=weights[..., ::-1].copy())
     found = compare_maps(first, second)
     assert found.mean_moved_weight_share == pytest.approx(0.25)
-    says = comparison_in_words(found, (None, None), "fed")
+    says = describe_map_difference(found, (None, None), "fed")
     assert says.startswith("On average 25% of a row's attention lies elsewhere in the second.")
     assert "0.75 in the first, 0.25 in the second (−0.50)" in says
-    assert "Pinned: " in comparison_in_words(found, (1, 0), "fed")
+    assert "Pinned: " in describe_map_difference(found, (1, 0), "fed")
 
 
 def compared(first: AttentionMap, second: AttentionMap) -> HeadComparison:
