@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from streamlit.errors import StreamlitAPIException
 
 from attenscope.language import replace_commands_when_installed
-from attenscope.viz.serving.server import limit_glibc_retained_memory, release_free_memory, serve_app
-from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs
+from attenscope.viz.serving.server import AbsentSessions, limit_glibc_retained_memory, release_free_memory, serve_app
+from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs, end_absent_sessions
 
-COLLECTION_INTERVAL = 10.0
+COLLECTION_INTERVAL = 3.0
 """Seconds between two garbage collections, after which free memory goes back to the system."""
 
 
@@ -41,12 +41,16 @@ def _warm_up_then_collect_garbage() -> None:
     is warm, libraries above all, stay out of every collection.
     """
     warm_up_first_model()
+    from attenscope.viz.traces.session import measure_session_bytes  # Late, as it imports torch.
+
+    absent = AbsentSessions()
     gc.collect()
     gc.freeze()
     while True:
         time.sleep(COLLECTION_INTERVAL)
         gc.collect()
         release_free_memory()
+        end_absent_sessions(measure_session_bytes, absent.choose)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -5,7 +5,8 @@
 - Runs of a page without a browser, in a session of their own (``LocalScriptRunner`` and what it needs, ``Runtime``).
   The public ``AppTest`` cannot be used: each of its runs takes the place of the process's runtime and leaves none
   behind, while that runtime serves visitors.
-- Whether a visitor's browser is still connected, asked from another thread (``Runtime.is_active_session``).
+- Whether a visitor's browser is still connected, asked from another thread (``Runtime.is_active_session``), and the
+  sessions that wait for one that is gone (``SessionManager``'s storage).
 - Whether a Host header names this server (``is_host_allowed``), which Streamlit asks of the connection alone.
 - What a browser's message asks for (``BackMsg``), and the uploaded files in memory (``MemoryUploadedFileManager``).
 - The logger that warns at every use of a cache outside of a visitor's run.
@@ -191,6 +192,33 @@ def count_uploaded_bytes() -> dict[str, int]:
         return {
             session: sum(len(file.data) for file in list(files.values())) for session, files in list(stored.items())
         }
+
+
+def end_absent_sessions(
+    measure: Callable[[Mapping[str, Any]], int], choose: Callable[[Mapping[str, int]], Iterable[str]]
+) -> None:
+    """End sessions whose visitors have gone, soon, in the thread of the server's loop; call it from another.
+
+    Args:
+        measure: Returns how many bytes a session holds in its state, by key; uploaded files are counted beside.
+        choose: Returns which to end, of all whose visitors have gone, with their bytes.
+
+    Raises InternalsError.
+    """
+    runtime = _find_streamlit_object("streamlit.runtime", "Runtime")
+
+    def end() -> None:
+        uploaded = count_uploaded_bytes()
+        absent = {one.session.id: one.session for one in server._session_mgr._session_storage.list()}
+        sizes = {key: uploaded.get(key, 0) + measure(one.session_state.filtered_state) for key, one in absent.items()}
+        for key in choose(sizes):
+            server.close_session(key)
+
+    parts = "Runtime.close_session, its loop or its session storage"
+    with _raise_on_missing_streamlit_part(parts):
+        if runtime.exists():
+            server = runtime.instance()
+            server._get_async_objs().eventloop.call_soon_threadsafe(end)
 
 
 def allow_caches_outside_of_runs() -> None:

@@ -205,12 +205,16 @@ def crop_panel(panel: MaskPanel) -> MaskPanel:
     """Return the first rows and columns of a large panel, a small one as it is."""
     if panel.states is None or max(panel.states.shape) <= MAX_DRAWN_TOKENS:
         return panel
-    part = (slice(MAX_DRAWN_TOKENS), slice(MAX_DRAWN_TOKENS))
-    marks = None if panel.marks is None else panel.marks[part]
-    values = None if panel.values is None else panel.values[part]
+
+    def crop(cells: np.ndarray | None) -> np.ndarray | None:
+        """The corner alone: a view of it would keep all cells in memory."""
+        return None if cells is None else cells[:MAX_DRAWN_TOKENS, :MAX_DRAWN_TOKENS].copy()
+
     whole = " × ".join(format_number(side) for side in panel.states.shape)
     note = say("{note} (the first {count} of {whole})", note=panel.note, count=MAX_DRAWN_TOKENS, whole=whole)
-    return MaskPanel(panel.name, panel.title, note, panel.states[part], marks, values, panel.editable)
+    return MaskPanel(
+        panel.name, panel.title, note, crop(panel.states), crop(panel.marks), crop(panel.values), panel.editable
+    )
 
 
 # The state of each cell, and the mark that says by what it was blocked.

@@ -14,7 +14,14 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from attenscope.language import replace_commands_when_installed, say
-from attenscope.viz.serving.middleware import HeadScript, MessageGuard, SafeHeaders, ServerSettings, UploadLimits
+from attenscope.viz.serving.middleware import (
+    MEGABYTE,
+    HeadScript,
+    MessageGuard,
+    SafeHeaders,
+    ServerSettings,
+    UploadLimits,
+)
 from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_allowed_host_header, read_message_kind
 
 THREAD_SWITCH_INTERVAL = 0.0005
@@ -116,6 +123,34 @@ LARGE_ARRAY_BYTES = 2**22
 """Bytes from which an array has pages of its own, which go back when it is freed."""
 MEMORY_POOLS = 2
 """Pools for small pieces; otherwise every thread may get one, and memory that is free in one is of no use to others."""
+
+
+ABSENT_SESSIONS_BYTES = 24 * MEGABYTE
+"""What the sessions of visitors who have gone may hold together."""
+
+
+class AbsentSessions:
+    """Chooses which sessions to end of visitors who have gone.
+
+    Streamlit keeps each for two minutes and more, in case its connection comes back: what ten visitors have pasted and
+    uploaded would stay for so long. Who has been away for one interval keeps a session while it is among the smallest.
+    """
+
+    def __init__(self, most: int = ABSENT_SESSIONS_BYTES) -> None:
+        """At most `most` bytes stay."""
+        self._most = most
+        self._before: frozenset[str] = frozenset()
+
+    def choose(self, sizes: Mapping[str, int]) -> list[str]:
+        """Return the sessions to end, the largest first, of those that were absent at the last call too."""
+        waiting, self._before = self._before & sizes.keys(), frozenset(sizes)
+        left, chosen = sum(sizes[one] for one in waiting), []
+        for session in sorted(waiting, key=lambda one: (-sizes[one], one)):
+            if left <= self._most:
+                break
+            left -= sizes[session]
+            chosen.append(session)
+        return chosen
 
 
 def _load_glibc() -> Any:

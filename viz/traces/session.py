@@ -27,6 +27,8 @@ OPEN_ERROR_KEY = "open-error"
 """Session key of the sentence that says why a file could not be opened, until it is shown."""
 UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
 """Session keys of the files that were uploaded to the page Masks, and of the text that was pasted there."""
+BYTES_A_CHARACTER = 20
+"""Bytes that a session holds for each character of a mask pasted: arrays, verdict and pictures; 15 to 25 measured."""
 SHORT_TRACE_BYTES = 2**20
 """Bytes of a trace that is read at once; a larger one is read by the worker process, in turn."""
 MOST_ARRAY_CELLS = 2**22
@@ -120,6 +122,12 @@ def set_open_trace(opened: OpenedTrace) -> None:
 def get_session_owner() -> str:
     """Return a name of this session, under which its bytes are counted."""
     return str(st.session_state.setdefault(_OWNER_KEY, secrets.token_hex(16)))
+
+
+def measure_session_bytes(state: Mapping[str, Any]) -> int:
+    """Return the bytes that texts in a session's state may take, and those of the arrays counted under its name."""
+    texts = sum(len(one) for one in state.values() if isinstance(one, str | bytes))
+    return BYTES_A_CHARACTER * texts + get_array_bytes_counter().count_held_bytes(str(state.get(_OWNER_KEY, "")))
 
 
 def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:

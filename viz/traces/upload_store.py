@@ -112,6 +112,11 @@ class ArrayBytesCounter:
         with self._lock:
             return min(self._of_one - self._held[owner], self._of_all - self._held.total())
 
+    def count_held_bytes(self, owner: str) -> int:
+        """How many bytes the owner holds."""
+        with self._lock:
+            return self._held[owner]
+
     def refusal(self, owner: str) -> UploadStoreError:
         """Return the error that says whose limit is reached, once :meth:`left` is too small."""
         with self._lock:

@@ -1,13 +1,19 @@
-"""What was freed is given back, in a process of its own."""
+"""What was freed is given back, in a process of its own, and what visitors have left is let go."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
+from streamlit.runtime import Runtime
 
 from attenscope.viz.serving import server
+from attenscope.viz.serving.server import AbsentSessions
+from attenscope.viz.streamlit_internals import end_absent_sessions
+from attenscope.viz.traces.session import measure_session_bytes
 
 SCRIPT = """
 import sys
@@ -56,3 +62,33 @@ def test_smaller_ones_go_back_when_they_are_given() -> None:
     taken, left = megabytes(2, "keep", "give")
     assert taken > 75
     assert left < 30
+
+
+def test_large_sessions_of_visitors_who_have_gone_are_ended_first() -> None:
+    absent = AbsentSessions(most=10)
+    assert absent.choose({"large": 30, "small": 4, "smaller": 3}) == []  # They may be back in a moment.
+    assert absent.choose({"large": 30, "small": 4, "new": 50}) == ["large"]
+    assert absent.choose({"small": 4, "new": 50}) == ["new"]
+    assert absent.choose({"small": 4}) == []
+
+
+def test_the_sessions_that_are_chosen_are_closed_in_the_thread_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    states = {"a": {"mask_text": "1" * 1000}, "b": {"mask_text": "1"}, "c": {}}
+    absent = [
+        SimpleNamespace(session=SimpleNamespace(id=key, session_state=SimpleNamespace(filtered_state=state)))
+        for key, state in states.items()
+    ]
+    soon: list[Callable[[], None]] = []
+    running = SimpleNamespace(
+        uploaded_file_mgr=SimpleNamespace(file_storage={"c": {"file": SimpleNamespace(data=bytes(70))}}),
+        _session_mgr=SimpleNamespace(_session_storage=SimpleNamespace(list=lambda: absent)),
+        _get_async_objs=lambda: SimpleNamespace(eventloop=SimpleNamespace(call_soon_threadsafe=soon.append)),
+        close_session=closed.append,
+    )
+    monkeypatch.setattr(Runtime, "exists", lambda: True)
+    monkeypatch.setattr(Runtime, "instance", lambda: running)
+    end_absent_sessions(measure_session_bytes, lambda sizes: [key for key, size in sizes.items() if size > 50])
+    assert closed == []
+    soon[0]()
+    assert closed == ["a", "c"]
