@@ -83,6 +83,7 @@ def test_which_head_matters_most(page: Page) -> None:
     page.locator(".st-key-overview .tile[aria-pressed=true]").press("x")
     expect(page.locator(".st-key-again")).to_contain_text(f"{kind} layer {layer + 1} head {head + 1} off")
     settle(page)
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)  # It stays closed with what comes next.
     assert values.all_inner_texts() == before  # No tile moves away from under the key that switched it.
 
 

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import (
     MEASURE_EXPLANATIONS,
@@ -65,8 +66,8 @@ FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline")
 """Views that are offered side by side; the others, in a menu."""
 ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
-TRIALS_MENU = "trials"
-"""The key of the menu of what can be tried; what opens a head closes it, since it lies over the picture."""
+_ANSWERS_GIVEN = "answers given"
+"""The session key of how many times a question of the menu of what can be tried was answered by opening a head."""
 _STRONGEST_ASKED = "strongest head asked"
 """The session key of whether the head that matters most was asked for and is not open yet."""
 PRESSING_SWITCHES = "pressing tiles switches"
@@ -275,6 +276,18 @@ def _order_by_effect(effects: HeadEffects, kind: Kind) -> HeadOrder:
     return HeadOrder(tuple(RankedHead(*place, format_signed(values[place], plus=True), True) for place in heads), text)
 
 
+def draw_trials_menu() -> DeltaGenerator | None:
+    """Draw the menu of what can be tried; return where its list is drawn, or None while it is closed."""
+    with st.container(key="trials", width="content"):
+        # It lies over the picture: a question that is answered there closes it.
+        key = f"trials after {st.session_state.get(_ANSWERS_GIVEN, 0)}"
+        return controls.draw_menu(say("Try something"), key, "trial-list")
+
+
+def _close_trials_menu() -> None:
+    st.session_state[_ANSWERS_GIVEN] = st.session_state.get(_ANSWERS_GIVEN, 0) + 1
+
+
 def draw_aligning_head_button(attention: AttentionMap) -> None:
     """Draw a button that opens the cross-attention head that aligns best, and orders all heads by how well they do.
 
@@ -284,7 +297,7 @@ def draw_aligning_head_button(attention: AttentionMap) -> None:
     def open_best() -> None:
         best = rank_heads_by_alignment(attention, readings=(ROWS.get(),))[0]
         st.session_state[KIND.key], st.session_state[EXPLORE_HEAD_ORDER.key] = "cross", "alignment"
-        st.session_state[TRIALS_MENU] = False
+        _close_trials_menu()
         controls.set_layer_and_head(best.layer, best.head)
 
     st.button(say("Which head aligns?"), type="tertiary", key="aligns", on_click=open_best)
@@ -294,7 +307,8 @@ def draw_strongest_head_button() -> None:
     """Draw a button after which :func:`open_strongest_head` opens the head that matters most."""
 
     def ask() -> None:
-        st.session_state[_STRONGEST_ASKED], st.session_state[TRIALS_MENU] = True, False
+        st.session_state[_STRONGEST_ASKED] = True
+        _close_trials_menu()
 
     st.button(say("Which head matters most?"), type="tertiary", key="matters", on_click=ask)
 

@@ -108,10 +108,10 @@ def draw_screen(source: TraceSource) -> None:
 def _draw_experiments_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
     """Draw the menu of what can be tried; what it chooses is kept elsewhere, so that it is drawn once it is open."""
     layer, head = explore_controls.get_chosen_head(attention)
-    menu = st.popover(say("Try something"), type="tertiary", key=explore_controls.TRIALS_MENU, on_change="rerun")
-    if not menu.open:
+    menu = explore_controls.draw_trials_menu()
+    if menu is None:
         return
-    with menu, st.container(key="trial-list"):
+    with menu:
         if cross := source.trace.cross:
             explore_controls.draw_aligning_head_button(cross)
         if source.run:
