@@ -23,7 +23,7 @@ def warm_up_first_model() -> None:
     # Imported only here: torch takes seconds, in which the server can start.
     from attenscope.checkpoint.load import CheckpointError
     from attenscope.viz.ui import cache
-    from attenscope.viz.ui.sentences import list_example_sentences
+    from attenscope.viz.ui.current_sentence import list_example_sentences
 
     for name in cache.list_checkpoint_names()[:1]:
         try:

@@ -179,7 +179,7 @@ def read_target_word(
     if words.rest[(*place, row)] >= SHOWN:
         return WordReading("rest", *place, row, None, float(words.rest[(*place, row)]), better=better)
     if shown:
-        found = next(_list_special_readings(words, row, place, match), None)
+        found = next(_list_remarkable_readings(words, row, place, match), None)
         return found or WordReading("clear", *place, row, match, float(weights[match]))
     if found := _read_compound_alignment(words, row, place):
         return found
@@ -187,7 +187,7 @@ def read_target_word(
     return WordReading(kind, *place, row, own, float(weights[own]), match, float(weights[match]), better)
 
 
-def _list_special_readings(words: WordWeights, row: int, place: HeadPlace, match: int) -> Iterator[WordReading]:
+def _list_remarkable_readings(words: WordWeights, row: int, place: HeadPlace, match: int) -> Iterator[WordReading]:
     """What is remarkable about a word that a head shows, the most telling first."""
     share = float(words.weights[(*place, row, match)])
     if pieces := _count_copied_pieces(words, row, match, place):

@@ -33,7 +33,7 @@ from .methods import (
     BLOCK_METHODS,
     Attribution,
     attribute_target,
-    compute_last_attention_vector_norms,
+    compute_last_self_and_cross_norms,
 )
 from .target import AttributionError, Target, format_missing_piece_message
 
@@ -221,7 +221,7 @@ _METHOD_FUNCTIONS: Mapping[str, Callable[[RepeatablePass, int], Attribution]] = 
     "attention": _attribute_last_attention,
     "rollout": _attribute_rollout,
     "attention-norm": lambda reading, position: _attribute_by_blocks(
-        "attention-norm", reading, position, lambda _, decoder: compute_last_attention_vector_norms(decoder)
+        "attention-norm", reading, position, lambda _, decoder: compute_last_self_and_cross_norms(decoder)
     ),
     "alti": lambda reading, position: _attribute_by_blocks("alti", reading, position, compute_alti_shares),
 }

@@ -64,7 +64,7 @@ def split_scores_at_prompt(scores: Tensor, prompt: int) -> tuple[Tensor, Tensor]
     return rows[:, prompt:], rows[:, :prompt]
 
 
-def compute_last_attention_vector_norms(decoder: Sequence[AttentionBlock]) -> tuple[Tensor, Tensor]:
+def compute_last_self_and_cross_norms(decoder: Sequence[AttentionBlock]) -> tuple[Tensor, Tensor]:
     """Return the norms of what the last layer reads from each decoder input (T, T) and from the memory (T, S).
 
     Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2, the heads added up before the norm is taken:
@@ -270,7 +270,7 @@ def _score_by_blocks(
 _MAP_METHODS: dict[str, Callable[[AttentionPass], tuple[Tensor, Tensor]]] = {
     "attention": average_last_attention,
     "attention-norm": lambda seen: _score_by_blocks(
-        seen, lambda _, decoder: compute_last_attention_vector_norms(decoder)
+        seen, lambda _, decoder: compute_last_self_and_cross_norms(decoder)
     ),
     "rollout": compute_last_rollout,
     "alti": lambda seen: _score_by_blocks(seen, compute_alti_shares),

@@ -263,13 +263,13 @@ def _decode_without_heads(
         raise ValueError("One pass switches off heads of the encoder or of the decoder, not of both.")
     rows, device = len(heads) + 1, next(model.parameters()).device
     source, inputs = (torch.tensor([list(ids)], device=device) for ids in (source_ids, input_ids))
-    with hook_outputs(_make_silencing_hooks(model, heads)):
+    with hook_outputs(_make_one_head_per_row_silencing_hooks(model, heads)):
         memory = model.encode(source.expand(rows, -1) if in_encoder == {True} else source)
         memory = memory.expand(rows, *memory.shape[1:])
         return model.decode(inputs.expand(rows, -1), memory, model.source_mask(source))
 
 
-def _make_silencing_hooks(model: nn.Module, heads: Sequence[Head]) -> dict[nn.Module, OutputHook]:
+def _make_one_head_per_row_silencing_hooks(model: nn.Module, heads: Sequence[Head]) -> dict[nn.Module, OutputHook]:
     """Hooks that set the context of head i to zero in row i + 1 of the batch, and leave row 0 as it is."""
     hooks: dict[nn.Module, OutputHook] = {}
     for site in find_attention_sites(model):

@@ -194,7 +194,7 @@ def walked(page: Page, order: Sequence[str]) -> list[dict[str, Any]]:
         if name == "explore":
             click(page.locator(".st-key-overview [aria-pressed]").nth(10))
             trail.append(seen(page))
-    # Training begins with a model that it lends, which has sentences of its own (viz/ui/sentences.py).
+    # Training begins with a model that it lends, which has sentences of its own (viz/ui/current_sentence.py).
     read = [one["sentence"][0] for one in trail[1:] if one["sentence"] and one["path"] != "/training"]
     assert set(read) == {OWN}
     assert not any(one["failed"] for one in trail)

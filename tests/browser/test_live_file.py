@@ -25,7 +25,7 @@ from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
 from attenscope.viz.export.browser_model_file import build_live_model_html, build_live_model_site
 from attenscope.viz.tour import TOUR_MODEL, list_live_file_steps
-from attenscope.viz.ui.sentences import EXAMPLE_SENTENCES
+from attenscope.viz.ui.current_sentence import EXAMPLE_SENTENCES
 from attenscope.viz.web.text_components import decision_layer_text
 from tests.browser.conftest import visit
 from tests.browser.steps import LOADING, open_file, open_page, point, saved, tile

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from attenscope.viz.ui.sentences import EXAMPLE_SENTENCES
+from attenscope.viz.ui.current_sentence import EXAMPLE_SENTENCES
 from tests.browser.steps import choose, click, enter, expect_head, open_page, settle, try_something, type_sentence
 
 WELCOME, LIBRARY = EXAMPLE_SENTENCES["en"][0], EXAMPLE_SENTENCES["zh"][0]

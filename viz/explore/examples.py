@@ -22,8 +22,8 @@ from attenscope.viz.ui.addresses.explore import EXPLORE_MERGE_WORDS, EXPLORE_TOU
 from attenscope.viz.ui.addresses.shared import KIND, PIN, SENTENCE, add_pins
 from attenscope.viz.ui.captions import escape_markdown
 from attenscope.viz.ui.controls import draw_example_sentences, draw_examples_menu_container, set_layer_and_head
+from attenscope.viz.ui.current_sentence import list_example_sentences
 from attenscope.viz.ui.links import open_in_decode
-from attenscope.viz.ui.sentences import list_example_sentences
 
 # The examples, each with the head and the row at which its phenomenon is seen.
 

@@ -10,7 +10,7 @@ import streamlit as st
 from attenscope.analysis.attention_steps import compute_attention_steps
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import TraceError, select_head
-from attenscope.viz.explore import all_heads_views, controls
+from attenscope.viz.explore import controls, joint_flow_lens_views
 from attenscope.viz.explore.controls import FIRST_VIEWS
 from attenscope.viz.explore.head_view import Scene, find_special_tokens
 from attenscope.viz.explore.saving import DrawnView, offer_view_download
@@ -269,7 +269,7 @@ VIEWS: dict[SingleView, View] = {
     "links": View(_draw_attention_links_view, LINKS_TEXT),
     "text": View(_draw_shaded_text_view, SHADED_TEXT),
     "pipeline": View(_draw_attention_computation_steps, PIPELINE_TEXT),
-    "joint": View(all_heads_views.draw_joint_view, all_heads_views.JOINT_TEXT),
-    "flow": View(all_heads_views.draw_flow_view, all_heads_views.FLOW_TEXT),
-    "layers": View(all_heads_views.draw_layers_view, all_heads_views.LAYERS_TEXT),
+    "joint": View(joint_flow_lens_views.draw_joint_view, joint_flow_lens_views.JOINT_TEXT),
+    "flow": View(joint_flow_lens_views.draw_flow_view, joint_flow_lens_views.FLOW_TEXT),
+    "layers": View(joint_flow_lens_views.draw_layers_view, joint_flow_lens_views.LAYERS_TEXT),
 }

@@ -36,7 +36,7 @@ from attenscope.viz.export.offline_html import TYPEABLE_LETTERS, build_font_face
 from attenscope.viz.export.parts import compute_script_hash, translate_fact_names
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.tour import list_live_file_steps
-from attenscope.viz.ui.sentences import list_example_sentences
+from attenscope.viz.ui.current_sentence import list_example_sentences
 from attenscope.viz.web.component_scripts import build_scripts_constant, read_component_sheet, read_sheet
 
 LIVE_FILE_COMPONENTS = (

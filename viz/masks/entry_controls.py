@@ -286,7 +286,7 @@ def draw_rule_input() -> MaskInput | None:
     with st.container(key="pieces", horizontal=True, vertical_alignment="center", gap="small"):
         for kind in MASK_KINDS:
             st.button(kind, key=f"piece-{kind}", on_click=_add_rule_piece, args=(kind,))
-    queries, keys, heads = _choose_sizes()
+    queries, keys, heads = _choose_query_key_head_counts()
     lengths, side = _choose_sample_lengths(keys)
     with st.container(key="mask-writing"):
         writing = controls.selectbox(say("Written as"), MASKS_WRITING, width=400)
@@ -309,7 +309,7 @@ def draw_rule_input() -> MaskInput | None:
     return MaskInput(identity, arrays, rule=rule.strip(), editable=editable, raw_mask=mask, reader=reader)
 
 
-def _choose_sizes() -> tuple[int, int, int]:
+def _choose_query_key_head_counts() -> tuple[int, int, int]:
     """Queries, keys and heads."""
     with st.container(key="mask-sizes", horizontal=True, vertical_alignment="center"):
         queries = _draw_number_input(say("Queries"), MASKS_QUERY_COUNT)

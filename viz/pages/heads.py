@@ -16,7 +16,7 @@ from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.viz import page_setup
 from attenscope.viz.export.share_menu import SavedView, register_savable_view
-from attenscope.viz.heads import cache, habit_gallery, measure_scatter, one_head, saved_measurements, token_projection
+from attenscope.viz.heads import atlas_free_views, cache, habit_gallery, measure_scatter, one_head, token_projection
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
 from attenscope.viz.ui.addresses.shared import MODEL
@@ -34,12 +34,12 @@ ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], Sa
 }
 # Views that need no atlas: what they show is saved beside the model.
 MODEL_VIEWS: dict[HeadsView, Callable[[Translator, DeltaGenerator], SavedView | None]] = {
-    "alignment": saved_measurements.draw_alignment_view,
-    "over training": saved_measurements.draw_heads_over_training_view,
+    "alignment": atlas_free_views.draw_alignment_view,
+    "over training": atlas_free_views.draw_heads_over_training_view,
 }
 # Views that need no atlas but a sentence.
 SENTENCE_VIEWS: dict[HeadsView, Callable[[Translator, str, DeltaGenerator], SavedView | None]] = {
-    "pruning": saved_measurements.draw_pruning_view,
+    "pruning": atlas_free_views.draw_pruning_view,
 }
 
 

@@ -24,7 +24,7 @@ attached_files = attachments.get_attached_files()
 scene_checks = check_talk(talk, models, attached_files)
 with st.container(key="talk-head", horizontal=True, vertical_alignment="center"):
     editor.draw_title_field(talk)
-    at = sum(number < session.get_scene_index() for number in scene_checks.numbers)
+    at = sum(number < session.get_edited_scene_index() for number in scene_checks.numbers)
     scenes = [
         scene.presenter_data(talk.model, keys, LANGUAGE.get())
         | talk_scenes.build_choice_click_data(scene, find_scene_trace_or_config(scene, talk, models, attached_files))

@@ -4,7 +4,7 @@ import streamlit as st
 
 from attenscope.viz import page_setup
 from attenscope.viz.traces.session import get_open_training_run
-from attenscope.viz.training import curves, model_views, texts
+from attenscope.viz.training import architecture_and_card_views, curves, texts
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.links import draw_next_page_link
 
@@ -32,13 +32,13 @@ def draw_chosen_training_view() -> None:
     elif view == "curves":
         curves.draw_curves_view(model, bar)
     elif view == "architecture":
-        model_views.draw_architecture_view(model)
+        architecture_and_card_views.draw_architecture_view(model)
     elif view == "parameters":
-        model_views.draw_parameters_view(model)
+        architecture_and_card_views.draw_parameters_view(model)
     elif view == "card":
-        model_views.draw_card_view(model)
+        architecture_and_card_views.draw_card_view(model)
     else:
-        model_views.draw_preset_comparison(bar)
+        architecture_and_card_views.draw_preset_comparison(bar)
 
 
 draw_chosen_training_view()

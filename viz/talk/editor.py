@@ -73,7 +73,7 @@ def draw_scene_editor(
     if not talk.scenes:
         draw_caption(say("There is no scene yet. Press “Add to talk” in the menu “Share” of any page, or open a talk."))
         return
-    at = min(session.get_scene_index(), len(talk.scenes) - 1)
+    at = min(session.get_edited_scene_index(), len(talk.scenes) - 1)
     left, right = st.columns([0.36, 0.64], gap="large")
     with left:
         st.session_state["scene-choice"] = at

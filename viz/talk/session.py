@@ -76,7 +76,7 @@ def undo_change() -> None:
 def _save_undo_state() -> None:
     """Keep the talk as it is, before it is changed."""
     before = st.session_state.setdefault(_UNDO_KEY, [])
-    before.append((st.session_state.get("talk"), get_scene_index()))
+    before.append((st.session_state.get("talk"), get_edited_scene_index()))
     del before[:-MOST_UNDONE]
 
 
@@ -129,7 +129,7 @@ def get_talk_revision() -> int:
     return st.session_state.get("talk-revision", 0)
 
 
-def get_scene_index() -> int:
+def get_edited_scene_index() -> int:
     """The scene that is edited, from 0."""
     return st.session_state.get("scene-at", 0)
 

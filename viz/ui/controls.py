@@ -55,7 +55,7 @@ from attenscope.viz.ui.addresses.shared import (
     SENTENCE,
 )
 from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
-from attenscope.viz.ui.sentences import list_example_sentences, put_model_sentence, put_welcome_sentence
+from attenscope.viz.ui.current_sentence import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
 from attenscope.viz.web.page_frame import can_audience_type_sentence, is_presenting, submit_on_enter
 

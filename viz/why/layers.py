@@ -57,7 +57,7 @@ LENS_HEADINGS = to_say("Encoder read from"), to_say("Translation"), to_say("Rank
 def draw_layers_view(question: Question, palette: Palette) -> SavedView:
     """Draw the translations by encoder layer, the lens after each sublayer, and the ranks of X and of Y."""
     reading, at = question.key.reading, question.key.position
-    read, refused = _choose_lens(reading)
+    read, refused = _find_finest_lens(reading)
     encoder = None if question.target.continues else cache.compute_decoder_lens(reading)
     lens = read(reading)
     ranked = [(question.target.tokens[0], lens)]
@@ -117,7 +117,7 @@ def _draw_encoder_lens(encoder: DecoderLens, at: int) -> str:
     return said
 
 
-def _choose_lens(reading: ReadingKey) -> tuple[Callable[..., LogitLens], str]:
+def _find_finest_lens(reading: ReadingKey) -> tuple[Callable[..., LogitLens], str]:
     """Return the lens after each sublayer and ""; where it cannot be computed, the lens after each layer and why."""
     try:
         cache.compute_sublayer_lens(reading)

@@ -217,11 +217,11 @@ def draw_deletion_view(question: Question, palette: Palette) -> SavedView:
         return [*question.saved_texts, Chart(plot_deletion_curves(curves, method, of), alt), *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
-    title = make_deletion_title(question.target.word)
+    title = make_deletion_curves_title(question.target.word)
     return SavedView("why-deletion", build_parts, lambda: tabulate_deletion(curves), title, facts, width=1280)
 
 
-def make_deletion_title(word: str) -> str:
+def make_deletion_curves_title(word: str) -> str:
     """The title of what is saved."""
     return say("Deletion curves of {word}", word=word)
 
@@ -347,7 +347,7 @@ def draw_user_model_page(own: LocalModel) -> None:
     )
 
 
-def _draw_user_scores(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:
+def _draw_any_model_attributions(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:
     """Shaded text by the chosen method, and the matrix of both."""
     found = every[asked.method]
     meaning = say("{method}: {meaning}.", method=say(asked.method), meaning=say(ANY_MODEL_METHODS[asked.method]))
@@ -382,11 +382,11 @@ def _draw_user_deletion(asked: PieceQuestion, every: Mapping[str, Attribution]) 
     def build_parts(of: Palette) -> list[Part]:
         return [Chart(plot_deletion_curves(curves, asked.method, of), alt), *map(Words, says)]
 
-    return make_deletion_title(word), build_parts, lambda: tabulate_deletion(curves)
+    return make_deletion_curves_title(word), build_parts, lambda: tabulate_deletion(curves)
 
 
 USER_MODEL_VIEWS: dict[WhyView, Callable[[PieceQuestion, Mapping[str, Attribution]], DrawnUserView]] = {
-    "source words": _draw_user_scores,
+    "source words": _draw_any_model_attributions,
     "deletion": _draw_user_deletion,
 }
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from attenscope.attribution.block_contributions import compute_alti_shares, make_block_stacks
 from attenscope.attribution.block_detection import find_attention_blocks, record_repeatable_pass
-from attenscope.attribution.methods import compute_last_attention_vector_norms, record_target_pass
+from attenscope.attribution.methods import compute_last_self_and_cross_norms, record_target_pass
 from attenscope.attribution.target import AttributionError, make_piece_target
 from attenscope.runnable_model import LocalModel
 from attenscope.text.words import TokenNames
@@ -35,8 +35,8 @@ def test_of_our_own_models_they_are_the_recorded_ones(any_translator: Translator
             torch.testing.assert_close(getattr(theirs, name), getattr(ours, name), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(compute_alti_shares(*found), compute_alti_shares(*expected), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(
-        compute_last_attention_vector_norms(found[1]),
-        compute_last_attention_vector_norms(expected[1]),
+        compute_last_self_and_cross_norms(found[1]),
+        compute_last_self_and_cross_norms(expected[1]),
         atol=1e-5,
         rtol=1e-4,
     )

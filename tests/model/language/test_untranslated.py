@@ -42,7 +42,7 @@ NOT_SAID = {
     "viz/ui/addresses/masks.py": "choices as an address has them, which the page says",
     "viz/ui/addresses/why.py": "a mistake of whoever calls it: a page shows the plain view",
     "viz/positions/experiments.py": "a sentence that a model reads",
-    "viz/ui/sentences.py": "sentences that a model reads",
+    "viz/ui/current_sentence.py": "sentences that a model reads",
 }
 """Why the sentences of a module are not said in another language."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attenscope.network.config import PRESETS, make_preset_config
 from attenscope.viz.figures.architecture import list_diagram_blocks, plot_architecture
 from attenscope.viz.figures.figure_style import DARK, LIGHT
-from attenscope.viz.training.model_views import describe_architecture
+from attenscope.viz.training.architecture_and_card_views import describe_architecture
 
 
 def test_every_size_of_a_model_stands_in_its_picture() -> None:

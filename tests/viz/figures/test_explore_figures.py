@@ -13,7 +13,7 @@ from attenscope.analysis.flow import build_joint_attention, compute_attention_fl
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import TENSOR_NAMES, Kind
 from attenscope.translate import Translator
-from attenscope.viz.explore.all_heads_views import compute_flow_map
+from attenscope.viz.explore.joint_flow_lens_views import compute_flow_map
 from attenscope.viz.figures.explore import (
     FLOW_KINDS,
     FlowKind,

@@ -9,7 +9,7 @@ import pytest
 
 from attenscope.checkpoint.load import find_checkpoint_folder, list_checkpoints, parse_config, read_checkpoint_config
 from attenscope.network.config import FIELDS_FROM_SOURCE, PRESET_SOURCES, PRESETS, TransformerConfig, make_preset_config
-from attenscope.viz.training.model_views import SIZE_FIELDS, describe_preset, format_config_value
+from attenscope.viz.training.architecture_and_card_views import SIZE_FIELDS, describe_preset, format_config_value
 
 PRESETS_PAGE = Path(__file__).resolve().parents[3] / "docs" / "presets.md"
 FIELDS = [field.name for field in dataclasses.fields(TransformerConfig) if field.name != "preset"]

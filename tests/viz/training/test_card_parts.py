@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attenscope.viz.export.parts import Table, Words
-from attenscope.viz.training.model_views import build_card_parts
+from attenscope.viz.training.architecture_and_card_views import build_card_parts
 
 CARD = """# A model
 

@@ -27,9 +27,9 @@ from attenscope.network.transformer import Transformer
 from attenscope.translate import Translator
 from attenscope.viz.figures.curves import plot_training_curves
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
+from attenscope.viz.training import architecture_and_card_views, curves, texts
 from attenscope.viz.training import cache as training_cache
-from attenscope.viz.training import curves, model_views, texts
-from attenscope.viz.training.model_views import sanitise_card
+from attenscope.viz.training.architecture_and_card_views import sanitise_card
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.training import TRAINING_VIEWS
 from attenscope.viz.ui.style import table_html
@@ -239,7 +239,7 @@ def test_a_table_holds_no_markup_of_its_cells() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_does_not_differ_from_itself(name: str) -> None:
     own = make_preset_config(name)
-    rows = model_views.build_architecture_rows(
+    rows = architecture_and_card_views.build_architecture_rows(
         own, {"same": own, "wider": make_preset_config(name, d_model=1024, qkv_bias=not own.qkv_bias)}
     )
     fields = {str(row[0]): row[1:] for row in rows}
@@ -251,11 +251,13 @@ def test_a_preset_does_not_differ_from_itself(name: str) -> None:
 
 
 def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -> None:
-    table = model_views.tabulate_tensors(card.list_state_tensors(toy_translator.model))
+    table = architecture_and_card_views.tabulate_tensors(card.list_state_tensors(toy_translator.model))
     assert table[table["shared with"] == ""]["parameters"].sum() == sum(
         one.numel() for one in toy_translator.model.parameters()
     )
-    assert "generator.weight" in model_views.describe_shared_tensors(card.list_state_tensors(toy_translator.model))
+    assert "generator.weight" in architecture_and_card_views.describe_shared_tensors(
+        card.list_state_tensors(toy_translator.model)
+    )
 
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:

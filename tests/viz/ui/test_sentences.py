@@ -1,4 +1,4 @@
-"""Which sentence comes with which model: the rule of viz/ui/sentences.py, gone through without a page."""
+"""Which sentence comes with which model: the rule of viz/ui/current_sentence.py, gone through without a page."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from attenscope.viz.tour import load_tour_steps
-from attenscope.viz.ui import sentences
+from attenscope.viz.ui import current_sentence
 from attenscope.viz.ui.addresses.shared import SENTENCE
 
 ENGLISH, CHINESE = {"source_language": "en"}, {"source_language": "zh"}
 CAPTIONS = ENGLISH | {"examples": "A woman walks. | A dog runs."}
-BICYCLE, LIBRARY = (sentences.EXAMPLE_SENTENCES[language][0] for language in ("en", "zh"))
+BICYCLE, LIBRARY = (current_sentence.EXAMPLE_SENTENCES[language][0] for language in ("en", "zh"))
 OWN, OWN_CHINESE = "My neighbour has a small blue car.", "我喜欢猫。"
 
 
@@ -21,14 +21,14 @@ class Visitor:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, named: str | None = None) -> None:
         self.state: dict[str, Any] = {} if named is None else {SENTENCE.key: named}
-        monkeypatch.setattr(sentences.st, "session_state", self.state)
-        monkeypatch.setattr(sentences, "is_in_address", lambda _: False)
+        monkeypatch.setattr(current_sentence.st, "session_state", self.state)
+        monkeypatch.setattr(current_sentence, "is_in_address", lambda _: False)
         put = lambda _, value: self.state.__setitem__(SENTENCE.key, value)  # noqa: E731
         monkeypatch.setattr(type(SENTENCE), "put", put)
         monkeypatch.setattr(type(SENTENCE), "get", lambda _: self.state.get(SENTENCE.key, ""))
 
     def reads(self, model: str, card: dict[str, Any], *, lent: bool = False) -> str:
-        sentences.put_model_sentence(model, card, lent=lent)
+        current_sentence.put_model_sentence(model, card, lent=lent)
         return self.state[SENTENCE.key]
 
     def types(self, text: str) -> None:

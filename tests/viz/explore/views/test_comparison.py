@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from attenscope.analysis.attention_steps import compare_maps, match_rows_and_columns
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.trace import AttentionMap, select_head
-from attenscope.viz.explore.all_heads_views import lens_table
 from attenscope.viz.explore.comparison import (
     HeadComparison,
     SecondScene,
@@ -23,6 +22,7 @@ from attenscope.viz.explore.comparison import (
 )
 from attenscope.viz.explore.head_view import DisplayOptions, display_tokens
 from attenscope.viz.explore.head_view import Scene as RealScene
+from attenscope.viz.explore.joint_flow_lens_views import lens_table
 from attenscope.viz.export.parts import Columns, Words, flatten_parts
 from attenscope.viz.figures.explore import (
     CHANGE_PANEL,

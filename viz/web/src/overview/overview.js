@@ -12,7 +12,7 @@ function inOrder(grid, order) {
   return order.map(({ layer, head, value, shown }) => {
     const cell = element("div", shown ? "cell" : "cell out");
     const tile = tileOf(layer, head);
-    cell.append(tile, element("span", "value", `L${layer + 1} H${head + 1} · ${value}`));
+    cell.append(tile, element("span", "value", `${layer + 1}.${head + 1} ${value}`));
     grid.append(cell);
     return tile;
   });

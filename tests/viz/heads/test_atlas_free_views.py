@@ -24,7 +24,7 @@ from attenscope.translate import Translator
 from attenscope.viz.figures import heads
 from attenscope.viz.figures.figure_style import DARK, KIND_NAMES, LIGHT
 from attenscope.viz.figures.heads import find_table_start_row, plot_alignment_error_rates, plot_head_pruning_curves
-from attenscope.viz.heads import saved_measurements, texts
+from attenscope.viz.heads import atlas_free_views, texts
 from attenscope.viz.ui import cache
 from attenscope.word_alignment.gold import read_gold
 from attenscope.word_alignment.measure import AlignmentRates, measure_alignment
@@ -112,7 +112,7 @@ def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates
 
 
 def test_the_table_of_rates_holds_every_rate_at_its_place(rates: AlignmentRates) -> None:
-    tables = saved_measurements.build_rate_tables(rates)
+    tables = atlas_free_views.build_rate_tables(rates)
     rows = len(tables[0].rates)
     for palette in (LIGHT, DARK):
         cells = 1 - np.array(plot_alignment_error_rates(tables, "title", palette).data[0].z)
@@ -121,7 +121,7 @@ def test_the_table_of_rates_holds_every_rate_at_its_place(rates: AlignmentRates)
             row = at + (one.layer if one.part != "all" else rows - 1)
             column = one.head if one.part == "head" else cells.shape[1] - 1
             assert cells[row, column] == pytest.approx(one.aer)
-    table = saved_measurements.tabulate_alignment_rates(rates)
+    table = atlas_free_views.tabulate_alignment_rates(rates)
     assert len(table) == len(rates.rates)
     assert table["aer"].tolist() == [one.aer for one in rates.rates]
     assert isinstance(table, pd.DataFrame)
@@ -140,7 +140,7 @@ def test_pruning_shows_the_sentence_at_every_point(
     assert app.select_slider[0].value == pruned_toy.left[0]
     removed = [pruned_toy.removed_heads(at) for at in range(3)]
     written = [one[0] for one in translate_without_heads(toy_translator, [sentence], removed)]
-    rows = saved_measurements.build_pruned_translation_rows(pruned_toy, written)
+    rows = atlas_free_views.build_pruned_translation_rows(pruned_toy, written)
     assert [row.what for row in rows] == [f"{heads} heads" for heads in pruned_toy.left]
     for row, text in zip(rows, written, strict=True):
         assert "".join(word for word, mark in row.words if mark != "gone").split() == text.split()
@@ -150,8 +150,7 @@ def test_pruning_shows_the_sentence_at_every_point(
 def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> None:
     away = [pruned_toy.left[0] - one for one in pruned_toy.left]
     own, *random = (
-        saved_measurements.select_pruning_measure_values(one, "BLEU")
-        for one in (pruned_toy.by_cost, *pruned_toy.random)
+        atlas_free_views.select_pruning_measure_values(one, "BLEU") for one in (pruned_toy.by_cost, *pruned_toy.random)
     )
     for palette in (LIGHT, DARK):
         shown = plot_head_pruning_curves(away, own, np.array(random), 1, "BLEU", "title", palette)
@@ -160,7 +159,7 @@ def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> 
         assert dot.points.tolist() == [[away[1], own[1]]]
         assert band.points[:3, 1].tolist() == np.min(random, 0).tolist()
         assert all(at == pruned_toy.left[0] - int(name) for at, name in shown.x.ticks)
-    table = saved_measurements.tabulate_pruning(pruned_toy)
+    table = atlas_free_views.tabulate_pruning(pruned_toy)
     assert table["bleu cost"].tolist() == list(own)
     assert table.index.tolist() == list(pruned_toy.left)
 
@@ -193,6 +192,6 @@ def test_the_lines_over_training_hold_every_value(timeline: Timeline) -> None:
             known = [[stop, value] for stop, value in enumerate(values) if not np.isnan(value)]
             assert shown.marks[2 * at + 1].points.tolist() == known
         assert {KIND_NAMES[kind] for kind, _ in courses.values()} == {name for name, _ in shown.legend}
-    table = saved_measurements.tabulate_timeline(timeline)
+    table = atlas_free_views.tabulate_timeline(timeline)
     assert len(table) == len(timeline.heads)
     assert set(table.index.get_level_values("step")) == {0, "released"}
