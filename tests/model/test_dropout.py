@@ -67,7 +67,7 @@ def test_each_place_drops_on_its_own(place: str) -> None:
     active = {
         name.rsplit(".", 2)[-2] for name, one in model.named_modules() if isinstance(one, Dropout) and one.threshold
     }
-    ends = {"embedding": ("_get_embedding_of_side",), "attention": ("_attention",), "feed_forward": ("feed_forward",)}
+    ends = {"embedding": ("_embedding",), "attention": ("_attention",), "feed_forward": ("feed_forward",)}
     assert active
     if place == "sublayer":
         assert all(name.startswith("after_") for name in active)
