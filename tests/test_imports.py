@@ -29,7 +29,7 @@ MODULES = sorted(path for part in ("model", "viz") for path in (ROOT / part).rgl
 WITHOUT_TORCH = ("trace", "untrusted_trace", "masks.rule", "masks.conventions", "masks.read_files")
 WRONG = {
     "analysis/flow.py": "from ..atlas import query\n",
-    "masks/rows.py": "import torch\n",
+    "masks/row_checks.py": "import torch\n",
     "viz/figures/heatmap.py": "import streamlit\n",
     "viz/why/texts.py": "from attenscope.viz.heads import texts\n",
 }

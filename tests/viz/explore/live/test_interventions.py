@@ -28,7 +28,7 @@ def switched(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> AppTest:
 
 def test_turning_a_head_off_and_back(switched: AppTest) -> None:
     switched.query_params["layer"] = "1"
-    switched.session_state["trials"] = True
+    switched.session_state["trials after 0"] = True
     switched.run()
     switched.selectbox(key="switch-cross-0-0").set_value("off").run()
     assert switched.query_params["changes"] == "cross.1.1:off"

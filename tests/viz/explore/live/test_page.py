@@ -71,7 +71,7 @@ def test_every_sentence_opens_on_its_telling_word(app: AppTest) -> None:
 
 
 def test_a_head_that_was_chosen_stays_with_another_sentence(app: AppTest) -> None:
-    app.session_state["trials"] = True
+    app.session_state["trials after 0"] = True
     app.run()
     chosen = "2.2" if "layer 2, head 2" not in title(app) else "2.3"
     app.text_input(key="typed").set_value(chosen).run()
@@ -139,7 +139,7 @@ def test_heatmap_and_links_stand_ready_together_unless_they_are_large(app: AppTe
 
 @pytest.mark.parametrize("typed", ["3.4", "3 4", "L3 H4", " l3h4 "])
 def test_a_head_is_typed(app: AppTest, typed: str) -> None:
-    app.session_state["trials"] = True
+    app.session_state["trials after 0"] = True
     app.run()
     app.text_input(key="typed").set_value(typed).run()
     assert not app.toast
@@ -150,7 +150,7 @@ def test_a_head_is_typed(app: AppTest, typed: str) -> None:
 @pytest.mark.parametrize("typed", ["", "0.1", "9.1", "1.99", "head", "²", "1.2.3"])
 def test_a_head_that_is_not_there_is_refused_with_a_sentence(app: AppTest, typed: str) -> None:
     app.query_params.update({"layer": "2", "head": "1"})
-    app.session_state["trials"] = True
+    app.session_state["trials after 0"] = True
     app.run()
     app.text_input(key="typed").set_value(typed).run()
     assert "such as 2.5" in app.toast[0].value

@@ -217,7 +217,7 @@ def test_the_lens_as_a_table(toy_translator: Any) -> None:
 
 def two_sides(app: AppTest, view: str, **address: str) -> AppTest:
     app.query_params.update({"view": "compare", "compared": view, "layer": "2", "head": "1", **address})
-    app.session_state["trials"] = True
+    app.session_state["trials after 0"] = True
     app.run()
     assert not app.exception
     return app

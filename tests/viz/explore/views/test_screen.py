@@ -255,7 +255,7 @@ def test_a_flow_begins_at_the_last_layer_whatever_head_is_chosen(app: AppTest, t
 
 def test_the_aligning_head_is_the_best_as_rows_are_named(app: AppTest, translator: Translator) -> None:
     app.query_params["sentence"] = SENTENCE
-    app.session_state["trials"] = True
+    app.session_state["trials after 0"] = True
     app.run()
     app.button(key="aligns").click().run()
     cross = translator.translate(SENTENCE).trace.cross
