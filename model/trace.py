@@ -189,7 +189,7 @@ class AttentionTrace:
     def _repr_html_(self) -> str | None:
         """Return the overview of every map as a picture, for notebooks; None where the views are not installed."""
         try:
-            return str(importlib.import_module(".viz.notebook.static", __package__).static_html(self))
+            return str(importlib.import_module(".viz.notebook.static_html", __package__).static_html(self))
         except ImportError:
             return None
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 NUMPY_ONLY = [
     "analysis.flow",
     "analysis.heads",
-    "analysis.steps",
+    "analysis.attention_steps",
     "interventions.changes",
     "text.words",
 ]

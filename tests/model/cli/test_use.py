@@ -109,7 +109,7 @@ def test_a_sentence_of_the_command_line_takes_one_core(command: str, monkeypatch
         told.append("one thread")
         raise ValueError("stop here")
 
-    for module in ("models", "why"):
+    for module in ("translate_and_evaluate", "why"):
         monkeypatch.setattr(f"attenscope.cli.{module}.limit_to_one_thread", stopped)
     assert main(command.split()) == 2
     assert told == ["one thread"]
