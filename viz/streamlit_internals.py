@@ -210,7 +210,7 @@ def end_absent_sessions(
     def end() -> None:
         uploaded = count_uploaded_bytes()
         absent = {one.session.id: one.session for one in server._session_mgr._session_storage.list()}
-        sizes = {key: uploaded.get(key, 0) + measure(one.session_state.filtered_state) for key, one in absent.items()}
+        sizes = {key: uploaded.get(key, 0) + measure(_read_session_state(one)) for key, one in absent.items()}
         for key in choose(sizes):
             server.close_session(key)
 
@@ -248,6 +248,15 @@ def find_font_file(*, italic: bool) -> Path:
     if found is None:
         raise InternalsError(f"static/static/media/{name}")
     return found
+
+
+def _read_session_state(session: Any) -> Mapping[str, Any]:
+    """What a session holds by key; nothing while a run of it is still ending in its own thread, and changes it."""
+    try:
+        state: Mapping[str, Any] = session.session_state.filtered_state
+    except (KeyError, RuntimeError):
+        return {}
+    return state
 
 
 def _get_run_context() -> Any:
