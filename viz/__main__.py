@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 import threading
 import time
@@ -14,8 +15,10 @@ from attenscope.language import replace_commands_when_installed
 from attenscope.viz.serving.server import AbsentSessions, limit_glibc_retained_memory, release_free_memory, serve_app
 from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs, end_absent_sessions
 
-COLLECTION_INTERVAL = 3.0
-"""Seconds between two garbage collections, after which free memory goes back to the system."""
+LOOK_INTERVAL = 3.0
+"""Seconds between two looks at who has gone."""
+COLLECTION_TURNS = 3
+"""Looks between two garbage collections, after which free memory goes back to the system."""
 
 
 def warm_up_first_model() -> None:
@@ -46,10 +49,11 @@ def _warm_up_then_collect_garbage() -> None:
     absent = AbsentSessions()
     gc.collect()
     gc.freeze()
-    while True:
-        time.sleep(COLLECTION_INTERVAL)
-        gc.collect()
-        release_free_memory()
+    for turn in itertools.count():
+        time.sleep(LOOK_INTERVAL)
+        if absent.has_ended_any or turn % COLLECTION_TURNS == 0:
+            gc.collect()
+            release_free_memory()
         end_absent_sessions(measure_session_bytes, absent.choose)
 
 

@@ -23,6 +23,7 @@ import importlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,23 +196,24 @@ def count_uploaded_bytes() -> dict[str, int]:
 
 
 def end_absent_sessions(
-    measure: Callable[[Mapping[str, Any]], int], choose: Callable[[Mapping[str, int]], Iterable[str]]
+    measure: Callable[[Mapping[str, Any]], int], choose: Callable[[Mapping[str, Callable[[], int]]], Iterable[str]]
 ) -> None:
     """End sessions whose visitors have gone, soon, in the thread of the server's loop; call it from another.
 
     Args:
         measure: Returns how many bytes a session holds in its state, by key; uploaded files are counted beside.
-        choose: Returns which to end, of all whose visitors have gone, with their bytes.
+        choose: Returns which to end, of all whose visitors have gone, each with what measures it.
 
     Raises InternalsError.
     """
     runtime = _find_streamlit_object("streamlit.runtime", "Runtime")
 
     def end() -> None:
-        uploaded = count_uploaded_bytes()
-        absent = {one.session.id: one.session for one in server._session_mgr._session_storage.list()}
-        sizes = {key: uploaded.get(key, 0) + measure(_read_session_state(one)) for key, one in absent.items()}
-        for key in choose(sizes):
+        def size(session: Any) -> int:
+            return count_uploaded_bytes().get(session.id, 0) + measure(_read_session_state(session))
+
+        absent = [one.session for one in server._session_mgr._session_storage.list()]
+        for key in choose({one.id: partial(size, one) for one in absent}):
             server.close_session(key)
 
     parts = "Runtime.close_session, its loop or its session storage"

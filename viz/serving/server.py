@@ -6,7 +6,7 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +139,27 @@ class AbsentSessions:
     def __init__(self, most: int = ABSENT_SESSIONS_BYTES) -> None:
         """At most `most` bytes stay."""
         self._most = most
-        self._before: frozenset[str] = frozenset()
+        self._sizes: dict[str, int | None] = {}
+        """Of each session that was absent at the last call; measured once, when it is absent for the second time."""
+        self.has_ended_any = False
+        """Whether the last call chose a session, so that there is memory to give back."""
 
-    def choose(self, sizes: Mapping[str, int]) -> list[str]:
-        """Return the sessions to end, the largest first, of those that were absent at the last call too."""
-        waiting, self._before = self._before & sizes.keys(), frozenset(sizes)
-        left, chosen = sum(sizes[one] for one in waiting), []
-        for session in sorted(waiting, key=lambda one: (-sizes[one], one)):
+    def choose(self, measures: Mapping[str, Callable[[], int]]) -> list[str]:
+        """Return the sessions to end, the largest first, of those that were absent at the last call too.
+
+        Args:
+            measures: What tells how many bytes a session holds, for each that is absent now.
+        """
+        before = self._sizes
+        found = {one: before[one] or measure() for one, measure in measures.items() if one in before}
+        self._sizes = {one: found.get(one) for one in measures}
+        left, chosen = sum(found.values()), []
+        for session in sorted(found, key=lambda one: (-found[one], one)):
             if left <= self._most:
                 break
-            left -= sizes[session]
+            left -= found[session]
             chosen.append(session)
+        self.has_ended_any = bool(chosen)
         return chosen
 
 

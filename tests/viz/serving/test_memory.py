@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -65,11 +66,23 @@ def test_smaller_ones_go_back_when_they_are_given() -> None:
 
 
 def test_large_sessions_of_visitors_who_have_gone_are_ended_first() -> None:
+    measured: list[str] = []
+
+    def measure(name: str, size: int) -> int:
+        measured.append(name)
+        return size
+
+    def sized(**sizes: int) -> dict[str, Callable[[], int]]:
+        return {name: partial(measure, name, size) for name, size in sizes.items()}
+
     absent = AbsentSessions(most=10)
-    assert absent.choose({"large": 30, "small": 4, "smaller": 3}) == []  # They may be back in a moment.
-    assert absent.choose({"large": 30, "small": 4, "new": 50}) == ["large"]
-    assert absent.choose({"small": 4, "new": 50}) == ["new"]
-    assert absent.choose({"small": 4}) == []
+    assert absent.choose(sized(large=30, small=4, smaller=3)) == []  # They may be back in a moment.
+    assert not absent.has_ended_any
+    assert absent.choose(sized(large=30, small=4, new=50)) == ["large"]
+    assert absent.has_ended_any
+    assert absent.choose(sized(small=4, new=50)) == ["new"]
+    assert absent.choose(sized(small=4)) == []
+    assert measured == ["large", "small", "new"]
 
 
 def test_the_sessions_that_are_chosen_are_closed_in_the_thread_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +101,7 @@ def test_the_sessions_that_are_chosen_are_closed_in_the_thread_of_the_server(mon
     )
     monkeypatch.setattr(Runtime, "exists", lambda: True)
     monkeypatch.setattr(Runtime, "instance", lambda: running)
-    end_absent_sessions(measure_session_bytes, lambda sizes: [key for key, size in sizes.items() if size > 50])
+    end_absent_sessions(measure_session_bytes, lambda sizes: [key for key, size in sizes.items() if size() > 50])
     assert closed == []
     soon[0]()
     assert closed == ["a", "c"]
