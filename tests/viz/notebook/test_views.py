@@ -141,7 +141,7 @@ def test_the_script_is_one_module_that_fetches_nothing() -> None:
 def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
     code = (
         "import sys; sys.modules['streamlit'] = sys.modules['torch'] = None\n"
-        "from attenscope.viz.notebook import static, views; views.build_widget_script()"
+        "from attenscope.viz.notebook import static_html, views; views.build_widget_script()"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
