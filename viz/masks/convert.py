@@ -27,6 +27,7 @@ from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.figures.figure_style import Look, Palette
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
 from attenscope.viz.ui import controls, style
+from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.masks import (
     MASKS_CONVERT_FROM,
     MASKS_CONVERT_HEADS,
@@ -88,8 +89,10 @@ def draw_converter_view() -> None:
 
 def _draw_mask_rule_controls() -> tuple[np.ndarray | None, int]:
     """(B, 1, Q, K) bool, True = may attend, by a rule; and the number of heads."""
-    built = st.session_state.get(MASKS_RULE.key) or MASKS_RULE.default
-    rule = controls.text_input(say("A query may attend where"), MASKS_CONVERT_RULE, built, width=300)
+    built = st.session_state.get(MASKS_RULE.key)
+    if built and MASKS_CONVERT_RULE.key not in st.session_state and not is_in_address(MASKS_CONVERT_RULE):
+        MASKS_CONVERT_RULE.put(built)  # Into the address too, which would not hold the default of a widget.
+    rule = controls.text_input(say("A query may attend where"), MASKS_CONVERT_RULE, MASKS_RULE.default, width=300)
     lengths = controls.text_input(
         say("Real keys a sample"), MASKS_CONVERT_LENGTHS, f"{EXAMPLE_KEYS}, {EXAMPLE_KEYS - 2}", width=160
     )
