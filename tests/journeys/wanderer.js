@@ -17,7 +17,7 @@ window.wanderer = (() => {
   const DIALOG = "[data-testid=stDialog], [role=dialog]";
   /** Differs with the visitor's past or with the moment, not with the address. */
   const PASSING =
-    ".time, .st-key-earlier, [data-testid=stExpander], .st-key-badge, .st-key-header-actions, .st-key-page-help, [role=status], .tip, style, " +
+    ".time, .st-key-earlier, [data-testid=stExpander], .st-key-badge, .st-key-header-actions, .st-key-page-help, [role=status], .readout, .tip, style, " +
     "script, .modebar, [data-testid=stPopover] [data-testid=stIconMaterial], .hoverlayer";
 
   const above = (one) => one.parentElement ?? one.getRootNode().host ?? null;
