@@ -268,8 +268,9 @@ def _order_by_effect(effects: HeadEffects, kind: Kind) -> HeadOrder:
     heads = rank_heads(np.abs(values), largest_first=True)
     strongest, change = effects.strongest()[0]
     text = say(
-        "Of all heads, {head} matters most: switched off alone, it changes the log-probability of this translation by "
-        "{change} nats. The tiles are ordered by that change; below 0, the head speaks for the translation.",
+        "Of all heads, {head} matters most: switched off alone in the unchanged model, it changes the log-probability "
+        "of the translation by {change} nats. The tiles are ordered by that change; below 0, the head speaks for the "
+        "translation.",
         head=head_name(strongest),
         change=format_signed(change, plus=True),
     )
