@@ -128,28 +128,28 @@ def draw_compare_toggle(view: SingleView, *, comparing: bool) -> None:
     st.toggle(say("Compare"), key="comparing", on_change=choose)
 
 
-def get_display_options() -> DisplayOptions:
+def sync_display_options() -> DisplayOptions:
     """Return how maps are shown, as chosen in :func:`draw_display_settings`; kept in the address."""
-    merge, hide = (_get_token_switch(one) for one in (EXPLORE_MERGE_WORDS, EXPLORE_HIDE_SPECIAL))
+    merge, hide = (_sync_token_switch(one) for one in (EXPLORE_MERGE_WORDS, EXPLORE_HIDE_SPECIAL))
     return DisplayOptions(
-        *controls.read_look_settings(), merge, hide, EXPLORE_HIDE_FIRST.hold(), EXPLORE_CELL_NUMBERS.hold()
+        *controls.sync_look_settings(), merge, hide, EXPLORE_HIDE_FIRST.hold(), EXPLORE_CELL_NUMBERS.hold()
     )
 
 
-def _get_token_switch(of: Parameter[bool | None]) -> bool:
+def _sync_token_switch(of: Parameter[bool | None]) -> bool:
     """Return what was chosen; else words without special tokens, but every token of an opened trace."""
     chosen = of.hold()
     return get_open_trace() is None if chosen is None else chosen
 
 
 def _draw_token_switch(label: str, of: Parameter[bool | None]) -> None:
-    st.session_state[of.name] = _get_token_switch(of)
+    st.session_state[of.name] = _sync_token_switch(of)
     st.toggle(label, key=of.name, on_change=lambda: of.set(st.session_state[of.name]))
 
 
 def draw_display_settings() -> None:
     """Draw the choices of how maps are shown."""
-    get_display_options()
+    sync_display_options()
     _draw_token_switch(say("Merge pieces into words"), EXPLORE_MERGE_WORDS)
     _draw_token_switch(say("Hide special tokens"), EXPLORE_HIDE_SPECIAL)
     st.toggle(say("Leave the first token out"), **EXPLORE_HIDE_FIRST.synced_widget_arguments)
@@ -157,7 +157,7 @@ def draw_display_settings() -> None:
     controls.draw_look_settings()
 
 
-def get_chosen_head(attention: AttentionMap) -> tuple[int, int]:
+def sync_chosen_head(attention: AttentionMap) -> tuple[int, int]:
     """Return the chosen layer and head, from 0; kept in the address from 1."""
     layers, heads = range(1, attention.layers + 1), range(1, attention.heads + 1)
     # Head 1.1 stands in the address too: without a head the page would pick one.
@@ -166,7 +166,7 @@ def get_chosen_head(attention: AttentionMap) -> tuple[int, int]:
 
 def draw_head_field(attention: AttentionMap, key: str) -> None:
     """Draw a field in which the layer and the head are typed, from 1; a menu and a view may each have one."""
-    layer, head = get_chosen_head(attention)
+    layer, head = sync_chosen_head(attention)
     st.session_state[key] = f"{layer + 1}.{head + 1}"
 
     def choose() -> None:
@@ -195,7 +195,7 @@ def draw_stop_head_switching_button() -> None:
     st.button(say("Done"), key="pressing-ends", on_click=end)
 
 
-def get_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
+def sync_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
     """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
     statistics = source.statistics(kind)
     # There are measures that only another kind of attention has.

@@ -87,7 +87,7 @@ def draw_screen(source: TraceSource) -> None:
         )
         view, comparing = explore_controls.draw_view_choice(source.impossible_views)
         _draw_experiments_menu(source, maps[kind], view, comparing=comparing)
-    display = _fall_back_to_input_tokens(explore_controls.get_display_options(), source.trace)
+    display = _fall_back_to_input_tokens(explore_controls.sync_display_options(), source.trace)
     scene = Scene(source, source.display_tokens(kind, display), layer, head, display)
     if view in explore_controls.ALL_HEADS_VIEWS:
         with st.container(key="all-heads-picture"):
@@ -107,7 +107,7 @@ def draw_screen(source: TraceSource) -> None:
 
 def _draw_experiments_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
     """Draw the menu of what can be tried; what it chooses is kept elsewhere, so that it is drawn once it is open."""
-    layer, head = explore_controls.get_chosen_head(attention)
+    layer, head = explore_controls.sync_chosen_head(attention)
     menu = explore_controls.draw_trials_menu()
     if menu is None:
         return
@@ -133,7 +133,7 @@ def _draw_view_or_comparison(view: SingleView, scene: Scene, *, comparing: bool)
 def _draw_heads_overview(scene: Scene) -> None:
     """Draw the overview, which opens a head and switches heads off, and what it shows."""
     source, kind = scene.source, scene.kind
-    order, switches = explore_controls.get_head_order(kind, source), source.tile_switches(kind)
+    order, switches = explore_controls.sync_head_order(kind, source), source.tile_switches(kind)
     with st.container(key="tiles"):
         draw_heads_overview(
             source.tiles(scene.attention),

@@ -18,7 +18,7 @@ model, text = ui_controls.draw_sentence_and_model_controls()
 PIN.hold(of=text)
 with st.container(key="strategy", horizontal=True, vertical_alignment="center"):
     request, menu = decode_controls.draw_request_controls(model, text)
-look, _ = ui_controls.read_look_settings()
+look, _ = ui_controls.sync_look_settings()
 run = runs.get_or_start_run(model, request)
 header = st.container(key="facts")
 if problem := runs.input_problem_text(run):

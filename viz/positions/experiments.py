@@ -79,7 +79,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
     draw_caption(says)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind, layer, head = controls.draw_attention_head_selector(before.trace.sizes, heads=False)
-    look, rows = controls.read_look_settings()
+    look, rows = controls.sync_look_settings()
     old, new = before.trace.maps[kind], result.forced_trace.maps[kind]
     with st.container(key="picture"):
         left, right = st.columns([0.27, 0.73], gap="large")

@@ -97,7 +97,7 @@ def draw_positional_heads_view(model: Translator, result: Translation) -> SavedV
     found = cache.compute_positional_heads(model.name, result.source)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         kind, layer, head = ui_controls.draw_attention_head_selector(result.trace.sizes)
-    look, rows = ui_controls.read_look_settings()
+    look, rows = ui_controls.sync_look_settings()
     top = found.scores[:MOST_RANKED_HEADS]
     pair = [(say("the sentence"), result.trace.maps[kind]), (say("its words shuffled"), found.shuffled.maps[kind])]
 

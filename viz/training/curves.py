@@ -131,7 +131,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         return
     maps = [moment.trace.maps[kind] for moment in moments]
     steps = [moment.step for moment in moments]
-    look, rows = controls.read_look_settings()
+    look, rows = controls.sync_look_settings()
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
     stop = texts.get_chosen_stop_index(steps)
     plays = not TRAINING_STOP.get() and not is_presenting()
@@ -248,7 +248,7 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
     last = run.traces[-1].drawable
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
         kind, layer, head = controls.draw_attention_head_selector(last.sizes, heads=False)
-    look, rows = controls.read_look_settings()
+    look, rows = controls.sync_look_settings()
     maps = [opened.drawable.maps[kind] for opened in run.traces]
     steps = list(run.steps)
     names = [say("step {step:,} of {last:,}", step=step, last=steps[-1]) for step in steps]

@@ -300,7 +300,7 @@ def set_layer_and_head(layer: int, head: int) -> None:
     st.session_state[LAYER.key], st.session_state[HEAD.key] = layer + 1, head + 1
 
 
-def read_look_settings() -> tuple[Look, RowLabel]:
+def sync_look_settings() -> tuple[Look, RowLabel]:
     """How pictures are coloured and their rows named, as chosen in :func:`draw_look_settings`; kept in the address."""
     rows = ROWS.hold()
     return Look(style.get_palette(), COLOURS.hold(), SCALE.hold()), rows
@@ -308,7 +308,7 @@ def read_look_settings() -> tuple[Look, RowLabel]:
 
 def draw_look_settings() -> None:
     """Draw the choices of how pictures are coloured and their rows named."""
-    read_look_settings()
+    sync_look_settings()
     more: dict[str, Any] = {"horizontal": True}
     draw_untranslated_choice(
         st.radio,
