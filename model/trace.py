@@ -6,9 +6,10 @@ import dataclasses
 import importlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, get_args
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, get_args
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -150,6 +151,32 @@ class AttentionMap:
     def rows(self, label: Literal["fed", "predicted"] = "fed") -> tuple[str, ...]:
         """Return the row labels: the token fed in, or the token predicted where there is one."""
         return self.predicted_tokens if label == "predicted" and self.predicted_tokens else self.query_tokens
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def cache_on_map(work: Callable[Concatenate[AttentionMap, P], R]) -> Callable[Concatenate[AttentionMap, P], R]:
+    """Return `work` with its results kept on the map that they are of, for as long as that map lives.
+
+    A map is frozen, so what is computed of it stays true. A cache of a fixed size would hold maps that nobody looks at
+    any more, and forget others while many visitors look at theirs.
+
+    Args:
+        work: A function of a map and of arguments that can be hashed.
+    """
+    name = f"{work.__module__}.{work.__qualname__}"
+
+    @wraps(work)
+    def look_up(attention: AttentionMap, *arguments: P.args, **named: P.kwargs) -> R:
+        kept: dict[Any, R] = vars(attention).setdefault("_cached_results", {})
+        key = (name, arguments, *sorted(named.items()))
+        if key not in kept:
+            kept[key] = work(attention, *arguments, **named)
+        return kept[key]
+
+    return look_up
 
 
 @dataclass(frozen=True, eq=False)

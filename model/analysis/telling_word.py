@@ -13,13 +13,13 @@ import unicodedata
 from collections.abc import Collection, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from ..text.words import get_special_tokens, group_words, is_cjk, join_word
-from ..trace import AttentionMap
+from ..trace import AttentionMap, cache_on_map
 from .heads import HeadPlace
 
 # The weights between words.
@@ -74,8 +74,7 @@ class WordWeights:
         return next((at for at in range(row - 1, -1, -1) if not self.is_punctuation_row(at)), None)
 
 
-# A map is frozen and known by its identity; a sentence is read at many heads.
-@lru_cache(maxsize=8)
+@cache_on_map
 def weigh_words(cross: AttentionMap) -> WordWeights | None:
     """Return the weights between words; None where either side has no word."""
     names = get_special_tokens(cross)
@@ -277,7 +276,8 @@ def read_source_word(words: WordWeights, key: int, place: HeadPlace) -> WordRead
 # The telling word of a translation.
 
 
-def pick_telling_word(cross: AttentionMap, left_out: Collection[HeadPlace] = ()) -> WordReading | None:
+@cache_on_map
+def pick_telling_word(cross: AttentionMap, left_out: frozenset[HeadPlace] = frozenset()) -> WordReading | None:
     """Return the word that tells most, and the head that shows it best, of those not `left_out`; None without words."""
     words = weigh_words(cross)
     if words is None or len(set(left_out)) >= words.agreement.size:

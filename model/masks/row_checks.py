@@ -167,8 +167,17 @@ def report_empty_rows(case: DiagnosisCase, intent: IntendedMask) -> None:
     untold = say("these masked scores do not show whether there was one fill or two")
     case.add_row_finding("double-fill", rows.fills_only, untold, "warning")
     case.add_row_finding("empty-row", rows.all_zero, say("its row is all zero, which is right"), "info", NOTHING_TO_FIX)
+    if not case.findings:  # A guess leaves rows without a key out, so they contradict nothing.
+        unlike = evidence.all_zero & intent.allowed.any(-1) & _find_rows_between(~evidence.all_zero)
+        looks = say("in the pattern of the other queries it would have some")
+        case.add_row_finding("empty-row", unlike, looks, "info", NOTHING_TO_FIX)
     with_weight = padding[:, None, None] & evidence.nonzero.any(-1) & ~evidence.nan
     case.add_row_finding("pad-query", with_weight)
+
+
+def _find_rows_between(rows: np.ndarray) -> np.ndarray:
+    """Return (..., Q): queries with some of the `rows` (..., Q) before and some after them; at the ends is padding."""
+    return np.logical_or.accumulate(rows, -1) & np.logical_or.accumulate(rows[..., ::-1], -1)[..., ::-1]
 
 
 # Rows must sum to 1. Where another axis does, or none, the softmax or what came after it is at fault.

@@ -306,7 +306,10 @@ def _propose_shared_keys(seen: np.ndarray, places: np.ndarray, last: int) -> Ite
 
 
 def _find_draft_tree(seen: np.ndarray) -> tuple[int, ...]:
-    """Return the parents of the last tokens, a tree no deeper than half of them: a chain with a hole is none."""
+    """Return the parents of the last tokens, a tree no deeper than half of them: a chain with a hole is none.
+
+    Every token of a tree sees itself: one that sees nothing is rather a document's first, whose row is empty.
+    """
     queries, keys = seen.shape
     past = keys - queries
     hidden = ~seen & (np.arange(keys) <= (np.arange(queries) + past)[:, None])
@@ -317,7 +320,7 @@ def _find_draft_tree(seen: np.ndarray) -> tuple[int, ...]:
     if size < _SMALLEST_TREE or size > queries:
         return ()
     related = seen[-size:, -size:]
-    if 2 * related.sum(1).max() > size:
+    if 2 * related.sum(1).max() > size or not related.diagonal().all():
         return ()
     above = (np.flatnonzero(row[:token]) for token, row in enumerate(related))
     return tuple(int(seen[-1]) + 1 if seen.size else 0 for seen in above)

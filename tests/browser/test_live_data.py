@@ -137,7 +137,7 @@ def test_the_telling_word_is_that_of_the_page(views: Views) -> None:
     cross = views.translator.translate(TEXT).trace.cross
     assert cross is not None
     for off in ((), ((0, 0), (1, 2)), tuple(np.ndindex(*cross.weights.shape[:2]))):
-        words, expected = weigh_words(cross), pick_telling_word(cross, off)
+        words, expected = weigh_words(cross), pick_telling_word(cross, frozenset(off))
         found = views("tellingWord", "cross", [["cross", *place] for place in off])
         if expected is None:
             assert found is None

@@ -186,7 +186,7 @@ def _get_player_step(result: Translation, ended: bool) -> int:
 def _get_unchanged_model_translation(model: RunnableModel, text: str) -> str:
     """What the unchanged model writes; "" for a text that it cannot read."""
     try:
-        return cache.compute_translation(model.name, text)[0].text
+        return cache.compute_translation(model.name, text).text
     except InputError:
         return ""
 

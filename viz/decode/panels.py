@@ -118,7 +118,7 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: D
     _draw_pinned_card(model, run, result)
     if result.first_row:
         draw_caption(say(texts.PROMPT_NOTE))
-    own = result if run.request.is_own and not run.stopped else cache.compute_translation(model.name, result.source)[0]
+    own = result if run.request.is_own and not run.stopped else cache.compute_translation(model.name, result.source)
     draw_translation_warnings(model, result, own)
     sentences = texts.describe_problems(result, run.stopped)
     if run.request.method == "given":
@@ -174,7 +174,7 @@ def _get_translation_for_why_page(model: RunnableModel, run: runs.DecodingRun, r
     """The translation that Why is to read; "" where it is the unchanged model's own."""
     if run.request.changes and run.request.method == "greedy" and run.request.constraints == NO_CONSTRAINTS:
         return ""
-    own = cache.compute_translation(model.name, run.request.text)[0]
+    own = cache.compute_translation(model.name, run.request.text)
     return "" if own.target_ids == result.target_ids else result.text
 
 

@@ -141,7 +141,7 @@ def _draw_example_button(
 def _open_example(model: RunnableModel, example: Example) -> None:
     st.session_state[SENTENCE.key] = example.sentence
     st.session_state[KIND.key], st.session_state[EXPLORE_VIEW.key] = "cross", "heatmap"
-    cross = cache.compute_translation(model.name, example.sentence)[0].trace.cross
+    cross = cache.compute_translation(model.name, example.sentence).trace.cross
     place = find_example_head(example, cross) if cross else None
     if place and cross:
         set_layer_and_head(place.layer, place.head)

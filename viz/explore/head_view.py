@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from attenscope.text.words import (
     merge_map_into_words,
     select_tokens,
 )
-from attenscope.trace import AttentionMap, AttentionTrace, Kind
+from attenscope.trace import AttentionMap, AttentionTrace, Kind, cache_on_map
 from attenscope.viz.export.parts import Part
 from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.figures.heatmap import head_title
@@ -266,8 +266,7 @@ class TokenDisplay:
         return _find_group(self.keys, position)
 
 
-# A map is frozen and known by its identity; views and heads are changed far more often than what is hidden.
-@lru_cache(maxsize=8)
+@cache_on_map
 def display_tokens(
     original: AttentionMap, rows: RowLabel, *, merge: bool, hide: bool, hide_first: bool = False
 ) -> TokenDisplay:

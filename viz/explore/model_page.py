@@ -64,10 +64,11 @@ def draw_model_page() -> None:
         examples.draw_start_menus, draw_examples=examples.draw_example_suggestion
     )
     examples.draw_tour_step(model)
-    translation, check = controls.require_translation(model, text)
-    draw_model_run_badge(model, translation, check)
+    translation = controls.require_translation(model, text)
     select_default_head_and_pin(model.name, text, translation.trace)
     _draw_pictures(model, text)
+    # Last: the translation is seen while it is made once more.
+    draw_model_run_badge(model, translation, cache.compute_observer_check(model.name, text))
 
 
 @st.fragment
@@ -192,7 +193,7 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     above = st.container()
     with st.container(key="underline"):
         key_of_line = st.empty()
-    own = cache.compute_translation(model.name, text)[0]
+    own = cache.compute_translation(model.name, text)
     given = _draw_given_translation(model, text, own.text) if is_given_translation_on(text) else ""
     key = RunKey(model.name, text, given, explore_controls.draw_change_effect(model, text, given))
     run = ExploreRun(key, cache.compute_translation_with_changes(*key))

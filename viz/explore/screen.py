@@ -225,7 +225,7 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
     if PIN.get(of=identity) or (before is None and chosen):
         return
     cross = trace.maps[kind]
-    others = set(np.ndindex(*cross.weights.shape[:2])) - {place} if chosen else ()
+    others = frozenset(np.ndindex(*cross.weights.shape[:2])) - {place} if chosen else frozenset()
     telling, words = pick_telling_word(cross, others), weigh_words(cross)
     if telling is None or words is None:
         return

@@ -24,6 +24,7 @@ from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.figures.figure_style import KIND_NAMES, Look, Palette, format_signed, quote_token, readable_token
 from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
 from attenscope.viz.masks import cache
+from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import NumberParameter
 from attenscope.viz.ui.addresses.masks import (
@@ -61,8 +62,8 @@ def draw_trial_view() -> None:
     st.html(TRIAL_STYLE)
     chosen, text = controls.draw_sentence_and_model_controls()
     model = controls.require_ability(chosen, "mask trial")
-    result, check = controls.require_translation(model, text)
-    draw_model_run_badge(model, result, check)
+    result = controls.require_translation(model, text)
+    draw_model_run_badge(model, result, ui_cache.compute_observer_check(model.name, text))
     draw_translation_warnings(model, result, result)
     _draw_trial(model, text, result.trace.sizes)
 

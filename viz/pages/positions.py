@@ -6,6 +6,7 @@ from attenscope.viz import page_setup
 from attenscope.viz.export.share_menu import register_savable_view
 from attenscope.viz.positions import controls as positions_controls
 from attenscope.viz.positions import experiments, precision, sentence_views, views
+from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.captions import draw_model_run_badge, draw_translation_warnings
 from attenscope.viz.ui.links import draw_next_page_link
@@ -39,8 +40,8 @@ def draw_chosen_positions_view() -> None:
             )
         found = TABLE_VIEWS[view](choice, bar)
     else:
-        result, check = ui_controls.require_translation(model, text)
-        draw_model_run_badge(model, result, check)
+        result = ui_controls.require_translation(model, text)
+        draw_model_run_badge(model, result, ui_cache.compute_observer_check(model.name, text))
         draw_translation_warnings(model, result, result)
         if view == "heads":
             found = sentence_views.draw_positional_heads_view(

@@ -11,6 +11,7 @@ from attenscope.runnable_model import InputError
 from attenscope.viz import page_setup
 from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.figures.figure_style import Palette
+from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN
@@ -51,7 +52,8 @@ model = ui_controls.require_ability(chosen, "attribution")
 pair = why_controls.find_sentence_pair(model, text)
 if pair.first != text:
     ui_controls.hide_sentence_box()
-draw_model_run_badge(model, *ui_controls.require_translation(model, pair.first))
+translation = ui_controls.require_translation(model, pair.first)
+draw_model_run_badge(model, translation, ui_cache.compute_observer_check(model.name, pair.first))
 PIN.hold(of=pair.first)
 above = st.container()
 with st.container(key="views", horizontal=True, vertical_alignment="center"):

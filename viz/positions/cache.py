@@ -58,7 +58,7 @@ def find_closest_positions(rows: np.ndarray) -> Uniqueness:
 @queue_and_cache(64)
 def compute_position_experiment(name: str, sentence: str, experiment: PositionExperiment) -> ExperimentResult:
     """A sentence translated with its positions moved. Raises ExperimentError."""
-    return run_experiment(cache.load_runnable_model(name), cache.compute_translation(name, sentence)[0], experiment)
+    return run_experiment(cache.load_runnable_model(name), cache.compute_translation(name, sentence), experiment)
 
 
 @queue_and_cache(64, is_long=True)
@@ -67,7 +67,7 @@ def compute_experiment_log_probs(
 ) -> np.ndarray:
     """The log-probability of the model's own translation as the experiment grows. Raises ExperimentError."""
     curve = compute_log_prob_curve(
-        cache.load_runnable_model(name), cache.compute_translation(name, sentence)[0], experiment, amounts
+        cache.load_runnable_model(name), cache.compute_translation(name, sentence), experiment, amounts
     )
     curve.flags.writeable = False
     return curve
@@ -76,4 +76,4 @@ def compute_experiment_log_probs(
 @queue_and_cache(32, is_long=True)
 def compute_positional_heads(name: str, sentence: str) -> PositionalHeads:
     """Which heads of a checkpoint look at places, on one sentence."""
-    return score_positional_heads(cache.load_translator(name), cache.compute_translation(name, sentence)[0])
+    return score_positional_heads(cache.load_translator(name), cache.compute_translation(name, sentence))

@@ -23,7 +23,7 @@ def load_snapshots(name: str) -> tuple[TrainingSnapshot, ...]:
 @queue_and_cache(8, to_say("Reading the sentence at every snapshot …"), is_long=True)
 def compute_snapshot_runs(name: str, sentence: str) -> tuple[SnapshotRun, ...]:
     """A sentence at every snapshot, each reading the released model's translation; frozen. Raises CheckpointError."""
-    return run_snapshots(load_snapshots(name), sentence, cache.compute_translation(name, sentence)[0].target_ids)
+    return run_snapshots(load_snapshots(name), sentence, cache.compute_translation(name, sentence).target_ids)
 
 
 @st.cache_data(ttl=10, show_spinner=False)

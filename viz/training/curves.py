@@ -116,8 +116,8 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         kind, layer, head = controls.draw_attention_head_selector(
             count_attention_layers_and_heads(model.config), heads=False
         )
-    result, check = controls.require_translation(model, text)
-    draw_model_run_badge(model, result, check)
+    result = controls.require_translation(model, text)
+    draw_model_run_badge(model, result, cache.compute_observer_check(model.name, text))
     draw_translation_warnings(model, result, result)
     try:
         moments = training_cache.compute_snapshot_runs(model.name, text)

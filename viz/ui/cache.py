@@ -320,11 +320,15 @@ def load_translator(name: str) -> Translator:
 
 
 @queue_and_cache(128)
-def compute_translation(name: str, sentence: str) -> tuple[Translation, ObserverCheck]:
-    """A sentence translated by a model, and whether observing changed it; both frozen, so visitors share them."""
-    model = load_runnable_model(name)
-    translated = model.translate(sentence)
-    return translated, model.check_observer(translated)
+def compute_translation(name: str, sentence: str) -> Translation:
+    """A sentence translated by a model; frozen, so visitors share it. Raises InputError."""
+    return load_runnable_model(name).translate(sentence)
+
+
+@queue_and_cache(128)
+def compute_observer_check(name: str, sentence: str) -> ObserverCheck:
+    """Whether observing changed a model's translation of a sentence, which is made once more for it; frozen."""
+    return load_runnable_model(name).check_observer(compute_translation(name, sentence))
 
 
 @queue_and_cache(64)
@@ -348,7 +352,7 @@ def compute_translation_with_changes(name: str, sentence: str, target: str = "",
     """A sentence with the model's own translation or a given one, by the model as it is or with changes made."""
     if changes:
         return compute_intervention_comparison(name, sentence, changes, target).after
-    return compute_teacher_forced(name, sentence, target) if target else compute_translation(name, sentence)[0]
+    return compute_teacher_forced(name, sentence, target) if target else compute_translation(name, sentence)
 
 
 @queue_and_cache(16)

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.checkpoint.card import CheckpointSummary, group_by_direction
 from attenscope.checkpoint.load import CheckpointError
-from attenscope.decoding.greedy_and_sampling import DecodingStep, ObserverCheck
+from attenscope.decoding.greedy_and_sampling import DecodingStep
 from attenscope.language import current_language, format_number, join_sentences, say, to_say
 from attenscope.runnable_model import (
     CHAT_TEMPLATE,
@@ -201,7 +201,7 @@ def _draw_stage_sentence(text: str) -> str:
     return text
 
 
-def require_translation(model: RunnableModel, text: str) -> tuple[Translation, ObserverCheck]:
+def require_translation(model: RunnableModel, text: str) -> Translation:
     """Return the translation of `text`; end the page with a message when it cannot be translated."""
     try:
         found = cache.compute_translation(model.name, text)

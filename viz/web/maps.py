@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from attenscope.analysis.heads import HeadPlace
 from attenscope.language import say, to_say
-from attenscope.trace import AttentionMap, Head, Kind
+from attenscope.trace import AttentionMap, Head, Kind, cache_on_map
 from attenscope.viz.figures.figure_style import (
     KIND_NAMES,
     LONGEST_LABEL,
@@ -399,8 +398,7 @@ def encode_heads_overview(
     return pack_arrays(header, cells.tobytes())
 
 
-# A map is frozen and known by its identity; while its head is changed, its bytes stay the same.
-@lru_cache(maxsize=8)
+@cache_on_map
 def _quantise_overview(attention: AttentionMap) -> np.ndarray:
     return quantise_weights(
         *pool_weights(attention.weights, attention.mask if attention.layer_masks is None else attention.masks)

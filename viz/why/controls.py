@@ -99,7 +99,7 @@ def find_sentence_pair(model: RunnableModel, text: str) -> SentencePair:
         except (AttributionError, InputError):
             continue
         every = (one.first, one.second, one.control)
-        if len({len(cache.compute_translation(model.name, side)[0].source_tokens) for side in every}) == 1:
+        if len({len(cache.compute_translation(model.name, side).source_tokens) for side in every}) == 1:
             return SentencePair(one.first, one.second, one.control)
     return own
 
@@ -114,7 +114,7 @@ def draw_question_controls(
     text = pair.first
     if get_open_trace():
         draw_caption(say(texts.OPENED_TRACE_NOTE))
-    own = cache.compute_translation(model.name, text)[0]
+    own = cache.compute_translation(model.name, text)
     given = controls.draw_given_translation(model.name, text, own.text) if forced else ""
     reading = ReadingKey(model.name, text, given, _draw_model_changes(model, text, given))
     result = cache.compute_translation_with_changes(*reading)

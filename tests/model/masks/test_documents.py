@@ -99,8 +99,8 @@ def test_a_hundred_thousand_tokens_are_judged_without_their_cells() -> None:
         diagnose(cu_seqlens=ends, position_ids=positions[None, 1:])
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_packed_mask_with_gaps_is_not_read_upside_down(seed: int) -> None:
+def draw_packed_mask_without_first_tokens(seed: int) -> np.ndarray:
+    """Return three causal documents, 1 = may attend; the first token of the later two neither reads nor is read."""
     generator = np.random.default_rng(seed)
     size = int(generator.integers(6, 20))
     mask = np.zeros((size, size), int)
@@ -108,6 +108,12 @@ def test_a_packed_mask_with_gaps_is_not_read_upside_down(seed: int) -> None:
     for first, end in pairwise(cuts):
         begin = min(first + (first > 0), end - 1)
         mask[begin:end, begin:end] = np.tri(end - begin)
+    return mask
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_packed_mask_with_gaps_is_not_read_upside_down(seed: int) -> None:
+    mask = draw_packed_mask_without_first_tokens(seed)
     for name in ("attention_mask", "", "attn_mask"):
         assert guess_role(mask, name).role == "mask keeps"
         assert guess_role(1 - mask, name).role == "mask blocks"
@@ -115,4 +121,15 @@ def test_a_packed_mask_with_gaps_is_not_read_upside_down(seed: int) -> None:
 
 def test_a_row_without_a_key_in_it_is_told() -> None:
     found = diagnose(attention_mask=GAPPED)
+    assert found.meaning == "causal, in 2 packed documents, without padding"
     assert any(one.code == "empty-row" and one.queries == (3,) for one in found.findings)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_first_tokens_without_keys_make_no_draft_tree(seed: int) -> None:
+    mask = draw_packed_mask_without_first_tokens(seed)
+    found = diagnose(attention_mask=mask)
+    assert "draft tree" not in found.meaning
+    (told,) = found.findings
+    assert (told.code, told.severity) == ("empty-row", "info")
+    assert told.queries == tuple(np.flatnonzero(~mask.any(1)))

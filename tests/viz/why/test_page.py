@@ -298,7 +298,7 @@ def test_two_sentences_open_on_a_pair_that_can_be_patched(
 
 
 def count_source_tokens(model: str, sentence: str) -> int:
-    return len(ui_cache.compute_translation(model, sentence)[0].source_tokens)
+    return len(ui_cache.compute_translation(model, sentence).source_tokens)
 
 
 def test_without_a_pair_two_sentences_ask_for_one(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,12 +377,12 @@ def test_the_strongest_cell_is_of_the_strongest_head(
 
 def test_the_changed_model_leaves_nothing_of_the_unchanged_one_behind(reading: ReadingKey) -> None:
     """What other visitors share is the unchanged model's, whichever question comes first."""
-    own = {text: ui_cache.compute_translation(reading.model, text)[0] for text in (SENTENCE, OTHER, SAME)}
+    own = {text: ui_cache.compute_translation(reading.model, text) for text in (SENTENCE, OTHER, SAME)}
     ui_cache.compute_translation.clear()
     off = "cross.1.1:off,cross.1.2:off"
     keys = [ReadingKey(reading.model, text, "", off) for text in (SENTENCE, OTHER, SAME)]
     with contextlib.suppress(AttributionError):
         why_cache.compute_control_patch_map(keys[0], keys[1], keys[2], "encoder stream")
     for text, found in own.items():
-        again = ui_cache.compute_translation(reading.model, text)[0]
+        again = ui_cache.compute_translation(reading.model, text)
         assert [step.log_prob for step in again.steps] == [step.log_prob for step in found.steps]
