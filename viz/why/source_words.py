@@ -44,6 +44,8 @@ from attenscope.viz.why.controls import Question
 
 PIECE_HINT = to_say("point at a piece to read its number")
 MATRIX_TITLE = to_say("Every method for this word")
+LONG_PIECES = 200
+"""Pieces of the sentence and of what is written, from which the methods take more than some seconds on two cores."""
 
 
 def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
@@ -56,10 +58,12 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
             draw_caption(answer)
         draw_signed_text(build_leave_one_out_texts(left), palette, answer, key="left-out")
     method = WHY_ATTRIBUTION_METHOD.hold()
-    # The methods of a long text take a minute: they are computed for who asks.
-    fold = st.expander(
-        say("How other methods answer"), expanded=method != DEFAULT_METHOD, key="methods-fold", on_change="rerun"
-    )
+    pieces = len(question.target.source_tokens) + len(question.target.input_ids)
+    if pieces > LONG_PIECES:  # They take a minute: a fold of its own, so that it is open for who asks of this text.
+        name, key = say("How other methods answer (slow: {count} pieces)", count=pieces), f"methods-fold-{pieces}"
+    else:
+        name, key = say("How other methods answer"), "methods-fold"
+    fold = st.expander(name, expanded=method != DEFAULT_METHOD and pieces <= LONG_PIECES, key=key, on_change="rerun")
     if fold.open:
         with fold:
             _draw_methods(question, palette)

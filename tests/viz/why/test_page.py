@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,16 @@ def test_another_method_is_explained_in_its_own_unit(open_page: Open, word: Word
     app = open_page(methods=True, pin=f"target.{word.position + 1}")
     app.selectbox(key="attribution").set_value("alti").run()
     assert texts.describe_attribution_unit("alti", why_cache.load_explained_target(word)) in captions(app)
+
+
+def test_slow_methods_wait_until_they_are_asked_for(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attenscope.viz.why.source_words.LONG_PIECES", 3)
+    app = open_page(methods=True)
+    assert "attribution" not in [one.key for one in app.selectbox]
+    (name,) = [one.label for one in app.expander if "slow" in one.label]
+    app.session_state[f"methods-fold-{re.findall('[0-9]+', name)[0]}"] = True
+    app.run()
+    assert app.selectbox(key="attribution").value == "leave-one-out"
 
 
 def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None:
