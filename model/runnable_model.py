@@ -29,7 +29,7 @@ from .decoding.greedy_and_sampling import (
     teacher_force,
 )
 from .language import join_sentences, say
-from .network.autoregressive_model import AutoregressiveModel
+from .network.abstract_model import AutoregressiveModel
 from .text.tokenizer import EncodedText
 from .text.words import (
     ROLES_SETTING,

@@ -15,7 +15,7 @@ from .decoding.beam import BeamStop, beam_search_batch
 from .decoding.greedy_and_sampling import decode_batch_greedily
 from .devices import choose_device
 from .language import say, to_say
-from .network.autoregressive_model import pad_ids
+from .network.abstract_model import pad_ids
 from .network.transformer import Transformer
 from .runnable_model import TEACHER_FORCING, Ability, InputError, RunnableModel, Translation
 from .text.tokenizer import Tokenizer

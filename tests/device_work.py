@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attenscope.atlas.measure import measure_heads
 from attenscope.atlas.teacher_forced_batches import Sentence, make_batches, run_batch
-from attenscope.attribution.block_contributions import compute_source_effect, compute_source_shares
+from attenscope.attribution.alti_and_leave_one_out import compute_source_effect, compute_source_shares
 from attenscope.attribution.logit import split_logit, split_score
 from attenscope.attribution.methods import attribute_all_methods, record_target_pass
 from attenscope.attribution.target import make_word_target

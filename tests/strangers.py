@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attenscope.network.autoregressive_model import AutoregressiveModel, DecodingCache, Side
+from attenscope.network.abstract_model import AutoregressiveModel, DecodingCache, Side
 from attenscope.network.hooks import Stream
 from attenscope.network.transformer import Transformer
 from attenscope.runnable_model import RunnableModel

@@ -29,7 +29,7 @@ import torch
 
 from ..decoding.greedy_and_sampling import decode_batch_greedily
 from ..language import format_number, join_items, say, to_say
-from ..network.autoregressive_model import pad_ids
+from ..network.abstract_model import pad_ids
 from ..network.config import PAD_ID
 from ..runnable_model import InputError, RunnableModel
 from ..text.tokenizer import EncodedText

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from ..attribution.logit import FixedScaleNorm, list_sublayers
 from ..capture.attention import AttentionPoints, AttentionSite
 from ..language import to_say
+from ..network.abstract_model import AutoregressiveModel
 from ..network.attention import MultiHeadAttention, make_padding_mask
-from ..network.autoregressive_model import AutoregressiveModel
 from ..network.config import PAD_ID
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.transformer import Transformer

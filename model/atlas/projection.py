@@ -18,9 +18,9 @@ from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel
 from ..text.words import join_word
 from ..trace import Head, Kind
+from .duckdb_queries import run_query
 from .files import SENTENCES_TABLE, AtlasError
 from .query import Atlas
-from .sql import run_query
 from .teacher_forced_batches import MEMORY_KEY, Batch, Sentence, SpecialIds, TokenizedSide, make_batches
 
 ProjectionSpace = Literal["queries and keys", "encoder outputs", "token embeddings"]

@@ -24,7 +24,7 @@ from ..capture.attention import find_attention_sites
 from ..checkpoint.measurements import MeasurementFile, hash_pairs
 from ..decoding.greedy_and_sampling import decode_batch_greedily
 from ..language import say, to_say
-from ..network.autoregressive_model import pad_ids, shift_right
+from ..network.abstract_model import pad_ids, shift_right
 from ..network.config import PAD_ID
 from ..network.hooks import OutputHook, hook_outputs
 from ..network.transformer import Transformer

@@ -21,6 +21,7 @@ from ..language import join_items, join_sentences, say, say_many
 from ..text.parts_of_speech import WORD_TAGS
 from ..text.words import SPECIAL_TOKENS
 from ..trace import KINDS, Head, Kind
+from .duckdb_queries import QuestionError, check_pattern, run_query
 from .files import (
     ATLAS_FOLDER,
     COSTS_TABLE,
@@ -36,7 +37,6 @@ from .files import (
     read_manifest,
 )
 from .measure import EVEN_SUFFIX, HAS_SUFFIX, HELD_SUFFIX, MEASURE_EXPLANATIONS, REPEATED_SUFFIX
-from .sql import QuestionError, check_pattern, run_query
 from .teacher_forced_batches import PLACE_NAMES, PLACES, REPETITION_PLACES, Place
 
 # A question as it is typed: ``pos=NOUN -> pos=DET distance=-1 map=encoder weight>=0.5``.

@@ -14,8 +14,8 @@ from torch import Tensor
 from ..attribution.logit import list_sublayers
 from ..capture.attention import AttentionSite, find_attention_sites
 from ..language import to_say
+from ..network.abstract_model import AutoregressiveModel, pad_ids, shift_right
 from ..network.attention import combine_masks, make_causal_mask, make_padding_mask
-from ..network.autoregressive_model import AutoregressiveModel, pad_ids, shift_right
 from ..network.config import BOS_ID, PAD_ID
 from ..network.hooks import record_outputs
 from ..network.transformer import Transformer

@@ -11,12 +11,12 @@ from torch import Tensor
 from ..analysis.flow import compute_rollout
 from ..capture.attention import capture_attention
 from ..language import join_sentences, say, to_say
-from ..network.autoregressive_model import AutoregressiveModel
+from ..network.abstract_model import AutoregressiveModel
 from ..network.hooks import record_streams
 from ..network.transformer import Transformer
 from ..runnable_model import LocalModel, RunnableModel
 from ..trace import AttentionTrace, Kind, TraceError
-from .block_contributions import AttentionBlock, AttentionPass, BlockStacks, compute_alti_shares, make_attention_pass
+from .alti_and_leave_one_out import AttentionBlock, AttentionPass, BlockStacks, compute_alti_shares, make_attention_pass
 from .block_detection import (
     AnyModelLine,
     RepeatablePass,

@@ -21,7 +21,7 @@ from ..language import say
 from ..network.hooks import declare_observer, is_observing
 from ..runnable_model import LocalModel
 from ..trace import AttentionMap, AttentionTrace
-from .block_contributions import AttentionBlock
+from .alti_and_leave_one_out import AttentionBlock
 from .logit import FixedScaleNorm
 from .target import AttributionError, Target
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..capture.attention import capture_attention
 from ..language import to_say
-from ..network.autoregressive_model import AutoregressiveModel, Side
+from ..network.abstract_model import AutoregressiveModel, Side
 from ..network.hooks import OutputHook, hook_outputs
 from .target import Target
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ..language import say, to_say
+from ..network.abstract_model import make_decoder_inputs
 from ..network.attention import MultiHeadAttention, make_padding_mask
-from ..network.autoregressive_model import make_decoder_inputs
 from ..network.config import PAD_ID
 from ..network.hooks import record_outputs
 from ..network.layers import DecoderLayer, EncoderLayer, Residual

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from ..analysis.flow import compute_rollout
 from ..language import join_items, say, to_say
-from ..network.autoregressive_model import AutoregressiveModel
+from ..network.abstract_model import AutoregressiveModel
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel
 from ..trace import KINDS, AttentionMap, AttentionTrace, Kind
-from .block_contributions import (
+from .alti_and_leave_one_out import (
     AttentionBlock,
     AttentionPass,
     compute_alti_shares,

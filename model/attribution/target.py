@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..language import say
-from ..network.autoregressive_model import make_decoder_inputs
+from ..network.abstract_model import make_decoder_inputs
 from ..runnable_model import RunnableModel, Translation
 from ..text.words import SPECIAL_TOKENS, group_words, join_word
 

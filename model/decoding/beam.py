@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..language import say
-from ..network.autoregressive_model import AutoregressiveModel
+from ..network.abstract_model import AutoregressiveModel
 from ..network.config import PAD_ID
 from ..network.hooks import is_observed
 from .greedy_and_sampling import (

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ..language import join_sentences, say
+from ..network.abstract_model import AutoregressiveModel, make_decoder_inputs, shift_right
 from ..network.attention import AttentionPath, choose_attention_path, force_attention_path
-from ..network.autoregressive_model import AutoregressiveModel, make_decoder_inputs, shift_right
 
 # The distribution a token is drawn from: temperature, top-k (Fan et al. 2018), top-p (Holtzman et al. 2020).
 

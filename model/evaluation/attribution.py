@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from ..atomic_write import write_file
+from ..attribution.alti_and_leave_one_out import compute_source_shares, compute_values_without_pieces
 from ..attribution.any_model import compute_log_probs_without_pieces
-from ..attribution.block_contributions import compute_source_shares, compute_values_without_pieces
 from ..attribution.methods import ATTRIBUTION_METHODS, Attribution, attribute_all_methods, rank_correlation
 from ..attribution.target import AttributionError, Target, make_piece_target
 from ..checkpoint.measurements import CARD_FILE, CardSection

@@ -19,7 +19,7 @@ from ..decoding.greedy_and_sampling import GREEDY_STRATEGY, Strategy
 from ..interventions.apply import apply_changes
 from ..interventions.changes import ModelChange, format_changes
 from ..language import say
-from ..network.autoregressive_model import AutoregressiveModel, make_decoder_inputs
+from ..network.abstract_model import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import OutputHook, hook_outputs
 from ..runnable_model import RunnableModel, Translation
 from ..text.words import SPECIAL_TOKENS, WordChange, compare_texts_by_word, get_special_tokens, group_words, join_word

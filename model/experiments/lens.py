@@ -14,7 +14,7 @@ from torch import Tensor
 from ..attribution.any_model import compute_decoder_streams
 from ..checkpoint.load import Checkpoint, has_random_initial_weights, list_snapshot_steps, load_snapshot
 from ..decoding.greedy_and_sampling import decode_batch_greedily
-from ..network.autoregressive_model import AutoregressiveModel, shift_right
+from ..network.abstract_model import AutoregressiveModel, shift_right
 from ..network.hooks import hook_streams, record_streams
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel, Translation

@@ -22,8 +22,8 @@ from ..mask_tests.checks import run_mask_tests
 from ..mask_tests.outcomes import Outcome
 from ..mask_tests.subjects import PaddedIds, make_attention_kind_subject
 from ..masks.rule import MaskSizes, build_mask
+from ..network.abstract_model import Side, shift_right
 from ..network.attention import force_attention_path
-from ..network.autoregressive_model import Side, shift_right
 from ..network.config import PAD_ID
 from ..network.hooks import hook_outputs
 from ..network.transformer import Transformer

@@ -20,7 +20,7 @@ from torch import Tensor
 from ..attribution.target import AttributionError, Target, make_piece_target
 from ..capture.attention import find_attention_sites
 from ..language import say
-from ..network.autoregressive_model import AutoregressiveModel
+from ..network.abstract_model import AutoregressiveModel
 from ..network.hooks import OutputHook, Stream, hook_streams, record_streams
 from ..runnable_model import RunnableModel, Translation
 from ..trace import Kind

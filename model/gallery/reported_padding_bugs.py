@@ -31,7 +31,7 @@ from .reported_causal_bugs import (
     Report,
     make_report,
 )
-from .reported_fill_bugs import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
+from .reported_mask_value_bugs import CONVENTION_REPORTS, HALF_PRECISION_REPORTS
 
 # Reports of padding: seen, of another sample, or one token off.
 

@@ -31,7 +31,7 @@ from transformers import (
 from ..decoding.greedy_and_sampling import Constraints
 from ..devices import choose_device
 from ..language import join_sentences, say, to_say
-from ..network.autoregressive_model import Side
+from ..network.abstract_model import Side
 from ..runnable_model import (
     CHAT_TEMPLATE,
     NO_TEMPLATE,

@@ -20,7 +20,7 @@ from transformers.cache_utils import (
 from transformers.modeling_outputs import MoEModelOutput
 
 from ..capture.attention import AttentionPoints
-from ..network.autoregressive_model import AutoregressiveModel, DecodingCache, Side
+from ..network.abstract_model import AutoregressiveModel, DecodingCache, Side
 from ..network.hooks import Stream, hook_streams, record_streams
 from ..network.layers import AddedPositions
 from ..trace import Kind

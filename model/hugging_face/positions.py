@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..network.autoregressive_model import Side
+from ..network.abstract_model import Side
 from ..network.hooks import replace_modules
 from ..network.layers import AddedPositions, compute_sinusoidal_rows
 from .networks import FolderNetwork

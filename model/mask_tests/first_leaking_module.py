@@ -147,7 +147,7 @@ def _select_values_at_compared_positions(
     """Yield both tensors at the positions that count, (N, ...), for each reading of axes as samples and positions."""
     if before.dim() != after.dim():
         return
-    for first, second in _iterate_compared_positions(pair):
+    for first, second in _iterate_position_masks(pair):
         sizes = (*first.shape, *second.shape)
         for batch, time in permutations(range(before.dim()), 2):
             if (before.shape[batch], before.shape[time], after.shape[batch], after.shape[time]) == sizes:
@@ -158,7 +158,7 @@ def _select_values_at_compared_positions(
             yield before[first.flatten()], after[second.flatten()]
 
 
-def _iterate_compared_positions(pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
+def _iterate_position_masks(pair: ProbePair) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the positions that count in both runs: of inputs, and where they are another sequence, of outputs."""
     before, after = pair.before, pair.after
     if before.rows.shape != before.outputs.shape:

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from ..capture.any_model.module_kinds import is_language_model
 from ..capture.attention import capture_attention
 from ..language import say, to_say
+from ..network.abstract_model import AutoregressiveModel, Side
 from ..network.attention import force_attention_path
-from ..network.autoregressive_model import AutoregressiveModel, Side
 from ..network.hooks import hook_outputs
 from ..trace import Kind
 

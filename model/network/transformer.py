@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..fast_linear import Dropout, Linear
 from ..torch_internals import has_hooks, is_function_mode_active
+from .abstract_model import AutoregressiveModel, DecodingCache, Side
 from .attention import (
     KeyValueCache,
     MultiHeadAttention,
@@ -21,7 +22,6 @@ from .attention import (
     merge_beams_into_queries,
     split_beams_from_queries,
 )
-from .autoregressive_model import AutoregressiveModel, DecodingCache, Side
 from .config import BOS_ID, EOS_ID, PAD_ID, TransformerConfig
 from .hooks import HookPoint, Stream, is_observed, record_outputs
 from .layers import (

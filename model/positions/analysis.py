@@ -10,7 +10,7 @@ import torch
 
 from ..analysis.heads import find_multi_key_rows
 from ..capture.attention import capture_attention
-from ..network.autoregressive_model import make_decoder_inputs
+from ..network.abstract_model import make_decoder_inputs
 from ..runnable_model import Translation
 from ..trace import KINDS, AttentionTrace, Kind, replace_tokens
 from ..translate import Translator

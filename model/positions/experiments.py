@@ -18,7 +18,7 @@ from torch import Tensor
 from ..capture.attention import capture_attention
 from ..decoding.greedy_and_sampling import teacher_forced_log_probs
 from ..language import say
-from ..network.autoregressive_model import AutoregressiveModel, Side
+from ..network.abstract_model import AutoregressiveModel, Side
 from ..network.layers import AddedPositions
 from ..runnable_model import RunnableModel, Translation
 from ..trace import AttentionTrace, replace_tokens

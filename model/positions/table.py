@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..language import to_say
-from ..network.autoregressive_model import Side, make_decoder_inputs
+from ..network.abstract_model import Side, make_decoder_inputs
 from ..network.hooks import hook_outputs
 from ..network.layers import PositionalEncoding, make_sinusoidal_table
 from ..runnable_model import RunnableModel, Translation

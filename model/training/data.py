@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..checkpoint.load import Checkpoint, sha256_hex, unique_weights
 from ..language import join_items, say
-from ..network.autoregressive_model import pad_ids, shift_right
+from ..network.abstract_model import pad_ids, shift_right
 from ..network.config import PAD_ID, SPECIAL_PIECES
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer

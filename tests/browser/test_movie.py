@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 
 from attenscope.analysis.attention_steps import compute_attention_steps
 from attenscope.trace import AttentionMap
-from attenscope.viz.export.movie import record_slide_film
+from attenscope.viz.export.browser_recording import record_slide_film
 from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.export.parts import Chart, Component, Slide, View
 from attenscope.viz.figures.figure_style import LIGHT, Look

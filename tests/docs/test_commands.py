@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from attenscope.viz.export.__main__ import build_live_parser, build_talk_parser
-from attenscope.viz.export.movie import build_movie_parser
+from attenscope.viz.export.browser_recording import build_movie_parser
 from bench.__main__ import LONG, NAMES
 from publish.command_line import find_command_parser
 

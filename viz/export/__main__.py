@@ -31,7 +31,7 @@ from attenscope.language import (
 )
 from attenscope.viz.engine.pack_checkpoint import PackageError, WeightForm
 from attenscope.viz.export import talk_file
-from attenscope.viz.export.movie import write_movie
+from attenscope.viz.export.browser_recording import write_movie
 from attenscope.viz.figures.figure_style import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_talk_files_from_folder
 from attenscope.viz.talk.checks import CheckedTalk, check_talk

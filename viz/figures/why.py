@@ -31,7 +31,7 @@ from .figure_style import (
 from .heatmap import build_signed_heatmap_options, choose_signed_text_colours, negative_colour
 
 if TYPE_CHECKING:
-    from attenscope.attribution.block_contributions import SourceShares
+    from attenscope.attribution.alti_and_leave_one_out import SourceShares
     from attenscope.attribution.logit import LogitPart
     from attenscope.evaluation.attribution import DeletionCurves
     from attenscope.experiments.patching import PatchMap

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.atlas.duckdb_queries import QuestionError
 from attenscope.atlas.files import AtlasError
 from attenscope.atlas.heads_over_training import TimelineError
 from attenscope.atlas.pruning import PruningError
 from attenscope.atlas.query import Atlas
-from attenscope.atlas.sql import QuestionError
 from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
 from attenscope.viz import page_setup

@@ -50,7 +50,7 @@ def compute_position_similarities(rows: np.ndarray, cosine: bool) -> np.ndarray:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def find_closest_positions(rows: np.ndarray) -> Uniqueness:
+def find_nearest_positions(rows: np.ndarray) -> Uniqueness:
     """The closest positions of a table (P, D)."""
     return find_nearest_other_positions(rows)
 

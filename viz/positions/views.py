@@ -259,7 +259,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
     names = row + first, column + first
     says = (
         texts.similarity_text(choice, cosine, names, float(values[row, column]), own),
-        texts.describe_position_uniqueness(cache.find_closest_positions(choice.whole), len(choice.whole), first),
+        texts.describe_position_uniqueness(cache.find_nearest_positions(choice.whole), len(choice.whole), first),
     )
     for sentence in says:
         draw_caption(sentence)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import streamlit as st
 
-from attenscope.attribution import block_contributions, methods
+from attenscope.attribution import alti_and_leave_one_out, methods
+from attenscope.attribution.alti_and_leave_one_out import SourceShares, WordsLeftOut
 from attenscope.attribution.any_model import attribute_any_model, attribute_available_methods, run_attention_pass
-from attenscope.attribution.block_contributions import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitParts, PassRecording, ScoreParts, split_logit, split_score
 from attenscope.attribution.methods import Attribution, record_target_pass, require_nonzero_target_probability
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
@@ -37,7 +37,7 @@ from attenscope.experiments.patching import (
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, say, to_say
-from attenscope.network.autoregressive_model import make_decoder_inputs
+from attenscope.network.abstract_model import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.trace import Head
 from attenscope.translate import Translator
@@ -95,7 +95,7 @@ def compute_words_left_out(key: WordKey) -> WordsLeftOut:
     of = load_explained_target(key)
     compute_target_value(key)
     with _run_with_changes(key.reading) as (model, _):
-        return block_contributions.compute_words_left_out(model.model, of)
+        return alti_and_leave_one_out.compute_words_left_out(model.model, of)
 
 
 def compute_attributions(key: WordKey) -> Mapping[str, Attribution]:
@@ -152,7 +152,7 @@ def compute_source_shares(reading: ReadingKey) -> SourceShares:
         seen = run_attention_pass(
             model.model, result.source_ids, make_decoder_inputs(result.target_ids, model.model.start_id)
         )
-        return block_contributions.compute_source_shares(model, result, seen)
+        return alti_and_leave_one_out.compute_source_shares(model, result, seen)
 
 
 @queue_and_cache(64)
@@ -257,7 +257,7 @@ def _attribute_word(key: WordKey, language: str) -> tuple[Mapping[str, Attributi
 @queue_and_cache(4)
 def _record_translation_pass(reading: ReadingKey) -> PassRecording:
     with _run_with_changes(reading) as (model, result):
-        return block_contributions.record_translation(model, result)
+        return alti_and_leave_one_out.record_translation(model, result)
 
 
 def _require_translator(name: str) -> Translator:

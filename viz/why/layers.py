@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from attenscope.attribution.block_contributions import SourceShares
+from attenscope.attribution.alti_and_leave_one_out import SourceShares
 from attenscope.attribution.target import AttributionError
 from attenscope.evaluation.attribution import AttributionScoresError, LooseThreshold
 from attenscope.experiments.lens import DecoderLens, LogitLens

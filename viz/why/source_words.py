@@ -11,8 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from attenscope.attribution.alti_and_leave_one_out import WordsLeftOut
 from attenscope.attribution.any_model import ANY_MODEL_METHODS
-from attenscope.attribution.block_contributions import WordsLeftOut
 from attenscope.attribution.methods import DEFAULT_METHOD, Attribution
 from attenscope.attribution.target import AttributionError
 from attenscope.evaluation.attribution import AttributionScores, AttributionScoresError, DeletionCurves
@@ -215,7 +215,7 @@ def draw_deletion_view(question: Question, palette: Palette) -> SavedView:
     alt = draw_deletion_curves(curves, method, palette, *says)
     says.append(texts.describe_deletion_method(texts.DELETION_BY_MASKS))
     draw_caption(says[-1])
-    _draw_measured_method_scores(question, method)
+    _draw_corpus_method_scores(question, method)
 
     def build_parts(of: Palette) -> list[Part]:
         return [*question.saved_texts, Chart(plot_deletion_curves(curves, method, of), alt), *map(Words, says)]
@@ -266,7 +266,7 @@ def build_area_rows(curves: DeletionCurves, method: str) -> list[list[TableCell]
     ]
 
 
-def _draw_measured_method_scores(question: Question, method: str) -> None:
+def _draw_corpus_method_scores(question: Question, method: str) -> None:
     """The table that was measured with the model, where there is one."""
     try:
         scores = why_cache.load_attribution_scores(question.model.name)

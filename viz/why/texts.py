@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attenscope.analysis.heads import head_name
-from attenscope.attribution.block_contributions import SourceShares, WordsLeftOut
+from attenscope.attribution.alti_and_leave_one_out import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitPart, LogitParts, ScoreParts
 from attenscope.attribution.methods import (
     ATTENTION_X_GRADIENT_METHOD,

@@ -154,12 +154,12 @@ class Provenance:
 
     def is_key_batch_reordered(self, key: Tensor) -> bool:
         """Whether keys were taken from samples that had changed places, as a beam search does with its cache."""
-        return _has_reordered(self.node(key))
+        return _has_reordered_samples(self.node(key))
 
     def is_reordered_from_scores(self, scores: Tensor) -> bool:
         """Return :meth:`is_key_batch_reordered` for the keys that scores were computed from."""
         products = _find_score_products(self.node(scores))
-        return any(_has_reordered(factor) for node in products for factor in node.factors)
+        return any(_has_reordered_samples(factor) for node in products for factor in node.factors)
 
     def single_projection_size(self, scores: Tensor) -> int:
         """Return how many numbers of each position scores are, where they are one projection and nothing else; else 0.
@@ -207,7 +207,7 @@ def _walk_ancestors(start: TensorNode, onwards: Callable[[TensorNode], bool]) ->
             waiting += new
 
 
-def _has_reordered(key: TensorNode) -> bool:
+def _has_reordered_samples(key: TensorNode) -> bool:
     """Whether samples changed places in what was joined to keys since the step before, which had looked at the rest."""
     return any(node.reorders for node in islice(_walk_ancestors(key, lambda node: not node.projects), MAX_STEP_NODES))
 

@@ -17,7 +17,7 @@ from attenscope.attribution.logit import record_pass, split_logit
 from attenscope.attribution.target import Target
 from attenscope.capture.attention import capture_attention
 from attenscope.experiments.ablation import head_effects
-from attenscope.network.autoregressive_model import shift_right
+from attenscope.network.abstract_model import shift_right
 from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word, name_translation_trace
 from attenscope.trace import KINDS, AttentionMap, AttentionTrace, Head
 from attenscope.translate import Translator

@@ -15,7 +15,7 @@ from attenscope.atlas.projection import (
 )
 from attenscope.atlas.query import Atlas
 from attenscope.capture.attention import capture_attention
-from attenscope.network.autoregressive_model import shift_right
+from attenscope.network.abstract_model import shift_right
 from attenscope.trace import KINDS, Kind
 from attenscope.translate import Translator
 

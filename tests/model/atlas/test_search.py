@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attenscope.__main__ import main
-from attenscope.atlas import sql
+from attenscope.atlas import duckdb_queries
+from attenscope.atlas.duckdb_queries import QuestionError, run_query
 from attenscope.atlas.files import LINKS_TABLE, AtlasError
 from attenscope.atlas.query import (
     Atlas,
@@ -31,7 +32,6 @@ from attenscope.atlas.query import (
     sample_rows_by_decile,
     search_atlas,
 )
-from attenscope.atlas.sql import QuestionError, run_query
 from attenscope.text.parts_of_speech import WORD_TAGS
 from attenscope.trace import KINDS, Head
 
@@ -147,7 +147,7 @@ def test_a_query_reads_its_atlas_alone_and_ends_in_time(
     beside.join()
     assert time.monotonic() - began < 20
     assert others == [1]
-    monkeypatch.setattr(sql, "MEMORY_LIMIT", "12MB")
+    monkeypatch.setattr(duckdb_queries, "MEMORY_LIMIT", "12MB")
     with pytest.raises(AtlasError, match="too much memory"):
         run_query(atlas.folder, LINKS_TABLE, "SELECT list(a) FROM {table}, range(300) a ORDER BY 1")
 

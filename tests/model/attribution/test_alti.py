@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attenscope.attribution.block_contributions import (
+from attenscope.attribution.alti_and_leave_one_out import (
     compute_alti_shares,
     compute_contribution_shares,
     make_block_stacks,
@@ -17,7 +17,7 @@ from attenscope.attribution.block_contributions import (
 from attenscope.attribution.logit import PassRecording, list_sublayers, record_pass
 from attenscope.attribution.methods import attribute_target, record_target_pass
 from attenscope.attribution.target import Target, make_piece_target
-from attenscope.network.autoregressive_model import shift_right
+from attenscope.network.abstract_model import shift_right
 from attenscope.translate import Translator
 from tests import toy
 from tests.model.attribution.conftest import read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from attenscope.attribution.block_contributions import (
+from attenscope.attribution.alti_and_leave_one_out import (
     compute_leave_one_out,
     compute_values_without_pieces,
     compute_words_left_out,
@@ -13,7 +13,7 @@ from attenscope.attribution.methods import attribute_target, compute_target_valu
 from attenscope.attribution.target import Target, make_piece_target
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
-from attenscope.network.autoregressive_model import shift_right
+from attenscope.network.abstract_model import shift_right
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import Translation
 from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from attenscope.attribution.block_contributions import compute_alti_shares, make_block_stacks
+from attenscope.attribution.alti_and_leave_one_out import compute_alti_shares, make_block_stacks
 from attenscope.attribution.block_detection import find_attention_blocks, record_repeatable_pass
 from attenscope.attribution.methods import compute_last_self_and_cross_norms, record_target_pass
 from attenscope.attribution.target import AttributionError, make_piece_target

@@ -10,18 +10,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attenscope.attribution.alti_and_leave_one_out import compute_source_shares
 from attenscope.attribution.any_model import (
     attribute_available_methods,
     compute_decoder_streams,
     list_methods,
     run_attention_pass,
 )
-from attenscope.attribution.block_contributions import compute_source_shares
 from attenscope.attribution.methods import ATTRIBUTION_METHODS, attribute_all_methods, attribute_target
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
-from attenscope.network.autoregressive_model import make_decoder_inputs
+from attenscope.network.abstract_model import make_decoder_inputs
 from attenscope.network.hooks import record_outputs
 from attenscope.translate import Translator
 from tests import toy

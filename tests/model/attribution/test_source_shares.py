@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.attribution.block_contributions import compute_source_effect, compute_source_shares
+from attenscope.attribution.alti_and_leave_one_out import compute_source_effect, compute_source_shares
+from attenscope.network.abstract_model import shift_right
 from attenscope.network.attention import make_causal_mask, make_padding_mask
-from attenscope.network.autoregressive_model import shift_right
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import Translation
 from attenscope.translate import Translator

@@ -18,8 +18,8 @@ from attenscope.decoding.greedy_and_sampling import (
     decode_batch_greedily,
     decode_greedily,
 )
+from attenscope.network.abstract_model import pad_ids, shift_right
 from attenscope.network.attention import make_padding_mask
-from attenscope.network.autoregressive_model import pad_ids, shift_right
 from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID
 from attenscope.network.layers import DecoderCache
 from attenscope.network.transformer import Transformer

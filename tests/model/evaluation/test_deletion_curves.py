@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.attribution.block_contributions import compute_values_without_pieces
+from attenscope.attribution.alti_and_leave_one_out import compute_values_without_pieces
 from attenscope.attribution.methods import attribute_all_methods, attribute_target
 from attenscope.attribution.target import make_piece_target
 from attenscope.evaluation.attribution import measure_deletion_curves

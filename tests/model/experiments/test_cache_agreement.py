@@ -18,8 +18,8 @@ from attenscope.experiments.mask_trial import (
 )
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import InterventionError, parse_changes
+from attenscope.network.abstract_model import DecodingCache
 from attenscope.network.attention import KeyValueCache, MultiHeadAttention
-from attenscope.network.autoregressive_model import DecodingCache
 from attenscope.network.config import EOS_ID
 from attenscope.network.layers import DecoderCache
 from attenscope.network.transformer import Transformer

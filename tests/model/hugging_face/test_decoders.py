@@ -20,7 +20,7 @@ from attenscope.attribution.target import make_piece_target
 from attenscope.experiments.ablation import ablate_heads_for_word, read_word_facts
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.experiments.patching import compare_at_first_difference, patch_heads, patch_stream
-from attenscope.network.autoregressive_model import make_decoder_inputs
+from attenscope.network.abstract_model import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.user_model import load_user_model
 from bench.folders.kinds import KINDS

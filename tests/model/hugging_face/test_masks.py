@@ -16,7 +16,7 @@ from attenscope.experiments.mask_trial import (
     run_mask_trial,
     run_trial_tests,
 )
-from attenscope.network.autoregressive_model import shift_right
+from attenscope.network.abstract_model import shift_right
 from attenscope.runnable_model import InputError, RunnableModel
 from attenscope.trace import Kind
 from tests.folders import SENTENCE

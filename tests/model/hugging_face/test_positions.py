@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.network.autoregressive_model import Side, make_decoder_inputs
+from attenscope.network.abstract_model import Side, make_decoder_inputs
 from attenscope.positions.experiments import (
     POSITION_MOVES,
     ExperimentError,

@@ -12,15 +12,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from attenscope.attribution.alti_and_leave_one_out import compute_source_shares
 from attenscope.attribution.any_model import compute_decoder_streams, run_attention_pass
-from attenscope.attribution.block_contributions import compute_source_shares
 from attenscope.attribution.methods import attribute_target, compute_target_value
 from attenscope.attribution.target import make_piece_target
 from attenscope.experiments.ablation import ablate_heads_for_word
 from attenscope.experiments.lens import run_decoder_lens, run_logit_lens
 from attenscope.experiments.patching import compare_at_first_difference, patch_heads, patch_stream
 from attenscope.hugging_face.networks import can_patch_all_streams
-from attenscope.network.autoregressive_model import make_decoder_inputs
+from attenscope.network.abstract_model import make_decoder_inputs
 from attenscope.runnable_model import RunnableModel, Translation
 from attenscope.trace import Kind
 from tests.folders import SENTENCE

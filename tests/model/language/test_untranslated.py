@@ -25,7 +25,7 @@ NOT_SAID = {
     "model/evaluation/attribution.py": "Markdown of a model card, which is English",
     "model/evaluation/quality.py": "Markdown of a model card and beside it",
     "model/experiments/ablation.py": "a mistake of whoever calls it",
-    "model/atlas/sql.py": "what DuckDB begins its errors with",
+    "model/atlas/duckdb_queries.py": "what DuckDB begins its errors with",
     "model/hugging_face/load.py": "text that a model reads",
     "model/language.py": "a mistake of whoever calls it",
     "model/runnable_model.py": "a mistake of whoever calls it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from attenscope.network.autoregressive_model import pad_ids, shift_right
+from attenscope.network.abstract_model import pad_ids, shift_right
 from attenscope.network.config import BOS_ID, PAD_ID
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.network.autoregressive_model import Side
+from attenscope.network.abstract_model import Side
 from attenscope.network.hooks import hook_outputs, record_outputs
 from attenscope.network.layers import DecoderCache, PositionalEncoding, make_sinusoidal_table
 from attenscope.positions.analysis import compute_expected_overlap, score_positional_heads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attenscope.attribution.block_contributions import SourceShares
+from attenscope.attribution.alti_and_leave_one_out import SourceShares
 from attenscope.attribution.logit import LogitPart, ResidualPart
 from attenscope.evaluation.attribution import DeletionCurves
 from attenscope.experiments.patching import PatchMap

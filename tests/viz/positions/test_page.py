@@ -289,12 +289,12 @@ def test_of_many_pieces_every_nth_is_named_and_the_chosen_one(count: int, chosen
 
 
 def test_uniqueness_is_said_either_way() -> None:
-    found = positions_cache.find_closest_positions(make_sinusoidal_table(20, 8).numpy())
+    found = positions_cache.find_nearest_positions(make_sinusoidal_table(20, 8).numpy())
     one, other = sorted(found.pair)
     assert texts.describe_position_uniqueness(found, 20, 1).startswith(
         f"Unique: of all 20 positions of the table, the two most alike are {one + 1} and {other + 1}, "
     )
-    twice = positions_cache.find_closest_positions(torch.zeros(3, 4).numpy())
+    twice = positions_cache.find_nearest_positions(torch.zeros(3, 4).numpy())
     assert re.search(r"Not unique: .*, 0 and 1 have the very same row", texts.describe_position_uniqueness(twice, 3, 0))
     assert re.search(r"Not unique: .*, 1 and 2 have the very same row", texts.describe_position_uniqueness(twice, 3, 1))
 

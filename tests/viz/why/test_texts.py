@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attenscope.attribution.block_contributions import SourceShares, WordsLeftOut
+from attenscope.attribution.alti_and_leave_one_out import SourceShares, WordsLeftOut
 from attenscope.attribution.logit import LogitPart, LogitParts, ResidualPart, ScoreParts
 from attenscope.attribution.methods import ATTENTION_X_GRADIENT_METHOD, ATTRIBUTION_METHODS, Attribution
 from attenscope.attribution.target import Target

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from attenscope.viz.export import movie
+from attenscope.viz.export import browser_recording
 
 
 def test_without_a_browser_a_sentence_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("CHROMIUM", raising=False)
-    monkeypatch.setattr(movie.shutil, "which", lambda name: None)
-    assert movie.write_movie(["/decode", str(tmp_path / "film.webm")]) == 1
+    monkeypatch.setattr(browser_recording.shutil, "which", lambda name: None)
+    assert browser_recording.write_movie(["/decode", str(tmp_path / "film.webm")]) == 1
     assert "No Chromium or Chrome was found" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -28,13 +28,13 @@ def test_without_a_browser_a_sentence_says_so(
     ],
 )
 def test_what_cannot_be_filmed_is_named(view: str, more: list[str], says: str) -> None:
-    given = movie.build_movie_parser().parse_args([view, "film.gif", *more])
-    with pytest.raises(movie.MovieError) as raised:
-        movie.read_single_scene_talk(given)
+    given = browser_recording.build_movie_parser().parse_args([view, "film.gif", *more])
+    with pytest.raises(browser_recording.MovieError) as raised:
+        browser_recording.read_single_scene_talk(given)
     assert says in str(raised.value)
 
 
 def test_a_file_of_another_kind_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        movie.build_movie_parser().parse_args(["/decode", "film.mp4"])
+        browser_recording.build_movie_parser().parse_args(["/decode", "film.mp4"])
     assert ".webm or .gif" in capsys.readouterr().err

@@ -295,7 +295,7 @@ def fully_blocked_head_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, fully_blocked_head_mask(x))
 
 
-def apex_half_fill_broken(x: Batch) -> Tensor:
+def apex_half_fill_overflow_broken(x: Batch) -> Tensor:
     return x.scores.half().masked_fill(x.allowed == 0, -1e10).softmax(-1)
 
 
@@ -350,7 +350,7 @@ HALF_PRECISION_REPORTS = (
     make_report(
         ("NVIDIA/apex#1105", to_say("-1e10 in mixed precision")),
         to_say("masked_fill with -1e10 stops with an error in half precision."),
-        ("fill-overflow", apex_half_fill_broken, lowest_fill_fixed),
+        ("fill-overflow", apex_half_fill_overflow_broken, lowest_fill_fixed),
         symptoms=HALF_PRECISION_SYMPTOMS,
     ),
     make_report(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..decoding.greedy_and_sampling import teacher_forced_log_probs
 from ..interventions.apply import edit_masks
-from ..network.autoregressive_model import AutoregressiveModel, make_decoder_inputs
+from ..network.abstract_model import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import hook_outputs
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel, Translation
