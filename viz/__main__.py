@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from streamlit.errors import StreamlitAPIException
 
 from attenscope.language import replace_commands_when_installed
+from attenscope.viz.explore.translation_preview import PREVIEW_ROUTE
 from attenscope.viz.serving.server import AbsentSessions, limit_glibc_retained_memory, release_free_memory, serve_app
 from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs, end_absent_sessions
 
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
     limit_glibc_retained_memory()
     threading.Thread(target=_warm_up_then_collect_garbage, name="warm", daemon=True).start()
     try:
-        serve_app(arguments)
+        serve_app(arguments, [PREVIEW_ROUTE])
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:

@@ -36,4 +36,5 @@ def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
         model_page, "draw_token_card", lambda *_: None
     )  # It asks the model itself, which the fake does not have.
     cache.compute_translation.clear()
+    cache.compute_observer_check.clear()
     return AppTest.from_file(str(APP), default_timeout=30)

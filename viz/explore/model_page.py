@@ -15,7 +15,7 @@ from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistic
 from attenscope.analysis.telling_word import find_best_head, read_target_word, weigh_words
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import LogitLens
-from attenscope.language import join_sentences, say
+from attenscope.language import current_language, join_sentences, say
 from attenscope.runnable_model import CHAT_TEMPLATE, RunnableModel, Translation
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls as explore_controls
@@ -234,7 +234,9 @@ def _draw_sentence(run: ExploreRun) -> None:
     row = words.row_of(get_pin(text, "target"))
     place = get_chosen_cross_head(cross) if KIND.get() == "cross" else find_best_head(words, row or 0)
     pinned: dict[SentenceSide, int | None] = {side: get_pin(text, side) for side in get_args(SentenceSide)}
-    picture = SentencePicture(words, *place, run.translation.steps, pinned)
+    own = not (run.run.given or run.run.changes)  # What is typed is translated by the unchanged model alone.
+    preview = {"model": run.run.model, "language": current_language(), "sentence": text} if own else None
+    picture = SentencePicture(words, *place, run.translation.steps, pinned, preview)
     draw_sentence_picture(picture, key="translation", on_pin=partial(pin_word, run.run, cross))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 
 from attenscope.language import replace_commands_when_installed, say
 from attenscope.viz.serving.middleware import (
@@ -35,10 +36,11 @@ INSTALLED_SCRIPT = Path(__file__).parents[1] / "start" / "attenscope_app.py"
 APP_SCRIPT = INSTALLED_SCRIPT if INSTALLED_SCRIPT.is_file() else Path(__file__).parents[2] / "app.py"
 
 
-def build_app(settings: ServerSettings) -> st.App:
-    """The app with its middleware, for any ASGI server."""
+def build_app(settings: ServerSettings, routes: Sequence[BaseRoute] = ()) -> st.App:
+    """The app with its middleware, for any ASGI server; `routes` answer beside the pages."""
     return st.App(
         APP_SCRIPT,
+        routes=list(routes),
         middleware=[
             Middleware(SafeHeaders, settings=settings, is_own=is_allowed_host_header),
             Middleware(UploadLimits, settings=settings, stored=count_uploaded_bytes),
@@ -48,15 +50,18 @@ def build_app(settings: ServerSettings) -> st.App:
     )
 
 
-def serve_app(arguments: Sequence[str]) -> None:
-    """Serve the app under a command line until it is stopped. Raises ValueError for a wrong command line."""
+def serve_app(arguments: Sequence[str], routes: Sequence[BaseRoute] = ()) -> None:
+    """Serve the app, and `routes` beside its pages, under a command line until it is stopped.
+
+    Raises ValueError for a wrong command line.
+    """
     options, own = split_streamlit_options(arguments)
     settings = ServerSettings.from_process_environment()
     if settings.read_only and any(one.partition("=")[0] in ("--model", "--models") for one in own):
         raise ValueError(
             say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
         )
-    served = build_app(settings)
+    served = build_app(settings, routes)
     sys.argv = [str(APP_SCRIPT), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
     served.run(config=allow_any_host_name(options, os.environ))

@@ -272,6 +272,9 @@ class SentencePicture:
     steps: Sequence[DecodingStep]
     pinned: Mapping[SentenceSide, int | None]
     """The captured positions that are pinned."""
+    preview: Mapping[str, str] | None = None
+    """With it, what is typed is translated before it is asked for (:mod:`viz.explore.translation_preview`): the
+    `model`, the `language` of the texts, and the `sentence` that is drawn."""
 
 
 def draw_sentence_picture(picture: SentencePicture, *, key: str, on_pin: Callable[[SentenceSide, int], None]) -> None:
@@ -314,6 +317,7 @@ def encode_sentence_picture(picture: SentencePicture) -> bytes:
             "source": words.get_word_at_column(picture.pinned["source"]),
             "target": words.row_of(picture.pinned["target"]),
         },
+        "preview": picture.preview,
         "hint": say(
             "Each curve is the word that head {head} looked at most. Point at a word, or click it.",
             head=f"{picture.layer + 1}.{picture.head + 1}",

@@ -1,6 +1,7 @@
 import { unpack, FULL } from "../shared/packed.js";
 import { arrowKeys, hearPointing, mounted, unmount } from "../shared/mounted.js";
 import { backward } from "../shared/paragraph.js";
+import { previewTyping } from "./preview.js";
 
 const SIDES = ["source", "target"];
 const OTHER = { source: "target", target: "source" };
@@ -122,10 +123,11 @@ function resting({ header: { pinned } }) {
   return side ? { side, index: pinned[side] } : null;
 }
 
-export default function sentence({ data, parentElement, setTriggerValue }) {
+/** Draw what is packed in `data`; `pin(spot)` hears of a click on a word. */
+function draw(parent, data, pin) {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.source.words, header.target.words]);
-  const view = mounted(parentElement, identity, (root, made) => build(root, made, header));
+  const view = mounted(parent, identity, (root, made) => build(root, made, header));
   Object.assign(view, { header, bytes: body, spot: null });
   const { root, sides } = view;
   for (const side of SIDES) {
@@ -142,8 +144,24 @@ export default function sentence({ data, parentElement, setTriggerValue }) {
   hearPointing(root, (event) => look(spotAt(event)), () => look(null));
   root.onclick = (event) => {
     const spot = spotAt(event);
-    if (spot) setTriggerValue("pin", spot);
+    if (spot) pin(spot);
   };
   root.onkeydown = (event) => arrowKeys(event, sides[spotAt(event)?.side]?.buttons ?? [], 1);
-  return () => unmount(parentElement);
+}
+
+const PREVIEW = Symbol("preview");
+
+export default function sentence({ data, parentElement, setTriggerValue }) {
+  const pin = (spot) => setTriggerValue("pin", spot);
+  draw(parentElement, data, pin);
+  const { preview } = unpack(data).header;
+  parentElement[PREVIEW]?.dispose();
+  parentElement[PREVIEW] = preview && previewTyping(preview, {
+    show: (bytes) => draw(parentElement, bytes, () => {}), // Python knows the words of the sentence before.
+    restore: () => draw(parentElement, data, pin),
+  });
+  return () => {
+    unmount(parentElement);
+    queueMicrotask(() => parentElement.isConnected || parentElement[PREVIEW]?.dispose());
+  };
 }

@@ -79,18 +79,27 @@ function watchTheme({ drawn }, parent, tell) {
   view.compare();
 }
 
-/** Enter submits the sentence in a box of several lines, as Control+Enter does. */
+const LONGEST_WAIT = 500; // Milliseconds by which a text may be submitted later, for what is drawn of it before.
+
+/**
+ * Enter submits the sentence in a box of several lines, as Control+Enter does; once what hears of it before has drawn
+ * what it has (sentence/preview.js): a run of the page would come between.
+ */
 function submitOnEnter({ box }, parent) {
   mounted(parent, box, () => {
-    const submit = (event) => {
+    const hear = (event) => {
       const plain = event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.metaKey;
       if (!plain || event.isComposing || !event.target.closest?.(`.st-key-${box} textarea`)) return;
       event.preventDefault();
       event.stopPropagation();
-      event.target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+      const waits = [];
+      event.target.dispatchEvent(new CustomEvent("attenscope-submit", { bubbles: true, detail: waits }));
+      const submit = () => event.target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+      if (waits.length) Promise.race([Promise.all(waits), new Promise((done) => setTimeout(done, LONGEST_WAIT))]).then(submit);
+      else submit();
     };
-    document.addEventListener("keydown", submit, true);
-    return { dispose: () => document.removeEventListener("keydown", submit, true) };
+    document.addEventListener("keydown", hear, true);
+    return { dispose: () => document.removeEventListener("keydown", hear, true) };
   });
 }
 
