@@ -45,7 +45,9 @@ timer and draws in a task.
 RESTS = """(look) => {
   const [app, traffic] = [document.querySelector('[data-testid="stApp"]'), window.traffic];
   if (traffic.look !== look) { traffic.look = look; traffic.wait(); }
-  if (document.documentElement.dataset.arrived === undefined) return false; // It is out of sight, and takes no focus.
+  const { arrived, submitting } = document.documentElement.dataset;
+  if (arrived === undefined) return false; // It is out of sight, and takes no focus.
+  if (submitting !== undefined) return false; // A run will be asked for.
   return app?.dataset.testScriptState === "notRunning" && traffic.heard > traffic.asked && traffic.quiet;
 }"""
 """The script has ended, what was asked has been answered, and for 100 ms nothing new has been asked or answered."""

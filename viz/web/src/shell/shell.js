@@ -94,9 +94,14 @@ function submitOnEnter({ box }, parent) {
       event.stopPropagation();
       const waits = [];
       event.target.dispatchEvent(new CustomEvent("attenscope-submit", { bubbles: true, detail: waits }));
-      const submit = () => event.target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
-      if (waits.length) Promise.race([Promise.all(waits), new Promise((done) => setTimeout(done, LONGEST_WAIT))]).then(submit);
-      else submit();
+      const { dataset } = document.documentElement;
+      const submit = () => {
+        delete dataset.submitting;
+        event.target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }));
+      };
+      if (!waits.length) return submit();
+      dataset.submitting = ""; // For who waits until the page rests.
+      Promise.race([Promise.all(waits), new Promise((done) => setTimeout(done, LONGEST_WAIT))]).then(submit);
     };
     document.addEventListener("keydown", hear, true);
     return { dispose: () => document.removeEventListener("keydown", hear, true) };
