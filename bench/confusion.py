@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from attenscope.gallery.fault_generators import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_fault_case, list_fault_codes
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.shapes import normalise_arrays
 
@@ -22,7 +22,7 @@ def names(code: str, broken: bool, seed: int) -> list[str]:
     """What is named above info, first cause first."""
     return [
         one.code
-        for one in diagnose_arrays(normalise_arrays(generate_case(code, broken, seed).arrays)).findings
+        for one in diagnose_arrays(normalise_arrays(generate_fault_case(code, broken, seed).arrays)).findings
         if one.severity != "info"
     ]
 

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import Look
-from attenscope.viz.web.component_scripts import build_standalone_module, read_component_sheet
+from attenscope.viz.web.component_scripts import build_standalone_module, read_component_style_sheet
 from attenscope.viz.web.maps import encode_heads_overview
 from bench.browser import chromium, painted_after, served
 from bench.timing import Row, side_by_side
@@ -89,7 +89,7 @@ def _figure(value: float) -> str:
 
 def our_files(weights: bytes) -> dict[str, bytes]:
     """What a browser fetches to show the overview, by path: the page, the component with all it imports, the data."""
-    page = OUR_PAGE.format(css=read_component_sheet("overview"))
+    page = OUR_PAGE.format(css=read_component_style_sheet("overview"))
     return {"/ours": page.encode(), "/overview.js": build_standalone_module("overview").encode(), "/weights": weights}
 
 

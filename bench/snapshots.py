@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import Look
-from attenscope.viz.web.component_scripts import build_standalone_module, read_component_sheet
+from attenscope.viz.web.component_scripts import build_standalone_module, read_component_style_sheet
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, encode_snapshot_player
 from bench.browser import chromium, served
 from bench.timing import Row
@@ -73,7 +73,7 @@ def page(heads: int, length: int) -> bytes:
     ]
     shown = [SnapshotText(f"{at}", f"step {at}", " ".join(tokens), (at + 1) / STOPS, "dev BLEU") for at in range(STOPS)]
     data = encode_snapshot_player(SnapshotSequence(shown, maps, 0, (0, 0), Look(), "predicted", "bench"))
-    return PAGE.format(css=read_component_sheet("snapshots"), data=base64.b64encode(data).decode()).encode()
+    return PAGE.format(css=read_component_style_sheet("snapshots"), data=base64.b64encode(data).decode()).encode()
 
 
 def scrub(browser: Browser, body: bytes) -> tuple[float, float, float]:

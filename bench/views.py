@@ -23,7 +23,7 @@ from playwright.sync_api import Browser
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.figures.heatmap import make_head_grid
-from attenscope.viz.web.component_scripts import build_standalone_module, read_component_sheet
+from attenscope.viz.web.component_scripts import build_standalone_module, read_component_style_sheet
 from attenscope.viz.web.maps import encode_heads_overview as packed_overview
 from attenscope.viz.web.maps import encode_heatmap
 from bench import redraw
@@ -147,7 +147,7 @@ def _both(attention: AttentionMap) -> tuple[bytes, bytes]:
 
 def _bare(name: str, data: bytes) -> dict[str, bytes]:
     """A page that shows one component and nothing else, and its data, by path."""
-    page = PAGE.format(css=read_component_sheet(name), name=name)
+    page = PAGE.format(css=read_component_style_sheet(name), name=name)
     return {f"/{name}": page.encode(), f"/{name}.js": build_standalone_module(name).encode(), f"/{name}.bytes": data}
 
 

@@ -36,8 +36,8 @@ from .text.words import (
     SPECIAL_TOKENS,
     TokenNames,
     mark_special_tokens,
-    name_continuation_trace,
-    name_translation_trace,
+    name_continuation_trace_rows_columns,
+    name_translation_trace_rows_columns,
 )
 from .trace import TENSOR_NAMES, AttentionMap, AttentionTrace
 
@@ -146,7 +146,7 @@ OnStep = Callable[[Callable[[], Translation]], bool]
 """Called after every step with what gives the translation so far; when it returns False, decoding stops there."""
 
 
-def get_base_model_name(name: str) -> str:
+def remove_template_from_model_name(name: str) -> str:
     """Return the name of a model without that of a prompt template, which may stand behind it."""
     return name.partition(TEMPLATE_MARK)[0]
 
@@ -377,9 +377,9 @@ class RunnableModel:
     def name_trace_axes(self, trace: AttentionTrace, source: Sequence[str], target: Sequence[str]) -> AttentionTrace:
         """Return a trace of this model with its rows and columns named; `target` are the tokens predicted."""
         named = (
-            name_translation_trace(trace, source, target, self.tokenizer.token(self.model.start_id))
+            name_translation_trace_rows_columns(trace, source, target, self.tokenizer.token(self.model.start_id))
             if self.can("translate")
-            else name_continuation_trace(trace, source, target)
+            else name_continuation_trace_rows_columns(trace, source, target)
         )
         return mark_special_tokens(named, self.tokenizer.special_tokens)
 

@@ -233,7 +233,8 @@ def _write_dependence_picture(picture: Path, subject: Subject, bad: list[Outcome
         ""
         if found is None
         else "".join(
-            _build_row_html(one, may) for one, may in zip(found[0], find_reachable_inputs(subject)[0], strict=True)
+            _build_dependence_row_html(one, may)
+            for one, may in zip(found[0], find_reachable_inputs(subject)[0], strict=True)
         )
     )
     words = html.escape("; ".join(f"{one.check}: {one.reason}" for one in bad))
@@ -245,7 +246,7 @@ def _write_dependence_picture(picture: Path, subject: Subject, bad: list[Outcome
     return picture
 
 
-def _build_row_html(sizes: Tensor, may: Tensor) -> str:
+def _build_dependence_row_html(sizes: Tensor, may: Tensor) -> str:
     colours = [
         "#c0392b" if size and not ok else "#4b3fd6" if size else "#eee" for size, ok in zip(sizes, may, strict=True)
     ]

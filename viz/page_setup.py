@@ -17,7 +17,7 @@ from attenscope.viz.traces.session import (
     UPLOADED_MASKS_KEY,
     get_open_trace,
     get_open_training_run,
-    open_scene_file,
+    open_scene_file_and_check_if_lost,
 )
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import style
@@ -27,7 +27,7 @@ from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
-from attenscope.viz.web.page_frame import (
+from attenscope.viz.web.page_components import (
     draw_copy_and_present_buttons,
     get_scene_file_key,
     hide_until_ready,
@@ -76,12 +76,12 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
         )
     if is_presenting():
         st.html(PRESENTED_STYLE)
-        if open_scene_file(get_scene_file_key()):
+        if open_scene_file_and_check_if_lost(get_scene_file_key()):
             st.info(say("The file that this scene shows is no longer kept: open the talk with its files again."))
             st.stop()
     else:
         _draw_page_header(page, explain, settings)
-    track_history(PAGES[page].untracked_parameter_names if page in PAGES else ())
+    track_history(PAGES[page].history_ignored_parameter_names if page in PAGES else ())
     style.watch()
 
 
@@ -91,7 +91,7 @@ def _draw_page_header(page: str, explain: DrawMenu, settings: DrawMenu) -> None:
     editor.show_add_view_message()
     shown = page in PAGES and not editor.is_opened_training_shown(page)
     if shown:
-        _draw_presenter_controls(page)
+        _mount_presenter_with_visitor_file(page)
     with st.container(key="header-actions", horizontal=True, vertical_alignment="center"):
         _draw_explanation_menu(explain)
         if page in PAGES:
@@ -146,7 +146,7 @@ def _is_visitor_file_shown(page: str) -> bool:
     )
 
 
-def _draw_presenter_controls(page: str) -> None:
+def _mount_presenter_with_visitor_file(page: str) -> None:
     """Let the page be shown alone on the stage, another session, with the visitor's own trace or mask."""
     if page == "masks" and MASKS_PART.get() == "judge":
         mount_page_presenter(attachments.get_stage_key())  # The page hands over what is judged once it has read it.

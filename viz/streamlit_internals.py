@@ -165,7 +165,7 @@ def start_component_runtime(app: Path) -> None:
         runtime(config(str(app), files, uploads))
 
 
-def read_message_kind(data: bytes) -> str | None:
+def read_browser_message_type(data: bytes) -> str | None:
     """Return what a message of the browser asks for, such as "rerun_script"; "" for nothing known.
 
     None for bytes that are no message. Raises InternalsError.

@@ -43,7 +43,7 @@ def _read_tour_steps(language: str) -> tuple[TourStep, ...]:
     return tuple(TourStep(**{"attempt" if name == "try" else name: of for name, of in one.items()}) for one in steps)
 
 
-def list_live_file_steps(model: str) -> list[dict[str, Any]]:
+def list_live_file_tour_steps(model: str) -> list[dict[str, Any]]:
     """Return what a live file with this model shows of the tour: the steps that need no server; none for others."""
     if model != TOUR_MODEL:
         return []

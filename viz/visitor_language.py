@@ -9,7 +9,7 @@ from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, 
 from attenscope.viz.figures.figure_style import set_message_translator
 from attenscope.viz.streamlit_internals import is_thread_running_page
 from attenscope.viz.ui.addresses.shared import LANGUAGE
-from attenscope.viz.web.page_frame import draw_preferences
+from attenscope.viz.web.page_components import draw_preferences
 
 LANGUAGE_KEY = "language"
 """Session key of the language."""

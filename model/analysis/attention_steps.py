@@ -120,7 +120,7 @@ def compute_attention_steps(
         v=v,
         weighted_values=weighted,
         context=weighted.sum(0),
-        difference=_check_steps(dot * scale, scores, mask, masked, weights),
+        difference=_verify_and_measure_step_error(dot * scale, scores, mask, masked, weights),
     )
 
 
@@ -129,7 +129,7 @@ def _infer_scale(dot: np.ndarray, scores: np.ndarray, width: int) -> float:
     return float(min((width**-0.5, 1.0), key=lambda scale: np.nanmax(np.abs(dot * scale - scores), initial=0.0)))
 
 
-def _check_steps(
+def _verify_and_measure_step_error(
     scaled: np.ndarray, scores: np.ndarray, mask: np.ndarray, masked: np.ndarray, weights: np.ndarray
 ) -> float:
     """Return the largest difference. Raises TraceError, naming the step, where one is too large."""
@@ -301,8 +301,8 @@ def compare_maps(first: AttentionMap, second: AttentionMap, rows: RowLabel = "fe
     if not queries or not keys:
         raise TraceError(say("The two sentences share no token, so there is nothing to take the difference of."))
     return MapDifference(
-        _select_cells(first, [one for one, _ in queries], [one for one, _ in keys]),
-        _select_cells(second, [two for _, two in queries], [two for _, two in keys]),
+        _select_rows_and_columns(first, [one for one, _ in queries], [one for one, _ in keys]),
+        _select_rows_and_columns(second, [two for _, two in queries], [two for _, two in keys]),
         queries,
         keys,
     )
@@ -329,7 +329,7 @@ def match_common_tokens(first: Sequence[str], second: Sequence[str]) -> list[tup
     return [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
 
 
-def _select_cells(attention: AttentionMap, queries: list[int], keys: list[int]) -> AttentionMap:
+def _select_rows_and_columns(attention: AttentionMap, queries: list[int], keys: list[int]) -> AttentionMap:
     predicted = attention.predicted_tokens
     return dataclasses.replace(
         attention,

@@ -52,14 +52,14 @@ def compute_rollout(trace: AttentionTrace) -> AttentionTrace:
     position is made of target tokens (decoder) and of source tokens (cross).
     """
     check_trace_supports_rollout(trace)
-    encoder = trace.encoder and _make_rolled_map(
+    encoder = trace.encoder and _make_rollout_map(
         trace.encoder, list(_compute_encoder_rollout(_mean_over_heads(trace.encoder)))
     )
     if trace.decoder is None:
         return dataclasses.replace(trace, encoder=encoder, cross=None)
     if trace.cross is None:  # a decoder without an encoder is a stack of self-attention like any other
         rolled = list(_compute_encoder_rollout(_mean_over_heads(trace.decoder)))
-        return dataclasses.replace(trace, encoder=encoder, decoder=_make_rolled_map(trace.decoder, rolled))
+        return dataclasses.replace(trace, encoder=encoder, decoder=_make_rollout_map(trace.decoder, rolled))
     memory = np.eye(len(trace.cross.key_tokens)) if encoder is None else encoder.weights[-1, 0]
     own, other = zip(
         *_compute_decoder_rollout(_mean_over_heads(trace.decoder), _mean_over_heads(trace.cross), memory), strict=True
@@ -67,8 +67,8 @@ def compute_rollout(trace: AttentionTrace) -> AttentionTrace:
     return dataclasses.replace(
         trace,
         encoder=encoder,
-        decoder=_make_rolled_map(trace.decoder, list(own)),
-        cross=_make_rolled_map(trace.cross, list(other)),
+        decoder=_make_rollout_map(trace.decoder, list(own)),
+        cross=_make_rollout_map(trace.cross, list(other)),
     )
 
 
@@ -133,7 +133,7 @@ def _mean_over_heads(attention: AttentionMap) -> np.ndarray:
     return attention.weights.mean(1, dtype=np.float64)
 
 
-def _make_rolled_map(attention: AttentionMap, rolled: list[np.ndarray]) -> AttentionMap:
+def _make_rollout_map(attention: AttentionMap, rolled: list[np.ndarray]) -> AttentionMap:
     """Return the rollout (L, Q, K) as a map; a cell that no path reaches after the last layer is masked."""
     weights = np.stack(rolled)[:, None]
     mask, weights = weights.max((0, 1)) > 0, weights.astype(np.float32)

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..text.words import get_special_tokens, group_words, is_cjk, join_word
+from ..text.words import get_special_tokens, group_tokens_into_words, is_cjk, join_word
 from ..trace import AttentionMap, cache_on_map
 from .heads import HeadPlace
 
@@ -43,14 +43,14 @@ class WordWeights:
     """The map as it was captured."""
 
     @cached_property
-    def matches(self) -> np.ndarray:
+    def matched_source_words(self) -> np.ndarray:
         """(R,) the word of the sentence to which all heads together point."""
         return self.weights.mean((0, 1), dtype=np.float64).argmax(-1)
 
     @cached_property
     def shares(self) -> np.ndarray:
         """(L, H, R) the weight on each word's match."""
-        return self.weights[:, :, np.arange(len(self.rows)), self.matches]
+        return self.weights[:, :, np.arange(len(self.rows)), self.matched_source_words]
 
     @cached_property
     def agreement(self) -> np.ndarray:
@@ -67,7 +67,7 @@ class WordWeights:
 
     def is_punctuation_row(self, row: int) -> bool:
         """Return whether a word of the translation is punctuation."""
-        return _is_mark(self.row_words[row])
+        return _is_punctuation_word(self.row_words[row])
 
     def find_previous_nonpunctuation_word(self, row: int) -> int | None:
         """Return the nearest word before `row` that is no punctuation."""
@@ -95,14 +95,14 @@ def weigh_words(cross: AttentionMap) -> WordWeights | None:
 
 
 def _group_text_words(tokens: tuple[str, ...], special: AbstractSet[str]) -> tuple[range, ...]:
-    return tuple(group for group in group_words(tokens, special) if tokens[group.start] not in special)
+    return tuple(group for group in group_tokens_into_words(tokens, special) if tokens[group.start] not in special)
 
 
 def _join_word_pieces(tokens: tuple[str, ...], group: range) -> str:
     return join_word([tokens[at] for at in group]).strip()
 
 
-def _is_mark(word: str) -> bool:
+def _is_punctuation_word(word: str) -> bool:
     return all(unicodedata.category(character)[0] in "PS" for character in word)
 
 
@@ -169,7 +169,7 @@ def read_target_word(
     words: WordWeights, row: int, place: HeadPlace, left_out: Collection[HeadPlace] = ()
 ) -> WordReading:
     """Return what a head shows of a word of the translation; a better head is none of those `left_out`."""
-    weights, match = words.weights[(*place, row)], int(words.matches[row])
+    weights, match = words.weights[(*place, row)], int(words.matched_source_words[row])
     own = int(weights.argmax())
     shown = bool(weights[match] >= SHOWN)
     better = None if shown else _find_better_head(words, row, place, left_out)
@@ -180,7 +180,7 @@ def read_target_word(
     if shown:
         found = next(_list_remarkable_readings(words, row, place, match), None)
         return found or WordReading("clear", *place, row, match, float(weights[match]))
-    if found := _read_compound_alignment(words, row, place):
+    if found := _compute_compound_reading(words, row, place):
         return found
     kind: ReadingKind = "other" if weights[own] >= SHOWN else "weak"
     return WordReading(kind, *place, row, own, float(weights[own]), match, float(weights[match]), better)
@@ -191,21 +191,23 @@ def _list_remarkable_readings(words: WordWeights, row: int, place: HeadPlace, ma
     share = float(words.weights[(*place, row, match)])
     if pieces := _count_copied_pieces(words, row, match, place):
         yield WordReading("copied", *place, row, match, share, size=pieces)
-    if words.is_punctuation_row(row) or _is_mark(words.key_words[match]):
+    if words.is_punctuation_row(row) or _is_punctuation_word(words.key_words[match]):
         return
     before = words.find_previous_nonpunctuation_word(row)
     if before is not None and words.shares[(*place, before)] >= SHOWN:
-        left = int(words.matches[before])
-        ahead_of_time = left in words.matches[row + 1 :]  # The word before looked at what a later word is written for.
-        if match < left and not ahead_of_time and not _is_mark(words.key_words[left]):
+        left = int(words.matched_source_words[before])
+        ahead_of_time = (
+            left in words.matched_source_words[row + 1 :]
+        )  # The word before looked at what a later word is written for.
+        if match < left and not ahead_of_time and not _is_punctuation_word(words.key_words[left]):
             yield WordReading("back", *place, row, match, share, left, size=left - match)
         later_rows = (later for later in range(row + 1, len(words.rows)) if _is_word_shown_by_head(words, later, place))
-        over = [int(words.matches[later]) for later in later_rows]
+        over = [int(words.matched_source_words[later]) for later in later_rows]
         passed = [one for one in over if left < one < match]
         if passed and len(words.key_words[match]) >= MIN_AHEAD_LETTERS:
             yield WordReading("ahead", *place, row, match, share, passed[0], size=match - left)
     for other in range(row - 2, -1, -1):
-        if words.matches[other] == match and _is_word_shown_by_head(words, other, place):
+        if words.matched_source_words[other] == match and _is_word_shown_by_head(words, other, place):
             if words.row_words[other].casefold() != words.row_words[row].casefold():
                 yield WordReading("twice", *place, row, match, share, other, size=row - other)
             return
@@ -214,7 +216,7 @@ def _list_remarkable_readings(words: WordWeights, row: int, place: HeadPlace, ma
 def _is_word_shown_by_head(words: WordWeights, row: int, place: HeadPlace) -> bool:
     """Whether a head shows a word that is no punctuation, by one that is none either."""
     return bool(words.shares[(*place, row)] >= SHOWN) and not (
-        words.is_punctuation_row(row) or _is_mark(words.key_words[words.matches[row]])
+        words.is_punctuation_row(row) or _is_punctuation_word(words.key_words[words.matched_source_words[row]])
     )
 
 
@@ -232,12 +234,16 @@ def _count_copied_pieces(words: WordWeights, row: int, key: int, place: HeadPlac
     return written if written > 1 else 0
 
 
-def _read_compound_alignment(words: WordWeights, row: int, place: HeadPlace) -> WordReading | None:
+def _compute_compound_reading(words: WordWeights, row: int, place: HeadPlace) -> WordReading | None:
     """A row that two words share, as a compound shares it."""
     weights = words.weights[(*place, row)]
     first, second = (int(at) for at in np.argsort(-weights, kind="stable")[:2])
     texts = words.row_words[row], words.key_words[first], words.key_words[second]
-    if weights[second] < SHARED or words.matches[row] not in (first, second) or any(map(_is_mark, texts)):
+    if (
+        weights[second] < SHARED
+        or words.matched_source_words[row] not in (first, second)
+        or any(map(_is_punctuation_word, texts))
+    ):
         return None
     left, right = sorted((first, second))
     return WordReading("two", *place, row, left, float(weights[left]), right, float(weights[right]))
@@ -311,7 +317,7 @@ def _has_enough_letters(word: str) -> bool:
     return any(map(is_cjk, word)) or sum(map(str.isalpha, word)) >= MIN_UNREAD_LETTERS
 
 
-def _has_later_same_match(words: WordWeights, row: int | None) -> bool:
+def _has_later_word_with_same_match(words: WordWeights, row: int | None) -> bool:
     """Whether a later word that is no shorter has the same match, as "Hamburg" has behind "nach".
 
     What such a word looks at is not what it is written for. A participle before its shorter auxiliary is told.
@@ -320,14 +326,19 @@ def _has_later_same_match(words: WordWeights, row: int | None) -> bool:
         return False
     least = len(words.row_words[row]) - SHORTER
     later = range(row + 1, len(words.rows))
-    return any(words.matches[at] == words.matches[row] and len(words.row_words[at]) >= least for at in later)
+    return any(
+        words.matched_source_words[at] == words.matched_source_words[row] and len(words.row_words[at]) >= least
+        for at in later
+    )
 
 
 def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     """What a reading is sorted by, the most telling first."""
     kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
-    on_mark = one.key is not None and _is_mark(words.key_words[one.key])
-    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead") and _has_later_same_match(words, one.row)):
+    on_mark = one.key is not None and _is_punctuation_word(words.key_words[one.key])
+    if (kind == "clear" and on_mark) or (
+        kind in ("clear", "back", "ahead") and _has_later_word_with_same_match(words, one.row)
+    ):
         kind = "weak"
     rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
     letters = 0 if one.row is None else len(words.row_words[one.row])

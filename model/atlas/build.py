@@ -119,7 +119,7 @@ def build_atlas(
         return found if share.rank == 0 else None
     for number in range(share.rank, plan.part_count, share.world):
         if not _part_folder(folder, number).is_dir():
-            _write_part(folder, number, *_build_part(translator, corpus, number, plan))
+            _write_part(folder, number, *_build_part_tables(translator, corpus, number, plan))
         on_progress(min(corpus.size, corpus.lines - number * corpus.size))
     if share.rank:
         return None
@@ -153,12 +153,12 @@ def _create_or_read_manifest(folder: Path, plan: AtlasPlan, licence: str, start:
     return manifest
 
 
-def _build_part(
+def _build_part_tables(
     translator: RunnableModel, corpus: Corpus, number: int, plan: AtlasPlan
 ) -> tuple[TablesByName, dict[str, object]]:
     started = time.perf_counter()
     pairs, skipped = read_usable_pairs(translator, corpus, number)
-    sentences = encode_pairs(translator, pairs)
+    sentences = encode_or_translate_pairs(translator, pairs)
     tables = PartTables(plan.least_weight)
     for batch in make_batches(sentences, translator.device, SpecialIds.from_model(translator.model)):
         found = run_batch(translator.model, batch)
@@ -180,7 +180,7 @@ def _build_part(
     return made, report
 
 
-def encode_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list[Sentence]:
+def encode_or_translate_pairs(translator: RunnableModel, pairs: Sequence[CorpusPair]) -> list[Sentence]:
     """Return every pair as token ids; the model translates the sources that have no target.
 
     Of a decoder alone, which has no translations, every text as it is read.
@@ -424,14 +424,14 @@ def merge_atlas_parts(folder: Path, manifest: Manifest, parts: Sequence[Path]) -
     reports = [json.loads(_require_readable(part / REPORT_FILE).read_text(encoding="utf-8")) for part in parts]
     shutil.rmtree(folder / LINKS_TABLE, ignore_errors=True)
     (folder / LINKS_TABLE).mkdir()
-    for number, group in enumerate(_group_parts(parts, [report["links"] for report in reports])):
+    for number, group in enumerate(_group_parts_by_link_count(parts, [report["links"] for report in reports])):
         _write_concatenated_tables(group, LINKS_TABLE, folder / LINKS_TABLE / f"{number:04}.parquet")
     for name in (SENTENCES_TABLE, COSTS_TABLE):
         _write_concatenated_tables(parts, name, folder / f"{name}.parquet")
     sums = _sum_tables(parts, PART_SUMS, ["half", *HEAD_COLUMNS, "measure"])
     tags = _sum_tables(parts, TAGS_TABLE, [*HEAD_COLUMNS, "query_tag", "key_tag"])
     costs = (
-        bootstrap_costs(parts)
+        bootstrap_cost_intervals(parts)
         if manifest.plan.costs
         else pd.DataFrame(columns=[*HEAD_COLUMNS, "cost_low", "cost_high"])
     )
@@ -478,7 +478,7 @@ def build_heads_table(sums: pd.DataFrame, more: list[str]) -> pd.DataFrame:
     return found.drop(columns="order").reset_index(drop=True)
 
 
-def bootstrap_costs(parts: Sequence[Path]) -> pd.DataFrame:
+def bootstrap_cost_intervals(parts: Sequence[Path]) -> pd.DataFrame:
     """The interval of each head's cost: sentences drawn with replacement, 1,000 times (Efron 1979), percentiles.
 
     The cost is a mean over tokens, so each draw is a ratio of sums over its sentences. The columns
@@ -533,7 +533,7 @@ def _write_parquet(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path, compression="zstd", compression_level=9, row_group_size=ROWS_A_GROUP)
 
 
-def _group_parts(parts: Sequence[Path], links: Sequence[int]) -> Iterator[list[Path]]:
+def _group_parts_by_link_count(parts: Sequence[Path], links: Sequence[int]) -> Iterator[list[Path]]:
     """Yield runs of parts that together have about ROWS_A_FILE links."""
     group: list[Path] = []
     count = 0
@@ -589,7 +589,7 @@ def plan_repeated_sequences(model: RunnableModel) -> Repeats | None:
     """Return what a model reads of repeated tokens, fewer where it has not so many; None where they are one or none."""
     wanted = Repeats()
     room = model.max_length - len(_find_start_token_ids(model)) - 1
-    tokens = min(wanted.tokens, room // wanted.times, len(_draw_tokens(model, wanted.tokens, SEED)))
+    tokens = min(wanted.tokens, room // wanted.times, len(_sample_text_token_ids(model, wanted.tokens, SEED)))
     return wanted._replace(tokens=tokens) if tokens > 1 else None
 
 
@@ -600,14 +600,14 @@ def make_repeated_sequences(model: RunnableModel, repeats: Repeats) -> list[Sent
     """
     found = []
     for number in range(repeats.sequences):
-        drawn = _draw_tokens(model, repeats.tokens, SEED + number)
+        drawn = _sample_text_token_ids(model, repeats.tokens, SEED + number)
         ids = [*_find_start_token_ids(model), *drawn * repeats.times, drawn[0]]
         whole = tag_parts_of_speech([model.tokenizer.token(one) for one in ids], "")
         found.append(Sentence.from_decoder_only_text(number, "", ids, whole))
     return found
 
 
-def _draw_tokens(model: RunnableModel, count: int, seed: int) -> list[int]:
+def _sample_text_token_ids(model: RunnableModel, count: int, seed: int) -> list[int]:
     """So many ids, or as many as there are, of tokens that stand for some text and are written in different ways."""
     tokenizer = model.tokenizer
     found: dict[str, int] = {}

@@ -42,7 +42,7 @@ def run_query(
     Raises AtlasError for a damaged file, which it names, for a query that takes more than `seconds`, and for one that
     needs more memory than it may have.
     """
-    duckdb = load_duckdb()
+    duckdb = import_duckdb()
     files = [str(path) for path in sorted(folder.glob(TABLE_FILES[table]))]
     if not files:
         missing = folder / TABLE_FILES[table]
@@ -69,7 +69,7 @@ def run_query(
         ) from error
 
 
-def load_duckdb() -> ModuleType:
+def import_duckdb() -> ModuleType:
     """Return the library, which only questions to an atlas need. Raises AtlasError where it is not installed."""
     try:
         import duckdb
@@ -80,9 +80,9 @@ def load_duckdb() -> ModuleType:
     return duckdb
 
 
-def check_pattern(pattern: str) -> None:
+def check_regular_expression(pattern: str) -> None:
     """Raise QuestionError for a regular expression that RE2 does not read."""
-    duckdb = load_duckdb()
+    duckdb = import_duckdb()
     try:
         with duckdb.connect(":memory:") as connection:
             connection.execute("SELECT regexp_matches('', ?)", [pattern])
@@ -101,7 +101,7 @@ def _open_connection(folder: Path, seconds: float) -> Iterator[duckdb.DuckDBPyCo
     """A connection in memory that may read one folder, interrupted when it has run so long."""
     limits: dict[str, str | bool | int | float | list[str]] = {"memory_limit": MEMORY_LIMIT, "threads": THREAD_LIMIT}
     limits |= {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    connection = load_duckdb().connect(":memory:", config=limits)
+    connection = import_duckdb().connect(":memory:", config=limits)
     end = threading.Timer(seconds, connection.interrupt)
     end.daemon = True
     try:

@@ -251,7 +251,7 @@ class PartTables:
 
 def build_attention_link_table(sentences: Sequence[Sentence], links: dict[Kind, list[MapLinks]]) -> pa.Table:
     """Return a row a link; pieces, words and tags are dictionary-encoded."""
-    tables = [_build_map_links(kind, sentences, found) for kind, found in links.items() if found]
+    tables = [_build_map_link_table(kind, sentences, found) for kind, found in links.items() if found]
     if not tables:
         return LINK_SCHEMA.empty_table()
     joined = pa.concat_tables(tables).combine_chunks()
@@ -261,7 +261,7 @@ def build_attention_link_table(sentences: Sequence[Sentence], links: dict[Kind, 
     return joined.take(pa.array(order)).drop_columns("kind").unify_dictionaries()
 
 
-def _build_map_links(kind: Kind, sentences: Sequence[Sentence], found: Sequence[MapLinks]) -> pa.Table:
+def _build_map_link_table(kind: Kind, sentences: Sequence[Sentence], found: Sequence[MapLinks]) -> pa.Table:
     joined = MapLinks(*(np.concatenate(column) for column in zip(*found, strict=True)))
     sides = [sentence.sides(kind) for sentence in sentences]
     lines = np.array([sentence.line for sentence in sentences])

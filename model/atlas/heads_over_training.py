@@ -17,7 +17,7 @@ from ..experiments.lens import TrainingSnapshot
 from ..language import say, to_say
 from ..trace import Head
 from ..translate import Translator
-from .build import Corpus, build_heads_table, encode_pairs, read_usable_pairs
+from .build import Corpus, build_heads_table, encode_or_translate_pairs, read_usable_pairs
 from .files import PART_SUMS, PartTables
 from .measure import MEASURE_EXPLANATIONS, measure_heads
 from .query import label_head
@@ -36,7 +36,7 @@ def measure_timeline(
     """
     released = stops[-1].translator
     numbers = range(-(-corpus.lines // corpus.size))
-    parts = [encode_pairs(released, read_usable_pairs(released, corpus, number)[0]) for number in numbers]
+    parts = [encode_or_translate_pairs(released, read_usable_pairs(released, corpus, number)[0]) for number in numbers]
     sentences = sum(map(len, parts))
     if not sentences:
         raise TimelineError(say("{model} can read no line of {file}.", model=released.name, file=corpus.source))

@@ -266,7 +266,7 @@ def _compute_site_ablation_effects(model: AutoregressiveModel, found: BatchRun, 
     heads = site.module.heads
     assert isinstance(heads, int)
     parts = []
-    for rows in _slice_rows(found.batch, heads):
+    for rows in _chunk_row_slices(found.batch, heads):
         batch = found.batch.select_rows(rows)
         falls = []
         for off in _chunk_head_ranges(model, batch, heads):
@@ -328,7 +328,7 @@ def _make_silencing_hook(off: range) -> OutputHook:
     return silence_heads
 
 
-def _slice_rows(batch: Batch, heads: int) -> Iterator[slice]:
+def _chunk_row_slices(batch: Batch, heads: int) -> Iterator[slice]:
     """The rows of the batch in slices of which one pass can hold a copy for each head."""
     width = batch.source.shape[1] + batch.target_in.shape[1]
     rows = max(1, TOKENS_A_PASS // (heads * width))

@@ -95,7 +95,7 @@ def measure_pruning(
     for heads in sorted(removed, key=len):
         texts = translate_without_heads(translator, [pair[0] for pair in pairs], [heads])[0]
         bleu = metric.corpus_score(texts, [[pair[1] for pair in pairs]]).score
-        found[heads] = float(bleu), log_prob_without_heads(translator, pairs, heads)
+        found[heads] = float(bleu), mean_log_prob_without_heads(translator, pairs, heads)
         on_progress(1)
     courses = [
         PruningCurve(*zip(*(found[frozenset(one[: len(one) - heads])] for heads in left), strict=True))
@@ -128,7 +128,7 @@ def translate_without_heads(
 
 
 @torch.inference_mode()
-def log_prob_without_heads(
+def mean_log_prob_without_heads(
     translator: Translator, pairs: Sequence[tuple[str, str]], removed: Collection[Head]
 ) -> float:
     """The mean log-probability of a reference token, in nats, of a model that lacks some heads."""
@@ -246,7 +246,7 @@ class Pruning:
         """The heads that are gone at a point of :attr:`left`, taken away by cost."""
         return frozenset(self.order[: len(self.order) - self.left[point]])
 
-    def fewest_heads_keeping(self, share: float, bleu: Sequence[float]) -> int:
+    def find_fewest_heads_keeping_bleu(self, share: float, bleu: Sequence[float]) -> int:
         """Return the fewest heads left down to which every point of a curve of BLEU keeps a share of the first."""
         enough = self.left[0]
         for heads, score in zip(self.left, bleu, strict=True):

@@ -21,7 +21,7 @@ from ..language import join_items, join_sentences, say, say_many
 from ..text.parts_of_speech import WORD_TAGS
 from ..text.words import SPECIAL_TOKENS
 from ..trace import KINDS, Head, Kind
-from .duckdb_queries import QuestionError, check_pattern, run_query
+from .duckdb_queries import QuestionError, check_regular_expression, run_query
 from .files import (
     ATLAS_FOLDER,
     COSTS_TABLE,
@@ -335,7 +335,7 @@ def search_atlas(atlas: Atlas, question: Question, least: int = 10) -> SearchRes
     return SearchResult(question, heads, int(counts["hits"].sum()), int(counts["links"].sum()))
 
 
-def find_examples(atlas: Atlas, question: Question, count: int = EXAMPLE_COUNT) -> pd.DataFrame:
+def sample_example_links(atlas: Atlas, question: Question, count: int = EXAMPLE_COUNT) -> pd.DataFrame:
     """Return links that are as asked, drawn from all of them whatever their weight: a row a link.
 
     sentence, map, layer, head, query, key, weight, query_word, key_word.
@@ -355,7 +355,7 @@ def _check_question(atlas: Atlas, question: Question) -> None:
         atlas.row(head)
     for token in (question.query, question.key):
         if token.pattern:
-            check_pattern(token.pattern)
+            check_regular_expression(token.pattern)
 
 
 def _build_link_sql_conditions(question: Question, whole_map: bool = False) -> tuple[list[str], list[Any]]:
@@ -684,8 +684,8 @@ class HeadLabel:
 
     def has_enough_sentences(self, sentences: int) -> bool:
         """Return whether so many sentences are enough for the label, by the lower ends of both intervals."""
-        agreement = (_lower_bound(self.share, sentences) - self.even) / (1 - self.even)
-        return agreement >= LEAST_AGREEMENT and _lower_bound(self.has, sentences) >= LEAST_PLACE_SHARE
+        agreement = (_share_confidence_lower_bound(self.share, sentences) - self.even) / (1 - self.even)
+        return agreement >= LEAST_AGREEMENT and _share_confidence_lower_bound(self.has, sentences) >= LEAST_PLACE_SHARE
 
     @property
     def text(self) -> str:
@@ -700,7 +700,7 @@ class HeadLabel:
         return say("{place}: {share:.0%} of rows", **said)
 
 
-def _lower_bound(share: float, sentences: int) -> float:
+def _share_confidence_lower_bound(share: float, sentences: int) -> float:
     """The lower end of the 95% interval of a share."""
     return share - 1.96 * math.sqrt(share * (1 - share) / max(sentences, 1))
 

@@ -21,7 +21,7 @@ from ..network.hooks import record_outputs
 from ..network.transformer import Transformer
 from ..runnable_model import TextTokenizer
 from ..text.parts_of_speech import START_TAG, is_punctuation, tag_words
-from ..text.words import SPECIAL_TOKENS, START_TOKEN, group_words, join_word
+from ..text.words import SPECIAL_TOKENS, START_TOKEN, group_tokens_into_words, join_word
 from ..trace import KINDS, Kind
 
 TOKENS_A_BATCH = 1000
@@ -434,7 +434,7 @@ class TokenizedSide:
 
 def tag_parts_of_speech(pieces: Sequence[str], language: str) -> TokenizedSide:
     """Merge pieces into words and tag these."""
-    groups = group_words(pieces)
+    groups = group_tokens_into_words(pieces)
     spelled = [join_word(pieces[group.start : group.stop]).strip() for group in groups]
     numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     tags = tag_words(spelled, language)

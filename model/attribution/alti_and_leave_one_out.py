@@ -17,7 +17,7 @@ from ..network.abstract_model import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import hook_outputs
 from ..network.transformer import Transformer
 from ..runnable_model import RunnableModel, Translation
-from ..text.words import group_words, join_word
+from ..text.words import group_tokens_into_words, join_word
 from ..trace import KINDS, Kind
 from .logit import FixedScaleNorm, PassRecording, Sublayer, list_sublayers, record_pass
 from .target import Target
@@ -188,7 +188,7 @@ MAX_CELLS_AT_ONCE = 2**22  # of the weights of one head in one forward pass at m
 
 
 @torch.no_grad()
-def compute_values_without_pieces(
+def compute_target_values_without_pieces(
     model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor
 ) -> Tensor:
     """Return the target's value with pieces taken away, a row for each pattern.
@@ -200,7 +200,10 @@ def compute_values_without_pieces(
     longest = max(pieces, len(target.input_ids))
     most = max(1, min(MAX_ROWS_AT_ONCE, MAX_CELLS_AT_ONCE // longest**2))
     rows = model.rows_at_once(most, len(target.input_ids))
-    values = [_compute_values(model, target, part[:, :pieces], part[:, pieces:]) for part in patterns.split(rows)]
+    values = [
+        _compute_masked_target_values(model, target, part[:, :pieces], part[:, pieces:])
+        for part in patterns.split(rows)
+    ]
     return torch.cat(values)[row_of].cpu()
 
 
@@ -210,7 +213,7 @@ def compute_leave_one_out(model: AutoregressiveModel, target: Target) -> tuple[T
     source, prefix = len(target.source_ids), len(target.prefix_tokens)
     removed = torch.eye(source + prefix, dtype=torch.bool, device="cpu")
     keep = ~torch.cat([torch.zeros_like(removed[:1]), removed])
-    values = compute_values_without_pieces(model, target, keep[:, :source], keep[:, source:])
+    values = compute_target_values_without_pieces(model, target, keep[:, :source], keep[:, source:])
     falls = values[0] - values[1:]
     return values[0], falls[:source], falls[source:]
 
@@ -245,7 +248,9 @@ def compute_words_left_out(model: AutoregressiveModel, target: Target) -> WordsL
 
     Interventions open in this thread take part.
     """
-    source, prefix = (_list_words(one, target.special_tokens) for one in (target.source_tokens, target.prefix_tokens))
+    source, prefix = (
+        _list_text_word_ranges(one, target.special_tokens) for one in (target.source_tokens, target.prefix_tokens)
+    )
     sources = len(target.source_ids)
     keep = torch.ones(
         1 + len(source) + len(prefix), sources + len(target.prefix_tokens), dtype=torch.bool, device="cpu"
@@ -254,7 +259,7 @@ def compute_words_left_out(model: AutoregressiveModel, target: Target) -> WordsL
         keep[row, group.start : group.stop] = False
     for row, group in enumerate(prefix, start=1 + len(source)):
         keep[row, sources + group.start : sources + group.stop] = False
-    values = compute_values_without_pieces(model, target, keep[:, :sources], keep[:, sources:]).numpy()
+    values = compute_target_values_without_pieces(model, target, keep[:, :sources], keep[:, sources:]).numpy()
     return WordsLeftOut(
         target,
         float(values[0]),
@@ -264,13 +269,15 @@ def compute_words_left_out(model: AutoregressiveModel, target: Target) -> WordsL
     )
 
 
-def _list_words(tokens: Sequence[str], special: AbstractSet[str]) -> list[range]:
-    return [one for one in group_words(tokens, special) if tokens[one.start] not in special]
+def _list_text_word_ranges(tokens: Sequence[str], special: AbstractSet[str]) -> list[range]:
+    return [one for one in group_tokens_into_words(tokens, special) if tokens[one.start] not in special]
 
 
-def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor) -> Tensor:
+def _compute_masked_target_values(
+    model: AutoregressiveModel, target: Target, source_keep: Tensor, prefix_keep: Tensor
+) -> Tensor:
     if model.is_decoder_alone:
-        return _compute_continuation_values(model, target, torch.cat([source_keep, prefix_keep], 1))
+        return _compute_decoder_only_target_values(model, target, torch.cat([source_keep, prefix_keep], 1))
     rows, device = len(source_keep), source_keep.device
     source, inputs = (torch.tensor([ids], device=device) for ids in (target.source_ids, target.input_ids))
     patterns, row_of = torch.unique(source_keep, dim=0, return_inverse=True)  # a sentence is encoded once
@@ -288,7 +295,7 @@ def _compute_values(model: AutoregressiveModel, target: Target, source_keep: Ten
     return target.value(model.generator(states[:, target.position :]))
 
 
-def _compute_continuation_values(model: AutoregressiveModel, target: Target, keep: Tensor) -> Tensor:
+def _compute_decoder_only_target_values(model: AutoregressiveModel, target: Target, keep: Tensor) -> Tensor:
     """The same of a decoder alone: keep (B, S + P) bool, of prompt and prefix in one."""
     device = keep.device
     source, inputs = (torch.tensor([ids], device=device) for ids in (target.source_ids, target.input_ids))

@@ -233,7 +233,7 @@ DECODER_SUBLAYERS: Mapping[Kind, str] = {"decoder": "self-attention", "cross": "
 """The attention of a decoder's layer in the order in which it runs."""
 
 
-def list_methods(model: RunnableModel) -> Mapping[str, str]:
+def list_attribution_methods(model: RunnableModel) -> Mapping[str, str]:
     """Return the methods by name, each with what its score is: of our models those that are measured over sentences."""
     return (
         ATTRIBUTION_METHODS
@@ -314,7 +314,7 @@ def attribute_available_methods(model: RunnableModel, target: Target) -> tuple[d
 
     Raises AttributionError where the probability of X is zero.
     """
-    methods, refused = list(list_methods(model)), ""
+    methods, refused = list(list_attribution_methods(model)), ""
     seen = run_attention_pass(model.model, target.source_ids, target.input_ids)
     try:
         seen.stacks()

@@ -101,7 +101,7 @@ def _find_blocks_of_maps(model: nn.Module, trace: AttentionTrace, calls: Sequenc
     for kind, attention in trace.maps.items():
         paths = attention.layer_paths or tuple(site.path for site in find_attention_sites(model) if site.kind == kind)
         for layer, path in enumerate(paths):
-            places = _find_module_calls(model, path, calls)
+            places = _find_module_call_indices(model, path, calls)
             again = paths[:layer].count(path)
             if len(places) <= again:
                 raise AttributionError(
@@ -112,7 +112,7 @@ def _find_blocks_of_maps(model: nn.Module, trace: AttentionTrace, calls: Sequenc
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
-def _find_module_calls(model: nn.Module, path: str, calls: Sequence[RecordedCall]) -> list[int]:
+def _find_module_call_indices(model: nn.Module, path: str, calls: Sequence[RecordedCall]) -> list[int]:
     """Where the module at a path was called; hook points are not, but the module that they stand in is."""
     while path:
         module = model.get_submodule(path)

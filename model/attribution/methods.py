@@ -28,7 +28,7 @@ from .alti_and_leave_one_out import (
     AttentionPass,
     compute_alti_shares,
     compute_leave_one_out,
-    compute_values_without_pieces,
+    compute_target_values_without_pieces,
     make_attention_pass,
 )
 from .gradients import (
@@ -219,7 +219,7 @@ def compute_target_value(model: AutoregressiveModel, target: Target) -> float:
     """Return log p(X), or logit X - logit Y."""
     sides = (target.source_ids, target.prefix_tokens)
     keep = (torch.ones(1, len(one), dtype=torch.bool, device="cpu") for one in sides)
-    return float(compute_values_without_pieces(model, target, *keep)[0])
+    return float(compute_target_values_without_pieces(model, target, *keep)[0])
 
 
 def require_nonzero_target_probability(target: Target, value: float) -> None:

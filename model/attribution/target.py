@@ -11,7 +11,7 @@ from torch import Tensor
 from ..language import say
 from ..network.abstract_model import make_decoder_inputs
 from ..runnable_model import RunnableModel, Translation
-from ..text.words import SPECIAL_TOKENS, group_words, join_word
+from ..text.words import SPECIAL_TOKENS, group_tokens_into_words, join_word
 
 
 class AttributionError(ValueError):
@@ -91,7 +91,7 @@ class Target:
         return tuple(notes)
 
     def _count_words(self) -> int:
-        return len(group_words(self.source_tokens, self.special_tokens))
+        return len(group_tokens_into_words(self.source_tokens, self.special_tokens))
 
 
 def make_piece_target(
@@ -136,7 +136,7 @@ def make_word_target(
     model: RunnableModel, translation: Translation, number: int, against: str | int | None = None
 ) -> Target:
     """Return the target of word `number` (from 1) of a translation. Raises AttributionError."""
-    groups = group_words(translation.target_tokens, translation.special_tokens)
+    groups = group_tokens_into_words(translation.target_tokens, translation.special_tokens)
     if not 1 <= number <= len(groups):
         raise AttributionError(
             say(

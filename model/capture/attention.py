@@ -25,7 +25,7 @@ from ..language import join_items, say
 from ..masks.attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS
 from ..masks.softmax import count_extra_keys, detect_real_keys
 from ..network.hooks import HookPoint, OutputHook, hook_outputs
-from ..text.words import TokenNames, name_tokens
+from ..text.words import TokenNames, name_trace_rows_columns
 from ..torch_internals import run_eagerly, unwrap_compiled
 from ..trace import KINDS, TENSOR_NAMES, AttentionMap, AttentionTrace, Kind, TraceError
 from .any_model.module_kinds import read_kind_from_path
@@ -34,7 +34,7 @@ from .any_model.stacking import (
     MISSING_KEY_VALUES,
     check_one_sentence,
     compute_attention_weight_gradients,
-    make_no_sentence_error,
+    make_missing_sentence_error,
 )
 from .any_model.watcher import watch
 
@@ -98,7 +98,9 @@ def _record_hook_points(
     functions: dict[nn.Module, OutputHook] = {}
     for site in sites:
         for point in ("weights", *tensors):
-            make_hook = _make_half_hook if half and point == "weights" else _make_tensor_hook
+            make_hook = (
+                _make_half_precision_recording_hook if half and point == "weights" else _make_output_recording_hook
+            )
             hook = make_hook(recording.calls[site.path, point])
             if graph and point == "weights":
                 hook = _make_graph_hook(hook, recording.graph[site.path])
@@ -108,7 +110,7 @@ def _record_hook_points(
         yield recording
 
 
-def _make_tensor_hook(calls: list[Tensor]) -> OutputHook:
+def _make_output_recording_hook(calls: list[Tensor]) -> OutputHook:
     def keep_output(output: Tensor) -> None:
         calls.append(output.detach())
 
@@ -125,7 +127,7 @@ def _make_graph_hook(keep: OutputHook, graph: list[Tensor]) -> OutputHook:
     return keep_graph
 
 
-def _make_half_hook(calls: list[Tensor]) -> OutputHook:
+def _make_half_precision_recording_hook(calls: list[Tensor]) -> OutputHook:
     def keep_output(output: Tensor) -> None:
         calls.append(output.detach().half())
 
@@ -179,7 +181,7 @@ class Capture:
     def sample(self, index: int) -> AttentionTrace:
         """Return the trace of sentence `index` of the batch, from 0. TraceError when nothing ran, or not so many."""
         trace = self.recording.sample(index)
-        return trace if self.tokens is None else name_tokens(trace, self.tokens, index)
+        return trace if self.tokens is None else name_trace_rows_columns(trace, self.tokens, index)
 
     @property
     def observer_effect(self) -> str:
@@ -306,7 +308,7 @@ class HookRecording:
                 )
             )
         if last and not 0 <= index < max(last):
-            raise make_no_sentence_error(index, max(last))
+            raise make_missing_sentence_error(index, max(last))
 
     def _map(self, kind: Kind, sites: list[AttentionSite], sample: int) -> AttentionMap:
         calls = self.calls[sites[0].path, "weights"][-self._count_last_run_calls(kind, sites[0]) :]

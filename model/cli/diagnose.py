@@ -16,7 +16,7 @@ from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
 from ..masks.arrays import DiagnosisError, assign_roles
-from ..masks.diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
+from ..masks.diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_document_positions
 from ..masks.findings import Diagnosis, Finding, Verdict, add_attention_calls
 from ..masks.fixes import APIS, Api, write_fixes_for_api
 from ..masks.index_ranges import format_key_ranges, format_query_ranges
@@ -131,7 +131,7 @@ def diagnose_file(file: str, meant: str | None = None, api: Api | None = None) -
 
 def _diagnose_contents(contents: MapContents, meant: str | None, api: Api | None) -> Diagnosis:
     named, blocks = assign_roles(contents.arrays, meant)
-    if (documents := diagnose_documents(named)) is not None:
+    if (documents := diagnose_document_positions(named)) is not None:
         return documents
     named, meant = convert_cu_seqlens_to_meant(named, meant)
     diagnosis = add_attention_calls(

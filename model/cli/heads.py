@@ -22,10 +22,10 @@ from ..atlas.pruning import PRUNING_FILE, Pruning, choose_head_counts, measure_p
 from ..atlas.query import (
     Atlas,
     SearchResult,
-    find_examples,
     open_atlas,
     parse_question,
     released_atlas_folder,
+    sample_example_links,
     search_atlas,
 )
 from ..atlas.teacher_forced_batches import PLACE_NAMES
@@ -205,11 +205,13 @@ def run_heads(arguments: argparse.Namespace) -> int:
     atlas = open_atlas(arguments.atlas or released_atlas_folder(arguments.checkpoint), folder.name, model_hash)
     if arguments.measures:
         print(
-            json.dumps(collect_measures(atlas), ensure_ascii=False) if arguments.json else _format_measures_table(atlas)
+            json.dumps(build_head_measures_json(atlas), ensure_ascii=False)
+            if arguments.json
+            else _format_measures_table(atlas)
         )
         return 0
     found = search_atlas(atlas, parse_question(arguments.find))
-    shown = find_examples(atlas, found.question)
+    shown = sample_example_links(atlas, found.question)
     if arguments.json:
         print(json.dumps(_convert_search_result_to_dict(found, shown), ensure_ascii=False))
         return 0
@@ -220,7 +222,7 @@ def run_heads(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def collect_measures(atlas: Atlas) -> dict[str, Any]:
+def build_head_measures_json(atlas: Atlas) -> dict[str, Any]:
     """Return what the corpus was, and a list of heads with their labels and measures; null where one has none."""
     rows = json.loads(atlas.heads.to_json(orient="records"))
     heads = [row | {"label": atlas.label(head).text} for head, row in zip(atlas.names, rows, strict=True)]

@@ -132,7 +132,7 @@ def list_quality_commands(one: Release) -> Iterator[CommandWords]:
     yield one.command("quality")
 
 
-def list_atlas_commands(one: Release) -> Iterator[CommandWords]:
+def list_atlas_commands_and_replace_atlas(one: Release) -> Iterator[CommandWords]:
     """Build the atlas beside the old one, and replace that once the new one is whole."""
     place = released_atlas_folder(one.folder)
     if not one.is_from_other_weights(f"{place.name}/{MANIFEST_FILE}"):
@@ -184,7 +184,7 @@ def list_timeline_commands(one: Release) -> Iterator[CommandWords]:
         yield one.command("timeline", *words, *(["--costs"] if "cost" in found.get("heads", ()) else []))
 
 
-def measure_int8_loss(one: Release) -> Iterator[CommandWords]:
+def measure_int8_quality_loss(one: Release) -> Iterator[CommandWords]:
     """Measure what 8 bits lose; this has no command of its own, since only a release needs it."""
     text = one.data[0]
     if one.is_from_other_weights(quality.INT8_FILE) or not one.read_json(quality.INT8_FILE):
@@ -199,13 +199,13 @@ def measure_int8_loss(one: Release) -> Iterator[CommandWords]:
 RELEASE_PARTS: dict[str, Callable[[Release], Iterator[CommandWords]]] = {
     "scores": list_score_commands,
     "quality": list_quality_commands,
-    "atlas": list_atlas_commands,
+    "atlas": list_atlas_commands_and_replace_atlas,
     "prune": list_prune_commands,
     "align": list_align_commands,
     "attribution": list_attribution_commands,
     "familiarity": list_familiarity_commands,
     "timeline": list_timeline_commands,
-    "int8": measure_int8_loss,
+    "int8": measure_int8_quality_loss,
 }
 
 

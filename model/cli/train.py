@@ -228,7 +228,7 @@ def _make_batches(recipe: Recipe, texts: list[PhaseText], tokenizer: Tokenizer) 
     sides: tuple[list[array[int]], list[array[int]]] = ([], [])
     often = []
     for text in texts:
-        kinds = _make_copies(recipe, text.pairs) if text.pairs else ()
+        kinds = _make_synthetic_pair_copies(recipe, text.pairs) if text.pairs else ()
         everything = [*text.pairs, *(pair for one in kinds for pair in one.pairs)]
         often.append(_count_pair_uses(text.often, kinds, 1 + recipe.resegmented))
         for side, ids in enumerate(sides):
@@ -240,7 +240,7 @@ def _make_batches(recipe: Recipe, texts: list[PhaseText], tokenizer: Tokenizer) 
     return Batches(*sides, recipe.tokens_per_batch, recipe.longest, recipe.seed, phases)
 
 
-def _make_copies(recipe: Recipe, pairs: list[SentencePair]) -> tuple[synthetic.PairCopies, ...]:
+def _make_synthetic_pair_copies(recipe: Recipe, pairs: list[SentencePair]) -> tuple[synthetic.PairCopies, ...]:
     return (
         synthetic.make_lowercase_unpunctuated_copies(
             pairs, recipe.sloppy_share, recipe.seed, recipe.sloppy_apostrophes

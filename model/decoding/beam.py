@@ -98,7 +98,7 @@ class _FinishedHypotheses:
         all_ids = torch.cat([self.token_ids[sentences], ids], 1)
         all_lengths = torch.cat([self.lengths[sentences], lengths], 1)
         return _FinishedHypotheses(
-            self.token_ids.index_copy(0, sentences, _take_rows(all_ids, rows)),
+            self.token_ids.index_copy(0, sentences, _gather_hypotheses(all_ids, rows)),
             self.scores.index_copy(0, sentences, best),
             self.lengths.index_copy(0, sentences, all_lengths.gather(1, rows)),
         )
@@ -144,7 +144,7 @@ def beam_search(
         if constraints:
             log_probs = _apply_constraints(log_probs, ids[:, :, :position], constraints)
         scores, parents, tokens = _select_candidates(running, log_probs, count)
-        ids = _take_rows(ids, parents)
+        ids = _gather_hypotheses(ids, parents)
         ids[:, :, position] = tokens
         ends = torch.isin(tokens, end_ids) | (limits[sentences] == position + 1)[:, None]
         finishes = ends & (torch.arange(count, device=device) < width) & scores.isfinite()
@@ -158,7 +158,7 @@ def beam_search(
         if not going.any():
             return
         kept = parents.gather(1, alive) + width * torch.arange(len(sentences), device=device)[:, None]
-        ids, last = _take_rows(ids, alive)[going], tokens.gather(1, alive)[going].view(-1, 1)
+        ids, last = _gather_hypotheses(ids, alive)[going], tokens.gather(1, alive)[going].view(-1, 1)
         rows = going.nonzero()[:, 0] if shared else kept[going].view(-1)
         cache.reorder(kept[going].view(-1), cross=None if going.all() else rows)
         if memory_mask is not None:
@@ -179,7 +179,7 @@ def _select_candidates(running: Tensor, log_probs: Tensor, count: int) -> tuple[
     return scores, flat // vocabulary, flat % vocabulary
 
 
-def _take_rows(ids: Tensor, rows: Tensor) -> Tensor:
+def _gather_hypotheses(ids: Tensor, rows: Tensor) -> Tensor:
     """ids (B, N, T), rows (B, M) -> (B, M, T)"""
     return ids.gather(1, rows[:, :, None].expand(-1, -1, ids.shape[2]))
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ..atomic_write import write_file
-from ..attribution.alti_and_leave_one_out import compute_source_shares, compute_values_without_pieces
+from ..attribution.alti_and_leave_one_out import compute_source_shares, compute_target_values_without_pieces
 from ..attribution.any_model import compute_log_probs_without_pieces
 from ..attribution.methods import ATTRIBUTION_METHODS, Attribution, attribute_all_methods, rank_correlation
 from ..attribution.target import AttributionError, Target, make_piece_target
@@ -181,7 +181,7 @@ def find_mismatched_pair_threshold(translator: Translator, pairs: Sequence[Sente
     """Return the threshold that tells the pairs from the same pairs with each target moved on to the next source."""
     shifted = [(source, pairs[at - 1][1]) for at, (source, _) in enumerate(pairs)]
     (true, true_share), (shuffled, shuffled_share) = (
-        _mean_source_effects(translator, kind) for kind in (pairs, shifted)
+        _mean_source_effects_and_shares(translator, kind) for kind in (pairs, shifted)
     )
     candidates = np.sort(np.concatenate([true, shuffled]))
     middles = (candidates[1:] + candidates[:-1]) / 2
@@ -202,7 +202,9 @@ def roc_area(higher: np.ndarray, lower: np.ndarray) -> float:
     return float((higher[:, None] > lower).mean() + (higher[:, None] == lower).mean() / 2)
 
 
-def _mean_source_effects(translator: Translator, pairs: Sequence[SentencePair]) -> tuple[np.ndarray, np.ndarray]:
+def _mean_source_effects_and_shares(
+    translator: Translator, pairs: Sequence[SentencePair]
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean effect and mean share of the source of each pair, (N,) each."""
     found = [
         compute_source_shares(translator, translator.force(source, target, capture=False)) for source, target in pairs
@@ -314,7 +316,7 @@ def measure_deletion_curves(
     removed = _removal_masks(attributions, pieces, random_orders, seed)
     keep = torch.from_numpy(~removed.reshape(-1, pieces))
     whole = torch.ones(len(keep), len(target.prefix_tokens), dtype=torch.bool, device="cpu")
-    values = compute_values_without_pieces(translator.model, target, keep, whole).numpy()
+    values = compute_target_values_without_pieces(translator.model, target, keep, whole).numpy()
     return _make_curves(attributions, values.reshape(removed.shape[:2]), target.against)
 
 

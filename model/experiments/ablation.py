@@ -22,7 +22,14 @@ from ..language import say
 from ..network.abstract_model import AutoregressiveModel, make_decoder_inputs
 from ..network.hooks import OutputHook, hook_outputs
 from ..runnable_model import RunnableModel, Translation
-from ..text.words import SPECIAL_TOKENS, WordChange, compare_texts_by_word, get_special_tokens, group_words, join_word
+from ..text.words import (
+    SPECIAL_TOKENS,
+    WordChange,
+    compare_texts_by_word,
+    get_special_tokens,
+    group_tokens_into_words,
+    join_word,
+)
 from ..trace import Head, Kind
 from .lens import LogitLens, run_logit_lens
 
@@ -152,8 +159,8 @@ TOKENS_A_PASS = 2400
 class HeadEffects:
     """How switching off each head changes the log-probability of every token of a translation, in nats.
 
-    Below 0: the token is less probable without the head, so the head speaks for it. From :func:`measure_word_effects`
-    it is the value of one word that changes, and T is 1.
+    Below 0: the token is less probable without the head, so the head speaks for it. From
+    :func:`measure_head_effects_on_word` it is the value of one word that changes, and T is 1.
     """
 
     changes: Mapping[Kind, np.ndarray]
@@ -194,14 +201,16 @@ def ablate_heads_for_word(model: AutoregressiveModel, target: Target) -> WordWit
     """Switch off every head of the model, one at a time, and read the word again."""
     passes = plan_ablation_batches(model, len(target.source_ids), len(target.input_ids))
     return WordWithoutHeads(
-        target, join_effects(passes, [measure_word_effects(model, target, heads) for heads in passes])
+        target, join_effects(passes, [measure_head_effects_on_word(model, target, heads) for heads in passes])
     )
 
 
 def head_effects(model: AutoregressiveModel, source_ids: Sequence[int], target_ids: Sequence[int]) -> HeadEffects:
     """Switch off every head of the model, one at a time, and read the T target ids of the source again."""
     passes = plan_ablation_batches(model, len(source_ids), len(target_ids))
-    return join_effects(passes, [measure_batch_effects(model, source_ids, target_ids, heads) for heads in passes])
+    return join_effects(
+        passes, [measure_head_effects_in_batch(model, source_ids, target_ids, heads) for heads in passes]
+    )
 
 
 def plan_ablation_batches(model: nn.Module, source_length: int, target_length: int) -> tuple[tuple[Head, ...], ...]:
@@ -216,7 +225,7 @@ def plan_ablation_batches(model: nn.Module, source_length: int, target_length: i
 
 
 def join_effects(passes: Sequence[Sequence[Head]], changes: Sequence[np.ndarray]) -> HeadEffects:
-    """Put together what :func:`measure_batch_effects` gave for each pass."""
+    """Put together what :func:`measure_head_effects_in_batch` gave for each pass."""
     heads = [head for part in passes for head in part]
     found = dict(zip(heads, np.concatenate(changes), strict=True))
     stacked: dict[Kind, np.ndarray] = {}
@@ -226,7 +235,7 @@ def join_effects(passes: Sequence[Sequence[Head]], changes: Sequence[np.ndarray]
 
 
 @torch.inference_mode()
-def measure_batch_effects(
+def measure_head_effects_in_batch(
     model: AutoregressiveModel, source_ids: Sequence[int], target_ids: Sequence[int], heads: Sequence[Head]
 ) -> np.ndarray:
     """Return the changes for some heads, from one forward pass: (heads, T).
@@ -235,7 +244,7 @@ def measure_batch_effects(
     that are open in this thread take part. Raises ValueError for heads of the encoder beside others.
     """
     log_probs = model.generator(
-        _decode_without_heads(model, source_ids, make_decoder_inputs(target_ids, model.start_id), heads)
+        _compute_decoder_states_without_heads(model, source_ids, make_decoder_inputs(target_ids, model.start_id), heads)
     )
     log_probs = log_probs.log_softmax(-1)
     tokens = torch.tensor(target_ids, device=log_probs.device).expand(len(log_probs), -1)
@@ -244,17 +253,19 @@ def measure_batch_effects(
 
 
 @torch.inference_mode()
-def measure_word_effects(model: AutoregressiveModel, target: Target, heads: Sequence[Head]) -> np.ndarray:
+def measure_head_effects_on_word(model: AutoregressiveModel, target: Target, heads: Sequence[Head]) -> np.ndarray:
     """Return the changes of the value of one word, log p(X) or logit X - logit Y, from one forward pass: (heads, 1).
 
-    All else is as in :func:`measure_batch_effects`.
+    All else is as in :func:`measure_head_effects_in_batch`.
     """
-    states = _decode_without_heads(model, target.source_ids, target.input_ids, heads)[:, target.position :]
+    states = _compute_decoder_states_without_heads(model, target.source_ids, target.input_ids, heads)[
+        :, target.position :
+    ]
     found = target.value(model.generator(states)).cpu().numpy()
     return (found[1:] - found[0])[:, None]
 
 
-def _decode_without_heads(
+def _compute_decoder_states_without_heads(
     model: AutoregressiveModel, source_ids: Sequence[int], input_ids: Sequence[int], heads: Sequence[Head]
 ) -> Tensor:
     """The decoder's states: in row 0 of the model with all heads, in row i + 1 without head i."""
@@ -339,7 +350,7 @@ class WordFacts:
         row = self.attention[position]
         shares = [
             SourceShare(join_word(self.source_tokens[group.start : group.stop]), float(row[group].sum()), group)
-            for group in group_words(self.source_tokens, self.special_tokens)
+            for group in group_tokens_into_words(self.source_tokens, self.special_tokens)
         ]
         return tuple(sorted(shares, key=lambda one: -one.share))
 

@@ -370,8 +370,8 @@ def compare_attention_across_passes(
     target = shift_right(torch.tensor([target_ids], device=source.device))
     with apply_changes(exact, changes):
         runs = (
-            _capture_cached(exact, source, target_ids),
-            _capture_full(exact, source, target),
+            _capture_cached_decoding(exact, source, target_ids),
+            _capture_full_pass(exact, source, target),
             _capture_padded_batch(exact, source, target),
         )
     maps = dict(zip(CAPTURE_WAYS, runs, strict=True))
@@ -386,13 +386,13 @@ def _copy_in_float64(model: Transformer) -> Transformer:
     return made.to("cpu" if next(model.parameters()).device.type == "mps" else None, torch.float64)  # MPS has none
 
 
-def _capture_cached(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> dict[Kind, AttentionMap]:
+def _capture_cached_decoding(model: Transformer, source: Tensor, target_ids: Sequence[int]) -> dict[Kind, AttentionMap]:
     with capture_attention(model) as recording:
         list(decode_greedily(model, source, len(target_ids), candidates=1, constraints=Constraints(tuple(target_ids))))
     return recording.trace.maps
 
 
-def _capture_full(model: Transformer, source: Tensor, target: Tensor) -> dict[Kind, AttentionMap]:
+def _capture_full_pass(model: Transformer, source: Tensor, target: Tensor) -> dict[Kind, AttentionMap]:
     with capture_attention(model) as recording:
         model(source, target)
     return recording.trace.maps

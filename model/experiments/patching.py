@@ -114,7 +114,7 @@ def compare_at_first_difference(translator: RunnableModel, first: Translation, s
         raise AttributionError(say("Both sentences have the same translation: there is no word at which they differ."))
     _check_equal_token_counts(first.source_tokens, second.source_tokens)
     target = make_piece_target(translator, first, place, against=second.target_ids[place])
-    values = [_read_target_value(translator.model, target, ids) for ids in (first.source_ids, second.source_ids)]
+    values = [_compute_target_value(translator.model, target, ids) for ids in (first.source_ids, second.source_ids)]
     return Contrast(target, second.source_ids, second.source_tokens, *(float(one) for one in values))
 
 
@@ -136,7 +136,7 @@ def make_same_answer_control(translator: RunnableModel, pair: Contrast, same: Tr
                 answer=repr(same.text),
             )
         )
-    value = float(_read_target_value(translator.model, pair.target, same.source_ids))
+    value = float(_compute_target_value(translator.model, pair.target, same.source_ids))
     return Contrast(pair.target, same.source_ids, same.source_tokens, pair.first_value, value)
 
 
@@ -150,7 +150,7 @@ def patch_stream(translator: RunnableModel, pair: Contrast, stack: Stack, differ
     columns = pair.second_tokens if stack == "encoder" else pair.target.prefix_tokens
     if pair.target.continues:  # whose decoder reads the prompt as well
         columns = (*pair.second_tokens, *pair.target.prefix_tokens)
-    cells = _select_each_and_all(len(columns))[:, :, None]
+    cells = _make_each_and_all_masks(len(columns))[:, :, None]
     places = _PatchPlaces(streams, tuple(columns), cells, in_encoder=stack == "encoder")
     return _patch_places(translator.model, pair, places, difference)
 
@@ -162,14 +162,14 @@ def patch_heads(translator: RunnableModel, pair: Contrast, kind: Kind, differenc
     contexts = {f"layer {one.layer + 1}": Stream(one.module.get_submodule("context")) for one in sites}
     heads = sites[0].module.heads
     assert isinstance(heads, int)
-    cells = _select_each_and_all(heads)[:, :, None, None]
+    cells = _make_each_and_all_masks(heads)[:, :, None, None]
     columns = tuple(f"head {head + 1}" for head in range(heads))
     return _patch_places(
         translator.model, pair, _PatchPlaces(contexts, columns, cells, in_encoder=kind == "encoder"), difference
     )
 
 
-def _select_each_and_all(count: int) -> Tensor:
+def _make_each_and_all_masks(count: int) -> Tensor:
     """Return (count + 1, count) bool: row i selects the i-th alone, the last row all."""
     each = torch.eye(count, dtype=torch.bool, device="cpu")
     return torch.cat([each, torch.ones_like(each[:1])])
@@ -184,7 +184,7 @@ def _patch_places(
             say("Both sentences give the same logit X - logit Y: there is no difference to bring back.")
         )
     with record_streams(places.rows) as found:
-        _read_target_value(model, pair.target, pair.target.source_ids)
+        _compute_target_value(model, pair.target, pair.target.source_ids)
     jobs = [(name, cell) for name in places.rows for cell in places.cells]
     values = []
     rows = model.rows_at_once(ROWS_A_PASS, len(pair.target.input_ids))
@@ -195,7 +195,7 @@ def _patch_places(
             for name, stream in places.rows.items()
         }
         with hook_streams(patches):
-            values.append(_read_target_value(model, pair.target, pair.second_ids, len(part), places.in_encoder))
+            values.append(_compute_target_value(model, pair.target, pair.second_ids, len(part), places.in_encoder))
     change = (torch.cat(values) - pair.second_value).reshape(len(places.rows), -1).cpu().numpy()
     return PatchMap(tuple(places.rows), places.columns, change[:, :-1], change[:, -1], difference)
 
@@ -215,7 +215,7 @@ def _make_patch_hook(stream: Tensor, cells: list[Tensor | None]) -> OutputHook:
     return put
 
 
-def _read_target_value(
+def _compute_target_value(
     model: AutoregressiveModel, target: Target, source_ids: Sequence[int], rows: int = 1, in_encoder: bool = False
 ) -> Tensor:
     """The target's value after its prefix with another source, (B,); the encoder runs once unless its rows differ."""

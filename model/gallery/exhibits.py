@@ -110,7 +110,7 @@ class ExhibitSide:
         return (*codes, *(outcome.code for outcome in self.outcomes if outcome.status == "fault"))
 
 
-def read_function_sources(function: Callable[..., Any]) -> tuple[str, str]:
+def read_function_and_helper_sources(function: Callable[..., Any]) -> tuple[str, str]:
     """Return the function as it stands in its file, and the helpers of this package that it calls."""
     assert isinstance(function, FunctionType)
     called = (function.__globals__.get(name) for name in _list_global_names(function.__code__))
@@ -135,14 +135,14 @@ def run_exhibit(exhibit: Exhibit) -> tuple[ExhibitSide, ExhibitSide]:
     """Return the broken and the fixed side, run on the same small batch and judged."""
     if exhibit.subject:
         with torch.random.fork_rng():
-            return _run_model_side(exhibit, exhibit.broken), _run_model_side(exhibit, exhibit.fixed)
+            return _test_exhibit_model(exhibit, exhibit.broken), _test_exhibit_model(exhibit, exhibit.fixed)
     recipe = exhibit.recipe
     assert recipe is not None
     small = (
         SMALL_BATCH | dict(recipe.batch) | {"sizes": (6, 6)} | BATCH_ARGUMENTS.get(exhibit.name, dict(exhibit.batch))
     )
     x = _make_exhibit_batch(replace(recipe, batch=small))
-    return _run_attention_side(recipe, exhibit.broken, x), _run_attention_side(recipe, exhibit.fixed, x)
+    return _diagnose_exhibit_attention(recipe, exhibit.broken, x), _diagnose_exhibit_attention(recipe, exhibit.fixed, x)
 
 
 def _make_exhibit_batch(recipe: Recipe) -> Batch:
@@ -155,7 +155,7 @@ def _make_exhibit_batch(recipe: Recipe) -> Batch:
             return x
 
 
-def _run_attention_side(recipe: Recipe, function: Callable[..., Any], x: Batch) -> ExhibitSide:
+def _diagnose_exhibit_attention(recipe: Recipe, function: Callable[..., Any], x: Batch) -> ExhibitSide:
     meant, error = recipe.meant(x), ""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -180,7 +180,7 @@ def _run_attention_side(recipe: Recipe, function: Callable[..., Any], x: Batch) 
     )
 
 
-def _run_model_side(exhibit: Exhibit, function: Callable[..., Any]) -> ExhibitSide:
+def _test_exhibit_model(exhibit: Exhibit, function: Callable[..., Any]) -> ExhibitSide:
     assert exhibit.subject is not None
     subject = exhibit.subject(function)
     outcomes = run_mask_tests(subject, codes=exhibit.tests)
@@ -207,7 +207,7 @@ def _padded_keep_mask(side: PaddingSide = "right") -> Tensor:
     return make_real_token_mask(torch.tensor([STATE_LENGTH, STATE_LENGTH - 2]), STATE_LENGTH, side)
 
 
-def _allow_real_keys(keep: Tensor) -> Tensor:
+def _make_real_key_mask(keep: Tensor) -> Tensor:
     """Return (B, T, T) from keep (B, T): every query may attend to real keys."""
     return keep[:, None, :].expand(-1, keep.shape[1], -1)
 
@@ -216,7 +216,7 @@ def _make_windowed_subject(function: Callable[..., Tensor]) -> Subject:
     """Return six layers with a causal window of two: the last output is to reach six tokens back."""
 
     def run_windowed(states: Tensor, keep: Tensor) -> Tensor:
-        return function(states, _allow_real_keys(keep).tril().triu(-1))
+        return function(states, _make_real_key_mask(keep).tril().triu(-1))
 
     window = torch.ones(STATE_LENGTH, STATE_LENGTH, dtype=torch.bool).tril().triu(-1)
     return Subject(run_windowed, _random_states(), _padded_keep_mask(), True, layers=6, allowed=window)
@@ -224,7 +224,7 @@ def _make_windowed_subject(function: Callable[..., Tensor]) -> Subject:
 
 def _make_language_model_subject(function: Callable[..., Tensor]) -> Subject:
     def run_language_model(states: Tensor, keep: Tensor) -> Tensor:
-        return function(states, _allow_real_keys(keep))
+        return function(states, _make_real_key_mask(keep))
 
     return Subject(run_language_model, _random_states(), _padded_keep_mask(), True)
 
@@ -234,7 +234,7 @@ def _make_gradient_enabled_subject(function: Callable[..., Tensor]) -> Subject:
 
     def run_with_gradients(states: Tensor, keep: Tensor, need_weights: bool = True) -> Tensor:
         with torch.enable_grad():
-            return function(states, _allow_real_keys(keep).tril(), need_weights=need_weights)
+            return function(states, _make_real_key_mask(keep).tril(), need_weights=need_weights)
 
     def run_without_weights(states: Tensor, keep: Tensor) -> Tensor:
         return run_with_gradients(states, keep, need_weights=False)

@@ -376,7 +376,7 @@ def list_fault_codes() -> tuple[str, ...]:
     return tuple(dict.fromkeys(recipe.code for recipe in RECIPES))
 
 
-def generate_case(code: str, broken: bool, seed: int) -> Case:
+def generate_fault_case(code: str, broken: bool, seed: int) -> Case:
     """Return one random case. The same seed gives the same batch, broken or fixed."""
     ways = [recipe for recipe in RECIPES if recipe.code == code]
     recipe = ways[seed % len(ways)]
@@ -416,7 +416,7 @@ def find_batch_showing_fault(recipe: Recipe, generator: torch.Generator) -> Batc
             return x
 
 
-def _has_distinct_left_padding(x: Batch) -> bool:
+def _has_uneven_or_long_left_padding(x: Batch) -> bool:
     pads = x.key_keep.int().argmax(-1)
     return len(set(pads.tolist())) > 1 or int(pads.max()) > 1
 
@@ -444,7 +444,7 @@ _VISIBLE_WHEN: dict[str, Callable[[Batch], bool]] = {
     **dict.fromkeys(
         ("soft-mask", "softmax-axis", "transposed", "dropout-on", "applied-late", "scores-mismatch"), _has_uneven_scores
     ),
-    "positions-wrong": _has_distinct_left_padding,
+    "positions-wrong": _has_uneven_or_long_left_padding,
     "batch-axis": lambda x: x.scores.shape[0] != x.keys,
     "top-left-causal": lambda x: 2 <= x.queries < x.keys,
     "stale-cache": lambda x: x.keys >= 8 and 2 <= x.queries <= x.keys // 2,

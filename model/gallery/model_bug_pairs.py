@@ -49,7 +49,7 @@ def half_precision_fill_fixed(x: Batch) -> Tensor:
     return scores.masked_fill(~x.allowed, torch.finfo(scores.dtype).min).softmax(-1)
 
 
-def run_three_layers(x: Batch, attend: Callable[[Tensor], Tensor]) -> Tensor:
+def compute_three_layer_weights(x: Batch, attend: Callable[[Tensor], Tensor]) -> Tensor:
     """Return the weights of three layers, each on the outputs of the one before: (B, L, H, Q, K)."""
     states, weights = x.scores, []
     for _ in range(3):
@@ -60,11 +60,11 @@ def run_three_layers(x: Batch, attend: Callable[[Tensor], Tensor]) -> Tensor:
 
 # two pads at the left: NaN in their rows, and 0 * NaN is NaN
 def left_padding_nan_broken(x: Batch) -> Tensor:
-    return run_three_layers(x, lambda scores: scores.masked_fill(~x.allowed, -torch.inf).softmax(-1))
+    return compute_three_layer_weights(x, lambda scores: scores.masked_fill(~x.allowed, -torch.inf).softmax(-1))
 
 
 def left_padding_nan_fixed(x: Batch) -> Tensor:
-    return run_three_layers(x, lambda scores: masked_softmax(scores, x.allowed))
+    return compute_three_layer_weights(x, lambda scores: masked_softmax(scores, x.allowed))
 
 
 # a step of indentation too much: the loop ends in its first round
@@ -81,7 +81,7 @@ def return_in_loop_fixed(states: Tensor, allowed: Tensor) -> Tensor:
     return states
 
 
-def run_causal_lm(states: Tensor, real: Tensor, is_decoder: bool = False) -> Tensor:
+def run_toy_language_model(states: Tensor, real: Tensor, is_decoder: bool = False) -> Tensor:
     """A language model that is causal only with ``is_decoder``."""
     allowed = real.tril() if is_decoder else real
     return states + masked_softmax(states @ states.mT, allowed) @ states
@@ -89,11 +89,11 @@ def run_causal_lm(states: Tensor, real: Tensor, is_decoder: bool = False) -> Ten
 
 # the causal mask depends on a flag that is off by default
 def decoder_flag_broken(states: Tensor, real: Tensor) -> Tensor:
-    return run_causal_lm(states, real)
+    return run_toy_language_model(states, real)
 
 
 def decoder_flag_fixed(states: Tensor, real: Tensor) -> Tensor:
-    return run_causal_lm(states, real, is_decoder=True)
+    return run_toy_language_model(states, real, is_decoder=True)
 
 
 def run_two_layers(states: Tensor, blocked: Tensor, need_weights: bool) -> Tensor:
@@ -128,7 +128,7 @@ def batch_axis_model_fixed(states: Tensor, keep: Tensor) -> Tensor:
     return states + attention(states, states, states, key_padding_mask=~keep)[0]
 
 
-def attend_at_positions(states: Tensor, keep: Tensor, positions: Tensor) -> Tensor:
+def attend_with_absolute_positions(states: Tensor, keep: Tensor, positions: Tensor) -> Tensor:
     """Attention with absolute positions, added to the states."""
     rates = 10.0 ** -torch.linspace(0, 2, states.shape[-1])
     states = states + torch.sin(positions[..., None] * rates)
@@ -138,12 +138,12 @@ def attend_at_positions(states: Tensor, keep: Tensor, positions: Tensor) -> Tens
 # positions-wrong: positions by column, whatever is padding
 def left_pad_positions_model_broken(states: Tensor, keep: Tensor) -> Tensor:
     positions = torch.arange(keep.shape[1]).expand(keep.shape)
-    return attend_at_positions(states, keep, positions)
+    return attend_with_absolute_positions(states, keep, positions)
 
 
 def left_pad_positions_model_fixed(states: Tensor, keep: Tensor) -> Tensor:
     positions = (keep.long().cumsum(-1) - 1).clamp(min=0)
-    return attend_at_positions(states, keep, positions)
+    return attend_with_absolute_positions(states, keep, positions)
 
 
 # Faults beside the mask of one layer: patterns over layers, the axis of the batch, biases and positions.

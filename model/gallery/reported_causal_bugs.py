@@ -415,13 +415,13 @@ def megatron_bridge_layers_swapped_fixed(x: Batch) -> Tensor:
     return attend_by_layer(x, [number % 2 == 1 for number in numbers])
 
 
-def all_local_broken(x: Batch) -> Tensor:
+def all_layers_local_broken(x: Batch) -> Tensor:
     per_layer: list[int | None] = [WINDOW, None] * (LAYERS // 2)
     # None falls back to the cache's window
     return attend_by_layer(x, [(size or WINDOW) < x.keys for size in per_layer])
 
 
-def all_local_fixed(x: Batch) -> Tensor:
+def all_layers_local_fixed(x: Batch) -> Tensor:
     per_layer: list[int | None] = [WINDOW, None] * (LAYERS // 2)
     return attend_by_layer(x, [size is not None for size in per_layer])
 
@@ -512,7 +512,7 @@ WINDOW_REPORTS = (
             "Global layers of Gemma 3n had no window of their own, and fell back to that of the cache: all layers "
             "were local."
         ),
-        ("wrong-layer-pattern", all_local_broken, all_local_fixed, alternating_window_layer_masks),
+        ("wrong-layer-pattern", all_layers_local_broken, all_layers_local_fixed, alternating_window_layer_masks),
         batch=LONG_BATCH,
         symptoms=QUIET_SYMPTOMS,
     ),

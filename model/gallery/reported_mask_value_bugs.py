@@ -55,19 +55,19 @@ def x_transformers_inverted_padding_fixed(x: Batch) -> Tensor:
     return compute_sdpa_weights(x.scores, x.keep)
 
 
-def same_element_mask(x: Batch) -> Tensor:
+def same_map_element_mask(x: Batch) -> Tensor:
     """Return (Q, K) bool: the points of one map element, half of the points each."""
     element = torch.arange(x.keys) >= x.keys // 2
     return element[:, None] == element
 
 
 def gemap_inverted_mask_broken(x: Batch) -> Tensor:
-    attn_mask = same_element_mask(x)  # nn.MultiheadAttention fills where True
+    attn_mask = same_map_element_mask(x)  # nn.MultiheadAttention fills where True
     return x.scores.masked_fill(attn_mask, -torch.inf).softmax(-1)
 
 
 def gemap_inverted_mask_fixed(x: Batch) -> Tensor:
-    attn_mask = ~same_element_mask(x)
+    attn_mask = ~same_map_element_mask(x)
     return x.scores.masked_fill(attn_mask, -torch.inf).softmax(-1)
 
 
@@ -180,7 +180,7 @@ CONVENTION_REPORTS = (
             "The mask that should keep the points of one element together said True for them, which "
             "nn.MultiheadAttention blocks."
         ),
-        ("inverted", gemap_inverted_mask_broken, gemap_inverted_mask_fixed, same_element_mask),
+        ("inverted", gemap_inverted_mask_broken, gemap_inverted_mask_fixed, same_map_element_mask),
         batch=UNPADDED_BATCH,
     ),
     make_report(
@@ -268,17 +268,17 @@ CONVENTION_REPORTS = (
 CROSS_BATCH = {"cross": True, "sizes": (5, 7)}
 
 
-def bucket_mask(x: Batch) -> Tensor:
+def two_token_band_mask(x: Batch) -> Tensor:
     """Return (B, 1, Q, K) bool: each token and the one before it, where they are real."""
     return (lower_triangle_mask(x) & ~lower_triangle_mask(x, -2)) & x.keep
 
 
-def bucket_mask_broken(x: Batch) -> Tensor:
-    return x.scores.masked_fill(~bucket_mask(x), -torch.inf).softmax(-1)  # padding has no key left
+def band_padding_empty_rows_broken(x: Batch) -> Tensor:
+    return x.scores.masked_fill(~two_token_band_mask(x), -torch.inf).softmax(-1)  # padding has no key left
 
 
-def bucket_mask_fixed(x: Batch) -> Tensor:
-    return masked_softmax(x.scores, bucket_mask(x))
+def band_padding_empty_rows_fixed(x: Batch) -> Tensor:
+    return masked_softmax(x.scores, two_token_band_mask(x))
 
 
 def fully_blocked_head_mask(x: Batch) -> Tensor:
@@ -337,7 +337,7 @@ HALF_PRECISION_REPORTS = (
             "Bucketed attention with a key_padding_mask: rows of padding have no key, their NaN reaches the shared "
             "weights through the gradients of the whole batch."
         ),
-        ("empty-row", bucket_mask_broken, bucket_mask_fixed, bucket_mask),
+        ("empty-row", band_padding_empty_rows_broken, band_padding_empty_rows_fixed, two_token_band_mask),
         symptoms=NAN_SYMPTOMS,
     ),
     make_report(

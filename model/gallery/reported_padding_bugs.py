@@ -16,7 +16,7 @@ from .fault_generators import (
     document_mask,
     padding_only_mask,
 )
-from .model_bug_pairs import attend_at_positions, causal_alibi_bias, key_distances
+from .model_bug_pairs import attend_with_absolute_positions, causal_alibi_bias, key_distances
 from .reported_causal_bugs import (
     ALONE_SYMPTOM,
     BATCH_SYMPTOMS,
@@ -229,7 +229,7 @@ def packed_documents_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.causal & (document[:, None] == document))
 
 
-def eos_separator_broken(x: Batch) -> Tensor:
+def eos_separator_leak_broken(x: Batch) -> Tensor:
     attention_mask = torch.ones(x.keys, dtype=torch.bool)  # EOS between the samples, and ones everywhere
     return masked_softmax(x.scores, x.causal & attention_mask)
 
@@ -244,12 +244,12 @@ def packed_position_ids_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, x.causal if position_ids is None else document_mask(x))
 
 
-def static_cache_broken(x: Batch) -> Tensor:
+def static_cache_empty_slots_broken(x: Batch) -> Tensor:
     empty = torch.arange(x.keys) >= x.keys - x.keys // 4
     return masked_softmax(x.scores, filled_slots_mask(x) | empty)  # zeros of the cache have scores of their own
 
 
-def static_cache_fixed(x: Batch) -> Tensor:
+def static_cache_empty_slots_fixed(x: Batch) -> Tensor:
     return masked_softmax(x.scores, filled_slots_mask(x))
 
 
@@ -269,21 +269,23 @@ def attention_gym_alibi_sign_fixed(x: Batch) -> dict[str, Tensor]:
 
 
 def nnsight_left_pad_positions_broken(states: Tensor, keep: Tensor) -> Tensor:
-    return attend_at_positions(states, keep, torch.arange(keep.shape[1]).expand(keep.shape))  # none were given
+    return attend_with_absolute_positions(
+        states, keep, torch.arange(keep.shape[1]).expand(keep.shape)
+    )  # none were given
 
 
 def nnsight_left_pad_positions_fixed(states: Tensor, keep: Tensor) -> Tensor:
-    return attend_at_positions(states, keep, (keep.long().cumsum(-1) - 1).clamp(min=0))
+    return attend_with_absolute_positions(states, keep, (keep.long().cumsum(-1) - 1).clamp(min=0))
 
 
-def shared_position_broken(states: Tensor, keep: Tensor) -> Tensor:
+def shared_cache_position_broken(states: Tensor, keep: Tensor) -> Tensor:
     cache_position = torch.arange(keep.shape[1])  # one tensor for all samples
-    return attend_at_positions(states, keep, cache_position.expand(keep.shape))
+    return attend_with_absolute_positions(states, keep, cache_position.expand(keep.shape))
 
 
-def shared_position_fixed(states: Tensor, keep: Tensor) -> Tensor:
+def shared_cache_position_fixed(states: Tensor, keep: Tensor) -> Tensor:
     positions = keep.long().cumsum(-1) - 1
-    return attend_at_positions(states, keep, positions.masked_fill(~keep, 1))
+    return attend_with_absolute_positions(states, keep, positions.masked_fill(~keep, 1))
 
 
 def run_encoder_layer(states: Tensor, keep: Tensor, batch_first: bool) -> Tensor:
@@ -326,7 +328,7 @@ PACKING_REPORTS = (
     make_report(
         ("huggingface/trl#784", to_say("EOS is no wall")),
         to_say("Packing put EOS between samples and left the attention mask at ones."),
-        ("document-leak", eos_separator_broken, packed_documents_fixed, document_mask),
+        ("document-leak", eos_separator_leak_broken, packed_documents_fixed, document_mask),
         batch=LONG_BATCH,
         symptoms=PACKING_SYMPTOMS,
     ),
@@ -346,7 +348,7 @@ PACKING_REPORTS = (
             "Keys and values came back at the full length of the cache, and the zeros were not masked: gibberish at a "
             "larger max_new_tokens."
         ),
-        ("stale-cache", static_cache_broken, static_cache_fixed, filled_slots_mask),
+        ("stale-cache", static_cache_empty_slots_broken, static_cache_empty_slots_fixed, filled_slots_mask),
         batch=CACHED_BATCH,
         symptoms=OLD_TEXT_SYMPTOMS,
     ),
@@ -379,7 +381,7 @@ PACKING_REPORTS = (
             "cache_position, the same for every sample, was used as position_ids: left-padded samples came out as "
             "garbage."
         ),
-        ("positions-wrong", shared_position_broken, shared_position_fixed),
+        ("positions-wrong", shared_cache_position_broken, shared_cache_position_fixed),
         **_POSITIONS_ARGUMENTS,
         symptoms=(*LEFT_PADDING_SYMPTOMS, KV_CACHE_SYMPTOM),
     ),

@@ -24,7 +24,7 @@ from ..network.hooks import hook_outputs, is_observed
 from ..runnable_model import LocalError
 from ..trace import Kind
 from .folder import AbsentMaps
-from .inline_attention import add_inline_points, find_inline_attention
+from .inline_attention import add_inline_hook_points, record_inline_attention_modules
 from .networks import FolderNetwork, find_recurrent_state_layers
 
 # The attention that a loaded folder runs with is registered under a name of its own by transformers' public interface
@@ -55,7 +55,7 @@ def add_attention_hook_points() -> Iterator[Counter[nn.Module]]:
         _found_modules.reset(token)
 
 
-def _find_or_add_points(module: nn.Module, heads: int) -> AttentionPoints:
+def _find_or_add_hook_points(module: nn.Module, heads: int) -> AttentionPoints:
     finding = _found_modules.get()
     if finding is not None:
         finding[module] += 1
@@ -85,7 +85,7 @@ def attention_forward(
     sink beside the keys, whose weight is not among those returned: a row then sums to less than 1. The arguments are
     those that transformers hands over. No weights where nobody looks on a GPU: then the fused kernel runs.
     """
-    points = _find_or_add_points(module, query.shape[1])
+    points = _find_or_add_hook_points(module, query.shape[1])
     points.has_sink = s_aux is not None
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
@@ -115,7 +115,7 @@ def _run_fused_attention(
         bias = _sum_biases(mask, position_bias)
         return F.scaled_dot_product_attention(query, key, value, bias, dropout, scale=scale)
     query = points.q(query)  # an edited mask is told its queries here
-    added, allowed = _edit_mask(points, query, key, mask)
+    added, allowed = _split_mask_into_bias_and_allowed(points, query, key, mask)
     empty = ~allowed.any(-1, keepdim=True)
     bias = _sum_biases(added, position_bias, torch.zeros_like(allowed, dtype=query.dtype))
     assert bias is not None
@@ -163,11 +163,11 @@ def _mask_scores(points: AttentionPoints, scores: Tensor, mask: Tensor | None) -
     """Scores (B, H, Q, K) under an additive mask, or the boolean one that an intervention has made of it."""
     if mask is None and not is_observed():
         return scores
-    added, allowed = _edit_mask(points, scores, scores.mT, mask)
+    added, allowed = _split_mask_into_bias_and_allowed(points, scores, scores.mT, mask)
     return (scores if added is None else scores + added).masked_fill(~allowed, -math.inf)
 
 
-def _edit_mask(
+def _split_mask_into_bias_and_allowed(
     points: AttentionPoints, query: Tensor, key: Tensor, mask: Tensor | None
 ) -> tuple[Tensor | None, Tensor]:
     """What a mask adds where it blocks nothing, and what may be attended to, (1 or B, 1 or H, Q, K) bool, as edited."""
@@ -200,7 +200,7 @@ class ProbeError(LocalError):
 
 
 @torch.inference_mode()
-def probe_attention(model: PreTrainedModel, run: ProbeRun, source: int) -> None:
+def install_and_verify_hook_points(model: PreTrainedModel, run: ProbeRun, source: int) -> None:
     """Put hook points into every attention module that `run` passes through, and compare its outputs with eager ones.
 
     Which modules these are is seen, not guessed: an attention is told the module it runs in, or is found by what its
@@ -213,13 +213,13 @@ def probe_attention(model: PreTrainedModel, run: ProbeRun, source: int) -> None:
         run()
     if max(calls.values(), default=0) > 1:
         raise ProbeError(say("one of its attention modules runs more than once for one text"))
-    modules = [*calls, *_find_inline_modules(model, run, set(calls))]
+    modules = [*calls, *_hook_inline_attention_modules(model, run, set(calls))]
     if not modules:
         raise _make_no_attention_error(model)
-    points = [_get_points(module) for module in modules]
+    points = [_get_hook_points(module) for module in modules]
     seen: dict[nn.Module, Tensor] = {}
     kept = [point for one in points for point in (one.weights, one.context, one.mask)]
-    with _record_linear_inputs(model) as inputs, hook_outputs({one: _make_tensor_hook(seen, one) for one in kept}):
+    with _record_linear_inputs(model) as inputs, hook_outputs({one: _make_output_recorder(seen, one) for one in kept}):
         output = run()
     _check_same_output(output, expected, _get_tolerance(model))
     _set_kinds_and_layers(model, points, {one: seen[one.weights] for one in points}, source)
@@ -228,14 +228,14 @@ def probe_attention(model: PreTrainedModel, run: ProbeRun, source: int) -> None:
         one.output_projection = _find_output_projection(inputs, seen[one.context])
 
 
-def _find_inline_modules(model: PreTrainedModel, run: ProbeRun, known: set[nn.Module]) -> list[nn.Module]:
+def _hook_inline_attention_modules(model: PreTrainedModel, run: ProbeRun, known: set[nn.Module]) -> list[nn.Module]:
     """The modules beside those known that compute attention by themselves, now with hook points."""
-    with find_inline_attention(model) as found:
+    with record_inline_attention_modules(model) as found:
         run()
     inside = {module for one in known for module in one.modules()}
     added = {module: heads for module, heads in found.items() if module not in inside}
     for module, heads in added.items():
-        add_inline_points(module, POINTS_NAME, heads)
+        add_inline_hook_points(module, POINTS_NAME, heads)
     return [*added]
 
 
@@ -258,13 +258,13 @@ def _check_causal_mask(points: AttentionPoints, weights: Tensor, mask: Tensor | 
         raise ProbeError(say("it hides later tokens by a mask that is not known here"))
 
 
-def _get_points(module: nn.Module) -> AttentionPoints:
+def _get_hook_points(module: nn.Module) -> AttentionPoints:
     found = module.get_submodule(POINTS_NAME)
     assert isinstance(found, AttentionPoints)
     return found
 
 
-def _make_tensor_hook(seen: dict[nn.Module, Tensor], point: nn.Module) -> Callable[[Tensor], None]:
+def _make_output_recorder(seen: dict[nn.Module, Tensor], point: nn.Module) -> Callable[[Tensor], None]:
     return lambda output: seen.update({point: output})
 
 
@@ -344,7 +344,7 @@ def check_cached_decoding(network: FolderNetwork, source: Tensor, target: Tensor
         )
 
 
-def has_known_projections(network: FolderNetwork) -> bool:
+def has_known_output_projections(network: FolderNetwork) -> bool:
     """Return whether each attention's output projection was found: not where a gate stands before it."""
     points = [one for one in network.modules() if isinstance(one, AttentionPoints)]
     return all(one.output_projection is not None for one in points)

@@ -270,7 +270,7 @@ UNAPPLIED_SETTINGS: Mapping[str, Any] = {
 """Settings of generation that would change what is written, and the value at which each does nothing."""
 
 
-def describe_unapplied_settings(settings: Any) -> tuple[str, ...]:
+def describe_unapplied_generation_settings(settings: Any) -> tuple[str, ...]:
     """Return what a page has to say of a folder's generation settings, `transformers.GenerationConfig`."""
     asked = {name: getattr(settings, name, None) for name in UNAPPLIED_SETTINGS}
     left = [f"{name} {value}" for name, value in asked.items() if value and value != UNAPPLIED_SETTINGS[name]]

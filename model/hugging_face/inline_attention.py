@@ -32,7 +32,7 @@ FILLS = (torch.masked_fill, Tensor.masked_fill, Tensor.masked_fill_)
 CHOICES = (torch.where, Tensor.where)
 
 
-def add_inline_points(module: nn.Module, name: str, heads: int) -> None:
+def add_inline_hook_points(module: nn.Module, name: str, heads: int) -> None:
     """Give hook points, as a child of this name, to an attention module that computes its weights by itself."""
     module.add_module(name, AttentionPoints("decoder", 0, heads))
 
@@ -179,7 +179,7 @@ def _read_matrix_product_operands(
 
 
 @contextmanager
-def find_inline_attention(model: nn.Module) -> Iterator[dict[nn.Module, int]]:
+def record_inline_attention_modules(model: nn.Module) -> Iterator[dict[nn.Module, int]]:
     """Note the modules that multiply, normalise and multiply again, each with its heads, as they ran.
 
     One text has to run. A module that normalises more than once in a call, as where attention goes by blocks, is not

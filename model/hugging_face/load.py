@@ -39,14 +39,14 @@ from ..runnable_model import (
     LocalError,
     LocalModel,
     RunnableModel,
-    get_base_model_name,
+    remove_template_from_model_name,
 )
 from .attention import (
     ProbeError,
     check_cached_decoding,
     find_absent_maps,
-    has_known_projections,
-    probe_attention,
+    has_known_output_projections,
+    install_and_verify_hook_points,
     register_attention,
 )
 from .folder import (
@@ -59,7 +59,7 @@ from .folder import (
     TRANSLATION_LACKS,
     AbsentMaps,
     convert_failure_to_local_error,
-    describe_unapplied_settings,
+    describe_unapplied_generation_settings,
 )
 from .masked_words import MaskedWordModel
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, can_patch_all_streams, get_text_config
@@ -101,14 +101,19 @@ class FolderModel(RunnableModel):
     @property
     def notes(self) -> Sequence[str]:
         template = describe_template(self.templates, self.prompt_template)
-        notes = (template, self.template_fault, *self.absent.sentences, *describe_unapplied_settings(self.generation))
+        notes = (
+            template,
+            self.template_fault,
+            *self.absent.sentences,
+            *describe_unapplied_generation_settings(self.generation),
+        )
         return tuple(filter(None, notes))
 
     def with_prompt_template(self, name: str) -> FolderModel:
         if name not in self.templates:
             super().with_prompt_template(name)
         found = copy.copy(self)
-        base, own = get_base_model_name(self.name), self.prompt_templates[0]
+        base, own = remove_template_from_model_name(self.name), self.prompt_templates[0]
         found.name = base if name == own else f"{base}{TEMPLATE_MARK}{name}"
         found.prompt_template, found.tokenizer = name, self.tokenizer.with_template(self.templates[name])
         return found
@@ -254,7 +259,7 @@ def _load_text_generator(
         with convert_failure_to_local_error(
             folder, to_say("{folder} fails on a short text in transformers {version}.")
         ):
-            probe_attention(model, lambda: network(ids, target), ids.shape[1])
+            install_and_verify_hook_points(model, lambda: network(ids, target), ids.shape[1])
             check_cached_decoding(network, ids, target)
     except ProbeError as error:
         raise LocalError(
@@ -283,18 +288,18 @@ def _load_text_generator(
     if not can_patch_all_streams(network, ids, target):
         lacks |= NO_STREAMS_LACKS
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)
-    found.templates, found.template_fault = _list_templates(folder, tokenizer, tasks, two_sided=two_sided)
+    found.templates, found.template_fault = _list_prompt_templates(folder, tokenizer, tasks, two_sided=two_sided)
     chosen = options.get("template") or task or next(iter(found.templates))
     found.prompt_templates = (chosen, *(name for name in found.templates if name != chosen))
     if found.absent.encoder:
         lacks["attribution"] = NO_MASK_MESSAGE
-    if not has_known_projections(network):
+    if not has_known_output_projections(network):
         lacks["word facts"] = ""
     found.lacks = lacks
     return found.with_prompt_template(chosen)
 
 
-def _list_templates(
+def _list_prompt_templates(
     folder: Path, tokenizer: PreTrainedTokenizerBase, tasks: Mapping[str, TaskPrefix], *, two_sided: bool
 ) -> tuple[Mapping[str, PromptTemplate | None], str]:
     """What can be applied to a typed text, the folder's own choice first, and why its chat template cannot."""
@@ -417,7 +422,7 @@ def _check_memory(folder: Path, dtype: torch.dtype) -> None:
 
 def estimate_model_memory_bytes(folder: Path, dtype: torch.dtype) -> int:
     """Return the bytes that the weights take in a format, and what a text takes beside them."""
-    numbers = sum(math.prod(shape) for shape in _read_shapes(folder))
+    numbers = sum(math.prod(shape) for shape in _read_weight_shapes(folder))
     return numbers * dtype.itemsize + SPARE_BYTES
 
 
@@ -437,7 +442,7 @@ def _list_weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(plain) if (folder / name).is_file()]
 
 
-def _read_shapes(folder: Path) -> Iterator[list[int]]:
+def _read_weight_shapes(folder: Path) -> Iterator[list[int]]:
     """The shape of every tensor, from the heads of the files. A file that is damaged is left to those who load it."""
     for path in _list_weight_files(folder):
         with path.open("rb") as file:

@@ -18,7 +18,7 @@ from ..interventions.any_model import intervene
 from ..interventions.changes import HeadChange, ModelChange
 from ..language import say
 from ..runnable_model import LocalError, LocalModel
-from ..text.words import group_words, join_word, mark_special_tokens
+from ..text.words import group_tokens_into_words, join_word, mark_special_tokens
 from ..trace import AttentionTrace, Head
 
 CANDIDATE_COUNT = 8
@@ -91,7 +91,7 @@ class MaskedWordModel(LocalModel):
             capture.tokens = self.run(text)
         return mark_special_tokens(capture.sample(0), self.special_tokens)
 
-    def find_mask_tokens(self, text: str) -> tuple[int, ...]:
+    def find_mask_positions(self, text: str) -> tuple[int, ...]:
         """Return the positions at which the text itself has a mask. Raises LocalError."""
         return tuple(at for at, one in enumerate(self.encode(text)) if one == self.mask_id)
 
@@ -105,7 +105,7 @@ class MaskedWordModel(LocalModel):
         ids, tokens = self._encode_and_check_position(text, position)
         groups = [
             group
-            for group in group_words(tokens, self.special_tokens)
+            for group in group_tokens_into_words(tokens, self.special_tokens)
             if position not in group and tokens[group.start] not in self.special_tokens
         ]
         with self._intervene(text, changes):

@@ -126,7 +126,7 @@ def read_architecture_masks(folder: Path, text: str, kernels: Sequence[str] = KE
     Nothing but the configuration and the tokenizer is read, and no code of the folder runs.
     """
     config = _read_configuration(folder)
-    tokens = _read_tokens(folder, text)
+    tokens = _tokenize_text(folder, text)
     return build_architecture_masks(config, tokens, kernels)
 
 
@@ -173,7 +173,7 @@ def _read_configuration(folder: Path) -> PreTrainedConfig:
     return config
 
 
-def _read_tokens(folder: Path, text: str) -> list[str]:
+def _tokenize_text(folder: Path, text: str) -> list[str]:
     """Return the tokens of a text by the folder's tokenizer, or its words where it has none; marks stay whole."""
     if not any((folder / name).exists() for name in ("tokenizer.json", "tokenizer_config.json", "tokenizer.model")):
         return text.split()

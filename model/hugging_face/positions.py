@@ -55,8 +55,8 @@ def _find_side_positions(network: FolderNetwork, side: Side, run: PositionRun, l
     if embedded is None:
         return None
     for module, output in seen.outputs.items():
-        place = None if module is embedding else _find_table_rows(module, output)
-        total = None if place is None else _find_embedding_sum(seen.inputs, embedded, output)
+        place = None if module is embedding else _find_table_name_and_first_row(module, output)
+        total = None if place is None else _find_embedding_scale_and_reader(seen.inputs, embedded, output)
         if place is not None and total is not None:
             return _make_added_positions(network, embedding, module, place, *total)
     return None
@@ -84,7 +84,7 @@ def _record_per_token_tensors(part: nn.Module, length: int) -> Iterator[_SideRec
         yield seen
 
 
-def _find_table_rows(module: nn.Module, output: Tensor) -> tuple[str, int] | None:
+def _find_table_name_and_first_row(module: nn.Module, output: Tensor) -> tuple[str, int] | None:
     """The name of the module's table, (rows, D), and the first of the consecutive rows of it that the output is."""
     rows = output.flatten(0, -3)[0] if output.dim() > 2 else output
     tensors = (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False))
@@ -97,7 +97,7 @@ def _find_table_rows(module: nn.Module, output: Tensor) -> tuple[str, int] | Non
     return None
 
 
-def _find_embedding_sum(
+def _find_embedding_scale_and_reader(
     inputs: list[tuple[nn.Module, Tensor]], embedded: Tensor, added: Tensor
 ) -> tuple[float, nn.Module] | None:
     """What the embeddings were multiplied by and the first module that was given the sum; None where none was."""
@@ -129,21 +129,21 @@ def _make_added_positions(
 
     scale = factor * float(getattr(embedding, "embed_scale", 1.0))
     return AddedPositions(
-        module, rows, _find_formula(rows, first), replace_rows, factor, scale, "Norm" in type(reader).__name__
+        module, rows, _find_position_formula(rows, first), replace_rows, factor, scale, "Norm" in type(reader).__name__
     )
 
 
-def _find_formula(rows: Tensor, first: int) -> Callable[[Tensor], Tensor] | None:
+def _find_position_formula(rows: Tensor, first: int) -> Callable[[Tensor], Tensor] | None:
     """The formula that a table (P, D) is made by, its positions counted from 0 or from its place in the table."""
     positions = torch.arange(len(rows), dtype=torch.float64, device=rows.device)
     for form in (_interleaved_sinusoids, _sines_before_cosines, _inclusive_sinusoids):
         for offset in (0, first):
             if (form(positions + offset, width=rows.shape[1]) - rows).abs().max() <= FORMULA_TOLERANCE:
-                return partial(_apply_formula, form, offset, rows.shape[1])
+                return partial(_apply_position_formula, form, offset, rows.shape[1])
     return None
 
 
-def _apply_formula(form: Callable[..., Tensor], offset: int, width: int, positions: Tensor) -> Tensor:
+def _apply_position_formula(form: Callable[..., Tensor], offset: int, width: int, positions: Tensor) -> Tensor:
     return form(positions + offset, width=width)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend
 
-from ..capture.any_model.module_kinds import is_language_model
+from ..capture.any_model.module_kinds import is_causal_language_model_class
 from ..capture.any_model.recording import AnyModelRecording
 from ..language import join_items, say, to_say
 from ..trace import Kind, TraceError
@@ -136,7 +136,11 @@ def compare_backends(
             )
         )
     batch = _make_input_batch(model, inputs)
-    hides = causal if causal is not None else batch.target is not None or is_language_model(type(model).__name__)
+    hides = (
+        causal
+        if causal is not None
+        else batch.target is not None or is_causal_language_model_class(type(model).__name__)
+    )
     with _record_masks_when_requested(masks) as recordings:
         reference = backend_runs.run_unchanged(model, batch)
     noise = _compute_layer_tolerances(reference, backend_runs.run_doubled_batch(model, batch))

@@ -402,7 +402,7 @@ def _check_cache(subject: Subject, tolerance: float) -> Outcome:
 
 
 @torch.no_grad()
-def _check_outputs_without_positions(subject: Subject, tolerance: float) -> Outcome:
+def _check_permutation_equivariance(subject: Subject, tolerance: float) -> Outcome:
     if subject.unpositioned is None:
         return not_applicable_outcome(POSITION_FREE, say("the position encoding cannot be taken out"))
     if subject.causal or subject.allowed is not None or subject.output_keep is not None:
@@ -424,5 +424,5 @@ TEST_FUNCTIONS: dict[Check, Callable[[Subject, float], Outcome]] = {
     GRADIENT_REACH: _check_gradient_reach,
     OBSERVER: _check_alternative_runs_agree,
     CACHE: _check_cache,
-    POSITION_FREE: _check_outputs_without_positions,
+    POSITION_FREE: _check_permutation_equivariance,
 }

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from ..capture.any_model.module_kinds import is_language_model
+from ..capture.any_model.module_kinds import is_causal_language_model_class
 from ..capture.attention import capture_attention
 from ..language import say, to_say
 from ..network.abstract_model import AutoregressiveModel, Side
@@ -207,7 +207,7 @@ def subjects_from_hugging_face(
     """
     if getattr(model.config, "is_encoder_decoder", False):
         return _make_encoder_decoder_subjects(model, ids, keep, ids if target_ids is None else target_ids)
-    generates = is_language_model(type(model).__name__)
+    generates = is_causal_language_model_class(type(model).__name__)
     cached = _make_cached_run(model) if generates and getattr(model.config, "use_cache", False) else None
     subject = Subject(
         _make_run_function(model),

@@ -211,7 +211,7 @@ def evaluate_block_mask(name: str, block_mask: Any) -> np.ndarray:
     return tensor_to_array(name, cells)
 
 
-def resolve_block_mask_cells(name: str, block_mask: Any, cells: np.ndarray) -> np.ndarray:
+def compute_kernel_mask_cells(name: str, block_mask: Any, cells: np.ndarray) -> np.ndarray:
     """Return the mask (B, H, Q, K) that a kernel applies: ``cells`` of its mask_mod in the blocks listed as partial.
 
     Full blocks are computed without a look at the mask_mod, and blocks that are not listed are skipped.

@@ -17,17 +17,17 @@ from .arrays import (
     ARRAY_NAMES,
     DiagnosisError,
     assign_roles,
+    compute_kernel_mask_cells,
     evaluate_block_mask,
     is_block_mask,
     is_known_array_name,
     is_tensor,
     join_generation_steps,
-    resolve_block_mask_cells,
     stack_layer_tensors,
     tensor_to_array,
 )
 from .attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
-from .diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_documents
+from .diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_document_positions
 from .findings import Diagnosis, add_attention_calls
 from .fixes import API_OF_FUNCTION, APIS, Api, write_fixes_for_api
 from .shapes import normalise_arrays
@@ -75,7 +75,7 @@ def diagnose(weights: Any = None, *, meant: Any = None, map: str = "", api: str 
         raw = {name: _value_to_array(name, value) for name, value in given.items() if value is not None}
         raw |= _collect_differing_block_masks(raw, given, has_meaning=meant is not None)
         named, blocks = assign_roles(raw, meant_name)
-        if (documents := diagnose_documents(named)) is not None:
+        if (documents := diagnose_document_positions(named)) is not None:
             return documents
         named, meant_name = convert_cu_seqlens_to_meant(named, meant_name)
         arranged = normalise_arrays(named, map, blocks, extra_keys)
@@ -94,7 +94,7 @@ def _collect_differing_block_masks(
     Then the mask_mod is what was meant, unless a meaning is given.
     """
     in_force = {
-        name: resolve_block_mask_cells(name, one, raw[name]) for name, one in given.items() if is_block_mask(one)
+        name: compute_kernel_mask_cells(name, one, raw[name]) for name, one in given.items() if is_block_mask(one)
     }
     changed = {name: cells for name, cells in in_force.items() if not np.array_equal(cells, raw[name])}
     if not changed or has_meaning:

@@ -27,10 +27,10 @@ from .intent import (
     IntendedMask,
     fill_keep_mask_gaps,
     find_alternative_masks,
+    find_intent_with_edge_padding,
     find_intent_with_initial_padding,
-    find_padded_intent,
+    find_padding_between_segments,
     find_real_keys,
-    find_segment_padding,
     find_stated_intent,
     propose_intents,
 )
@@ -98,7 +98,7 @@ def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     stated = find_stated_intent(arrays, meant_name)
     evidence = gather_evidence(arrays.weights, arrays.real_queries, arrays.has_even_rows)
     case = DiagnosisCase(arrays, evidence, findings, stated=said)
-    intent = stated if stop else _judge_masks(case, stated, meant_name)
+    intent = stated if stop else _report_faults_and_find_intent(case, stated, meant_name)
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = find_undecided_faults(arrays.given | ({"meant"} if stated is not None else set()), ranked)
     if intent is None:
@@ -114,14 +114,16 @@ def _select_last_columns(arrays: Arrays, count: int) -> np.ndarray:
     return np.broadcast_to(np.arange(arrays.sizes[4]) >= arrays.sizes[4] - count, arrays.sizes)
 
 
-def _judge_masks(case: DiagnosisCase, stated: IntendedMask | None, meant_name: str | None) -> IntendedMask:
+def _report_faults_and_find_intent(
+    case: DiagnosisCase, stated: IntendedMask | None, meant_name: str | None
+) -> IntendedMask:
     """Add what the scores and the mask in force show; return what was meant, stated or the best guess."""
     _refine_evidence(case)
     report_uniform_samples(case)
     _report_padding_mask_holes(case)
-    _report_padding_counting_positions(case)
+    _report_positions_counting_padding(case)
     _report_score_faults(case)
-    padded = find_padded_intent(case.arrays, case.evidence, meant_name)
+    padded = find_intent_with_edge_padding(case.arrays, case.evidence, meant_name)
     if padded is not None and matches_intent(case, padded):
         stated = padded
     elif late := find_intent_with_initial_padding(case.arrays, case.evidence, meant_name):
@@ -223,7 +225,7 @@ def _report_padding_mask_holes(case: DiagnosisCase) -> None:
     keep = case.arrays.key_keep
     if keep is None:
         return
-    holes = fill_keep_mask_gaps(keep) & ~keep & ~find_segment_padding(keep)
+    holes = fill_keep_mask_gaps(keep) & ~keep & ~find_padding_between_segments(keep)
     if case.arrays.meant is not None:
         holes &= case.arrays.meant.any((1, 2, 3))
     case.add("hole-inside", broadcast_key_mask(holes), detail=say("key_keep itself has the hole"))
@@ -273,7 +275,7 @@ def _report_misapplied_biases(case: DiagnosisCase) -> np.ndarray:
     return told
 
 
-def _report_padding_counting_positions(case: DiagnosisCase) -> None:
+def _report_positions_counting_padding(case: DiagnosisCase) -> None:
     """Add positions that count the padding at the left."""
     counted = find_positions_counting_padding(case.arrays)
     if counted is not None:
@@ -446,7 +448,7 @@ def _is_causal(shown: np.ndarray) -> bool:
     return not (above > 0).any() if above.dtype.kind in "bui" or (above >= 0).all() else bool((above < -1e3).all())
 
 
-def diagnose_documents(named: Mapping[str, np.ndarray]) -> Diagnosis | None:
+def diagnose_document_positions(named: Mapping[str, np.ndarray]) -> Diagnosis | None:
     """Return the diagnosis of cumulative lengths beside positions, where nothing else is to be judged; else None.
 
     Raises:

@@ -16,7 +16,7 @@ from .evidence import Evidence
 from .fault_catalogue import NOTHING_TO_FIX, Severity
 from .findings import DiagnosisCase
 from .index_ranges import find_differing_rows
-from .intent import IntendedMask, find_segment_padding, stack_structure_masks
+from .intent import IntendedMask, find_padding_between_segments, stack_structure_masks
 from .mask_descriptions import describe_affected_rows, describe_mask_difference
 from .row_checks import find_empty_rows, find_fill_rows, find_keyless_samples
 from .scores import find_unmasked_heads
@@ -213,7 +213,7 @@ def mask_had_no_effect(case: DiagnosisCase, intent: IntendedMask, units: np.ndar
         return True
     if mask is not None and not (mask | ~units[..., None, None]).all():
         return bool((stray & ~mask).any())
-    return intent.binding and intent.count_blocked_kinds(units) > 1 and not _is_window_only_restriction(intent)
+    return intent.binding and intent.count_blocking_reasons(units) > 1 and not _is_window_only_restriction(intent)
 
 
 def _is_window_only_restriction(intent: IntendedMask) -> bool:
@@ -232,7 +232,7 @@ def _is_mask_ignored_possible(case: DiagnosisCase, intent: IntendedMask, unexpla
     if case.arrays.mask is not None:
         return mask_had_no_effect(case, intent, unexplained)
     return plain is not None or (
-        intent.binding and intent.count_blocked_kinds(unexplained) > 1 and not _is_window_only_restriction(intent)
+        intent.binding and intent.count_blocking_reasons(unexplained) > 1 and not _is_window_only_restriction(intent)
     )
 
 
@@ -273,7 +273,7 @@ def _add_finding(case: DiagnosisCase, explanation: Explanation, severity: Severi
     if severity:
         caveat = say("the weights alone cannot rule this out")
         case.add(code, wrong, severity, caveat, level="likely", intent=intent)
-    elif code == "head-order" and not _is_padding_repeated(case, explanation):
+    elif code == "head-order" and not _has_repeat_ordered_padding(case, explanation):
         case.add(code, wrong, fix=_HEAD_MAJOR_FIX)
     else:
         looks, detail = _describe_difference(case, explanation, wrong)
@@ -310,7 +310,7 @@ def _count_lost_sinks(explanation: Explanation) -> int:
     return intent.structures[0].sinks if np.array_equal(lost, explanation.allowed) else 0
 
 
-def _is_padding_repeated(case: DiagnosisCase, explanation: Explanation) -> bool:
+def _has_repeat_ordered_padding(case: DiagnosisCase, explanation: Explanation) -> bool:
     """Whether each head has the padding that ``repeat`` puts there, rather than that of head-major scores."""
     b, _, heads, _, _ = case.arrays.sizes
     sample = (np.arange(b)[:, None] * heads + np.arange(heads)[None, :]) % b
@@ -829,7 +829,7 @@ def _block_unseen_columns(arrays: Arrays, evidence: Evidence, intent: IntendedMa
     for unseen in (each.all((1, 2), keepdims=True), each.all(2, keepdims=True)):
         samples = unseen.reshape(-1, unseen.shape[-1])
         keeps = np.broadcast_to(intent.keep[:, None, None], unseen.shape).reshape(samples.shape)
-        segment = find_segment_padding(~unseen.any((1, 2))).any()
+        segment = find_padding_between_segments(~unseen.any((1, 2))).any()
         if segment or not samples.any():
             continue
         if all(_has_isolated_unseen_tokens(one, keep, certain) for one, keep in zip(samples, keeps, strict=True)):

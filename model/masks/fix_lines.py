@@ -119,7 +119,7 @@ def _write_mask_rebuild_line(arrays: Arrays, intent: IntendedMask) -> str:
     if arrays.meant is not None:
         return f"mask = {_write_mask('meant', arrays.writing)}{_mask_convention_comment(arrays.writing)}"
     if intent.layer_structures:
-        return _write_layer_masks(intent.layer_structures, arrays, intent)
+        return _write_layer_mask_line(intent.layer_structures, arrays, intent)
     return ""
 
 
@@ -130,7 +130,7 @@ def _write_real_keys_expression(arrays: Arrays) -> str:
     return _COLUMN_CELLS.format(name="key_keep")
 
 
-def _write_layer_masks(structures: Sequence[Structure], arrays: Arrays, intent: IntendedMask) -> str:
+def _write_layer_mask_line(structures: Sequence[Structure], arrays: Arrays, intent: IntendedMask) -> str:
     """Return the line that builds the mask of one ``layer``, counted from 0, where they differ in turn."""
     counted = any(one.chunk or one.block for one in structures)
     if any(one.starts for one in structures) or (counted and not intent.keep[:, 0].all()):

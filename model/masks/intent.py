@@ -58,7 +58,7 @@ class IntendedMask:
         """Whether any key is padding."""
         return not self.keep.all()
 
-    def count_blocked_kinds(self, units: np.ndarray) -> int:
+    def count_blocking_reasons(self, units: np.ndarray) -> int:
         """Return how many kinds of cells it blocks in ``units`` (B, L, H): padding, future, far ones, documents."""
         kinds = [any(getattr(one, name) is not None for one in self.structures) for name in ("lo", "hi")]
         if not self.structures:
@@ -87,7 +87,7 @@ def fill_keep_mask_gaps(keep: np.ndarray) -> np.ndarray:
     return before & after
 
 
-def find_segment_padding(keep: np.ndarray) -> np.ndarray:
+def find_padding_between_segments(keep: np.ndarray) -> np.ndarray:
     """Return (B, K): padding between two segments of a row, such as a text and an image after it.
 
     One run of padding a sample, two keys long somewhere, that ends in the same place in all samples that have one, or
@@ -289,7 +289,7 @@ def find_stated_intent(arrays: Arrays, name: str | None) -> IntendedMask | None:
     return None
 
 
-def find_padded_intent(arrays: Arrays, evidence: Evidence, name: str | None) -> IntendedMask | None:
+def find_intent_with_edge_padding(arrays: Arrays, evidence: Evidence, name: str | None) -> IntendedMask | None:
     """Return what a name states, for the keys that have weight: those at the ends that have none may be padding.
 
     None where the padding is known, where every key has weight, where ``full`` says that all are meant, and where a
@@ -392,7 +392,7 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     keep = find_real_keys(arrays) if arrays.key_keep is not None else find_attended_keys(evidence)
     nonzero = np.asarray(evidence.nonzero.any((1, 2)))
     informative = np.asarray(evidence.informative_rows.any((1, 2)))
-    if (documents := _propose_restarted_documents(arrays, nonzero, keep)) is not None:
+    if (documents := _propose_documents_from_positions(arrays, nonzero, keep)) is not None:
         return [documents]
     structures = recognise_structures(nonzero, keep[:, None, :] & informative[:, :, None])
     may_be_causal = _can_be_causal(arrays)
@@ -404,7 +404,7 @@ def propose_intents(arrays: Arrays, evidence: Evidence) -> list[IntendedMask]:
     return usual
 
 
-def _propose_restarted_documents(arrays: Arrays, nonzero: np.ndarray, keep: np.ndarray) -> IntendedMask | None:
+def _propose_documents_from_positions(arrays: Arrays, nonzero: np.ndarray, keep: np.ndarray) -> IntendedMask | None:
     """Return packed documents where positions begin anew inside a sample; ``nonzero`` is (B, Q, K) bool.
 
     They are causal where no query has weight on a later key.

@@ -25,8 +25,8 @@ from .read_text import (
     name_array,
     read_printed_tensors,
     read_table,
-    select_known_names,
-    unread_names_text,
+    select_known_array_names,
+    unread_array_names_text,
 )
 from .softmax import count_extra_keys, detect_real_keys, detect_real_tokens
 
@@ -213,9 +213,9 @@ def read_torch_file(path: Path, limits: ArrayLimits) -> tuple[dict[str, np.ndarr
             )
         ) from error
     if isinstance(content, dict):
-        found = {name: content[name] for name in select_known_names(content) if content[name] is not None}
+        found = {name: content[name] for name in select_known_array_names(content) if content[name] is not None}
         _check_tensor_sizes(found.values(), limits)
-        return {name: _tensor_to_array(name, value) for name, value in found.items()}, unread_names_text(content)
+        return {name: _tensor_to_array(name, value) for name, value in found.items()}, unread_array_names_text(content)
     _check_tensor_sizes([content], limits)
     return _tensor_to_array(say("the content of this file"), content), ()
 
@@ -324,7 +324,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
                 "{count:,} of the {cells:,} cells that it blocks are open in force, such as query {query}, key {key}.",
                 len(ignored),
                 cells=hidden,
-                **_number_first_cell(ignored),
+                **_get_first_cell_numbers(ignored),
             )
         )
     if len(added):
@@ -333,7 +333,7 @@ def passed_mask_text(call: AttentionCall, passed: np.ndarray, in_force: np.ndarr
                 "{count:,} cell that it leaves open is blocked in force, such as query {query}, key {key}.",
                 "{count:,} cells that it leaves open are blocked in force, such as query {query}, key {key}.",
                 len(added),
-                **_number_first_cell(added),
+                **_get_first_cell_numbers(added),
             )
         )
     return join_sentences(*said)
@@ -344,7 +344,7 @@ def _find_true_cells(mask: np.ndarray) -> np.ndarray:
     return np.argwhere(mask.any(0))
 
 
-def _number_first_cell(cells: np.ndarray) -> dict[str, int]:
+def _get_first_cell_numbers(cells: np.ndarray) -> dict[str, int]:
     query, key = cells[0].tolist()
     return {"query": query + 1, "key": key + 1}
 
@@ -530,7 +530,8 @@ def _read_json_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
     value = json.loads(text)
     if isinstance(value, dict):
         return _group_into_maps(
-            {name: _nested_to_array(name, value[name]) for name in select_known_names(value)}, unread_names_text(value)
+            {name: _nested_to_array(name, value[name]) for name in select_known_array_names(value)},
+            unread_array_names_text(value),
         )
     return [MapContents("", name_array(_nested_to_array(say("The content of this file"), value), path.stem))]
 
@@ -552,7 +553,7 @@ def _nested_to_array(name: str, nested: Any) -> np.ndarray:
 
 
 def _group_into_maps(arrays: dict[str, np.ndarray], notes: tuple[str, ...] = ()) -> list[MapContents]:
-    unread = notes or unread_names_text(arrays)
+    unread = notes or unread_array_names_text(arrays)
     return [MapContents(kind, group, notes=unread) for kind, group in group_by_map(arrays).items()]
 
 

@@ -407,20 +407,20 @@ MAX_LISTED_NAMES, MAX_NAME_CHARACTERS = 5, 24
 """Unknown names that a refusal lists, and the characters of each."""
 
 
-def select_known_names(names: Iterable[Any]) -> list[str]:
+def select_known_array_names(names: Iterable[Any]) -> list[str]:
     """Return those of ``names`` that are read: ARRAY_NAMES and arguments of libraries, alone or as ``cross.weights``.
 
     Raises:
         DiagnosisError: where there is none; the message lists what there is.
     """
     present = list(names)
-    known = [name for name in present if isinstance(name, str) and _is_known_name(name)]
+    known = [name for name in present if isinstance(name, str) and _is_known_qualified_array_name(name)]
     if known:
         return known
     short = (
         name if len(str(name)) <= MAX_NAME_CHARACTERS else f"{str(name)[:MAX_NAME_CHARACTERS]}…" for name in present
     )
-    shown = _abbreviate_names(sorted(map(repr, short))) or say("nothing")
+    shown = _abbreviate_name_list(sorted(map(repr, short))) or say("nothing")
     raise DiagnosisError(
         say(
             "The file holds {shown}. Name its arrays {names}, cross.weights or attn_mask.",
@@ -430,15 +430,19 @@ def select_known_names(names: Iterable[Any]) -> list[str]:
     )
 
 
-def unread_names_text(names: Iterable[Any]) -> tuple[str, ...]:
+def unread_array_names_text(names: Iterable[Any]) -> tuple[str, ...]:
     """Return a sentence that lists the names that are not read, or nothing."""
     unread = [
-        f"{name!r}"[:MAX_NAME_CHARACTERS] for name in names if not (isinstance(name, str) and _is_known_name(name))
+        f"{name!r}"[:MAX_NAME_CHARACTERS]
+        for name in names
+        if not (isinstance(name, str) and _is_known_qualified_array_name(name))
     ]
-    return (say("Not read, since the name is not known: {names}.", names=_abbreviate_names(unread)),) if unread else ()
+    return (
+        (say("Not read, since the name is not known: {names}.", names=_abbreviate_name_list(unread)),) if unread else ()
+    )
 
 
-def _abbreviate_names(names: list[str]) -> str:
+def _abbreviate_name_list(names: list[str]) -> str:
     """Return the first of these names, and how many more there are."""
     shown, more = join_items(names[:MAX_LISTED_NAMES]), len(names) - MAX_LISTED_NAMES
     return say("{names} and {count} more", names=shown, count=more) if more > 0 else shown
@@ -451,7 +455,7 @@ def group_by_map(arrays: Mapping[str, np.ndarray]) -> dict[str, dict[str, np.nda
         DiagnosisError: where no name is known.
     """
     groups: dict[str, dict[str, np.ndarray]] = {}
-    for name in select_known_names(arrays):
+    for name in select_known_array_names(arrays):
         kind, _, plain = name.rpartition(".")
         groups.setdefault(kind, {})[plain] = arrays[name]
     return groups
@@ -477,7 +481,7 @@ def _is_mask_array(array: np.ndarray) -> bool:
     return array.ndim < 2 or not ((array == 1).sum(-1) == 1).all()
 
 
-def _is_known_name(name: str) -> bool:
+def _is_known_qualified_array_name(name: str) -> bool:
     kind, _, plain = name.rpartition(".")
     return is_known_array_name(plain) and kind in ("", *KINDS)
 

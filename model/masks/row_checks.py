@@ -78,7 +78,7 @@ def _find_double_fill_rows(arrays: Arrays, evidence: Evidence, intent: IntendedM
     pattern = (evidence.nonzero == once).all(-1) & twice.any(-1)
     if arrays.masked_scores is None:
         return pattern
-    return pattern | (find_fill_rows(arrays) & _has_two_fill_levels(arrays.masked_scores))
+    return pattern | (find_fill_rows(arrays) & _find_heads_with_two_fill_levels(arrays.masked_scores))
 
 
 def find_fill_rows(arrays: Arrays) -> np.ndarray:
@@ -89,7 +89,7 @@ def find_fill_rows(arrays: Arrays) -> np.ndarray:
     return np.isfinite(largest) & (largest <= FILL_ROW_LIMIT)
 
 
-def _has_two_fill_levels(masked: np.ndarray) -> np.ndarray:
+def _find_heads_with_two_fill_levels(masked: np.ndarray) -> np.ndarray:
     """Return (B, L, H, 1): heads in which some cell is filled about twice as deep as another."""
     masked = masked.astype(np.float64)
     fills = np.where(np.isfinite(masked) & (masked <= FILL_ROW_LIMIT), masked, np.nan)
@@ -168,14 +168,14 @@ def report_empty_rows(case: DiagnosisCase, intent: IntendedMask) -> None:
     case.add_row_finding("double-fill", rows.fills_only, untold, "warning")
     case.add_row_finding("empty-row", rows.all_zero, say("its row is all zero, which is right"), "info", NOTHING_TO_FIX)
     if not case.findings:  # A guess leaves rows without a key out, so they contradict nothing.
-        unlike = evidence.all_zero & intent.allowed.any(-1) & _find_rows_between(~evidence.all_zero)
+        unlike = evidence.all_zero & intent.allowed.any(-1) & _find_queries_between_rows(~evidence.all_zero)
         looks = say("in the pattern of the other queries it would have some")
         case.add_row_finding("empty-row", unlike, looks, "info", NOTHING_TO_FIX)
     with_weight = padding[:, None, None] & evidence.nonzero.any(-1) & ~evidence.nan
     case.add_row_finding("pad-query", with_weight)
 
 
-def _find_rows_between(rows: np.ndarray) -> np.ndarray:
+def _find_queries_between_rows(rows: np.ndarray) -> np.ndarray:
     """Return (..., Q): queries with some of the `rows` (..., Q) before and some after them; at the ends is padding."""
     return np.logical_or.accumulate(rows, -1) & np.logical_or.accumulate(rows[..., ::-1], -1)[..., ::-1]
 
@@ -212,21 +212,23 @@ def check_row_sums(arrays: Arrays, allowed: np.ndarray | None, is_said: bool = F
     ``is_said`` tells whether somebody said it; else the mask may be narrower, as windows are.
     """
     tolerance = detect_precision(arrays.weights).row_sum_tolerance(max(arrays.sizes[3:]))
-    rows = ~_find_acceptable_sums(arrays.weights, -1, tolerance) | _find_nan_columns(arrays.weights)[..., None]
-    if arrays.transposed and _find_unit_sums(arrays.weights, -1, tolerance).all():
+    rows = (
+        ~_find_acceptable_sums(arrays.weights, -1, tolerance) | _find_heads_with_nan_columns(arrays.weights)[..., None]
+    )
+    if arrays.transposed and _find_heads_with_unit_sums(arrays.weights, -1, tolerance).all():
         return SumFault(("transposed",), np.ones_like(rows), "")
     if not rows.any():
         return None
     units = rows.any(-1)
-    if _find_unit_sums(arrays.weights, -2, tolerance)[units].all():
+    if _find_heads_with_unit_sums(arrays.weights, -2, tolerance)[units].all():
         return SumFault(_explain_column_sums(arrays, allowed, units), rows, "")
     for axis, over in _OTHER_AXES:
-        if arrays.weights.shape[axis] > 1 and _find_unit_sums(arrays.weights, axis, tolerance).all():
+        if arrays.weights.shape[axis] > 1 and _find_heads_with_unit_sums(arrays.weights, axis, tolerance).all():
             return SumFault(("softmax-axis",), rows, say(over))
     return _find_post_softmax_fault(arrays, allowed, rows, tolerance, is_said)
 
 
-def _find_nan_columns(weights: np.ndarray) -> np.ndarray:
+def _find_heads_with_nan_columns(weights: np.ndarray) -> np.ndarray:
     """Return (B, L, H): some columns are NaN from top to bottom, the others not: a softmax down blocked columns."""
     nan = np.isnan(weights)
     columns = nan.all(-2)
@@ -240,7 +242,7 @@ def _find_acceptable_sums(weights: np.ndarray, axis: int, tolerance: float) -> n
     return (np.abs(total - 1) <= tolerance) | (total == 0) | np.isnan(total)
 
 
-def _find_unit_sums(weights: np.ndarray, axis: int, tolerance: float) -> np.ndarray:
+def _find_heads_with_unit_sums(weights: np.ndarray, axis: int, tolerance: float) -> np.ndarray:
     """Return (B, L, H), or (1,) for another axis than queries and keys: all sums are 1, 0 or NaN, and some are 1."""
     acceptable = _find_acceptable_sums(weights, axis, tolerance)
     some = np.abs(weights.sum(axis, dtype=np.float64) - 1) <= tolerance
@@ -249,7 +251,7 @@ def _find_unit_sums(weights: np.ndarray, axis: int, tolerance: float) -> np.ndar
 
 def _explain_column_sums(arrays: Arrays, allowed: np.ndarray | None, units: np.ndarray) -> tuple[str, ...]:
     """Return what made the columns sum to 1: a softmax over the queries, or the exchange of queries and keys."""
-    if _find_nan_columns(arrays.weights).any():
+    if _find_heads_with_nan_columns(arrays.weights).any():
         return ("softmax-axis",)
     by_scores = _identify_score_softmax_axis(arrays, units)
     if by_scores:

@@ -33,7 +33,9 @@ def normalise_arrays(
     Raises:
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
-    named = {name: _check_numbers(name, np.asarray(raw[name])) for name in ARRAY_NAMES if raw.get(name) is not None}
+    named = {
+        name: _check_numeric_array(name, np.asarray(raw[name])) for name in ARRAY_NAMES if raw.get(name) is not None
+    }
     over_batch = is_attention_over_batch(named)
     named = {"weights": named["weights"]} if over_batch else reorder_axes(named, extra_keys)
     has_even_rows = False
@@ -108,7 +110,7 @@ def is_zeros_and_ones(mask: np.ndarray) -> bool:
     return not mask.min() < 0 and bool(((mask == 0) | (mask == 1)).all() and mask.any())
 
 
-def _check_numbers(name: str, array: np.ndarray) -> np.ndarray:
+def _check_numeric_array(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise DiagnosisError(
             say("{name} holds {kind} values; it must hold numbers or booleans.", name=name, kind=array.dtype)

@@ -419,7 +419,7 @@ def parse_structure(name: str) -> Structure:
         ValueError: for a name of another form; the message lists the words.
     """
     structure = FULL
-    parts = sorted(_split_parts(name), key=_get_part_priority)
+    parts = sorted(_split_structure_name(name), key=_get_part_priority)
     if len(parts) > MAX_STRUCTURE_PARTS:
         raise ValueError(say("A kind of mask has at most {most} parts.", most=MAX_STRUCTURE_PARTS))
     for part in parts:
@@ -433,7 +433,7 @@ def _get_part_priority(part: str) -> int:
     return -1 if part in ("causal", "decoder") else part.startswith("ahead")
 
 
-def _split_parts(name: str) -> list[str]:
+def _split_structure_name(name: str) -> list[str]:
     """Return ``word:sizes`` of each part."""
     joined = re.sub(r"\band\b|&", "+", " ".join(name.lower().split()))
     return re.sub(r"([a-z]) (?=\d)", r"\1:", joined).replace(" ", "").split("+")

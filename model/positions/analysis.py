@@ -195,8 +195,8 @@ def score_positional_heads(translator: Translator, translation: Translation, see
     target = np.array(make_decoder_inputs(translation.target_ids))
     count = int(np.clip(TOKENS_AT_ONCE // max(len(source), len(target)), 2, MOST_SHUFFLES))
     sources, targets = (
-        _shuffle_orders(len(source), "last", count, random),
-        _shuffle_orders(len(target), "first", count, random),
+        _make_shuffled_orders(len(source), "last", count, random),
+        _make_shuffled_orders(len(target), "first", count, random),
     )
     of_source = _capture_traces(translator, source[sources], np.tile(target, (count + 1, 1)))
     of_target = _capture_traces(translator, np.tile(source, (count + 1, 1)), target[targets])
@@ -212,11 +212,11 @@ def score_positional_heads(translator: Translator, translation: Translation, see
     found.sort(key=lambda one: (-one.score, KINDS.index(one.kind), one.layer, one.head))
     shuffled = replace(of_source[1], decoder=of_target[1].decoder)
     return PositionalHeads(
-        tuple(found), _name_shuffled_trace(shuffled, translation.trace, sources[1], targets[1]), count
+        tuple(found), _name_shuffled_trace_axes(shuffled, translation.trace, sources[1], targets[1]), count
     )
 
 
-def _shuffle_orders(
+def _make_shuffled_orders(
     length: int, fixed: Literal["first", "last"], count: int, random: np.random.Generator
 ) -> np.ndarray:
     """(count + 1, length): the order as it is, then shuffles of all but the first or the last."""
@@ -233,7 +233,7 @@ def _capture_traces(translator: Translator, source: np.ndarray, target: np.ndarr
     return [recording.sample(row) for row in range(len(source))]
 
 
-def _name_shuffled_trace(
+def _name_shuffled_trace_axes(
     shuffled: AttentionTrace, plain: AttentionTrace, source: np.ndarray, target: np.ndarray
 ) -> AttentionTrace:
     """Rows and columns named by the pieces that really stood there; nothing was predicted."""

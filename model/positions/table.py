@@ -172,12 +172,12 @@ def _make_exp_log_table_builder(dtype: torch.dtype) -> Callable[[int, int, float
     return build
 
 
-def _build_by_power(positions: int, d_model: int, base: float) -> Tensor:
+def _build_table_by_power(positions: int, d_model: int, base: float) -> Tensor:
     exponent = _make_float_range(d_model, torch.float32, 2) / d_model
     return _interleave_sines(_make_float_range(positions, torch.float32)[:, None] / base**exponent, d_model)
 
 
-def _build_per_cell(positions: int, d_model: int, base: float) -> Tensor:
+def _build_table_per_cell(positions: int, d_model: int, base: float) -> Tensor:
     """pos / base^(2 (j // 2) / D) for every cell j in float64, then the sine or cosine of it, cast at the end."""
     column = np.arange(d_model)
     angle = np.arange(positions)[:, None] / np.power(base, 2 * (column // 2) / d_model)
@@ -191,7 +191,7 @@ def _build_table_inclusive_exponents(positions: int, d_model: int, base: float) 
     return _interleave_sines(_make_float_range(positions, torch.float32)[:, None] * rate, d_model)
 
 
-def _make_cast_builder(dtype: torch.dtype) -> Callable[[int, int, float], Tensor]:
+def _make_cast_table_builder(dtype: torch.dtype) -> Callable[[int, int, float], Tensor]:
     return lambda positions, d_model, base: make_sinusoidal_table(positions, d_model, base).to(dtype)
 
 
@@ -200,19 +200,19 @@ TABLE_FORMS: dict[str, TableForm] = {
         "float64, cast at the end",
         "sinusoidal_table(P, D)  # torch.float64\n.to(torch.float32)",
         to_say("As this project does."),
-        _make_cast_builder(torch.float32),
+        _make_cast_table_builder(torch.float32),
     ),
     "per_cell": TableForm(
         "per cell",
         "[[pos / np.power(10000, 2 * (j // 2) / D) for j in …] for pos in …]",
         to_say("NumPy computes in float64; only the result is cast."),
-        _build_per_cell,
+        _build_table_per_cell,
     ),
     "power": TableForm(
         "power, float32",
         "pos / 10000 ** (torch.arange(0, D, 2) / D)",
         to_say("The angle of a late position carries the rounding of the power, times the position."),
-        _build_by_power,
+        _build_table_by_power,
     ),
     "exp_of_log": TableForm(
         "exp of log, float32",
@@ -224,13 +224,13 @@ TABLE_FORMS: dict[str, TableForm] = {
         "stored as float16",
         "table.half()",
         to_say("Right, then rounded to 11 bits."),
-        _make_cast_builder(torch.float16),
+        _make_cast_table_builder(torch.float16),
     ),
     "cast_bfloat16": TableForm(
         "stored as bfloat16",
         "table.bfloat16()",
         to_say("Right, then rounded to 8 bits."),
-        _make_cast_builder(torch.bfloat16),
+        _make_cast_table_builder(torch.bfloat16),
     ),
     "half": TableForm(
         "float16 throughout",

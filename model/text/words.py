@@ -43,7 +43,7 @@ def get_special_tokens(attention: AttentionMap) -> AbstractSet[str]:
     return SPECIAL_TOKENS | attention.special_tokens
 
 
-def group_words(tokens: Sequence[str], special: AbstractSet[str] = SPECIAL_TOKENS) -> tuple[range, ...]:
+def group_tokens_into_words(tokens: Sequence[str], special: AbstractSet[str] = SPECIAL_TOKENS) -> tuple[range, ...]:
     """Return the positions of each word's tokens, in order; together they are all positions.
 
     A special token, a line break, a CJK token and punctuation that does not stand inside a word are words of their own.
@@ -86,9 +86,9 @@ def _decode_byte_tokens(names: str) -> str:
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """Split a text into words by the rules of :func:`group_words`, each with the space before it."""
+    """Split a text into words by the rules of :func:`group_tokens_into_words`, each with the space before it."""
     marked = f" {text}"  # the space in front says how words begin here
-    first, *rest = (marked[group.start : group.stop] for group in group_words(marked))
+    first, *rest = (marked[group.start : group.stop] for group in group_tokens_into_words(marked))
     return tuple(part for part in (first[1:], *rest) if part)
 
 
@@ -99,7 +99,10 @@ def merge_map_into_words(attention: AttentionMap, rows: RowLabel = "fed") -> Att
     Tensors are dropped; a word has no query vector.
     """
     special = get_special_tokens(attention)
-    queries, keys = group_words(attention.rows(rows), special), group_words(attention.key_tokens, special)
+    queries, keys = (
+        group_tokens_into_words(attention.rows(rows), special),
+        group_tokens_into_words(attention.key_tokens, special),
+    )
     starts, columns = [group.start for group in queries], [group.start for group in keys]
     lengths = np.array([len(group) for group in queries], dtype=np.float32)[:, None]
     # Words lie side by side: adding their tokens up is all the work there is, and a tenth of two matrix products.
@@ -247,7 +250,7 @@ ROLES_SETTING = "roles"
 """The setting of a trace that says from which token to which, from 0, a chat has the text of which role."""
 
 
-def list_token_roles(trace: AttentionTrace, length: int) -> tuple[str, ...]:
+def list_chat_token_roles(trace: AttentionTrace, length: int) -> tuple[str, ...]:
     """Return the role of each of `length` tokens fed in, and of the one predicted last; "" for a template's own tokens.
 
     () for a trace that says nothing of roles. What a file says that is no role is left out.
@@ -275,13 +278,13 @@ TOKEN_COUNT_MESSAGES = {
 }
 
 
-def name_tokens(trace: AttentionTrace, tokens: TokenNames, sample: int = 0) -> AttentionTrace:
+def name_trace_rows_columns(trace: AttentionTrace, tokens: TokenNames, sample: int = 0) -> AttentionTrace:
     """Return the trace with its rows and columns named.
 
     Plain tokens are for a trace that has one self-attention alone. Raises TraceError where the numbers differ.
     """
     sides = _split_by_side(trace, tokens)
-    named = {side: _select_sample(side, given, sample) for side, given in sides.items()}
+    named = {side: _select_sample_tokens(side, given, sample) for side, given in sides.items()}
     maps: dict[str, Any] = {kind: _name_map_rows_columns(one, kind, named) for kind, one in trace.maps.items()}
     source, target = (
         _join_tokens(named[side]) if side in named else getattr(trace, side) for side in ("source", "target")
@@ -289,22 +292,28 @@ def name_tokens(trace: AttentionTrace, tokens: TokenNames, sample: int = 0) -> A
     return dataclasses.replace(trace, **maps, source=source, target=target)
 
 
-def name_translation_trace(
+def name_translation_trace_rows_columns(
     trace: AttentionTrace, source: Sequence[str], predicted: Sequence[str], start: str = START_TOKEN
 ) -> AttentionTrace:
     """Return the trace of a translation with its rows and columns named.
 
     What the decoder was fed at a row is what it predicted at the row before, and `start` at the first.
     """
-    return name_tokens(trace, {"source": source, "target": (start, *predicted[:-1]), "predicted": predicted})
+    return name_trace_rows_columns(
+        trace, {"source": source, "target": (start, *predicted[:-1]), "predicted": predicted}
+    )
 
 
-def name_continuation_trace(trace: AttentionTrace, prompt: Sequence[str], predicted: Sequence[str]) -> AttentionTrace:
+def name_continuation_trace_rows_columns(
+    trace: AttentionTrace, prompt: Sequence[str], predicted: Sequence[str]
+) -> AttentionTrace:
     """Return the trace of a prompt and its continuation with its rows and columns named.
 
     Of a row of the prompt but its last, the token "predicted" is the next one of the prompt, which was given.
     """
-    return name_tokens(trace, {"target": (*prompt, *predicted[:-1]), "predicted": (*prompt[1:], *predicted)})
+    return name_trace_rows_columns(
+        trace, {"target": (*prompt, *predicted[:-1]), "predicted": (*prompt[1:], *predicted)}
+    )
 
 
 def mark_special_tokens(trace: AttentionTrace, special: AbstractSet[str]) -> AttentionTrace:
@@ -338,7 +347,7 @@ def _split_by_side(trace: AttentionTrace, tokens: TokenNames) -> Mapping[str, An
     return {"target" if trace.decoder is not None else "source": tokens}
 
 
-def _select_sample(side: str, given: Any, sample: int) -> tuple[str, ...]:
+def _select_sample_tokens(side: str, given: Any, sample: int) -> tuple[str, ...]:
     rows = [given] if all(isinstance(one, str) for one in given) else list(given)
     if sample >= len(rows):
         raise TraceError(

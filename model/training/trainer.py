@@ -391,7 +391,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             logits = (rows @ matrix.T).to(weight.dtype)
             if bias is not None:
                 logits += bias.detach()
-            loss, gradient = _compute_smoothed_loss(logits, targets[part], smoothing)
+            loss, gradient = _compute_smoothed_loss_and_gradient(logits, targets[part], smoothing)
             total += loss
             if d_bias is not None:
                 d_bias += gradient.sum(0)
@@ -409,7 +409,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return d_states * upstream, None, d_weight * upstream, d_bias, None
 
 
-def _compute_smoothed_loss(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+def _compute_smoothed_loss_and_gradient(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """logits (n, V) -> the summed loss, and its gradient (n, V), which takes the place of the logits."""
     picked, mean = logits.gather(1, targets[:, None])[:, 0], logits.mean(1)
     highest = logits.amax(1, keepdim=True)

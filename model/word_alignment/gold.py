@@ -260,7 +260,7 @@ class LinkCounts:
         low, high = np.quantile(np.array(drawn), (0.025, 0.975), axis=0)
         return low, high
 
-    def held_out_rate(self) -> float:
+    def compute_held_out_error_rate(self) -> float:
         """Return the error rate of the best alignment, chosen on one half of the pairs and measured on the other.
 
         Even and odd pairs are the halves, both ways, so that every pair is measured once.

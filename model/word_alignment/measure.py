@@ -65,7 +65,7 @@ def measure_alignment(
         int(sure.sum()),
         sum(len(pair.links.possible) for pair in read) - int(sure.sum()),
         float(straight.aer()[0]),
-        only_heads.held_out_rate(),
+        only_heads.compute_held_out_error_rate(),
         _make_rates(counts, places),
     )
 

@@ -14,7 +14,7 @@ from attenscope.analysis.heads import rank_heads_by_alignment
 from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.checkpoint.load import list_checkpoints
 from attenscope.experiments.ablation import head_effects, read_word_facts
-from attenscope.text.words import group_words, join_word
+from attenscope.text.words import group_tokens_into_words, join_word
 from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
 from attenscope.viz.engine.pack_checkpoint import encode_palette
@@ -221,7 +221,9 @@ def test_pieces_are_merged_into_the_same_words(views: Views) -> None:
     tokenizers = [Translator.load("everyday-en-de", "cpu").tokenizer, views.translator.tokenizer]
     for tokens in (tokenizer.encode(sentence).tokens for tokenizer in tokenizers for sentence in WORDS):
         found = views.page.evaluate("(tokens) => window.mergedWords(tokens)", list(tokens))
-        expected = [(join_word(tokens[group.start : group.stop]), group.start) for group in group_words(tokens)]
+        expected = [
+            (join_word(tokens[group.start : group.stop]), group.start) for group in group_tokens_into_words(tokens)
+        ]
         assert [(one["text"], one["from"]) for one in found] == expected
 
 

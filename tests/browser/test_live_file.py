@@ -24,7 +24,7 @@ from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
 from attenscope.viz.export.browser_model_file import build_live_model_html, build_live_model_site
-from attenscope.viz.tour import TOUR_MODEL, list_live_file_steps
+from attenscope.viz.tour import TOUR_MODEL, list_live_file_tour_steps
 from attenscope.viz.ui.current_sentence import EXAMPLE_SENTENCES
 from attenscope.viz.web.text_components import decision_layer_text
 from tests.browser.conftest import visit
@@ -173,8 +173,10 @@ def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> N
     open_file(disk, file)
     disk.get_by_role("button", name="Start here").click()
     tour = disk.get_by_label("Tour")
-    for at, step in enumerate(list_live_file_steps(TOUR_MODEL), 1):
-        expect(tour).to_contain_text(f"{at}/{len(list_live_file_steps(TOUR_MODEL))} {step['title']} {step['text']}")
+    for at, step in enumerate(list_live_file_tour_steps(TOUR_MODEL), 1):
+        expect(tour).to_contain_text(
+            f"{at}/{len(list_live_file_tour_steps(TOUR_MODEL))} {step['title']} {step['text']}"
+        )
         place = f"layer {step['address']['layer']}, head {step['address']['head']}"
         expect(disk.locator(".heatmap[data-painted]")).to_have_attribute("data-painted", re.compile(place))
         if at == 1:
@@ -182,12 +184,12 @@ def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> N
         tour.get_by_role("button", name=step["button"]).click()
         if at == 1:
             expect(disk.locator(".see")).to_contain_text(PINNED.format("gekauft", "buy"))
-        if at < len(list_live_file_steps(TOUR_MODEL)):
+        if at < len(list_live_file_tour_steps(TOUR_MODEL)):
             tour.get_by_role("button", name="Next", exact=True).click()
     expect(disk.locator(".decode-player")).to_have_attribute("data-step", "1")
     tour.get_by_role("button", name="Leave").click()
     expect(tour).to_have_count(0)
-    assert not list_live_file_steps("another")
+    assert not list_live_file_tour_steps("another")
 
 
 def test_a_head_switched_off(live: Page, translator: Translator) -> None:

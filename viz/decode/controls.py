@@ -41,7 +41,7 @@ from attenscope.viz.ui.addresses.decode import (
 )
 from attenscope.viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION, add_pins, get_pin, toggle_pins
 from attenscope.viz.ui.controls import draw_given_translation_field
-from attenscope.viz.ui.links import get_decode_branch_owner, set_decode_branch_owner
+from attenscope.viz.ui.links import get_decode_branch_model_and_sentence, set_decode_branch_model_and_sentence
 from attenscope.viz.web.players import PlayerStart
 
 STOP_EARLY_HELP = to_say(
@@ -55,7 +55,7 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
     """Draw the controls of the strategy and the constraints; return the request that they describe, and the menu of
     what else can be tried.
     """
-    _forget_other_branch(model.name, text)
+    _forget_branch_on_input_change(model.name, text)
     method = controls.selectbox(say("Strategy"), DECODE_METHOD, on_change=_forget_branch, width=210)
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
     stop: BeamStop = "proven"
@@ -66,13 +66,13 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
         st.button(
             say("Again"), key="again-sample", on_click=_resample_with_next_seed, help=say("Draw another translation")
         )
-        with _open_number_menu():
+        with _open_strategy_parameter_menu():
             top_k = _draw_number_input(say("Top-k"), DECODE_TOP_K)
             sampling = replace(sampling, top_k=top_k, top_p=_draw_number_input(say("Top-p"), DECODE_TOP_P))
             seed = _draw_number_input(say("Seed"), DECODE_SEED)
     elif method == "beam":
         width = _draw_number_input(say("Width"), DECODE_BEAM_WIDTH)
-        with _open_number_menu():
+        with _open_strategy_parameter_menu():
             penalty = _draw_number_input(say("Length penalty"), DECODE_LENGTH_PENALTY)
             early = controls.toggle(
                 say("Stop early"), DECODE_STOP_EARLY, help=say(STOP_EARLY_HELP), on_change=_forget_branch
@@ -83,13 +83,15 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
     menu = st.popover(say("What if"), type="tertiary", key="what-if")
     with menu:
         constraints = Constraints() if method == "given" else _draw_constraints(model)
-    request = DecodingRequest(text, method, sampling, seed, width, penalty, stop, given, constraints, _read_changes())
+    request = DecodingRequest(
+        text, method, sampling, seed, width, penalty, stop, given, constraints, _read_model_changes()
+    )
     return request, menu
 
 
 def get_tree_path(model: RunnableModel) -> tuple[int, ...]:
     """The token ids that lead to the node of the beam tree on the player; empty for the best translation."""
-    return _check_address_ids(model, DECODE_TREE_PATH.hold())
+    return _get_valid_address_ids(model, DECODE_TREE_PATH.hold())
 
 
 def build_player_start(result: Translation, off: list[Head], *, ended: bool = False) -> PlayerStart:
@@ -100,8 +102,8 @@ def build_player_start(result: Translation, off: list[Head], *, ended: bool = Fa
     A decoder-only model has no aligning head: what it attends to in its prompt need not be what it translates.
     """
     cross, own = result.to_source, result.to_target
-    step, chosen = _get_player_step(result, ended), _check_head_name(DECODE_CROSS_HEAD.hold(), cross)
-    own_choice = _check_head_name(DECODE_OWN_HEAD.hold(), own) or f"{own.layers}.mean"
+    step, chosen = _get_player_step(result, ended), _get_valid_head_name(DECODE_CROSS_HEAD.hold(), cross)
+    own_choice = _get_valid_head_name(DECODE_OWN_HEAD.hold(), own) or f"{own.layers}.mean"
     if result.trace.cross is None:
         return PlayerStart(step, chosen or f"{cross.layers}.mean", own_choice, None)
     # A step of the player is the row that predicts its token.
@@ -128,7 +130,7 @@ def set_player_heads(cross: str, own: str) -> None:
     DECODE_OWN_HEAD.set(own)
 
 
-def set_request(request: DecodingRequest) -> None:
+def set_controls_to_request(request: DecodingRequest) -> None:
     """Set all controls to `request`, and the player to the word that is pinned or else to its beginning or end; for
     callbacks.
     """
@@ -149,9 +151,9 @@ def set_request(request: DecodingRequest) -> None:
     CHANGES.set(request.changes)
 
 
-def set_request_at_step(request: DecodingRequest, step: int, result: Translation) -> None:
+def set_controls_to_request_at_step(request: DecodingRequest, step: int, result: Translation) -> None:
     """Set all controls to `request`, and the player to a step of what it was taken from; for callbacks."""
-    set_request(request)
+    set_controls_to_request(request)
     set_player_step(step, result)
 
 
@@ -191,7 +193,7 @@ def _get_unchanged_model_translation(model: RunnableModel, text: str) -> str:
         return ""
 
 
-def _read_changes() -> str:
+def _read_model_changes() -> str:
     """The changes to the model in the one way of writing them; none where the address makes no sense."""
     try:
         return format_changes(parse_changes(CHANGES.hold()))
@@ -199,7 +201,7 @@ def _read_changes() -> str:
         return ""
 
 
-def _open_number_menu() -> Any:
+def _open_strategy_parameter_menu() -> Any:
     """The folded numbers of a strategy, which are rarely changed."""
     return st.popover(say("More"), type="tertiary", key="numbers")
 
@@ -223,7 +225,7 @@ def _draw_constraints(model: RunnableModel) -> Constraints:
     never = controls.text_input(say("Never write"), DECODE_NEVER_WRITE, placeholder=say("words, between commas"))
     st.caption(say("In the player, choose a candidate to go on from it, or its × to forbid it."))
     begun = _encode_words(model, begin)
-    prefix = _check_address_ids(model, DECODE_BRANCH.hold()) or ((*model.forced.prefix, *begun) if begun else ())
+    prefix = _get_valid_address_ids(model, DECODE_BRANCH.hold()) or ((*model.forced.prefix, *begun) if begun else ())
     forbidden = _filter_known_sequences(
         model, (*DECODE_FORBIDDEN.hold(), *(_encode_words(model, word) for word in never.split(",")))
     )
@@ -238,7 +240,7 @@ def _encode_words(model: RunnableModel, text: str) -> tuple[int, ...]:
         return ()
 
 
-def _check_address_ids(model: RunnableModel, ids: tuple[int, ...]) -> tuple[int, ...]:
+def _get_valid_address_ids(model: RunnableModel, ids: tuple[int, ...]) -> tuple[int, ...]:
     """Token ids of the address; empty where the model lacks one of them, or they are too many."""
     found = _filter_known_sequences(model, [ids])
     return found[0] if found and len(ids) < model.max_length else ()
@@ -250,7 +252,7 @@ def _filter_known_sequences(model: RunnableModel, sequences: Iterable[tuple[int,
     return [ids for ids in sequences if ids and all(token < size for token in ids)]
 
 
-def _check_head_name(name: str, attention: AttentionMap) -> str | None:
+def _get_valid_head_name(name: str, attention: AttentionMap) -> str | None:
     """A head as the address names it, if `attention` has it."""
     every = ("mean", *map(str, range(1, attention.heads + 1)))
     known = {f"{layer}.{head}" for layer in range(1, attention.layers + 1) for head in every}
@@ -263,9 +265,9 @@ def _forget_branch() -> None:
         one.reset()
 
 
-def _forget_other_branch(model: str, text: str) -> None:
+def _forget_branch_on_input_change(model: str, text: str) -> None:
     """Leave the branch with another model or sentence, unless a link or the Back button has brought both."""
-    before, of = get_decode_branch_owner(), (model, text)
-    set_decode_branch_owner(*of)
+    before, of = get_decode_branch_model_and_sentence(), (model, text)
+    set_decode_branch_model_and_sentence(*of)
     if before not in (None, of) and not is_history_navigation():
         _forget_branch()

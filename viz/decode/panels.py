@@ -34,11 +34,11 @@ from attenscope.viz.ui.captions import (
     draw_translation_warnings,
     mark_word_changes,
 )
-from attenscope.viz.ui.controls import describe_given_translation, draw_changes_note
+from attenscope.viz.ui.controls import describe_given_translation, draw_model_changes_note
 from attenscope.viz.ui.links import draw_token_card, open_head_in_explore, open_why_for_translation
 from attenscope.viz.web.charts import beam_tree_data, draw_beam_tree
 from attenscope.viz.web.maps import draw_switchboard
-from attenscope.viz.web.page_frame import is_on_stage
+from attenscope.viz.web.page_components import is_on_stage
 from attenscope.viz.web.players import PlayerStart, draw_decode_player, encode_decode_player
 from attenscope.viz.web.text_components import CardActions, TranslationVersion, draw_translation_versions
 
@@ -114,7 +114,7 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: D
         _draw_best_translations(model, run, progress.tree, path, show)
     _draw_player(result, look, run.request, f"{id(run)}-{path}")
     if run.request.changes:
-        draw_changes_note(run.request.changes)
+        draw_model_changes_note(run.request.changes)
     _draw_pinned_card(model, run, result)
     if result.first_row:
         draw_caption(say(texts.PROMPT_NOTE))
@@ -126,7 +126,7 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: D
     for sentence in sentences:
         draw_caption(sentence)
     with menu:
-        _draw_switchboard(result, run.request)
+        _draw_head_switchboard(result, run.request)
     _draw_decoding_versions(model, run)
     if model.can("cache check"):
         agreement = compute_cache_agreement(model.name, result.source_ids, result.target_ids, run.request.changes)
@@ -150,8 +150,10 @@ def _draw_player(result: Translation, look: Look, request: DecodingRequest, run:
         run=run,
         on_step=lambda at: controls.set_player_step(at, result),
         on_view=controls.set_player_heads,
-        on_pick=lambda at, token: controls.set_request_at_step(request.branch(result, at, token), at, result),
-        on_forbid=lambda at, token: controls.set_request_at_step(request.forbid(token), at, result),
+        on_pick=lambda at, token: controls.set_controls_to_request_at_step(
+            request.branch(result, at, token), at, result
+        ),
+        on_forbid=lambda at, token: controls.set_controls_to_request_at_step(request.forbid(token), at, result),
         on_word=lambda at: controls.toggle_word_card(result, at),
     )
 
@@ -163,7 +165,9 @@ def _draw_pinned_card(model: RunnableModel, run: runs.DecodingRun, result: Trans
         return
     actions = CardActions(
         close=lambda: toggle_pins(run.request.text, {"target": at + result.first_row}),
-        candidate=lambda token: controls.set_request_at_step(run.request.branch(result, at, token), at, result),
+        candidate=lambda token: controls.set_controls_to_request_at_step(
+            run.request.branch(result, at, token), at, result
+        ),
         head=open_head_in_explore,
         why=lambda: open_why_for_translation(run.request.text, _get_translation_for_why_page(model, run, result)),
     )
@@ -221,7 +225,7 @@ def _draw_best_translations(
         draw_caption(texts.search_end_text(run.request))
 
 
-def _draw_switchboard(result: Translation, request: DecodingRequest) -> None:
+def _draw_head_switchboard(result: Translation, request: DecodingRequest) -> None:
     """Draw the switchboard: the sentence is translated again without the heads that are turned off."""
     off = controls.list_heads_off(request)
     st.markdown(f"**{say('Heads off')}**")
@@ -253,7 +257,7 @@ def _draw_decoding_versions(model: RunnableModel, current: runs.DecodingRun) -> 
     ]
     st.subheader(say("Versions"), anchor=False)
     headings = (say("log-prob."), say("a token"), say("attention"))
-    choose = lambda at: controls.set_request(finished[at].request)  # noqa: E731
+    choose = lambda at: controls.set_controls_to_request(finished[at].request)  # noqa: E731
     draw_translation_versions(rows, headings, finished.index(current), key="versions", on_choice=choose)
     draw_caption(say(VERSIONS_NOTE if model.can("translate") else PROMPT_VERSIONS_NOTE))
 

@@ -29,7 +29,7 @@ from attenscope.viz.figures.explore import (
     ComparedMap,
     PinnedCell,
     describe_map_difference,
-    locate_click,
+    locate_clicked_panel_cell,
     plot_comparison,
 )
 from attenscope.viz.figures.figure_style import Look, shorten_token
@@ -49,7 +49,7 @@ from attenscope.viz.ui.addresses.explore import (
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.page_frame import is_on_stage
+from attenscope.viz.web.page_components import is_on_stage
 
 # What the view says of itself.
 
@@ -113,7 +113,7 @@ class HeadComparison:
 
     def pin(self, row: int, column: int) -> None:
         """Pin what was clicked in any of the panels, as far as the first map has it; for callbacks."""
-        panel, row, column = locate_click(row, column)
+        panel, row, column = locate_clicked_panel_cell(row, column)
         query: int | None = row
         key: int | None = column
         if panel == SECOND_PANEL:
@@ -175,7 +175,7 @@ def describe_comparison(pair: HeadComparison, pinned: PinnedCell) -> list[str]:
     if pair.difference is None:
         return [_nothing_shared_text(pair)]
     said = [describe_map_difference(pair.difference, pinned, pair.scene.rows)]
-    if shared := _shared_part_text(pair):
+    if shared := _shared_rows_columns_text(pair):
         said.append(shared)
     if pair.tokens.merged and not pair.scene.display.merge:
         said.append(say("The two models cut words into other pieces, so both are shown in words."))
@@ -184,7 +184,7 @@ def describe_comparison(pair: HeadComparison, pinned: PinnedCell) -> list[str]:
     return said
 
 
-def _shared_part_text(pair: HeadComparison) -> str:
+def _shared_rows_columns_text(pair: HeadComparison) -> str:
     """On how many rows and columns the difference is taken, where these are not all."""
     rows, first_rows, second_rows = len(pair.queries), len(pair.first.query_tokens), len(pair.second.query_tokens)
     columns, first_columns, second_columns = len(pair.keys), len(pair.first.key_tokens), len(pair.second.key_tokens)
@@ -492,7 +492,7 @@ def _list_other_models(run: RunKey) -> list[str]:
     return sorted(others, key=lambda name: languages.get(name) != language)
 
 
-def _compare_with_original(scene: Scene, run: RunKey) -> SecondSide:
+def _make_unchanged_model_side(scene: Scene, run: RunKey) -> SecondSide:
     own = scene.source.open_run(RunKey(run.model, run.sentence))
     first = say("Given translation") if run.given else say("Changed model")
     return SecondSide(own, scene.kind, scene.layer, scene.head, first, say("The model's own, unchanged"))
@@ -501,7 +501,7 @@ def _compare_with_original(scene: Scene, run: RunKey) -> SecondSide:
 SECOND_RUN_CHOICES: dict[SecondSideKind, Callable[[Scene, RunKey], SecondSide | None]] = {
     "sentence": _choose_second_sentence,
     "model": _choose_second_model,
-    "original": _compare_with_original,
+    "original": _make_unchanged_model_side,
 }
 
 

@@ -60,7 +60,7 @@ from attenscope.viz.ui.addresses.explore import (
 from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, ROWS
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.maps import RankedHead, TileSwitches
-from attenscope.viz.web.page_frame import is_presenting
+from attenscope.viz.web.page_components import is_presenting
 
 FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline")
 """Views that are offered side by side; the others, in a menu."""
@@ -199,7 +199,7 @@ def sync_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
     """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
     statistics = source.statistics(kind)
     # There are measures that only another kind of attention has.
-    measure = EXPLORE_HEAD_ORDER.hold(_list_orders(statistics, source))
+    measure = EXPLORE_HEAD_ORDER.hold(_list_head_orders(statistics, source))
     if measure in statistics:
         return _order_by_measure(
             measure, statistics[measure], _get_shown_measure_range(kind, measure, statistics[measure])
@@ -211,7 +211,7 @@ def sync_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
 def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
     """Draw the choice of the order of the heads of a map, and of the range of the measure whose heads are shown."""
     statistics = source.statistics(kind)
-    orders = _list_orders(statistics, source)
+    orders = _list_head_orders(statistics, source)
     EXPLORE_HEAD_ORDER.hold(orders)
     measure = controls.draw_untranslated_choice(
         st.selectbox,
@@ -227,7 +227,7 @@ def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
         st.slider(label, 0.0, top, (low, high), 0.05, key=_range_key(kind, measure), persist_state="session")
 
 
-def _list_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSource) -> tuple[str, ...]:
+def _list_head_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSource) -> tuple[str, ...]:
     return (ORDER_BY_LAYER, *statistics, *((ORDER_BY_EFFECT,) if source.run else ()))
 
 
@@ -277,7 +277,7 @@ def _order_by_effect(effects: HeadEffects, kind: Kind) -> HeadOrder:
     return HeadOrder(tuple(RankedHead(*place, format_signed(values[place], plus=True), True) for place in heads), text)
 
 
-def draw_trials_menu() -> DeltaGenerator | None:
+def draw_experiments_menu() -> DeltaGenerator | None:
     """Draw the menu of what can be tried; return where its list is drawn, or None while it is closed."""
     with st.container(key="trials", width="content"):
         # It lies over the picture: a question that is answered there closes it.
@@ -285,7 +285,7 @@ def draw_trials_menu() -> DeltaGenerator | None:
         return controls.draw_menu(say("Try something"), key, "trial-list")
 
 
-def _close_trials_menu() -> None:
+def _close_experiments_menu() -> None:
     st.session_state[_ANSWERS_GIVEN] = st.session_state.get(_ANSWERS_GIVEN, 0) + 1
 
 
@@ -298,23 +298,23 @@ def draw_aligning_head_button(attention: AttentionMap) -> None:
     def open_best() -> None:
         best = rank_heads_by_alignment(attention, readings=(ROWS.get(),))[0]
         st.session_state[KIND.key], st.session_state[EXPLORE_HEAD_ORDER.key] = "cross", "alignment"
-        _close_trials_menu()
+        _close_experiments_menu()
         controls.set_layer_and_head(best.layer, best.head)
 
     st.button(say("Which head aligns?"), type="tertiary", key="aligns", on_click=open_best)
 
 
 def draw_strongest_head_button() -> None:
-    """Draw a button after which :func:`open_strongest_head` opens the head that matters most."""
+    """Draw a button after which :func:`open_strongest_head_if_requested` opens the head that matters most."""
 
     def ask() -> None:
         st.session_state[_STRONGEST_ASKED] = True
-        _close_trials_menu()
+        _close_experiments_menu()
 
     st.button(say("Which head matters most?"), type="tertiary", key="matters", on_click=ask)
 
 
-def open_strongest_head(source: TraceSource) -> None:
+def open_strongest_head_if_requested(source: TraceSource) -> None:
     """Open the head that matters most for the translation, if that was asked.
 
     Call it before the controls of the head. No callback: what it computes draws a progress bar.

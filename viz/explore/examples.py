@@ -13,7 +13,7 @@ import streamlit as st
 
 from attenscope.language import current_language, join_sentences, load_translated_toml, say
 from attenscope.runnable_model import RunnableModel
-from attenscope.text.words import group_words
+from attenscope.text.words import group_tokens_into_words
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.tour import TourStep, load_tour_steps
@@ -147,7 +147,7 @@ def _open_example(model: RunnableModel, example: Example) -> None:
         set_layer_and_head(place.layer, place.head)
         add_pins(example.sentence, {"target": place.row})
         ends = (cross.rows("predicted"), place.row), (cross.key_tokens, place.column)
-        words = [one for tokens, at in ends for one in group_words(tokens) if at in one]
+        words = [one for tokens, at in ends for one in group_tokens_into_words(tokens) if at in one]
         EXPLORE_MERGE_WORDS.set(False if any(len(one) > 1 for one in words) else None)
 
 

@@ -14,8 +14,8 @@ from attenscope.text.words import (
     RowLabel,
     find_text_tokens,
     get_special_tokens,
-    group_words,
-    list_token_roles,
+    group_tokens_into_words,
+    list_chat_token_roles,
     merge_map_into_words,
     select_tokens,
 )
@@ -97,7 +97,7 @@ class Scene:
     def roles(self) -> AxisRoles:
         """Whose text the rows and the columns of the displayed map are, of the decoder of a chat alone."""
         own = self.tokens.original
-        if own.kind != "decoder" or not (known := list_token_roles(self.trace, len(own.key_tokens))):
+        if own.kind != "decoder" or not (known := list_chat_token_roles(self.trace, len(own.key_tokens))):
             return (), ()
         ahead = 1 if own.rows(self.rows) is own.predicted_tokens else 0  # A row is named by the token after it.
         return (
@@ -277,7 +277,7 @@ def display_tokens(
     """
     whole, special = merge_map_into_words(original, rows) if merge else original, get_special_tokens(original)
     queries, keys = (
-        tuple(map(tuple, group_words(tokens, special)))
+        tuple(map(tuple, group_tokens_into_words(tokens, special)))
         if merge
         else tuple((position,) for position in range(len(tokens)))
         for tokens in (original.rows(rows), original.key_tokens)

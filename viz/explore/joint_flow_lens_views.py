@@ -81,7 +81,7 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
         head,
         model=scene.source.model,
         rows=scene.rows,
-        pinned=blocks.pinned_pair(scene, matrix.source_length),
+        pinned=blocks.find_pinned_cell(scene, matrix.source_length),
     )
     text = describe_joint_strongest_links(whole.join(scene, head), scene.rows)
     key = scene.element_key("joint")
@@ -120,7 +120,7 @@ class _JointMaps:
         maps: dict[str, Any] = {kind: one.attention for kind, one in self.maps.items()}
         return build_joint_attention(dataclasses.replace(scene.trace, **maps), scene.layer, head)
 
-    def pinned_pair(self, scene: Scene, source: int) -> tuple[int | None, int | None]:
+    def find_pinned_cell(self, scene: Scene, source: int) -> tuple[int | None, int | None]:
         """Row and column of the matrix that are pinned in the chosen kind of attention."""
         own = self.maps[scene.kind]
         row = own.row(scene.captured_query)

@@ -36,14 +36,14 @@ from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
 from attenscope.viz.ui.captions import draw_caption, draw_model_run_badge, draw_translation_warnings, escape_markdown
 from attenscope.viz.ui.controls import (
-    draw_given_translation,
     draw_given_translation_toggle,
+    draw_scored_given_translation_field,
     is_given_translation_on,
     set_given_translation,
     set_layer_and_head,
 )
 from attenscope.viz.ui.links import compute_head_effects, draw_token_card, open_in_decode, open_why, set_explore_head
-from attenscope.viz.web.page_frame import is_presenting
+from attenscope.viz.web.page_components import is_presenting
 from attenscope.viz.web.text_components import (
     SURE_FROM,
     CardActions,
@@ -194,14 +194,14 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     with st.container(key="underline"):
         key_of_line = st.empty()
     own = cache.compute_translation(model.name, text)
-    given = _draw_given_translation(model, text, own.text) if is_given_translation_on(text) else ""
+    given = _draw_given_translation_field(model, text, own.text) if is_given_translation_on(text) else ""
     key = RunKey(model.name, text, given, explore_controls.draw_change_effect(model, text, given))
     run = ExploreRun(key, cache.compute_translation_with_changes(*key))
     first = run.translation.first_row
     with key_of_line:
         _draw_translation_caption(model, run.translation)
     with above:
-        _draw_sentence(run)
+        _draw_sentence_and_translation(run)
     if first:
         places = say(
             "The first {count} rows and columns are the prompt; what was written after it follows.", count=first + 1
@@ -213,17 +213,17 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     return run
 
 
-def _draw_given_translation(model: RunnableModel, text: str, own: str) -> str:
+def _draw_given_translation_field(model: RunnableModel, text: str, own: str) -> str:
     """Draw the field of a given translation and the way back, and return what is given."""
     with st.container(key="givenbar", horizontal=True, vertical_alignment="center"):
         field = st.container()
         back = say("Back to the model's own")
         st.button(back, key="given-back", type="tertiary", on_click=set_given_translation, args=(text, ""))
     with field:
-        return draw_given_translation(model.name, text, own)
+        return draw_scored_given_translation_field(model.name, text, own)
 
 
-def _draw_sentence(run: ExploreRun) -> None:
+def _draw_sentence_and_translation(run: ExploreRun) -> None:
     """Draw the sentence above its translation, word by word; without cross-attention, the pieces written alone."""
     text, cross, first = run.run.sentence, run.trace.cross, run.first_row
     words = weigh_words(cross) if cross is not None and not is_presenting() else None

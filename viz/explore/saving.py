@@ -23,7 +23,7 @@ from attenscope.viz.figures.heatmap import pooling_block_size
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.style import add_fragment_style
 from attenscope.viz.web.maps import encode_heads_overview
-from attenscope.viz.web.page_frame import is_presenting
+from attenscope.viz.web.page_components import is_presenting
 
 COLUMN_SHARES = (0.42, 0.58)
 """Widths of the overview and of the view beside it, as on the page."""
@@ -77,7 +77,9 @@ def build_saveable_view(view: DrawnView, scene: Scene, name: str) -> SavedView:
         f"{scene.kind}-layer{scene.layer + 1}-head{scene.head + 1}-{name}",
         lambda palette: [*texts, *build_view_parts(view, scene, palette, changed)],
         view.numbers or (lambda: head_weights_table(scene)),
-        f"{say(KIND_NAMES[scene.kind])} · {scene.source.model}" if has_all_heads(view, scene) else scene.title,
+        f"{say(KIND_NAMES[scene.kind])} · {scene.source.model}"
+        if includes_all_heads_in_file(view, scene)
+        else scene.title,
         collect_trace_facts(trace, view=name),
         {"trace.safetensors": (say("The whole trace (safetensors)"), lambda: encode_trace_file(trace))} | live,
     )
@@ -86,13 +88,13 @@ def build_saveable_view(view: DrawnView, scene: Scene, name: str) -> SavedView:
 def build_view_parts(view: DrawnView, scene: Scene, palette: Palette, changed: Collection[HeadPlace]) -> Sequence[Part]:
     """The view; all heads beside it where it can show any of them, the `changed` ones (layer, head) marked."""
     look = replace(scene.look, palette=palette)
-    if not has_all_heads(view, scene):
+    if not includes_all_heads_in_file(view, scene):
         return view.parts(look)
     tiles = encode_heads_overview(scene.attention, scene.layer, scene.head, look, (), changed)
     return [Columns(([Component("overview", tiles, "heads", follows=True)], view.parts(look)), COLUMN_SHARES)]
 
 
-def has_all_heads(view: DrawnView, scene: Scene) -> bool:
+def includes_all_heads_in_file(view: DrawnView, scene: Scene) -> bool:
     """Whether the file has all heads, to open any of them; tiles of a long map are too coarse to be opened."""
     return view.follows and pooling_block_size(*scene.attention.mask.shape) == 1
 

@@ -78,7 +78,7 @@ def draw_screen(source: TraceSource) -> None:
     A view of all heads has the whole width.
     """
     unregister_savable_view()
-    explore_controls.open_strongest_head(source)
+    explore_controls.open_strongest_head_if_requested(source)
     maps = source.trace.maps
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
         # Head 1.1 stands in the address too: without a head the page would pick one.
@@ -108,7 +108,7 @@ def draw_screen(source: TraceSource) -> None:
 def _draw_experiments_menu(source: TraceSource, attention: AttentionMap, view: SingleView, *, comparing: bool) -> None:
     """Draw the menu of what can be tried; what it chooses is kept elsewhere, so that it is drawn once it is open."""
     layer, head = explore_controls.sync_chosen_head(attention)
-    menu = explore_controls.draw_trials_menu()
+    menu = explore_controls.draw_experiments_menu()
     if menu is None:
         return
     with menu:

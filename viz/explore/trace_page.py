@@ -232,7 +232,7 @@ def _draw_masked_word_pictures(name: str, text: str) -> None:
     st.caption(say("Click a row of the heatmap to mask its word: a card says what the model reads there."))
     changes = format_changes(explore_controls.read_changes())
     if changes:
-        controls.draw_changes_note(changes)
+        controls.draw_model_changes_note(changes)
     try:
         opened = cache.compute_encoder_only_trace(name, text, changes)
     except InterventionError as error:
@@ -254,7 +254,7 @@ class MaskedWordRun(explore_controls.SwitchableHeads, StaticTrace):
 
     def word_card(self) -> None:
         """Draw the card of the pinned word, else of the first mask that the text itself has."""
-        masks = cache.load_masked_word_model(self.name).find_mask_tokens(self.text)
+        masks = cache.load_masked_word_model(self.name).find_mask_positions(self.text)
         position = get_pin(self.text, "source")
         position = next(iter(masks), None) if position is None else position
         if position is None:

@@ -31,7 +31,7 @@ from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import AttentionCell
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.ui.links import open_why_score, switch_to_requested_page
+from attenscope.viz.ui.links import open_why_on_score_cell, switch_to_requested_page
 from attenscope.viz.ui.style import add_fragment_style
 from attenscope.viz.web.charts import PIPELINE_STEPS, draw_attention_pipeline, encode_attention_pipeline
 from attenscope.viz.web.maps import LinkOptions, draw_attention_links, encode_attention_links, encode_heatmap, heatmap
@@ -129,7 +129,7 @@ def _draw_explain_pinned_score_button(scene: Scene) -> None:
     query, key, run = scene.captured_query, scene.captured_key, scene.source.run
     if run and query is not None and key is not None and cache.load_runnable_model(run.model).can("parts"):
         cell = AttentionCell(scene.kind, scene.layer, scene.head, query, key)
-        go = lambda: open_why_score(scene.source.identity, cell)  # noqa: E731
+        go = lambda: open_why_on_score_cell(scene.source.identity, cell)  # noqa: E731
         st.button(say("Why here?"), key="why-here", type="tertiary", on_click=go)
 
 

@@ -35,9 +35,9 @@ from attenscope.viz.engine.pack_checkpoint import (
 from attenscope.viz.export.offline_html import TYPEABLE_LETTERS, build_font_faces, has_italic_style
 from attenscope.viz.export.parts import compute_script_hash, translate_fact_names
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
-from attenscope.viz.tour import list_live_file_steps
+from attenscope.viz.tour import list_live_file_tour_steps
 from attenscope.viz.ui.current_sentence import list_example_sentences
-from attenscope.viz.web.component_scripts import build_scripts_constant, read_component_sheet, read_sheet
+from attenscope.viz.web.component_scripts import build_scripts_constant, read_component_style_sheet, read_style_sheet
 
 LIVE_FILE_COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
@@ -107,7 +107,7 @@ def _build_model_page_data(checkpoints: Sequence[Checkpoint], facts: Sequence[di
         | {
             "facts": translate_fact_names(own["facts"]),
             "examples": list(list_example_sentences(one.card)),
-            "tour": list_live_file_steps(one.name),
+            "tour": list_live_file_tour_steps(one.name),
         }
         for one, own in zip(checkpoints, facts, strict=True)
     ]
@@ -152,7 +152,7 @@ def is_phone_browser() -> bool:
 
 def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, connect: str = "'none'") -> str:
     """The HTML around the `data` of models; `connect` is what its security policy lets it fetch."""
-    styles = {name: read_component_sheet(name) for name in LIVE_FILE_COMPONENTS}
+    styles = {name: read_component_style_sheet(name) for name in LIVE_FILE_COMPONENTS}
     title = models[0]["title"] if len(models) == 1 else say("Attenscope, live")
     header = {
         "title": title,
@@ -173,7 +173,7 @@ def build_live_page(models: Sequence[dict[str, Any]], made: date, data: str, con
         ),
         hash=f"sha256-{compute_script_hash(code)}",
         connect=connect,
-        css="".join(map(read_sheet, ("page", "sentence_form", "live"))),
+        css="".join(map(read_style_sheet, ("page", "sentence_form", "live"))),
         engine=build_engine_elements(),
         code=code,
         models=data,

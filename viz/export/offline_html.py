@@ -46,9 +46,9 @@ from attenscope.viz.streamlit_internals import find_font_file
 from attenscope.viz.web.component_scripts import (
     build_scripts_constant,
     pack_arrays,
-    read_component_sheet,
+    read_component_style_sheet,
     read_packed_header_json,
-    read_sheet,
+    read_style_sheet,
 )
 
 # The page: one HTML text with all code, styles and data in it, which asks the network for nothing.
@@ -183,7 +183,7 @@ def _build_page(
     code = f"{build_scripts_constant([*sorted(names), 'page', *live])}scripts.page(scripts, scripts.live?.scenes);"
     charts = any(isinstance(part, Chart) for part in every)
     hashes = [compute_script_hash(code)] + ([compute_script_hash(get_plotlyjs())] if charts else [])
-    styles = {name: read_component_sheet(name) for name in sorted(names)}
+    styles = {name: read_component_style_sheet(name) for name in sorted(names)}
     header = {
         "title": title,
         "talk": talk,
@@ -206,7 +206,7 @@ def _build_page(
         colours="\n".join(
             COLOURS_TEMPLATE.substitute(vars(palette), scheme=_find_colour_scheme(palette)) for _, palette in looks
         ),
-        css="".join(map(read_sheet, sheets)) + more,
+        css="".join(map(read_style_sheet, sheets)) + more,
         content=contents[0],
         others="".join(
             OTHER_SCHEME_TEMPLATE.substitute(scheme=s, content=c)

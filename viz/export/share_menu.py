@@ -26,7 +26,7 @@ from attenscope.viz.export.parts import Chart, Component, Part, View, flatten_pa
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.captions import draw_caption
-from attenscope.viz.web.page_frame import COLLECTED_VIEWS, draw_save_buttons
+from attenscope.viz.web.page_components import COLLECTED_VIEWS, draw_save_buttons
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -36,7 +36,7 @@ from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import LANGUAGE
-from attenscope.viz.web.page_frame import COLLECTED_VIEWS
+from attenscope.viz.web.page_components import COLLECTED_VIEWS
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig
@@ -96,7 +96,7 @@ def build_scene_slides(
     if not checked.shown:
         left_out = build_slide(None, *texts, missing=join_sentences(*(one.text for one in checked.mistakes)))
         return [left_out] * len(palettes)
-    views = collect_saved_views(scene.page, scene.query(talk.model), build_scene_session_values(scene, beside))
+    views = collect_savable_views(scene.page, scene.query(talk.model), build_scene_session_values(scene, beside))
     if not views:
         missing = say(MISSING_SCENE_TEXT, page=say(PAGE_TITLES[scene.page]))
         return [build_slide(None, *texts, missing=missing)] * len(palettes)
@@ -122,7 +122,7 @@ def _load_packable_checkpoint(model: str) -> Checkpoint | None:
     return find_packable_checkpoint(ui_cache.load_runnable_model(model))
 
 
-def collect_saved_views(
+def collect_savable_views(
     page: str, view: Mapping[str, str], session: Mapping[str, Any] | None = None
 ) -> Sequence[SavedView]:
     """Return what the page offers to save at this address; nothing where it has nothing to save or lacks what it needs.

@@ -145,7 +145,7 @@ def _panel_height(*maps: AttentionMap) -> float:
     return min(PANEL_HEIGHT, CELL_HEIGHT * max(3, *(max(one.mask.shape) for one in maps)))
 
 
-def locate_click(row: int, column: int) -> tuple[int, int, int]:
+def locate_clicked_panel_cell(row: int, column: int) -> tuple[int, int, int]:
     """What a click on the picture was on: the panel, and there the row and the column."""
     return row // PANEL_OFFSET, row % PANEL_OFFSET, column
 
@@ -161,14 +161,14 @@ def describe_map_difference(difference: MapDifference, pinned: PinnedCell, rows:
     )
     if pinned[0] is not None and pinned[1] is not None:
         return join_sentences(
-            found, say("Pinned: {pair}.", pair=_describe_pair_difference(difference, pinned[0], pinned[1], rows))
+            found, say("Pinned: {pair}.", pair=_describe_cell_difference(difference, pinned[0], pinned[1], rows))
         )
     return join_sentences(
-        found, say("The greatest change: {pair}.", pair=_describe_pair_difference(difference, row, column, rows))
+        found, say("The greatest change: {pair}.", pair=_describe_cell_difference(difference, row, column, rows))
     )
 
 
-def _describe_pair_difference(difference: MapDifference, row: int, column: int, rows: RowLabel) -> str:
+def _describe_cell_difference(difference: MapDifference, row: int, column: int, rows: RowLabel) -> str:
     first, second = difference.first, difference.second
     link = {"query": quote_token(first.rows(rows)[row]), "key": quote_token(first.key_tokens[column])}
     if not difference.mask[row, column]:

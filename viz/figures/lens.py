@@ -65,7 +65,11 @@ def plot_lens_grid(lens: LogitLens, *, look: Look | None = None, pinned: int | N
         },
         "shapes": [] if pinned is None else [_pinned_frame(pinned, len(lens.places), palette.accent)],
     }
-    names = [_token_texts(texts, look.choose_weight_text_colours(best), positions)] if positions <= WIDEST_NAMED else []
+    names = (
+        [_build_token_text_trace(texts, look.choose_weight_text_colours(best), positions)]
+        if positions <= WIDEST_NAMED
+        else []
+    )
     return go.Figure({"data": [cells, *names], "layout": layout})
 
 
@@ -131,7 +135,7 @@ def _lens_margins(lens: LogitLens) -> dict[str, int]:
     return LENS_MARGIN | {"l": label_margin(_translate_stream_place_names(lens), LENS_MARGIN["l"])}
 
 
-def _token_texts(texts: list[list[str]], inks: np.ndarray, positions: int) -> dict:
+def _build_token_text_trace(texts: list[list[str]], inks: np.ndarray, positions: int) -> dict:
     """The tokens in their cells, each in the ink that is read best there, which a heatmap's own texts cannot have."""
     rows, columns = np.indices(inks.shape)
     return {

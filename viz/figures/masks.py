@@ -87,8 +87,10 @@ def plot_perturbation(
     leaks = ~may & (tried > 0)
     places = np.arange(len(outputs))
     bars = [
-        _change_bars(places - 0.2, own, [palette.soft] * len(outputs), say("own mask")),
-        _change_bars(places + 0.2, tried, [colours.leak if one else palette.accent for one in leaks], say("this mask")),
+        _build_output_change_trace(places - 0.2, own, [palette.soft] * len(outputs), say("own mask")),
+        _build_output_change_trace(
+            places + 0.2, tried, [colours.leak if one else palette.accent for one in leaks], say("this mask")
+        ),
     ]
     cross = {"symbol": "x-thin-open", "size": 8, "color": colours.leak, "line": {"width": 2, "color": colours.leak}}
     signs = {"type": "scatter", "mode": "markers", "marker": cross, "hoverinfo": "skip", "name": "leaks"}
@@ -111,7 +113,7 @@ def plot_perturbation(
     return go.Figure({"data": [*bars, signs], "layout": frame})
 
 
-def _change_bars(places: np.ndarray, heights: np.ndarray, colours: list[str], name: str) -> dict:
+def _build_output_change_trace(places: np.ndarray, heights: np.ndarray, colours: list[str], name: str) -> dict:
     hover = f"{name}: %{{y:.3g}}<extra></extra>"
     return {"type": "bar", "x": places, "y": heights, "width": 0.36, "name": name, "hovertemplate": hover} | {
         "marker": {"color": colours, "line": {"width": 0}}
@@ -170,7 +172,7 @@ def classify_cells(panel: MaskPanel) -> CellKinds:
     return CellKinds(meant & lit, ~meant & ~lit & ~nan, ~meant & lit, meant & ~lit & ~nan, nan)
 
 
-def plot_mask_pair(
+def plot_mask_panels(
     panels: Sequence[MaskPanel],
     rows: Sequence[str],
     columns: Sequence[str],

@@ -125,16 +125,18 @@ def plot_head_in_two_maps(
     frame: dict = {}
     notes = []
     for at, (title, attention) in enumerate(maps):
-        traces += _map_traces(attention, attention.weights[layer, head], at, look.colorscale, (0, 1), look.palette)
-        frame |= _map_axes(attention, at, share, rows, look.palette)
-        notes.append(_map_heading(title, at, share, look.palette))
+        traces += _build_map_traces(
+            attention, attention.weights[layer, head], at, look.colorscale, (0, 1), look.palette
+        )
+        frame |= _build_map_axes(attention, at, share, rows, look.palette)
+        notes.append(_build_map_heading(title, at, share, look.palette))
     if difference:
         (_, first), (_, second) = maps
         change = second.weights[layer, head] - first.weights[layer, head]
         stops = plotly_colorscale(diverging_colours(look.palette))
-        traces += _map_traces(second, change, len(maps), stops, (-1, 1), look.palette)
-        frame |= _map_axes(second, len(maps), share, rows, look.palette)
-        notes.append(_map_heading(say("difference"), len(maps), share, look.palette))
+        traces += _build_map_traces(second, change, len(maps), stops, (-1, 1), look.palette)
+        frame |= _build_map_axes(second, len(maps), share, rows, look.palette)
+        notes.append(_build_map_heading(say("difference"), len(maps), share, look.palette))
     return go.Figure(
         {
             "data": traces,
@@ -150,7 +152,7 @@ def plot_head_in_two_maps(
     )
 
 
-def _map_traces(
+def _build_map_traces(
     attention: AttentionMap,
     weights: np.ndarray,
     at: int,
@@ -179,7 +181,7 @@ def _map_traces(
     ]
 
 
-def _map_axes(attention: AttentionMap, at: int, share: float, rows: RowLabel, palette: Palette) -> dict:
+def _build_map_axes(attention: AttentionMap, at: int, share: float, rows: RowLabel, palette: Palette) -> dict:
     start, end = at * share, (at + 1) * share - 0.02
     named = max(len(attention.key_tokens), len(attention.query_tokens)) <= LONGEST_WITH_NAMES
     quiet = {"showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True}
@@ -198,7 +200,7 @@ def _map_axes(attention: AttentionMap, at: int, share: float, rows: RowLabel, pa
     }
 
 
-def _map_heading(text: str, at: int, share: float, palette: Palette) -> dict:
+def _build_map_heading(text: str, at: int, share: float, palette: Palette) -> dict:
     place = {"xref": "paper", "yref": "paper", "yanchor": "bottom", "xanchor": "left", "yshift": 66}
     return text_annotation(text, at * share, 1, palette, **place) | {"font": {"size": 15, "color": palette.ink}}
 

@@ -253,7 +253,7 @@ def describe_word_attention(words: WordWeights, reading: WordReading, *, of_sour
     )
     if reading.better is None or reading.row is None:
         return told
-    match = int(words.matches[reading.row])
+    match = int(words.matched_source_words[reading.row])
     better = say(
         BETTER_HEAD_TEXT,
         head=".".join(str(at + 1) for at in reading.better),

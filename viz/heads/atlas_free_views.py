@@ -28,7 +28,7 @@ from attenscope.viz.figures.heads import (
     plot_heads_over_training,
 )
 from attenscope.viz.heads import cache, texts
-from attenscope.viz.heads.measure_scatter import open_head
+from attenscope.viz.heads.measure_scatter import open_one_head_view
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.heads import (
     HEADS_MEASURE_NAMES,
@@ -74,7 +74,7 @@ def draw_alignment_view(model: Translator, bar: DeltaGenerator) -> SavedView:
     nodes = [(*cell, head_name(head)) for cell, head in heads.items()]
     with st.container(key="picture"):
         shown = draw_figure(style.get_palette())
-        on_cell = lambda row, column: open_head(heads[row, column]) if (row, column) in heads else None  # noqa: E731
+        on_cell = lambda row, column: open_one_head_view(heads[row, column]) if (row, column) in heads else None  # noqa: E731
         draw_chart(shown.figure, shown.alt, key="alignment", on_cell=on_cell, nodes=nodes)
     draw_caption(say(texts.ERROR_RATE_EXPLANATION))
     return SavedView(
@@ -117,7 +117,7 @@ def _format_index_from_one(number: int) -> str:
 
 
 def draw_heads_over_training_view(model: Translator, bar: DeltaGenerator) -> SavedView | None:
-    if not cache.has_timeline(model) and (others := cache.list_models_with_timeline()):
+    if not cache.has_head_measure_timeline(model) and (others := cache.list_models_with_head_measure_timeline()):
         draw_caption(say("{model} kept nothing over its training; {other} did.", model=model.name, other=others[0]))
         draw_model_button(say("Use {model}", model=others[0]), others[0], key="use-model-with-timeline")
         return None
@@ -142,7 +142,9 @@ def draw_heads_over_training_view(model: Translator, bar: DeltaGenerator) -> Sav
         st.markdown(escape_markdown(said))
     with st.container(key="picture"):
         draw_curves(
-            draw_figure(style.get_palette()), key="over-training", on_point=lambda mark, _: open_head(heads[mark // 2])
+            draw_figure(style.get_palette()),
+            key="over-training",
+            on_point=lambda mark, _: open_one_head_view(heads[mark // 2]),
         )
     draw_caption(texts.explain_timeline_measure(found, measure))
     return SavedView(

@@ -24,13 +24,13 @@ from attenscope.atlas.query import (
     Atlas,
     HeadRow,
     SearchResult,
-    find_examples,
     find_most_ablation_sensitive_sentences,
     find_repetition_rows,
     load_attention_rows,
     open_atlas,
     parse_question,
     released_atlas_folder,
+    sample_example_links,
     sample_rows_by_decile,
     search_atlas,
 )
@@ -105,7 +105,7 @@ def search_atlas_by_question(
 ) -> tuple[SearchResult, list[HeadRow], pd.DataFrame]:
     """Return counts by head, example rows, and the links that these rows show. Raises QuestionError."""
     question = parse_question(asked)
-    links = find_examples(_atlas, question)
+    links = sample_example_links(_atlas, question)
     places = [
         ((kind, int(layer), int(head)), int(sentence), int(query))
         for kind, layer, head, sentence, query in zip(
@@ -207,12 +207,12 @@ def load_head_measure_timeline(name: str, model_hash: str) -> Timeline:
     )
 
 
-def has_timeline(model: RunnableModel) -> bool:
+def has_head_measure_timeline(model: RunnableModel) -> bool:
     """Whether a model has kept measures over its training."""
     return model.can("kept measures") and (find_checkpoint_folder(model.name) / TIMELINE_FILE).is_file()
 
 
-def list_models_with_timeline() -> list[str]:
+def list_models_with_head_measure_timeline() -> list[str]:
     """The checkpoints whose measures over their training are kept."""
     return [name for name in cache.list_checkpoint_names() if (find_checkpoint_folder(name) / TIMELINE_FILE).is_file()]
 

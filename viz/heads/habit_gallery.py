@@ -20,7 +20,7 @@ from attenscope.viz.export.parts import Part, Table, Words
 from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.figure_style import Palette
 from attenscope.viz.heads import cache, texts
-from attenscope.viz.heads.measure_scatter import open_head, tabulate_all_heads
+from attenscope.viz.heads.measure_scatter import open_one_head_view, tabulate_all_heads
 from attenscope.viz.heads.one_head import render_shaded_rows
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 
@@ -73,7 +73,7 @@ class Habit:
     """Whether the head is of a decoder alone."""
 
 
-def find_habits(atlas: Atlas) -> list[Habit]:
+def find_surest_head_per_habit(atlas: Atlas) -> list[Habit]:
     """The habits for which the atlas has enough sentences, the surest first."""
     found = []
     for place in PLACES:
@@ -86,8 +86,8 @@ def find_habits(atlas: Atlas) -> list[Habit]:
 
 def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView:
     """Draw a card for each habit, two in a row."""
-    habits = find_habits(atlas)
-    lead = describe_habits(atlas, habits)
+    habits = find_surest_head_per_habit(atlas)
+    lead = describe_habit_head_counts(atlas, habits)
     with st.container(key="habits-lead"):
         draw_caption(lead)
     with st.container(key="habits"):
@@ -125,7 +125,7 @@ def name_habit(habit: Habit) -> str:
     return say(own.get(habit.label.place, HABIT_NAMES[habit.label.place]))
 
 
-def describe_habits(atlas: Atlas, habits: list[Habit]) -> str:
+def describe_habit_head_counts(atlas: Atlas, habits: list[Habit]) -> str:
     """How many heads have a habit, and how many have none."""
     named = sum(1 + one.others for one in habits)
     if not named:
@@ -161,7 +161,7 @@ def describe_habit(habit: Habit) -> str:
     return join_sentences(label, shared if habit.others else "")
 
 
-def find_habit_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
+def load_habit_example_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
     """Rows of the corpus that show a habit; none where it was found on random tokens and no text shows it."""
     identity, place = cache.make_atlas_identity(atlas), habit.label.place
     if place in REPETITION_PLACES:  # which few rows have, so that those drawn for the head may hold none
@@ -173,10 +173,14 @@ def _draw_habit_card(atlas: Atlas, habit: Habit) -> None:
     name = name_habit(habit)
     key = "-".join(map(str, habit.head))
     st.button(
-        f"**{escape_markdown(name)}**", key=f"habit-{key}", type="tertiary", on_click=open_head, args=(habit.head,)
+        f"**{escape_markdown(name)}**",
+        key=f"habit-{key}",
+        type="tertiary",
+        on_click=open_one_head_view,
+        args=(habit.head,),
     )
     draw_caption(describe_habit(habit))
-    rows = find_habit_rows(atlas, habit)
+    rows = load_habit_example_rows(atlas, habit)
     if not rows:
         draw_caption(say("In none of these texts does it give more than half of a row's weight to one such token."))
         return

@@ -153,7 +153,7 @@ def tabulate_all_heads(atlas: Atlas) -> pd.DataFrame:
     return table.set_index(["map", "layer", "head"])
 
 
-def open_head(head: Head) -> None:
+def open_one_head_view(head: Head) -> None:
     """Look at one head; for callbacks."""
     set_explore_head(head)
     st.session_state[HEADS_VIEW.key] = "head"
@@ -164,7 +164,7 @@ def _make_dot_callback(side: HeadMapSide) -> Callable[[int, int], None]:
 
     def open_dot(mark: int, _: int) -> None:
         choose_model(side.name)
-        open_head(side.heads[mark])
+        open_one_head_view(side.heads[mark])
 
     return open_dot
 
@@ -227,20 +227,20 @@ MAX_SEARCH_BARS = 16
 """Heads that have a bar."""
 
 
-def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
+def draw_link_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) -> SavedView | None:
     asked = controls.text_input(
         say("Search"), HEADS_QUESTION, label_visibility="collapsed", placeholder=HEADS_QUESTION.default
     )
     with st.container(key="questions", horizontal=True, gap="small"):
         for words, written in EXAMPLE_QUESTIONS.items():
-            st.button(say(words), key=f"ask {written}", on_click=_set_search_question, args=(written,))
+            st.button(say(words), key=f"ask {written}", on_click=_set_link_search_question, args=(written,))
     draw_caption(say(texts.SEARCH_HINT, map=tuple(atlas.sizes)[-1]))
     question = parse_question(asked or HEADS_QUESTION.default)
     found, rows, links = heads_cache.search_atlas_by_question(
         heads_cache.make_atlas_identity(atlas), question.text, atlas
     )
     st.markdown(f"**{escape_markdown(question.words)}**")
-    draw_caption(join_sentences(found.sentence, texts.explain_search_counts(atlas)))
+    draw_caption(join_sentences(found.sentence, texts.explain_link_search_counts(atlas)))
     bars = build_lift_bars(found)
     title = say("How often, beside all heads of the map")
 
@@ -256,7 +256,7 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
                 shown.figure,
                 shown.alt,
                 key="lifts",
-                on_cell=lambda row, _: open_head((places[row][0], int(places[row][1]), int(places[row][2]))),
+                on_cell=lambda row, _: open_one_head_view((places[row][0], int(places[row][1]), int(places[row][2]))),
                 nodes=nodes,
             )
         drawn_from = say_many(
@@ -272,18 +272,18 @@ def draw_search_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
     facts = texts.collect_atlas_facts(model, atlas) | {"question": question.text}
     asked_for, said = (
         Words(question.words, "picture", "heading"),
-        Words(join_sentences(found.sentence, texts.explain_search_counts(atlas))),
+        Words(join_sentences(found.sentence, texts.explain_link_search_counts(atlas))),
     )
     return SavedView(
         "heads-search",
         lambda palette: (asked_for, draw_figure(palette), said) if bars else (asked_for, said),
-        lambda: tabulate_search(found),
+        lambda: tabulate_link_search(found),
         question.words,
         facts,
     )
 
 
-def _set_search_question(question: str) -> None:
+def _set_link_search_question(question: str) -> None:
     st.session_state[HEADS_QUESTION.key] = question
 
 
@@ -298,7 +298,7 @@ def build_lift_bars(found: SearchResult) -> list[HeadLift]:
     ]
 
 
-def tabulate_search(found: SearchResult) -> pd.DataFrame:
+def tabulate_link_search(found: SearchResult) -> pd.DataFrame:
     """Counts and lift of every head, layers and heads from 1."""
     table = found.heads.assign(layer=found.heads["layer"] + 1, head=found.heads["head"] + 1)
     return table.set_index(["map", "layer", "head"])

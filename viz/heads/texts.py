@@ -94,7 +94,7 @@ def describe_shaded_rows(atlas: Atlas) -> str:
     return say(ONE_TEXT_ROWS_HINT if atlas.is_one_text else SHADED_ROWS_HINT)
 
 
-def explain_search_counts(atlas: Atlas) -> str:
+def explain_link_search_counts(atlas: Atlas) -> str:
     """What a search counts."""
     least = max(1, round(atlas.manifest.plan.least_weight * WEIGHT_STEPS))
     return say(
@@ -287,13 +287,13 @@ def describe_alignment(found: AlignmentRates) -> str:
         "{diagonal:.1%}.",
         head=f"{head.layer + 1}.{head.head + 1}",
         head_token=say(READING_TOKENS[head.reading]),
-        head_rate=_format_rate(head),
+        head_rate=_format_error_rate_with_interval(head),
         held_out=found.held_out,
         layer=layer.layer + 1,
         layer_token=say(READING_TOKENS[layer.reading]),
-        layer_rate=_format_rate(layer),
+        layer_rate=_format_error_rate_with_interval(layer),
         token=say(READING_TOKENS[every.reading]),
-        rate=_format_rate(every),
+        rate=_format_error_rate_with_interval(every),
         diagonal=found.diagonal,
     )
 
@@ -317,7 +317,7 @@ def describe_gold_alignments(found: AlignmentRates) -> str:
 def _describe_annotators(found: AlignmentRates) -> str:
     """Who has drawn the gold."""
     folder = GOLD_FOLDER / found.gold
-    if not _is_project_gold_alignment(folder, found):
+    if not _is_measured_against_gold(folder, found):
         return say("Gold: {name}.", name=found.gold)
     passes = compare_annotation_passes(*read_annotation_passes(folder))
     return say(
@@ -337,9 +337,9 @@ def describe_pruning(found: Pruning) -> str:
         "{by_cost} of {heads} heads; with random orders, on average, down to {by_chance}.",
         kept=KEPT_BLEU_SHARE,
         whole=whole,
-        by_cost=found.fewest_heads_keeping(KEPT_BLEU_SHARE, found.by_cost.bleu),
+        by_cost=found.find_fewest_heads_keeping_bleu(KEPT_BLEU_SHARE, found.by_cost.bleu),
         heads=found.left[0],
-        by_chance=found.fewest_heads_keeping(KEPT_BLEU_SHARE, mean),
+        by_chance=found.find_fewest_heads_keeping_bleu(KEPT_BLEU_SHARE, mean),
     )
 
 
@@ -361,7 +361,7 @@ def describe_measure_over_training(found: Timeline, measure: str) -> str:
     name, names = say(HEADS_MEASURE_NAMES[measure]), [format_snapshot_name(step) for step in found.steps]
     means = [
         say(KIND_MEAN_CHANGES[kind], first=one, last=other)
-        for kind, (one, other) in _average_measure_by_kind(found, measure).items()
+        for kind, (one, other) in _compute_first_and_last_means_by_kind(found, measure).items()
     ]
     mean = say(
         "Mean {measure}, {first} and {last}: {kinds}.",
@@ -408,7 +408,7 @@ def format_snapshot_tick(step: int | None) -> str:
     return say("released") if step is None else say("random") if step == 0 else format_number(step, ",")
 
 
-def _average_measure_by_kind(found: Timeline, measure: str) -> dict[Kind, tuple[float, float]]:
+def _compute_first_and_last_means_by_kind(found: Timeline, measure: str) -> dict[Kind, tuple[float, float]]:
     """The mean over the heads of each map that have the measure, at the first stop and at the last."""
     means: dict[Kind, tuple[float, float]] = {}
     for kind in KINDS:
@@ -420,7 +420,7 @@ def _average_measure_by_kind(found: Timeline, measure: str) -> dict[Kind, tuple[
     return means
 
 
-def _is_project_gold_alignment(folder: Path, found: AlignmentRates) -> bool:
+def _is_measured_against_gold(folder: Path, found: AlignmentRates) -> bool:
     """Whether rates were measured against a gold of the project, as it is now."""
     try:
         return read_gold(folder).sha256 == found.gold_sha256
@@ -428,5 +428,5 @@ def _is_project_gold_alignment(folder: Path, found: AlignmentRates) -> bool:
         return False
 
 
-def _format_rate(rate: AlignmentRate) -> str:
+def _format_error_rate_with_interval(rate: AlignmentRate) -> str:
     return say("{rate:.1%} (95%: {low:.1%} to {high:.1%})", rate=rate.aer, low=rate.low, high=rate.high)

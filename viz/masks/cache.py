@@ -13,7 +13,7 @@ from attenscope.experiments.mask_trial import (
 from attenscope.language import to_say, use_language
 from attenscope.mask_tests.backends import BackendComparison
 from attenscope.mask_tests.outcomes import Outcome
-from attenscope.mask_tests.sentence_backends import compare_text_backends
+from attenscope.mask_tests.sentence_backend_comparison import compare_text_backends
 from attenscope.trace import Kind
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.cache import queue_and_cache
@@ -26,7 +26,7 @@ def compute_output_under_mask(name: str, sentence: str, trial: MaskTrial | None,
 
 
 @queue_and_cache(32, to_say("Changing one token after the other …"), is_long=True)
-def compute_mask_perturbation(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
+def compute_input_perturbation_under_mask(name: str, sentence: str, trial: MaskTrial | None, pads: int) -> Perturbation:
     """Which outputs move with which input under a mask; frozen."""
     return perturb_each_input_token(
         cache.load_runnable_model(name), compute_output_under_mask(name, sentence, None, pads), trial

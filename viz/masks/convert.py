@@ -25,7 +25,7 @@ from attenscope.masks.rule import MaskSizes, RuleError, build_mask, parse_sample
 from attenscope.viz.export.parts import Chart, Part, Words
 from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.figures.figure_style import Look, Palette
-from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
+from attenscope.viz.figures.masks import MaskPanel, plot_mask_panels
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.masks import (
@@ -72,7 +72,7 @@ class Conversion:
 def draw_converter_view() -> None:
     """Draw one mask in two conventions. A fragment: its controls leave the rest of the page alone."""
     with st.container(key="converter-mask", horizontal=True, vertical_alignment="bottom"):
-        allowed, heads = _draw_mask_rule_controls()
+        allowed, heads = _draw_mask_rule_and_head_count_controls()
     if allowed is None:
         return
     conversion = _draw_conversion(allowed, heads)
@@ -87,7 +87,7 @@ def draw_converter_view() -> None:
     register_savable_view(_build_saved_view(conversion, drawn))
 
 
-def _draw_mask_rule_controls() -> tuple[np.ndarray | None, int]:
+def _draw_mask_rule_and_head_count_controls() -> tuple[np.ndarray | None, int]:
     """(B, 1, Q, K) bool, True = may attend, by a rule; and the number of heads."""
     built = st.session_state.get(MASKS_RULE.key)
     if built and MASKS_CONVERT_RULE.key not in st.session_state and not is_in_address(MASKS_CONVERT_RULE):
@@ -149,7 +149,7 @@ def _plot_mask(allowed: np.ndarray, palette: Palette) -> go.Figure:
         for b, one in enumerate(allowed)
     ]
     tokens = [str(at + 1) for at in range(EXAMPLE_KEYS)]
-    return plot_mask_pair(panels, tokens, tokens, say("What it says: 1 = may attend"), Look(palette))
+    return plot_mask_panels(panels, tokens, tokens, say("What it says: 1 = may attend"), Look(palette))
 
 
 def _build_saved_view(conversion: Conversion, picture: Callable[[Palette], go.Figure]) -> SavedView:
@@ -162,7 +162,7 @@ def _build_saved_view(conversion: Conversion, picture: Callable[[Palette], go.Fi
                 "{name}: {meaning}. Its {array}.",
                 name=say(one.name),
                 meaning=describe_blocking_values(one),
-                array=describe_array_type(array),
+                array=describe_array_shape_and_type(array),
             )
             for one, array in sides
             if array is not None
@@ -223,10 +223,10 @@ def format_array(array: np.ndarray) -> str:
     shown = np.array2string(values, separator=" ", threshold=4000, max_line_width=100, precision=3)
     if array.dtype == bool:
         shown = shown.replace("0", "·").replace("1", "T")
-    return f"{describe_array_type(array)}\n{shown}"
+    return f"{describe_array_shape_and_type(array)}\n{shown}"
 
 
-def describe_array_type(array: np.ndarray) -> str:
+def describe_array_shape_and_type(array: np.ndarray) -> str:
     """Shape and type."""
     said = {"shape": tuple(array.shape), "type": array.dtype}
     if array.dtype == bool:
@@ -251,12 +251,12 @@ def list_conversion_losses(allowed: np.ndarray, source: str, target: str) -> lis
             say("The result is in float32: in half precision use the lowest number of that format as the fill.")
         )
     if not allowed.any(-1).all():
-        becomes = say(EMPTY_ROW_EFFECTS[_find_empty_row_effect(after, target)])
+        becomes = say(EMPTY_ROW_EFFECTS[_get_empty_row_effect_key(after, target)])
         lost.append(say("Some query here has no key at all: in the target {becomes}.", becomes=becomes))
     return lost
 
 
-def _find_empty_row_effect(convention: Convention, name: str) -> str:
+def _get_empty_row_effect_key(convention: Convention, name: str) -> str:
     if convention.layout == "lengths":
         return "flash"
     if convention.values == "added":

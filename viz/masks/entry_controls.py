@@ -41,9 +41,9 @@ from attenscope.viz.traces.session import (
     MOST_ARRAY_CELLS,
     PASTED_MASK_KEY,
     UPLOADED_MASKS_KEY,
-    get_open_arrays,
+    get_array_bytes_owner,
+    get_open_arrays_file,
     get_open_trace,
-    get_session_owner,
     open_uploaded_trace,
 )
 from attenscope.viz.traces.upload_store import UploadStoreError, get_array_bytes_counter
@@ -64,7 +64,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_WRITING,
 )
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.web.page_frame import submit_on_paste
+from attenscope.viz.web.page_components import submit_on_paste
 from attenscope.viz.worker_process import call_here_if_short
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ SHORT_FILE_BYTES = 2**14
 
 def draw_upload_input() -> MaskInput | None:
     """Draw the place to drop files, a sentence for each that cannot be read, and the choice among all maps."""
-    if handed := get_open_arrays():
+    if handed := get_open_arrays_file():
         files = [handed]
     else:
         files = controls.file_uploader(
@@ -251,20 +251,20 @@ def _read_upload_via_temporary_file(file: UploadedFile, alone: bool) -> list[Map
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{stem}{ending}"
         path.write_bytes(file.getbuffer())
-        left = get_array_bytes_counter().count_free_bytes(get_session_owner())
+        left = get_array_bytes_counter().count_free_bytes(get_array_bytes_owner())
         try:
             is_short = path.stat().st_size <= SHORT_FILE_BYTES
             maps = call_here_if_short(is_short, read_array_file, path, left, MOST_ARRAY_CELLS)
         except UnreadableError as error:
             if isinstance(error.__cause__, TooLargeError) and left < MAX_BINARY_BYTES:
-                raise get_array_bytes_counter().refusal(get_session_owner()) from None
+                raise get_array_bytes_counter().refusal(get_array_bytes_owner()) from None
             raise
         for one in maps:
             for name, array in one.arrays.items():
                 if array.dtype.kind not in "biuf" or not array.size:
                     raise UnreadableError(say("{name} holds no numbers.", name=name))
             get_array_bytes_counter().count(
-                get_session_owner(), one, sum(array.nbytes for array in one.arrays.values())
+                get_array_bytes_owner(), one, sum(array.nbytes for array in one.arrays.values())
             )
     if maps[0].tokens[1]:
         share_trace_with_explore(file.name, file.getbuffer(), alone=alone)
@@ -358,7 +358,7 @@ TRACE_SOURCE = "opened trace"
 _SEEN_TRACE_KEY = "mask-trace-seen"
 
 
-def is_trace_open() -> bool:
+def sync_mask_source_with_open_trace() -> bool:
     """Whether a trace is open. One that was opened since the last look is what the page begins with."""
     opened = get_open_trace()
     if opened is None:
@@ -392,7 +392,7 @@ def draw_trace_input() -> MaskInput | None:
     maps = dict(zip(opened.trace.maps, extract_trace_maps(opened.trace), strict=True))
     kinds: list[Kind] = list(maps)
     judged = compute_verdicts(opened)
-    faulty = [one.map for one in judged if one.is_faulty]
+    faulty = [one.map for one in judged if one.is_faulty_or_unjudgeable]
     questions = [one.map for one in judged if one.diagnosis and one.diagnosis.verdict == "question"]
     if st.session_state.get("mask-trace-map") not in (None, *kinds):
         del st.session_state["mask-trace-map"]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from attenscope.gallery.exhibits import EXHIBITS, Exhibit, ExhibitSide, read_function_sources, run_exhibit
+from attenscope.gallery.exhibits import EXHIBITS, Exhibit, ExhibitSide, read_function_and_helper_sources, run_exhibit
 from attenscope.gallery.reported_padding_bugs import REPORTS
 from attenscope.language import SOURCE_LANGUAGE, join_items, join_sentences, say, say_many, use_language
 from attenscope.mask_tests.outcomes import STATUS_NAMES
@@ -19,7 +19,7 @@ from attenscope.masks.findings import Diagnosis
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.figures.figure_style import Look, Palette
-from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair
+from attenscope.viz.figures.masks import MaskPanel, plot_mask_panels
 from attenscope.viz.masks.gallery_texts import ENTRY_TEXTS, EntryText
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_FAULT, MASKS_PART, MASKS_SYMPTOM
@@ -47,7 +47,7 @@ def run_and_draw_entry(entry: Exhibit, about: EntryText) -> None:
     for column, side, function in zip(columns, (broken, fixed), (entry.broken, entry.fixed), strict=True):
         with column:
             st.markdown("  \n".join(map(escape_markdown, list_verdict_lines(side))))
-            st.code(read_function_sources(function)[0], language="python", wrap_lines=True)
+            st.code(read_function_and_helper_sources(function)[0], language="python", wrap_lines=True)
     _draw_fix(entry, about)
     register_savable_view(_build_saved_view(entry, about, broken, fixed))
 
@@ -116,7 +116,12 @@ def _draw_fix(entry: Exhibit, about: EntryText) -> None:
     st.code(_find_fix_code(entry, about), language="python", wrap_lines=True)
     helpers = "\n\n".join(
         dict.fromkeys(
-            part for part in (read_function_sources(entry.broken)[1], read_function_sources(entry.fixed)[1]) if part
+            part
+            for part in (
+                read_function_and_helper_sources(entry.broken)[1],
+                read_function_and_helper_sources(entry.fixed)[1],
+            )
+            if part
         )
     )
     with st.expander(say("What the code above uses")):
@@ -259,7 +264,7 @@ def plot_largest_difference_map(entry: Exhibit, broken: ExhibitSide, fixed: Exhi
         MaskPanel(title, side.weights[sample, layer, head], side.meant[sample, layer, head], entry.recipe is not None)
         for title, side in ((say("broken"), broken), (say("fixed"), fixed))
     ]
-    return plot_mask_pair(panels, rows, columns, describe_map_place(broken, sample, layer, head), look)
+    return plot_mask_panels(panels, rows, columns, describe_map_place(broken, sample, layer, head), look)
 
 
 def tabulate_largest_difference_map(entry: Exhibit, broken: ExhibitSide, fixed: ExhibitSide) -> pd.DataFrame:

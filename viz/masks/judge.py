@@ -30,7 +30,7 @@ from attenscope.viz.masks.mask_input import (
     MaskInput,
     load_edits,
     reset_flipped_cells,
-    write_cells_to_address,
+    write_flipped_cells_to_address,
 )
 from attenscope.viz.masks.pictures import (
     HeadSlice,
@@ -50,7 +50,7 @@ from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_PART, MASKS_S
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
-from attenscope.viz.web.page_frame import is_on_stage, is_presenting
+from attenscope.viz.web.page_components import is_on_stage, is_presenting
 
 JUDGE_STYLE = Path(__file__).parent / "judge.css"
 InputWay = Callable[[], MaskInput | None]
@@ -77,7 +77,9 @@ def draw_judge_view() -> None:
         _draw_presented_mask(st.session_state[STAGE_MASK_KEY])
         return
     ways = INPUT_WAYS | (
-        {entry_controls.TRACE_SOURCE: entry_controls.draw_trace_input} if entry_controls.is_trace_open() else {}
+        {entry_controls.TRACE_SOURCE: entry_controls.draw_trace_input}
+        if entry_controls.sync_mask_source_with_open_trace()
+        else {}
     )
     way = controls.segmented_control(say("From"), MASKS_SOURCE, tuple(ways))
     left, right = st.columns([0.42, 0.58], gap="large")
@@ -119,11 +121,11 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
         st.error(escape_markdown(str(error)))
         return
     if built:
-        write_cells_to_address(mask_input.identity, "given")
+        write_flipped_cells_to_address(mask_input.identity, "given")
     with top:
         verdict.draw_headline(mask_input, judgement)
     with st.container(key="mask-bar", horizontal=True, vertical_alignment="center"):
-        at = pictures.choose_sample_layer_head(mask_input, judgement)
+        at = pictures.choose_sample_layer_head_and_depth(mask_input, judgement)
         if load_edits(mask_input.identity).cells:
             label = say("Turn all cells back")
             st.button(label, key="reset-cells", on_click=reset_flipped_cells, args=(mask_input.identity,))
@@ -131,7 +133,7 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
     register_savable_view(build_saved_view(mask_input, judgement, drawn))
     verdict.draw_other_findings(mask_input, judgement)
     if mask_input.passed is not None:
-        draw_passed_masks(mask_input.passed, mask_input.tokens, at)
+        draw_passed_and_effective_masks(mask_input.passed, mask_input.tokens, at)
     with st.expander(say("Step by step: scores, mask, softmax, dropout")):
         draw_attention_steps(judgement, at)
     convert = lambda: MASKS_PART.set("convert")  # noqa: E731
@@ -198,7 +200,7 @@ def draw_attention_steps(judgement: Judgement, at: tuple[int, int, int, int]) ->
         key="mask-steps",
         on_cell=lambda _, __: None,
     )
-    draw_caption(_describe_steps(one, rate))
+    draw_caption(_describe_attention_steps(one, rate))
 
 
 def build_attention_stages(one: HeadSlice, rate: float) -> list[PipelineStage]:
@@ -216,7 +218,7 @@ def build_attention_stages(one: HeadSlice, rate: float) -> list[PipelineStage]:
     return found
 
 
-def _describe_steps(one: HeadSlice, rate: float) -> str:
+def _describe_attention_steps(one: HeadSlice, rate: float) -> str:
     if one.generated:
         first = say("The scores are random ones, since none were given.")
     elif one.scores is None:
@@ -247,9 +249,9 @@ PASSED_STATE_NAMES = (
 """Names of the states of a cell where the mask in force is compared with the one passed."""
 
 
-def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int, int, int]) -> None:
+def draw_passed_and_effective_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int, int, int]) -> None:
     """Draw both masks of the layer and head that are looked at, open from the start where any layer's differ."""
-    with st.expander(make_passed_masks_title(masks), expanded=bool(masks.find_differing_layers())):
+    with st.expander(make_passed_and_effective_masks_title(masks), expanded=bool(masks.find_differing_layers())):
         for layers, sentence in masks.sentences():
             where = f"**{_format_layers(layers)}**" if len(masks.calls) > 1 else ""
             st.markdown(join_sentences(where, escape_markdown(clean_text(sentence, LONGEST_ORIGIN))))
@@ -257,13 +259,13 @@ def draw_passed_masks(masks: PassedMasks, tokens: TokenNames, at: tuple[int, int
         if not masks.calls[layer].passed_cells:
             return
         with st.container(key="passed-pair"):
-            drawn = build_passed_mask_panels(masks, layer, head)
+            drawn = build_passed_and_effective_mask_panels(masks, layer, head)
             words = [say(one) for one in PASSED_STATE_NAMES]
             draw_mask_editor(drawn, mask_colours(style.get_palette()), key="passed-masks", tokens=tokens, words=words)
         draw_caption(say("A sign marks a cell in force that is not as it was passed: + open, − blocked."))
 
 
-def make_passed_masks_title(masks: PassedMasks) -> str:
+def make_passed_and_effective_masks_title(masks: PassedMasks) -> str:
     """What the pictures say, in the line that opens them."""
     differing, count = masks.find_differing_layers(), len(masks.calls)
     if unknown := sum(not call.passed_cells for call in masks.calls):
@@ -286,7 +288,7 @@ def _format_layers(layers: list[int]) -> str:
     return say_many("Layer {layers}.", "Layers {layers}.", len(layers), layers=format_index_ranges(layers))
 
 
-def build_passed_mask_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskPanel]:
+def build_passed_and_effective_mask_panels(masks: PassedMasks, layer: int, head: int) -> list[MaskPanel]:
     """Both masks of one layer and head, from 0."""
     passed, in_force = (one[layer, head if one.shape[1] > 1 else 0] for one in (masks.passed, masks.in_force))
     given = say("as the call was given it") if masks.calls[layer].passed else say("no mask arrived")

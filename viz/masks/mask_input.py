@@ -239,7 +239,7 @@ def load_edits(identity: str) -> Edits:
 
 def list_flipped_cells(identity: str, picture: str, shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
     """Cells of one picture that were turned over and lie inside (B, H, Q, K), sorted."""
-    _read_cells_from_address(identity, picture)
+    _read_flipped_cells_from_address(identity, picture)
     samples, _, queries, keys = shape
     found = [cell[1:] for cell in load_edits(identity).cells if cell[0] == picture]
     return sorted(cell for cell in found if cell[0] < samples and cell[1] < queries and cell[2] < keys)
@@ -279,12 +279,12 @@ def _store_edits(new: Edits) -> None:
     st.session_state[EDITS_KEY] = new
 
 
-def write_cells_to_address(identity: str, picture: str) -> None:
+def write_flipped_cells_to_address(identity: str, picture: str) -> None:
     """Keep the cells of a built mask in the address."""
     MASKS_CHANGED_CELLS.set(frozenset(cell[1:] for cell in load_edits(identity).cells if cell[0] == picture))
 
 
-def _read_cells_from_address(identity: str, picture: str) -> None:
+def _read_flipped_cells_from_address(identity: str, picture: str) -> None:
     """Read the cells of a link, or of the address that the Back button returns to."""
     if EDITS_KEY not in st.session_state or is_history_navigation():
         _store_edits(Edits(identity, frozenset((picture, *cell) for cell in MASKS_CHANGED_CELLS.value_in_address())))

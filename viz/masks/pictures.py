@@ -43,7 +43,7 @@ LEGEND_MARKS = (
 )
 
 
-def choose_sample_layer_head(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, int]:
+def choose_sample_layer_head_and_depth(mask_input: MaskInput, judgement: Judgement) -> tuple[int, int, int, int]:
     """Draw the choice of sample, layer and head (from 0), and of the layers through which dependence is followed."""
     samples, layers, heads, queries, keys = judgement.arrays.sizes
     worst = next((one for one in verdict.sort_findings(judgement.before) if one.severity != "info"), None)
@@ -115,15 +115,15 @@ MAX_DRAWN_TOKENS = 128
 def build_panels(mask_input: MaskInput, judgement: Judgement, one: HeadSlice, depth: int) -> list[MaskPanel]:
     """Return the four panels of one sample and head."""
     made = [
-        _build_meant_panel(mask_input, judgement, one),
-        _build_given_panel(mask_input, one),
+        _build_intended_mask_panel(mask_input, judgement, one),
+        _build_given_mask_panel(mask_input, one),
         _build_effective_mask_panel(one),
         _build_dependence_panel(one, depth),
     ]
     return [crop_panel(panel) for panel in made]
 
 
-def _build_meant_panel(mask_input: MaskInput, judgement: Judgement, one: HeadSlice) -> MaskPanel:
+def _build_intended_mask_panel(mask_input: MaskInput, judgement: Judgement, one: HeadSlice) -> MaskPanel:
     if one.meant is None:
         return MaskPanel("meant", say("Meant"), say("Cannot be told from this."))
     editable, diagnosis = "meant" in mask_input.editable, judgement.diagnosis
@@ -136,7 +136,7 @@ def _build_meant_panel(mask_input: MaskInput, judgement: Judgement, one: HeadSli
     return build_uncompared_mask_panel("meant", say("Meant"), note, one.meant, editable)
 
 
-def _build_given_panel(mask_input: MaskInput, one: HeadSlice) -> MaskPanel:
+def _build_given_mask_panel(mask_input: MaskInput, one: HeadSlice) -> MaskPanel:
     if one.allowed is None:
         return MaskPanel("given", say("Given"), say("No mask was given. Add one as “mask = …”."))
     note = say("the mask, as True = may attend") if one.bias is None else say("the mask, added to the scores")

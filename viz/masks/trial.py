@@ -22,7 +22,7 @@ from attenscope.trace import Head, Kind, Sizes
 from attenscope.viz.export.parts import Chart, Component, Part, Table, Words
 from attenscope.viz.export.share_menu import SavedView, register_savable_view
 from attenscope.viz.figures.figure_style import KIND_NAMES, Look, Palette, format_signed, quote_token, readable_token
-from attenscope.viz.figures.masks import MaskPanel, plot_mask_pair, plot_perturbation
+from attenscope.viz.figures.masks import MaskPanel, plot_mask_panels, plot_perturbation
 from attenscope.viz.masks import cache
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls, style
@@ -47,7 +47,7 @@ from attenscope.viz.ui.captions import (
 )
 from attenscope.viz.ui.style import TableCell
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.page_frame import is_on_stage
+from attenscope.viz.web.page_components import is_on_stage
 from attenscope.viz.web.text_components import (
     TranslationVersion,
     build_translation_versions_data,
@@ -172,7 +172,7 @@ def draw_attention_effect(model: RunnableModel, tried: TrialResult, place: Head)
     alt = say("{title}: with the model's own mask and with this one", title=title)
 
     def draw_figure(palette: Palette) -> go.Figure:
-        return plot_mask_pair(panels, rows, columns, title, Look(palette))
+        return plot_mask_panels(panels, rows, columns, title, Look(palette))
 
     draw_chart(draw_figure(style.get_palette()), alt, key="tried-pair", on_cell=_ignore_click)
     fed = (
@@ -201,8 +201,8 @@ def draw_perturbation_effect(
     model: RunnableModel, text: str, trial: MaskTrial, pads: int, tried: TrialResult, beside: Any
 ) -> TrialView:
     """Draw which outputs move with one input, and the same for every input."""
-    own = cache.compute_mask_perturbation(model.name, text, None, pads)
-    other = cache.compute_mask_perturbation(model.name, text, trial, pads)
+    own = cache.compute_input_perturbation_under_mask(model.name, text, None, pads)
+    other = cache.compute_input_perturbation_under_mask(model.name, text, trial, pads)
     inputs, sources = (*tried.source_tokens, *tried.decoder_tokens), len(tried.source_tokens)
     translates = model.can("translate")
 
@@ -239,7 +239,9 @@ def draw_perturbation_effect(
     def pair(palette: Palette) -> go.Figure:
         panels = [MaskPanel(label, one.change, one.allowed, sums=False) for label, one in sides]
         look = Look(palette)
-        return plot_mask_pair(panels, tried.target_tokens, inputs, every, look, MOVE_NAMES, pinned=at, divided=sources)
+        return plot_mask_panels(
+            panels, tried.target_tokens, inputs, every, look, MOVE_NAMES, pinned=at, divided=sources
+        )
 
     sides = ((say("own mask"), own), (say("this mask"), other))
     outputs = tried.target_tokens

@@ -22,7 +22,12 @@ from attenscope.viz.figures.text_alternatives import (
     describe_strongest_head_link,
     explain_heatmap_reading,
 )
-from attenscope.viz.web.component_scripts import build_scripts_constant, pack_arrays, read_component_sheet, read_sheet
+from attenscope.viz.web.component_scripts import (
+    build_scripts_constant,
+    pack_arrays,
+    read_component_style_sheet,
+    read_style_sheet,
+)
 from attenscope.viz.web.maps import LinkOptions, encode_attention_links, encode_heads_overview, encode_heatmap
 from attenscope.viz.web.players import PlayerStart, encode_decode_player
 from attenscope.viz.web.text_components import encode_shaded_text
@@ -107,7 +112,7 @@ def _build_shaded_text_parts(shown: NotebookState, look: Look) -> list[Part]:
     return _add_head_tiles(shown, look, [Component("text", data, follows=_can_draw_head_from_tiles(shown))])
 
 
-def _build_joint_parts(shown: NotebookState, look: Look) -> list[Part]:
+def _build_joint_attention_parts(shown: NotebookState, look: Look) -> list[Part]:
     matrix = build_joint_attention(shown.trace, shown.layer, shown.head)
     line = describe_joint_strongest_links(matrix, shown.rows)
     grid = make_joint_grid(matrix, shown.layer, shown.head, shown.rows)
@@ -158,7 +163,7 @@ _VIEW_BUILDERS = {
     "heatmap": _build_heatmap_parts,
     "links": _build_links_parts,
     "text": _build_shaded_text_parts,
-    "joint": _build_joint_parts,
+    "joint": _build_joint_attention_parts,
     "decode": _build_decode_parts,
 }
 
@@ -177,8 +182,8 @@ def build_widget_script() -> str:
 
 @functools.cache
 def _build_script_in_language(_language: str) -> str:
-    styles = json.dumps({name: read_component_sheet(name) for name in WIDGET_COMPONENTS})
-    css = json.dumps(read_sheet("widget"))
+    styles = json.dumps({name: read_component_style_sheet(name) for name in WIDGET_COMPONENTS})
+    css = json.dumps(read_style_sheet("widget"))
     return (
         f"{build_scripts_constant([*WIDGET_COMPONENTS, 'widget'])}"
         f"export default {{ render: scripts.widget(scripts, {styles}, {css}) }};\n"
@@ -194,7 +199,7 @@ def encode_widget_content(shown: NotebookState, look: Look) -> bytes:
     (slide,), body = encode_slides([Slide("", View("", light))])
     header = {
         "slide": slide,
-        "dark": _find_dark_differences(light, dark),
+        "dark": _find_dark_header_differences(light, dark),
         "themes": {name: asdict(palette) for name, palette in WIDGET_THEMES.items()},
         "kind": shown.kind,
         "kinds": list(shown.trace.maps),
@@ -212,7 +217,7 @@ def _describe_shown_head(shown: NotebookState) -> str:
     return say("layer {layer}, head {head}", layer=shown.layer + 1, head=shown.head + 1)
 
 
-def _find_dark_differences(light: Sequence[Part], dark: Sequence[Part]) -> list[dict[str, Any]]:
+def _find_dark_header_differences(light: Sequence[Part], dark: Sequence[Part]) -> list[dict[str, Any]]:
     """Return, for each part without the columns, the fields of its dark header that differ from the light one."""
     return [
         _find_changed_header_fields(one, other)

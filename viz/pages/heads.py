@@ -29,7 +29,7 @@ ATLAS_VIEWS: dict[HeadsView, Callable[[RunnableModel, Atlas, DeltaGenerator], Sa
     "habits": habit_gallery.draw_habits_view,
     "map": measure_scatter.draw_measure_scatter_view,
     "head": one_head.draw_one_head_view,
-    "search": measure_scatter.draw_search_view,
+    "search": measure_scatter.draw_link_search_view,
     "projection": token_projection.draw_projection_view,
 }
 # Views that need no atlas: what they show is saved beside the model.
@@ -71,7 +71,7 @@ def draw_chosen_heads_view() -> None:
     if MODEL.get() != model_name:  # A head of the second model was opened.
         st.rerun()
     with st.container(key="views", horizontal=True, vertical_alignment="center"):
-        impossible: list[HeadsView] = [] if cache.has_timeline(model) else ["over training"]
+        impossible: list[HeadsView] = [] if cache.has_head_measure_timeline(model) else ["over training"]
         impossible += [] if model.can("kept measures") else ["alignment", "pruning"]
         view, _ = controls.view_control(HEADS_VIEW, FIRST_VIEWS, impossible)
         bar = st.container(key="of-view", horizontal=True, vertical_alignment="center")

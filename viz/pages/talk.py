@@ -12,7 +12,7 @@ from attenscope.viz.ui import cache, style
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.ui.links import draw_next_page_link
-from attenscope.viz.web.page_frame import mount_talk_presenter
+from attenscope.viz.web.page_components import mount_talk_presenter
 
 page_setup.draw_page_frame("talk")
 session.refresh_shipped_talk_language()
@@ -30,7 +30,7 @@ with st.container(key="talk-head", horizontal=True, vertical_alignment="center")
         | talk_scenes.build_choice_click_data(scene, find_scene_trace_or_config(scene, talk, models, attached_files))
         for scene in scene_checks.shown
     ]
-    leave = lambda left: session.choose_scene(scene_checks.numbers[left])  # noqa: E731
+    leave = lambda left: session.set_edited_scene(scene_checks.numbers[left])  # noqa: E731
     mount_talk_presenter(
         talk.title,
         scenes,

@@ -26,8 +26,8 @@ VIEWS: dict[WhyView, Callable[[Question, Palette], SavedView | None]] = {
     "source words": source_words.draw_source_words_view,
     "deletion": source_words.draw_deletion_view,
     "heads": heads.draw_heads_view,
-    "score": heads.draw_score_view,
-    "source or prefix": layers.draw_shares_view,
+    "score": heads.draw_attention_score_view,
+    "source or prefix": layers.draw_source_shares_view,
     "two sentences": layers.draw_activation_patching_view,
     "layers": layers.draw_layers_view,
 }

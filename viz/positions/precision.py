@@ -39,7 +39,7 @@ def draw_precision_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView |
     difference = np.abs(
         cache.compute_sinusoidal_table(choice.form, *size) - cache.compute_sinusoidal_table("reference", *size)
     )
-    says = texts.precision_text(found[choice.form], say(TABLE_FORMS[choice.form].note))
+    says = texts.describe_form_error(found[choice.form], say(TABLE_FORMS[choice.form].note))
 
     def dots(palette: Palette) -> Curves:
         titles, values = [POSITIONS_FORM.label(name) for name in names], [found[name] for name in names]

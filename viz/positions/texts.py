@@ -52,7 +52,7 @@ def describe_computed_and_stored_value(cell: TableCell, value: float, first: int
     )
 
 
-def waves_text(choice: TableChoice, lengths: np.ndarray) -> str:
+def describe_wavelengths(choice: TableChoice, lengths: np.ndarray) -> str:
     if not choice.is_sinusoidal:
         return say("A learned table has no wavelengths: each line is one dimension of it over position.")
     grows = (
@@ -74,7 +74,7 @@ def waves_text(choice: TableChoice, lengths: np.ndarray) -> str:
     return join_sentences(grows, complete)
 
 
-def similarity_text(
+def describe_position_similarity(
     choice: TableChoice, cosine: bool, pair: tuple[int, int], value: float, profile: DistanceProfile
 ) -> str:
     """The similarity of the two positions `pair`, and whether distance alone decides it, from the whole profile."""
@@ -131,7 +131,7 @@ def describe_position_uniqueness(found: Uniqueness, positions: int, first: int) 
     )
 
 
-def rotation_text(choice: TableChoice, shift: int, error: float) -> str:
+def describe_shift_rotation(choice: TableChoice, shift: int, error: float) -> str:
     """Whether one matrix shifts every position, from the largest error of all positions and pairs."""
     if not choice.is_sinusoidal:
         return say(
@@ -161,7 +161,7 @@ def rotation_text(choice: TableChoice, shift: int, error: float) -> str:
     return join_sentences(shifted, without if odd else "")
 
 
-def precision_text(error: FormError, note: str) -> str:
+def describe_form_error(error: FormError, note: str) -> str:
     measured = say(
         "At most {largest:.1e} from the float64 formula, at position {position}, dimension {dimension}; {rms:.1e} on "
         "average (root mean square).",

@@ -151,7 +151,7 @@ def draw_waves_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | Non
     def steps(palette: Palette) -> Curves:
         return plot_wavelengths(lengths, chosen, choice.positions, choice.table.base, palette)
 
-    says = texts.waves_text(choice, lengths)
+    says = texts.describe_wavelengths(choice, lengths)
     with st.container(key="picture"):
         left, right = st.columns([0.62, 0.38], gap="large")
         with left:
@@ -258,7 +258,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
             )
     names = row + first, column + first
     says = (
-        texts.similarity_text(choice, cosine, names, float(values[row, column]), own),
+        texts.describe_position_similarity(choice, cosine, names, float(values[row, column]), own),
         texts.describe_position_uniqueness(cache.find_nearest_positions(choice.whole), len(choice.whole), first),
     )
     for sentence in says:
@@ -381,7 +381,7 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
                 ):
                     st.latex(line)
     says = (
-        texts.rotation_text(choice, shift, float(errors.max())),
+        texts.describe_shift_rotation(choice, shift, float(errors.max())),
         say(
             "Grey: position {position}; coloured: position {shifted}. Cosine across, sine up.",
             position=position + first,

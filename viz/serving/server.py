@@ -23,7 +23,7 @@ from attenscope.viz.serving.middleware import (
     ServerSettings,
     UploadLimits,
 )
-from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_allowed_host_header, read_message_kind
+from attenscope.viz.streamlit_internals import count_uploaded_bytes, is_allowed_host_header, read_browser_message_type
 
 THREAD_SWITCH_INTERVAL = 0.0005
 """Seconds after which a thread that computes in Python lets another one go on.
@@ -44,7 +44,7 @@ def build_app(settings: ServerSettings, routes: Sequence[BaseRoute] = ()) -> st.
         middleware=[
             Middleware(SafeHeaders, settings=settings, is_own=is_allowed_host_header),
             Middleware(UploadLimits, settings=settings, stored=count_uploaded_bytes),
-            Middleware(MessageGuard, kind=read_message_kind),
+            Middleware(MessageGuard, kind=read_browser_message_type),
             Middleware(HeadScript),
         ],
     )

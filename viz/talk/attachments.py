@@ -121,7 +121,7 @@ def _read_zip_members(data: bytes) -> dict[str, bytes]:
     return found
 
 
-def attach_files(files: Mapping[str, bytes]) -> list[str]:
+def attach_files_and_list_problems(files: Mapping[str, bytes]) -> list[str]:
     """Keep files beside the visitor's talk; returns a sentence for each that cannot be."""
     problems = []
     for name, data in list(files.items())[:MOST_TALK_FILES]:
@@ -183,7 +183,7 @@ def get_stage_key() -> str:
 
 def share_with_stage(value: OpenedTrace | StageValues, size: int) -> None:
     """Store what the visitor looks at for the stage, in place of what was there before. Raises UploadStoreError."""
-    get_upload_store().put(_get_owner(), value, size, get_stage_key())
+    get_upload_store().put(_get_upload_store_owner(), value, size, get_stage_key())
 
 
 def _count_map_bytes(one: Any) -> int:
@@ -194,10 +194,10 @@ def _store_file(name: str, value: AttachedFile, size: int) -> None:
     keys = st.session_state.setdefault(_FILE_KEYS, {})
     if name in keys:
         get_upload_store().drop(keys[name])
-    keys[name] = get_upload_store().put(_get_owner(), value, size)
+    keys[name] = get_upload_store().put(_get_upload_store_owner(), value, size)
 
 
-def _get_owner() -> str:
+def _get_upload_store_owner() -> str:
     return str(st.session_state.setdefault(_OWNER_KEY, secrets.token_hex(16)))
 
 
@@ -227,7 +227,7 @@ def restore_file_from_browser(name: str, data: bytes) -> None:
     if key is None or not data or len(data) > LARGEST_BROWSER_FILE or get_upload_store().get(key) is not None:
         return
     with suppress(OpenError, UploadStoreError, ValueError):  # It is said of the scene that its file is missing.
-        get_upload_store().put(_get_owner(), read_attachment(name, data), len(data), key)
+        get_upload_store().put(_get_upload_store_owner(), read_attachment(name, data), len(data), key)
 
 
 def restore_file_keys_from_browser(found: Mapping[str, str]) -> None:

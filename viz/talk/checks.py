@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attenscope.interventions.changes import HeadChange, InterventionError, parse_changes
 from attenscope.language import join_items, say
-from attenscope.runnable_model import get_base_model_name
+from attenscope.runnable_model import remove_template_from_model_name
 from attenscope.untrusted_trace import OpenedTrace
 from attenscope.viz.talk.scenes import (
     FEWEST_CHOICES,
@@ -58,11 +58,11 @@ def check_talk(
     beside = beside or {}
     for number, scene in enumerate(talk.scenes, 1):
         missing = list(_find_missing_file(scene, beside) or _find_missing_requirements(scene, talk, models))
-        choices, problems = _check_guesses(scene, talk, models, beside)
+        choices, problems = _select_valid_guess_choices(scene, talk, models, beside)
         others = (
             *_find_unknown_parameters(scene),
             *_find_unreadable_values(scene),
-            *_find_live_problems(scene, talk, models),
+            *_find_live_scene_problems(scene, talk, models),
             *problems,
         )
         mistakes += [_build_mistake(number, scene, *one) for one in (*missing, *others)]
@@ -120,7 +120,7 @@ def _find_missing_requirements(
         return
     if scene.trace or scene.arrays:  # a file has heads of its own
         return
-    name = get_base_model_name(find_scene_model(scene, talk, models))
+    name = remove_template_from_model_name(find_scene_model(scene, talk, models))
     if name not in models:
         missing = say("There is no model {name!r}, so the scene is left out; there is none here yet.", name=name)
         if models:
@@ -234,7 +234,7 @@ def _explain_unreadable_value(name: str, value: str, page: str, one: Parameter[A
     )
 
 
-def _find_live_problems(
+def _find_live_scene_problems(
     scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None]
 ) -> Iterator[tuple[str, str]]:
     """What a scene that is to take sentences cannot do with them, all of it or in the file."""
@@ -243,7 +243,7 @@ def _find_live_problems(
     if reason := explain_live_scene_obstacle(scene):
         yield "live", say("The scene takes no sentences and shows its own: {reason}.", reason=reason)
         return
-    name = get_base_model_name(find_scene_model(scene, talk, models))
+    name = remove_template_from_model_name(find_scene_model(scene, talk, models))
     if models.get(name, ()) is None:
         yield (
             "live",
@@ -264,11 +264,11 @@ def find_scene_trace_or_config(
     return (
         file
         if isinstance(file, OpenedTrace)
-        else models.get(get_base_model_name(find_scene_model(scene, talk, models)))
+        else models.get(remove_template_from_model_name(find_scene_model(scene, talk, models)))
     )
 
 
-def _check_guesses(
+def _select_valid_guess_choices(
     scene: Scene, talk: Talk, models: Mapping[str, TransformerConfig | None], beside: Mapping[str, AttachedFile]
 ) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
     """What the audience can choose among, and what is wrong with the rest."""

@@ -41,7 +41,7 @@ from attenscope.viz.ui.addresses import masks
 from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.viz.web.page_frame import draw_scene_pictures
+from attenscope.viz.web.page_components import draw_scene_preview_and_thumbnails
 
 if TYPE_CHECKING:
     from attenscope.network.config import TransformerConfig
@@ -107,11 +107,13 @@ def _draw_scene_preview_and_thumbnails(at: int, talk: Talk, drawn: Mapping[int, 
     scheme = style.get_colour_scheme()
     if pictures := build_thumbnail_style("scene-choice", talk, session.load_shipped_talk()[0], scheme):
         st.html(f"<style>{pictures}</style>")
-    draw_scene_pictures("scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep_parts)
+    draw_scene_preview_and_thumbnails(
+        "scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep_parts
+    )
 
 
 def _choose_scene() -> None:
-    session.choose_scene(st.session_state["scene-choice"])
+    session.set_edited_scene(st.session_state["scene-choice"])
 
 
 def _draw_scene_menu(at: int, count: int) -> None:
@@ -440,7 +442,9 @@ def _open_uploaded_talk_files() -> None:
         return
     found, problems = attachments.expand_zip_files((file.name, file.getvalue()) for file in given)
     talks = [name for name in found if name.lower().endswith(attachments.TALK_ENDING)]
-    problems += attachments.attach_files({name: data for name, data in found.items() if name not in talks})
+    problems += attachments.attach_files_and_list_problems(
+        {name: data for name, data in found.items() if name not in talks}
+    )
     if len(talks) > 1:
         problems.append(say("There are {count} talks; {name} is opened.", count=len(talks), name=talks[0]))
     opened = _read_talk_file(talks[0], found[talks[0]], problems) if talks else session.get_talk()

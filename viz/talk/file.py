@@ -74,7 +74,7 @@ def parse_talk(source: str) -> tuple[Talk, tuple[Mistake, ...]]:
     mistakes: list[Mistake] = []
     top = _parse_table(head, mistakes) or {}
     _report_unknown_keys(top, {"title", "model"}, head, mistakes)
-    talk = _parse_texts(top, head, mistakes, "title", "model")
+    talk = _parse_text_fields(top, head, mistakes, "title", "model")
     scenes: list[Scene] = []
     for block in found[:MOST_SCENES]:
         scene = _parse_scene(block, mistakes)
@@ -124,7 +124,7 @@ def _parse_scene(block: TalkBlock, mistakes: list[Mistake]) -> Scene | None:
     if table is None:
         return None
     _report_unknown_keys(table, {*TEXT_KEYS, "minutes", "hide", "omit", "guess", "live", "view"}, block, mistakes)
-    texts = _parse_texts(table, block, mistakes, *TEXT_KEYS)
+    texts = _parse_text_fields(table, block, mistakes, *TEXT_KEYS)
     if not texts.get("page"):
         mistakes.append(Mistake(block.start, say('The scene names no page; add for example: page = "explore"')))
         return None
@@ -157,7 +157,9 @@ def _report_unknown_keys(table: Mapping[str, Any], known: set[str], block: TalkB
         mistakes.append(Mistake(block.line(name), what))
 
 
-def _parse_texts(table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mistake], *names: str) -> dict[str, str]:
+def _parse_text_fields(
+    table: Mapping[str, Any], block: TalkBlock, mistakes: list[Mistake], *names: str
+) -> dict[str, str]:
     found = {}
     for name in names:
         value, longest = table.get(name, ""), LONGEST_TEXTS.get(name, 60)
@@ -307,7 +309,7 @@ def split_scene_blocks(source: str) -> list[TalkBlock]:
         TalkBlock(
             "\n".join(lines[low:high]) + "\n",
             low + 1,
-            dict(_list_key_lines(lines[low:high], outside[low:high], low + 1)),
+            dict(_list_key_line_numbers(lines[low:high], outside[low:high], low + 1)),
         )
         for low, high in pairwise(bounds)
     ]
@@ -348,7 +350,7 @@ def _find_lines_outside_strings(lines: list[str]) -> list[bool]:
     return found
 
 
-def _list_key_lines(lines: list[str], outside: list[bool], start: int) -> Iterator[tuple[str, int]]:
+def _list_key_line_numbers(lines: list[str], outside: list[bool], start: int) -> Iterator[tuple[str, int]]:
     yield "", start
     prefix = ""
     for at, (line, free) in enumerate(zip(lines, outside, strict=True), start):

@@ -14,7 +14,7 @@ from attenscope.language import current_language, load_translated_toml, say, to_
 from attenscope.viz.talk import attachments
 from attenscope.viz.talk.file import LONGEST_TALK_FILE, format_talk, parse_talk
 from attenscope.viz.talk.scenes import Mistake, Scene, Talk
-from attenscope.viz.web.page_frame import keep_files_in_browser, store_draft
+from attenscope.viz.web.page_components import keep_draft_in_browser, keep_files_in_browser
 
 SHIPPED_TALK_FILE = Path(__file__).parent / "talk.toml"
 TRANSLATED_FIELDS = ("title", "point", "notes")
@@ -95,9 +95,11 @@ def sync_talk_draft_with_browser(page: str) -> None:
     The page Talk then says so.
     """
     own = st.session_state.get("talk")
-    store_draft("talk", format_talk(own[0]) if own else "", on_found=lambda source: _restore_talk(source, page))
+    keep_draft_in_browser(
+        "talk", format_talk(own[0]) if own else "", on_found=lambda source: _restore_talk(source, page)
+    )
     keys, there = attachments.get_all_file_keys(), attachments.get_stored_file_keys()
-    store_draft("talk-files", json.dumps(keys) if keys else "", on_found=_restore_file_keys)
+    keep_draft_in_browser("talk-files", json.dumps(keys) if keys else "", on_found=_restore_file_keys)
     lost = {name: key for name, key in keys.items() if name not in there}
     keep_files_in_browser(
         there, lost, attachments.encode_file_for_browser, on_found=attachments.restore_file_from_browser
@@ -134,7 +136,7 @@ def get_edited_scene_index() -> int:
     return st.session_state.get("scene-at", 0)
 
 
-def choose_scene(at: int) -> None:
+def set_edited_scene(at: int) -> None:
     """Edit this scene."""
     st.session_state["scene-at"] = at
 

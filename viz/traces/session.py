@@ -99,7 +99,7 @@ def build_opened_file_session_values(file: Any) -> dict[str, Any]:
     return {} if file is None else {_TRACE_KEY if isinstance(file, OpenedTrace) else _ARRAYS_KEY: file}
 
 
-def open_scene_file(key: str) -> bool:
+def open_scene_file_and_check_if_lost(key: str) -> bool:
     """Open the file of a scene by its key, "" for none; return whether the file is no longer stored."""
     if not key:
         return False
@@ -109,7 +109,7 @@ def open_scene_file(key: str) -> bool:
     return found is None
 
 
-def get_open_arrays() -> Any:
+def get_open_arrays_file() -> Any:
     """The file with arrays that a scene shows, or None."""
     return st.session_state.get(_ARRAYS_KEY)
 
@@ -119,7 +119,7 @@ def set_open_trace(opened: OpenedTrace) -> None:
     st.session_state[_TRACE_KEY] = opened
 
 
-def get_session_owner() -> str:
+def get_array_bytes_owner() -> str:
     """Return a name of this session, under which its bytes are counted."""
     return str(st.session_state.setdefault(_OWNER_KEY, secrets.token_hex(16)))
 
@@ -137,7 +137,7 @@ def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:
     """
     opened = read_trace_maybe_in_worker(name, data)
     close_trace()
-    get_array_bytes_counter().count(get_session_owner(), opened, opened.size)
+    get_array_bytes_counter().count(get_array_bytes_owner(), opened, opened.size)
     set_open_trace(opened)
     return opened
 

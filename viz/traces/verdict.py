@@ -55,7 +55,7 @@ class Verdict:
     """How many heads were judged; "" for all."""
 
     @property
-    def is_faulty(self) -> bool:
+    def is_faulty_or_unjudgeable(self) -> bool:
         """Whether something is wrong for certain, or the map cannot be judged."""
         return self.diagnosis is None or self.diagnosis.verdict == "faulty"
 
@@ -127,7 +127,7 @@ def draw_verdicts(opened: OpenedTrace) -> None:
     coverage = list(dict.fromkeys(one.coverage for one in every if one.coverage))
     verdicts_of_maps = " · ".join(f"{KIND.label(one.map)} {one.sentence}" for one in every)
     line = join_sentences(say("Masks: {verdicts}.", verdicts=verdicts_of_maps), *coverage)
-    st.error(escape_markdown(line)) if any(one.is_faulty for one in every) else draw_caption(line)
+    st.error(escape_markdown(line)) if any(one.is_faulty_or_unjudgeable for one in every) else draw_caption(line)
     findings = [finding for one in every if one.diagnosis for finding in one.diagnosis.findings]
     if findings:
         with st.expander(say_many("{count} finding", "{count} findings", len(findings))):

@@ -38,7 +38,7 @@ from attenscope.viz.ui import style
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.web.charts import draw_chart, draw_plotly_figure
-from attenscope.viz.web.page_frame import is_on_stage
+from attenscope.viz.web.page_components import is_on_stage
 
 # Architecture: every choice of the model, beside those of the published architectures.
 
@@ -226,7 +226,7 @@ def _build_parameter_count_cell(one: StateTensor) -> tuple[str, str]:
 def draw_preset_comparison(bar: DeltaGenerator) -> None:
     with bar:
         log_steps = texts.draw_log_steps_toggle()
-    found, faults = cache.load_preset_models(current_language())
+    found, faults = cache.load_comparable_checkpoints(current_language())
     for fault in faults:
         st.error(escape_markdown(fault))
     if not found:
@@ -245,7 +245,7 @@ def draw_preset_comparison(bar: DeltaGenerator) -> None:
             "fields in which they differ are listed. Choose one as the model to see its attention on the other "
             "pages."
         ),
-        _missing_checkpoints_text(found),
+        _describe_presets_without_checkpoint(found),
     )
     draw_caption(said)
     histories = {one.name: one.history for one in found if one.history}
@@ -275,7 +275,7 @@ def tabulate_preset_comparison(headings: Sequence[str], rows: Sequence[Sequence[
     return pd.DataFrame([row[1:] for row in texts], names, list(headings[1:]))
 
 
-def _missing_checkpoints_text(models: Sequence[PresetModel]) -> str:
+def _describe_presets_without_checkpoint(models: Sequence[PresetModel]) -> str:
     """The presets that nothing was trained from, in a sentence."""
     absent = [name for name in PRESETS if name not in {model.config.preset for model in models}]
     return say("Without a checkpoint here: {presets}.", presets=join_items(absent)) if absent else ""

@@ -54,7 +54,7 @@ def load_model_card(name: str) -> str:
 
 
 @st.cache_data(ttl=10, show_spinner=False)
-def load_preset_models(language: str) -> tuple[list[PresetModel], list[str]]:
+def load_comparable_checkpoints(language: str) -> tuple[list[PresetModel], list[str]]:
     """The checkpoints that were trained alike, and the errors of those that cannot be read, in a language."""
     found, faults = [], []
     for name in cache.list_checkpoint_names():

@@ -33,7 +33,7 @@ from attenscope.viz.ui.captions import (
     escape_markdown,
 )
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.page_frame import is_presenting
+from attenscope.viz.web.page_components import is_presenting
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshot_player, encode_snapshot_player
 
 # Curves: loss, BLEU and learning rate over the steps of the training.
@@ -121,7 +121,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     draw_translation_warnings(model, result, result)
     try:
         moments = training_cache.compute_snapshot_runs(model.name, text)
-        shown = describe_stops(model, moments)
+        shown = describe_snapshots(model, moments)
     except (CheckpointError, HistoryError, ScoresError) as error:
         st.error(escape_markdown(str(error)))
         return
@@ -133,7 +133,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     steps = [moment.step for moment in moments]
     look, rows = controls.sync_look_settings()
     run = f"{model.name} {model.checkpoint.hash} {kind} {text}"
-    stop = texts.get_chosen_stop_index(steps)
+    stop = texts.get_chosen_snapshot_index(steps)
     plays = not TRAINING_STOP.get() and not is_presenting()
     scrubbed = SnapshotSequence(shown, maps, stop, (layer, head), look, rows, run, plays)
     if model.name == find_default_snapshots_model() != next(iter(cache.list_models()), ""):
@@ -144,9 +144,9 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
             )
         )
     with st.container(key="picture"):
-        stopped = lambda stop: texts.write_stop_to_address(steps[stop])  # noqa: E731
+        stopped = lambda stop: texts.write_snapshot_to_address(steps[stop])  # noqa: E731
         draw_snapshot_player(scrubbed, key="snapshots", on_stop=stopped, on_pick=controls.set_layer_and_head)
-    said = texts.describe_training_axes(model.name, result.text, len(moments) - 2)
+    said = texts.explain_snapshot_teacher_forcing(model.name, result.text, len(moments) - 2)
     draw_caption(said)
     if len(moments) == 2:
         _draw_snapshots_model_button(model.name)
@@ -161,7 +161,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
                 ),
                 Words(said),
             ],
-            lambda: tabulate_snapshot_weights(scrubbed),
+            lambda: tabulate_snapshot_attention_weights(scrubbed),
             title=say("Training of {model}", model=model.name),
             facts=collect_trace_facts(result.trace),
             width=1280,
@@ -169,7 +169,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
     )
 
 
-def tabulate_snapshot_weights(scrubbed: SnapshotSequence) -> pd.DataFrame:
+def tabulate_snapshot_attention_weights(scrubbed: SnapshotSequence) -> pd.DataFrame:
     """Every weight of the head that is shown large, at every stop."""
     layer, head = scrubbed.place
     cells = [
@@ -210,17 +210,17 @@ def _find_most_snapshots_model(name: str) -> str:
     return max([name, *kept], key=lambda one: kept.get(one, 0))
 
 
-def describe_stops(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[SnapshotText]:
+def describe_snapshots(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[SnapshotText]:
     """Every stop in words."""
     history, scores = training_cache.load_training_history(model.name), training_cache.load_bleu_scores(model.name)
     last = max((step for step in (*(row.step for row in history), *(one.step for one in moments)) if step), default=0)
     return [
         SnapshotText(
             texts.format_stop_tick(one.step),
-            texts.describe_snapshot_stop(one.step, last),
+            texts.describe_snapshot(one.step, last),
             one.translation.text,
             one.mean_token_probability,
-            texts.describe_stop_bleu(one.step, history, scores),
+            texts.describe_snapshot_bleu(one.step, history, scores),
         )
         for one in moments
     ]
@@ -229,7 +229,7 @@ def describe_stops(model: Translator, moments: tuple[SnapshotRun, ...]) -> list[
 # A watched training: the attention of a fixed input at the steps that ``attenscope.watch`` has saved.
 
 
-def draw_watched_run(run: OpenedRun) -> None:
+def draw_opened_training_run(run: OpenedRun) -> None:
     """Draw the bar with the name of the run, its pictures, and what they are."""
     last = run.traces[-1].drawable
     with st.container(key="openedbar", horizontal=True, vertical_alignment="center"):
@@ -240,10 +240,10 @@ def draw_watched_run(run: OpenedRun) -> None:
             width="content",
         )
         st.button(say("Back to the models"), type="tertiary", key="close-run", on_click=close_training_run)
-    st.fragment(_draw_watched_snapshots)(run)
+    st.fragment(_draw_opened_run_snapshots)(run)
 
 
-def _draw_watched_snapshots(run: OpenedRun) -> None:
+def _draw_opened_run_snapshots(run: OpenedRun) -> None:
     """The snapshots and their controls. A fragment: nothing else on the page depends on them."""
     last = run.traces[-1].drawable
     with st.container(key="of-view", horizontal=True, vertical_alignment="center"):
@@ -256,11 +256,13 @@ def _draw_watched_snapshots(run: OpenedRun) -> None:
         SnapshotText(format_number(step, ","), name, None, None, "") for step, name in zip(steps, names, strict=True)
     ]
     identity = f"{run.traces[-1].identity} {kind}"
-    scrubbed = SnapshotSequence(shown, maps, texts.get_chosen_stop_index(steps), (layer, head), look, rows, identity)
+    scrubbed = SnapshotSequence(
+        shown, maps, texts.get_chosen_snapshot_index(steps), (layer, head), look, rows, identity
+    )
     with st.container(key="picture"):
-        stopped = lambda stop: texts.write_stop_to_address(steps[stop])  # noqa: E731
+        stopped = lambda stop: texts.write_snapshot_to_address(steps[stop])  # noqa: E731
         draw_snapshot_player(scrubbed, key="watched", on_stop=stopped, on_pick=controls.set_layer_and_head)
-    said = texts.describe_watched_training_stops(len(steps), steps[0], steps[-1])
+    said = texts.describe_opened_run_snapshots(len(steps), steps[0], steps[-1])
     draw_caption(said)
     register_savable_view(
         SavedView(

@@ -19,7 +19,7 @@ from attenscope.viz.ui.addresses.training import (
 # Sentences about a stop and a model.
 
 
-def describe_snapshot_stop(step: int | None, last: int | None) -> str:
+def describe_snapshot(step: int | None, last: int | None) -> str:
     if step is None:
         return say("released weights")
     if step == 0:
@@ -31,7 +31,7 @@ def format_stop_tick(step: int | None) -> str:
     return say("released") if step is None else say("random") if step == 0 else format_number(step, ",")
 
 
-def describe_stop_bleu(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
+def describe_snapshot_bleu(step: int | None, history: Sequence[HistoryRow], scores: Sequence[Score]) -> str:
     """BLEU at a stop as far as it is known: kept for it, or measured while training, there or last before it.
 
     Of several scores that of the text which the snapshots were scored on, so that it can stand beside theirs.
@@ -49,7 +49,7 @@ def describe_stop_bleu(step: int | None, history: Sequence[HistoryRow], scores: 
     return say("dev BLEU {bleu:.1f} at step {step:,}", bleu=last.bleu, step=last.step)
 
 
-def describe_watched_training_stops(count: int, first: int, last: int) -> str:
+def describe_opened_run_snapshots(count: int, first: int, last: int) -> str:
     """What the stops of a watched training are."""
     return say_many(
         "{count} trace, step {first:,}. It holds attention only: what the model was trained on, and how good it is, it "
@@ -71,7 +71,7 @@ def no_snapshots_text(model: str) -> str:
     )
 
 
-def describe_training_axes(model: str, translation: str, snapshots: int) -> str:
+def explain_snapshot_teacher_forcing(model: str, translation: str, snapshots: int) -> str:
     """What the reader must know of the axes, and of the stops."""
     said = say(
         "At every stop the model reads the same translation, “{translation}”, by teacher forcing, so that the axes "
@@ -107,16 +107,16 @@ def draw_log_steps_toggle() -> bool:
     return controls.toggle(say("Logarithmic steps"), TRAINING_LOG_STEPS)
 
 
-def get_chosen_stop_index(steps: Sequence[int | None]) -> int:
+def get_chosen_snapshot_index(steps: Sequence[int | None]) -> int:
     """The index of the stop that the address names (``at=366``, ``at=released``); the last where it names none."""
-    names = [_format_stop_address(step) for step in steps]
+    names = [_format_snapshot_address(step) for step in steps]
     return names.index(TRAINING_STOP.hold(["", *names]) or names[-1])
 
 
-def write_stop_to_address(step: int | None) -> None:
+def write_snapshot_to_address(step: int | None) -> None:
     """Keep the stop in the address; for callbacks."""
-    TRAINING_STOP.set(_format_stop_address(step))
+    TRAINING_STOP.set(_format_snapshot_address(step))
 
 
-def _format_stop_address(step: int | None) -> str:
+def _format_snapshot_address(step: int | None) -> str:
     return RELEASED_STOP if step is None else str(step)

@@ -42,7 +42,7 @@ class AddressPage:
         return cls(name, {one.name: one for one in parameters}, view, former_view)
 
     @property
-    def untracked_parameter_names(self) -> list[str]:
+    def history_ignored_parameter_names(self) -> list[str]:
         """Names of the parameters whose change alone is no step of the browser's history."""
         return [one.name for one in self.parameters.values() if one.scrubbed]
 
@@ -377,7 +377,7 @@ def choice_parameter(
     return ChoiceParameter(name, first, read, write=names.__getitem__, options=tuple(options), **more)
 
 
-def switch_parameter(name: str, default: Any = False, **more: Any) -> Parameter[Any]:
+def boolean_parameter(name: str, default: Any = False, **more: Any) -> Parameter[Any]:
     """True or false; a default of None depends on what is looked at."""
 
     def read(text: str) -> bool:

@@ -182,7 +182,7 @@ def _load_model_from_spec(spec: str, device: str) -> RunnableModel | LocalModel:
 
 
 @st.cache_resource(show_spinner=False)
-def _load_spec_or_error(spec: str, device: str, language: str) -> RunnableModel | LocalModel | LocalError:
+def _load_model_or_error(spec: str, device: str, language: str) -> RunnableModel | LocalModel | LocalError:
     """Load the model; a failure is cached too, in each language that it is said in."""
     try:
         return _load_model_from_spec(spec, device)
@@ -193,7 +193,7 @@ def _load_spec_or_error(spec: str, device: str, language: str) -> RunnableModel 
 def load_single_command_line_model() -> RunnableModel | LocalModel | LocalError | None:
     """The model that the command line names, or why there is none."""
     spec = read_option(sys.argv[1:])
-    return None if spec is None else _load_spec_or_error(spec, str(choose_device()), current_language())
+    return None if spec is None else _load_model_or_error(spec, str(choose_device()), current_language())
 
 
 def _list_command_line_specs() -> tuple[dict[str, str], str]:
@@ -239,7 +239,7 @@ def _find_command_line_model(name: str) -> RunnableModel | LocalModel | LocalErr
     if isinstance(own, RunnableModel | LocalModel) and own.name == name:
         return own
     spec = _list_command_line_specs()[0].get(name)
-    return None if spec is None else _load_spec_or_error(spec, str(choose_device()), current_language())
+    return None if spec is None else _load_model_or_error(spec, str(choose_device()), current_language())
 
 
 def find_encoder_only_model(name: str) -> LocalModel | None:
@@ -373,7 +373,9 @@ def compute_logit_lens(name: str, sentence: str, target: str = "", changes: str 
 
 
 @queue_and_cache(64)
-def compute_word_facts(name: str, text: str, target_ids: tuple[int, ...], changes: str = "") -> WordFacts:
+def compute_token_attention_and_logit_lens(
+    name: str, text: str, target_ids: tuple[int, ...], changes: str = ""
+) -> WordFacts:
     """What a translation rests on, word by word; frozen. Raises InterventionError."""
     return read_word_facts(load_runnable_model(name), text, target_ids, parse_changes(changes))
 
@@ -394,7 +396,7 @@ def compute_ablation_batch(
     """
     model, heads = load_runnable_model(name).model, plan_ablation_batches(name, len(source_ids), len(target_ids))[part]
     with apply_changes(model, parse_changes(changes)):
-        return ablation.measure_batch_effects(model, source_ids, target_ids, heads)
+        return ablation.measure_head_effects_in_batch(model, source_ids, target_ids, heads)
 
 
 @cache_for_all_visitors(to_say("Computing the attention flow …"), 64)

@@ -23,7 +23,7 @@ from attenscope.runnable_model import (
     LocalModel,
     RunnableModel,
     Translation,
-    get_base_model_name,
+    remove_template_from_model_name,
 )
 from attenscope.text.words import LANGUAGE_NAMES
 from attenscope.trace import Head, Kind, Sizes
@@ -57,7 +57,7 @@ from attenscope.viz.ui.addresses.shared import (
 from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
 from attenscope.viz.ui.current_sentence import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
-from attenscope.viz.web.page_frame import can_audience_type_sentence, is_presenting, submit_on_enter
+from attenscope.viz.web.page_components import can_audience_type_sentence, is_presenting, submit_on_enter
 
 # Controls that return a plain value, which is kept in the address and in the session.
 
@@ -169,7 +169,7 @@ def get_encoder_only_model() -> LocalModel | None:
 
 def _get_model_name() -> str:
     names = cache.list_models()
-    return MODEL.get() if get_base_model_name(MODEL.get()) in names else next(iter(names), "")
+    return MODEL.get() if remove_template_from_model_name(MODEL.get()) in names else next(iter(names), "")
 
 
 def draw_encoder_sentence_box() -> str:
@@ -278,14 +278,14 @@ def choose_attention_head(kind: Kind | None, layer: int | None, head: int | None
         HEAD.set(head + 1)
 
 
-def draw_changes_note(changes: str) -> None:
+def draw_model_changes_note(changes: str) -> None:
     """Draw which changes to the model a page shows, "" where they are left out, and the button that undoes them."""
     with st.container(key="changed", horizontal=True, vertical_alignment="center"):
-        draw_caption(describe_changes(changes))
+        draw_caption(describe_model_changes(changes))
         st.button(say("Undo all changes"), key="undo", type="tertiary", on_click=CHANGES.reset)
 
 
-def describe_changes(changes: str) -> str:
+def describe_model_changes(changes: str) -> str:
     """Return which changes to the model are made, in the words of the address."""
     if not changes:
         return say("The changes are left out.")
@@ -360,7 +360,7 @@ def _list_model_names() -> list[str]:
     for problem in cache.list_command_line_errors():
         st.error(escape_markdown(problem))
     chosen = MODEL.get()
-    return [chosen if name == get_base_model_name(chosen) else name for name in cache.list_models()]
+    return [chosen if name == remove_template_from_model_name(chosen) else name for name in cache.list_models()]
 
 
 PREFIX_CHOICE, TEMPLATE_SWITCH = "prompt prefix", "chat template"
@@ -653,7 +653,7 @@ def set_given_translation(sentence: str, translation: str) -> None:
         state[GIVEN_SENTENCE_KEY], state[GIVEN_TRANSLATION.key] = sentence, translation
 
 
-def draw_given_translation(model: str, sentence: str, own: str) -> str:
+def draw_scored_given_translation_field(model: str, sentence: str, own: str) -> str:
     """The translation that a visitor types, with its probability under it; "" where it cannot be read."""
     given = draw_given_translation_field(sentence, own)
     try:

@@ -27,7 +27,7 @@ from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import WHY_SCORE_CELL, WHY_VIEW, AttentionCell, WhyView
 from attenscope.viz.ui.controls import set_given_translation, set_layer_and_head
-from attenscope.viz.web.page_frame import is_on_stage
+from attenscope.viz.web.page_components import is_on_stage
 from attenscope.viz.web.text_components import CardActions, draw_word_card, word_card_data
 
 # Links to other pages: a callback stores the page to open, and the rerun that follows opens it.
@@ -44,12 +44,12 @@ def switch_to_requested_page() -> None:
         st.switch_page(FOLDER / "pages" / f"{page}.py", query_params=PAGES[page].previous_page_parameters())
 
 
-def get_decode_branch_owner() -> tuple[str, str] | None:
+def get_decode_branch_model_and_sentence() -> tuple[str, str] | None:
     """The model and the sentence that the branch of Decode in the address belongs to."""
     return st.session_state.get(_OWNER)
 
 
-def set_decode_branch_owner(model: str, text: str) -> None:
+def set_decode_branch_model_and_sentence(model: str, text: str) -> None:
     """Say which model and sentence the branch belongs to."""
     st.session_state[_OWNER] = model, text
 
@@ -64,7 +64,7 @@ def open_in_decode(model: str, text: str, step: int, *, prefix: tuple[int, ...] 
     st.session_state[DECODE_BEGIN_WITH.key] = st.session_state[DECODE_NEVER_WRITE.key] = ""
     for one in DECODE_BRANCH_PARAMETERS:
         one.reset()
-    set_decode_branch_owner(model, text)
+    set_decode_branch_model_and_sentence(model, text)
     DECODE_BRANCH.set(prefix)
     DECODE_STEP.set(step + 1)
     st.session_state[_PAGE] = "decode"
@@ -96,7 +96,7 @@ def open_why_for_translation(text: str, translation: str = "") -> None:
     open_why()
 
 
-def open_why_score(text: str, cell: AttentionCell) -> None:
+def open_why_on_score_cell(text: str, cell: AttentionCell) -> None:
     """Open Why on the score of a cell of the maps of a sentence; for callbacks."""
     WHY_SCORE_CELL.set(cell, of=text)
     open_why("score")
@@ -137,7 +137,7 @@ def draw_token_card(model: str, result: Translation, position: int, actions: Car
     """Draw the card of the token at `position`, from 0, of a translation by the model with the changes made."""
     switch_to_requested_page()
     with st.container(key="wordcard"):
-        facts = cache.compute_word_facts(model, result.source, result.target_ids, changes)
+        facts = cache.compute_token_attention_and_logit_lens(model, result.source, result.target_ids, changes)
         effects = compute_head_effects(model, result, changes)
         data = word_card_data(result.steps[position], facts, effects.strongest(position))
         draw_word_card(data, actions, key="word-card")

@@ -12,7 +12,7 @@ import streamlit as st
 
 from attenscope.language import current_language, say, to_say, use_language
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Palette
-from attenscope.viz.web.page_frame import watch_colour_scheme
+from attenscope.viz.web.page_components import watch_colour_scheme
 
 # The style sheet and the palette.
 

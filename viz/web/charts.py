@@ -17,8 +17,8 @@ from attenscope.viz.figures.curves import Curves, Mark
 from attenscope.viz.figures.figure_style import LONGEST_LABEL, Look, readable_token, shorten_token
 from attenscope.viz.figures.heatmap import negative_colour
 from attenscope.viz.figures.presentation_sizes import enlarge_fonts_for_projection
-from attenscope.viz.web.component_scripts import create_mount, pack_arrays
-from attenscope.viz.web.page_frame import is_presenting
+from attenscope.viz.web.component_scripts import create_mount_function, pack_arrays
+from attenscope.viz.web.page_components import is_presenting
 
 if TYPE_CHECKING:
     from attenscope.decoding.beam import BeamNode, BeamTree
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # change; chart.js mends both.
 
 
-_mount_chart = create_mount("chart")
+_mount_chart = create_mount_function("chart")
 MIN_GROWING_HEIGHT = 200
 """Pixels from which on a figure takes the height that a scene has for it, as in shared/picture.js."""
 
@@ -77,7 +77,7 @@ def draw_plotly_figure(figure: go.Figure, alt: str, *, key: str) -> None:
 # follow a control in a few. They have no zoom: a figure that needs one is plotly's.
 
 
-_mount_curves = create_mount("curves")
+_mount_curves = create_mount_function("curves")
 
 
 CurvesBox = tuple[float, float, float, float]
@@ -135,7 +135,7 @@ def _build_curve_mark_data(mark: Mark) -> dict[str, Any]:
 # A beam search as a tree: one column for each step, the best candidate on top, lines to its continuations.
 
 
-_mount_beam_tree = create_mount("beam_tree")
+_mount_beam_tree = create_mount_function("beam_tree")
 FATE_NAMES = {
     "alive": to_say("searched on from"),
     "finished": to_say("finished"),
@@ -203,7 +203,7 @@ def describe_node(node: BeamNode) -> str:
 # The steps of one query of one head: keys, products, scores, scale, mask, softmax, weighted values.
 
 
-_mount_pipeline = create_mount("pipeline")
+_mount_pipeline = create_mount_function("pipeline")
 PIPELINE_STEPS = 7
 
 

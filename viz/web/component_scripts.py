@@ -49,7 +49,7 @@ def build_scripts_constant(names: Iterable[str]) -> str:
     """
     needed = list_needed_scripts(names)
     members = "".join(f"scripts.{name} = ({_read_script_and_dependencies(name)[1]})(scripts);\n" for name in needed)
-    return f"const scripts = {{ MESSAGES: {_encode_messages(needed)} }};\n{members}"
+    return f"const scripts = {{ MESSAGES: {_encode_script_messages(needed)} }};\n{members}"
 
 
 def _read_script_and_dependencies(name: str) -> tuple[list[str], str]:
@@ -59,14 +59,14 @@ def _read_script_and_dependencies(name: str) -> tuple[list[str], str]:
     return [one for one in found[2].split(",") if one not in ("", "MESSAGES")], found[1]
 
 
-def read_sheet(name: str) -> str:
+def read_style_sheet(name: str) -> str:
     """Return a sheet of dist/, with those that it imports."""
-    return _SHEET_IMPORT.sub(lambda found: read_sheet(found[1]), _read_dist_file(f"{name}.css"))
+    return _SHEET_IMPORT.sub(lambda found: read_style_sheet(found[1]), _read_dist_file(f"{name}.css"))
 
 
-def read_component_sheet(name: str) -> str:
+def read_component_style_sheet(name: str) -> str:
     """Return what all components share, then the component's own sheet, which one that draws nothing has not."""
-    return read_sheet("shared") + (read_sheet(name) if (DIST_FOLDER / f"{name}.css").exists() else "")
+    return read_style_sheet("shared") + (read_style_sheet(name) if (DIST_FOLDER / f"{name}.css").exists() else "")
 
 
 def _read_dist_file(name: str) -> str:
@@ -75,11 +75,11 @@ def _read_dist_file(name: str) -> str:
 
 def build_messages_statement(names: Iterable[str]) -> str:
     """Return the statement that stands before a standalone script: the language, and the messages of `names` in it."""
-    return f"const MESSAGES = {_encode_messages(names)};\n"
+    return f"const MESSAGES = {_encode_script_messages(names)};\n"
 
 
-def _encode_messages(names: Iterable[str]) -> str:
-    spoken = {"language": current_language(), "said": translate_messages(names)}
+def _encode_script_messages(names: Iterable[str]) -> str:
+    spoken = {"language": current_language(), "said": translate_script_messages(names)}
     return json.dumps(spoken, ensure_ascii=False).replace("</", "<\\/")  # It may stand in the script of a page.
 
 
@@ -103,11 +103,11 @@ def build_fetching_module(name: str, folder: str) -> str:
     needed = list_needed_scripts([name])
     addresses = [f"{folder}/{one}.js?{zlib.crc32(_read_dist_file(f'{one}.js').encode()):08x}" for one in needed]
     return _FETCHING_MODULE.format(
-        messages=_encode_messages(needed), addresses=json.dumps(addresses), names=json.dumps(needed), name=name
+        messages=_encode_script_messages(needed), addresses=json.dumps(addresses), names=json.dumps(needed), name=name
     )
 
 
-def translate_messages(names: Iterable[str]) -> dict[str, str]:
+def translate_script_messages(names: Iterable[str]) -> dict[str, str]:
     """Return the messages of scripts in the current language, by the English ones; none for English itself.
 
     Of a message whose words depend on a number both forms stand there.
@@ -115,7 +115,7 @@ def translate_messages(names: Iterable[str]) -> dict[str, str]:
     if current_language() == SOURCE_LANGUAGE:
         return {}
     catalogue, found = load_catalogue(current_language()), {}
-    for forms in (forms for name in names for forms in _read_messages().get(name, ())):
+    for forms in (forms for name in names for forms in _read_script_messages().get(name, ())):
         if len(forms) == 1:
             found[forms[0]] = catalogue.gettext(forms[0])
         else:
@@ -125,13 +125,13 @@ def translate_messages(names: Iterable[str]) -> dict[str, str]:
 
 
 @functools.cache
-def _read_messages() -> dict[str, list[list[str]]]:
+def _read_script_messages() -> dict[str, list[list[str]]]:
     """What each script says: a message, or its two forms where a number changes the words."""
     found: dict[str, list[list[str]]] = json.loads(_read_dist_file("messages.json"))
     return found
 
 
-def create_mount(name: str) -> Callable[..., Any]:
+def create_mount_function(name: str) -> Callable[..., Any]:
     """Return a function that mounts the component `name`.
 
     The component is registered, and Streamlit imported, at the first mount: a notebook mounts the same components
@@ -149,11 +149,11 @@ def create_mount(name: str) -> Callable[..., Any]:
 
 def _read_build_time(name: str) -> int:
     """When `make dev` has built it, or what it builds on, again, the new script is registered."""
-    return max((DIST_FOLDER / f"{one}.js").stat().st_mtime_ns for one in _list_needed_files(name))
+    return max((DIST_FOLDER / f"{one}.js").stat().st_mtime_ns for one in _list_needed_script_names(name))
 
 
 @functools.cache
-def _list_needed_files(name: str) -> tuple[str, ...]:
+def _list_needed_script_names(name: str) -> tuple[str, ...]:
     return tuple(list_needed_scripts([name]))
 
 
@@ -162,7 +162,7 @@ def _register_component(name: str, language: str, folder: str, _built: int) -> A
     import streamlit as st
 
     own = f"attenscope_{name}" if language == SOURCE_LANGUAGE else f"attenscope_{name}_{language}"
-    style = f"/* {name} */\n{read_component_sheet(name)}"  # Streamlit takes a text of one line for a path.
+    style = f"/* {name} */\n{read_component_style_sheet(name)}"  # Streamlit takes a text of one line for a path.
     return st.components.v2.component(own, css=style, js=build_fetching_module(name, folder))
 
 
@@ -210,7 +210,7 @@ def quantise_weights(weights: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 def quantise_weights_to_uint16(weights: np.ndarray, mask: np.ndarray, top: float = 1.0) -> np.ndarray:
     """Return weights (Q, K) in 0..top as uint16; each has the same three decimals as its weight, and the same two."""
-    numbers = quantise_to_levels(np.where(mask, weights, 0), 0.0, top, FULL_UINT16, make_half_step_cell_function(3))
+    numbers = quantise_to_levels(np.where(mask, weights, 0), 0.0, top, FULL_UINT16, make_half_decimal_bin_function(3))
     return np.where(mask, numbers, MASKED_UINT16).astype(np.uint16)
 
 
@@ -226,7 +226,7 @@ def quantise_to_levels(values: np.ndarray, low: float, high: float, full: int, c
     return nearest + np.sign(cell(values) - cell(decoded))
 
 
-def make_half_step_cell_function(decimals: int) -> CellFunction:
+def make_half_decimal_bin_function(decimals: int) -> CellFunction:
     """Return cells of half a step of the last decimal: all in one are rounded alike, to these decimals and to fewer."""
     return lambda values: np.floor(values * 2 * 10**decimals)
 
@@ -234,6 +234,6 @@ def make_half_step_cell_function(decimals: int) -> CellFunction:
 LOOKUP_PARTS = 25_400
 """Equal parts of 0..1: half percents end where a part does, and so do the weights nearest to a byte."""
 LOOKUP_BYTES = quantise_to_levels(
-    (np.arange(LOOKUP_PARTS + 1) + 0.5) / LOOKUP_PARTS, 0.0, 1.0, FULL_BYTE, make_half_step_cell_function(2)
+    (np.arange(LOOKUP_PARTS + 1) + 0.5) / LOOKUP_PARTS, 0.0, 1.0, FULL_BYTE, make_half_decimal_bin_function(2)
 ).astype(np.uint8)
 """(PARTS + 1,) the byte of the weights of each part: to look it up takes a tenth of the time of working it out."""

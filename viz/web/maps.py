@@ -25,7 +25,7 @@ from attenscope.viz.web.component_scripts import (
     FULL_BYTE,
     FULL_UINT16,
     component_value,
-    create_mount,
+    create_mount_function,
     pack_arrays,
     quantise_to_levels,
     quantise_weights,
@@ -44,7 +44,7 @@ AxisRoles = tuple[Sequence[str], Sequence[str]]
 ROLE_NAMES = {"system": to_say("system"), "user": to_say("user"), "assistant": to_say("assistant")}
 HEATMAP_COLOURS = ("background", "ink", "soft", "line", "accent", "masked", "hatch")
 
-_mount_heatmap = create_mount("heatmap")
+_mount_heatmap = create_mount_function("heatmap")
 
 
 def heatmap(
@@ -121,7 +121,7 @@ def encode_heatmap(
 # The matrix, a large table of numbers: hover or arrow keys read a cell, a click chooses it.
 
 
-_mount_matrix = create_mount("matrix")
+_mount_matrix = create_mount_function("matrix")
 LEAST_POWER = -99
 """The least power of ten: a size below ten of it counts as zero, but no error of a table is nearly as small."""
 
@@ -226,7 +226,7 @@ def _encode_two_significant_digits(values: np.ndarray) -> tuple[np.ndarray, dict
 # The links: token-to-token lines of one head, or of several heads of a layer in colours of their own.
 
 
-_mount_links = create_mount("links")
+_mount_links = create_mount_function("links")
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ def encode_attention_links(
 # The overview: a tile for each head of one kind of attention; a click opens it.
 
 
-_mount_overview = create_mount("overview")
+_mount_overview = create_mount_function("overview")
 
 
 @dataclass(frozen=True)
@@ -408,7 +408,7 @@ def _quantise_overview(attention: AttentionMap) -> np.ndarray:
 # The switchboard: a switch for every head of every attention, layers down and heads across.
 
 
-_mount_switchboard = create_mount("switchboard")
+_mount_switchboard = create_mount_function("switchboard")
 
 
 def draw_switchboard(
@@ -429,7 +429,7 @@ def draw_switchboard(
 # The drawing of the Transformer, in which it is chosen which attention is looked at.
 
 
-_mount_transformer = create_mount("transformer")
+_mount_transformer = create_mount_function("transformer")
 EVERY_LAYER = -1
 """In place of a layer: all of its kind are looked at together, and a block chooses its kind alone."""
 

@@ -15,12 +15,12 @@ import streamlit as st
 
 from attenscope.viz.figures.figure_style import format_signed
 from attenscope.viz.figures.masks import MaskColours
-from attenscope.viz.web.component_scripts import create_mount, pack_arrays
+from attenscope.viz.web.component_scripts import create_mount_function, pack_arrays
 
 TokenNames = tuple[Sequence[str], Sequence[str]]
 """The names of the queries and of the keys; empty where they are unknown."""
 
-_mount_mask_editor = create_mount("mask_editor")
+_mount_mask_editor = create_mount_function("mask_editor")
 
 
 class CellState(IntEnum):

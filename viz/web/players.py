@@ -13,7 +13,7 @@ from attenscope.language import say
 from attenscope.trace import AttentionMap
 from attenscope.viz.figures.figure_style import KIND_NAMES, Look, readable_token, shorten_token
 from attenscope.viz.figures.heatmap import RowLabel
-from attenscope.viz.web.component_scripts import component_value, create_mount, pack_arrays, quantise_weights
+from attenscope.viz.web.component_scripts import component_value, create_mount_function, pack_arrays, quantise_weights
 from attenscope.viz.web.text_components import build_token_data
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # One decoding, step by step: both sentences, the attention of the step and its candidates; scrubbed in the browser.
 
 
-_mount_decode_player = create_mount("decode_player")
+_mount_decode_player = create_mount_function("decode_player")
 MAX_CANDIDATES = 8
 
 
@@ -96,7 +96,7 @@ def encode_decode_player(result: Translation, start: PlayerStart, look: Look, ru
         "accent": look.palette.accent,
     }
     return pack_arrays(
-        header, b"".join(quantise_weights(_append_means(one.weights), one.mask).tobytes() for one in (cross, own))
+        header, b"".join(quantise_weights(_append_head_means(one.weights), one.mask).tobytes() for one in (cross, own))
     )
 
 
@@ -105,7 +105,7 @@ def _get_cross_attention_label(result: Translation) -> str:
     return say("attention to the prompt") if result.trace.cross is None else say("cross-attention")
 
 
-def _append_means(weights: np.ndarray) -> np.ndarray:
+def _append_head_means(weights: np.ndarray) -> np.ndarray:
     """Return weights (L, H, Q, K) and the mean of each layer's heads as (L, H + 1, Q, K) float64."""
     return np.concatenate([weights, weights.mean(axis=1, keepdims=True, dtype=np.float64)], axis=1)
 
@@ -135,7 +135,7 @@ def _candidate_data(one: Candidate) -> dict[str, Any]:
 # One sentence at every snapshot of a training: all heads are sent at once and scrubbed without asking the server.
 
 
-_mount_snapshots = create_mount("snapshots")
+_mount_snapshots = create_mount_function("snapshots")
 
 
 @dataclass(frozen=True)

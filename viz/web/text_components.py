@@ -27,7 +27,13 @@ from attenscope.viz.figures.figure_style import (
 )
 from attenscope.viz.figures.heatmap import RowLabel, diverging_colours
 from attenscope.viz.figures.text_alternatives import describe_word_attention
-from attenscope.viz.web.component_scripts import FULL_BYTE, component_value, create_mount, pack_arrays, quantise_weights
+from attenscope.viz.web.component_scripts import (
+    FULL_BYTE,
+    component_value,
+    create_mount_function,
+    pack_arrays,
+    quantise_weights,
+)
 
 if TYPE_CHECKING:
     from attenscope.decoding.greedy_and_sampling import Candidate, DecodingStep
@@ -37,7 +43,7 @@ if TYPE_CHECKING:
 # Shaded text: both texts of a map, shaded by the weights to or from the hovered or pinned token.
 
 
-_mount_shaded_text = create_mount("text")
+_mount_shaded_text = create_mount_function("text")
 QUERY_TITLES = {
     "encoder": to_say("The sentence, attending"),
     "decoder": to_say("The translation, attending"),
@@ -134,7 +140,7 @@ def build_token_data(tokens: Sequence[str], special: AbstractSet[str] = SPECIAL_
 # Signed text: one signed number for each piece, orange below zero, indigo above.
 
 
-_mount_signed_text = create_mount("signed_text")
+_mount_signed_text = create_mount_function("signed_text")
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +193,7 @@ def _signed_token_data(text: SignedText, at: int) -> dict[str, str | bool]:
 # Tokens: the translation as running text, unsure pieces underlined; a click pins a piece.
 
 
-_mount_tokens = create_mount("tokens")
+_mount_tokens = create_mount_function("tokens")
 
 SURE_FROM = 0.6
 """The probability below which a piece is underlined."""
@@ -257,7 +263,7 @@ def _describe_piece_alternatives(step: DecodingStep) -> str:
 # The sentence and its translation, words above words, with curves between them.
 
 
-_mount_sentence = create_mount("sentence")
+_mount_sentence = create_mount_function("sentence")
 SentenceSide = Literal["source", "target"]
 
 
@@ -344,7 +350,7 @@ def _build_word_doubt(steps: Sequence[DecodingStep]) -> dict[str, Any]:
 # The word card: the probability of a word, its alternatives, where it looked, and the heads that matter.
 
 
-_mount_word_card = create_mount("word_card")
+_mount_word_card = create_mount_function("word_card")
 MAX_CARD_ROWS = 4
 """Rows of each part of the card."""
 
@@ -474,7 +480,7 @@ def _build_head_effect_data(head: Head, change: float, largest: float) -> dict[s
 # Versions: translations of one sentence below each other, their differences marked; a click chooses one.
 
 
-_mount_versions = create_mount("versions")
+_mount_versions = create_mount_function("versions")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from attenscope.evaluation.attribution import (
     measure_local_model_deletion_curves,
     read_attribution_scores,
 )
-from attenscope.experiments.ablation import measure_word_effects
+from attenscope.experiments.ablation import measure_head_effects_on_word
 from attenscope.experiments.lens import DecoderLens, LogitLens, run_decoder_lens, run_logit_lens
 from attenscope.experiments.patching import (
     Contrast,
@@ -98,7 +98,7 @@ def compute_words_left_out(key: WordKey) -> WordsLeftOut:
         return alti_and_leave_one_out.compute_words_left_out(model.model, of)
 
 
-def compute_attributions(key: WordKey) -> Mapping[str, Attribution]:
+def compute_attributions_by_method(key: WordKey) -> Mapping[str, Attribution]:
     """The scores of every method that can be computed, by its name."""
     return _attribute_word(key, current_language())[0]
 
@@ -113,7 +113,7 @@ def compute_deletion_curves(key: WordKey) -> DeletionCurves:
     """What is left of the value when pieces are taken away, by the order of every method."""
     of = load_explained_target(key)
     check_deletion_length(len(of.source_ids))
-    found = compute_attributions(key)
+    found = compute_attributions_by_method(key)
     with _run_with_changes(key.reading) as (model, _):
         return measure_deletion_curves(model, of, found)
 
@@ -132,7 +132,7 @@ def compute_head_effects(key: WordKey, heads: tuple[Head, ...]) -> np.ndarray:
     """How the value changes without each of some heads, in one forward pass: (heads, 1)."""
     of = load_explained_target(key)
     with _run_with_changes(key.reading) as (model, _):
-        return measure_word_effects(model.model, of, heads)
+        return measure_head_effects_on_word(model.model, of, heads)
 
 
 @queue_and_cache(256)
@@ -205,7 +205,7 @@ def compute_layer_lens(reading: ReadingKey, token_id: int | None = None) -> Logi
         return run_logit_lens(model, result, token_id=token_id)
 
 
-def compute_user_model_attributions(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
+def compute_user_model_attributions_by_method(name: str, sentence: str, position: int) -> Mapping[str, Attribution]:
     """What can be computed of a model of the command line, by method, for the piece at a position, from 0."""
     return _attribute_user_model(name, sentence, position, current_language())[0]
 
@@ -220,7 +220,7 @@ def compute_user_model_deletion_curves(name: str, sentence: str, position: int) 
     """What is left of that piece as source pieces are taken away, by the order of each method."""
     own = cache.find_encoder_only_model(name)
     assert own is not None
-    found = compute_user_model_attributions(name, sentence, position)
+    found = compute_user_model_attributions_by_method(name, sentence, position)
     check_deletion_length(len(next(iter(found.values())).source))
     return measure_local_model_deletion_curves(own, sentence, position + 1, found)
 

@@ -16,7 +16,7 @@ from attenscope.experiments.patching import read_minimal_pairs
 from attenscope.interventions.changes import InterventionError, format_changes, parse_changes
 from attenscope.language import say
 from attenscope.runnable_model import InputError, RunnableModel, Translation
-from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word
+from attenscope.text.words import SPECIAL_TOKENS, group_tokens_into_words, join_word
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.figure_style import quote_token, readable_token
@@ -115,8 +115,8 @@ def draw_question_controls(
     if get_open_trace():
         draw_caption(say(texts.OPENED_TRACE_NOTE))
     own = cache.compute_translation(model.name, text)
-    given = controls.draw_given_translation(model.name, text, own.text) if forced else ""
-    reading = ReadingKey(model.name, text, given, _draw_model_changes(model, text, given))
+    given = controls.draw_scored_given_translation_field(model.name, text, own.text) if forced else ""
+    reading = ReadingKey(model.name, text, given, _read_and_draw_model_changes(model, text, given))
     result = cache.compute_translation_with_changes(*reading)
     split = _find_score_split_row(result)
     asked = get_pin(result.source, "target")
@@ -125,7 +125,7 @@ def draw_question_controls(
     if compared:
         group = range(compared.position, compared.position + len(compared.tokens))
     elif pinned is None:
-        group = find_longest_dependent_word(reading)
+        group = find_longest_word_that_needs_another(reading)
     else:
         group = find_pinned_word_pieces(result.target_tokens, pinned, result.special_tokens)
     with above:
@@ -136,7 +136,7 @@ def draw_question_controls(
     if compared is None and asked is not None and pinned is None:
         draw_caption(texts.describe_missing_piece(asked - result.first_row, len(result.steps)))
     with choice, st.container(key="rather", horizontal=True, vertical_alignment="center", width="content"):
-        target = _draw_fixed_target(compared) if compared else _draw_target_selector(model, result, group)
+        target = _draw_fixed_target(compared) if compared else _draw_contrast_token_selector(model, result, group)
     return Question(model, result, WordKey(reading, group.start, len(group), target.against_id), target, pair)
 
 
@@ -169,14 +169,14 @@ def find_pinned_word_pieces(
 ) -> range:
     """The pieces of the word of the pinned piece; of the longest word where none of these pieces is pinned."""
     if pinned is not None and pinned < len(tokens):
-        return next(group for group in group_words(tokens, special) if pinned in group)
-    return _list_longest_words(tokens, special)[0]
+        return next(group for group in group_tokens_into_words(tokens, special) if pinned in group)
+    return _list_words_longest_first(tokens, special)[0]
 
 
-def find_longest_dependent_word(reading: ReadingKey) -> range:
+def find_longest_word_that_needs_another(reading: ReadingKey) -> range:
     """The pieces of the longest word that needs another one; of the longest word where none of the first few does."""
     result = cache.compute_translation_with_changes(*reading)
-    words = _list_longest_words(result.target_tokens, result.special_tokens)
+    words = _list_words_longest_first(result.target_tokens, result.special_tokens)
     for group in words[:MOST_WORDS_TRIED]:
         try:
             if texts.is_single_word_needed(compute_words_left_out(WordKey(reading, group.start, len(group)))):
@@ -186,9 +186,9 @@ def find_longest_dependent_word(reading: ReadingKey) -> range:
     return words[0]
 
 
-def _list_longest_words(tokens: Sequence[str], special: AbstractSet[str]) -> list[range]:
+def _list_words_longest_first(tokens: Sequence[str], special: AbstractSet[str]) -> list[range]:
     """The pieces of each word, the longest word first; special tokens only where there is nothing else."""
-    groups = group_words(tokens, special)
+    groups = group_tokens_into_words(tokens, special)
     named = [group for group in groups if tokens[group.start] not in special]
     return sorted(named or groups, key=lambda group: -len(join_word([tokens[at] for at in group]).strip()))
 
@@ -205,7 +205,7 @@ def open_head_on_explore(question: Question, head: Head) -> None:
     open_head_in_explore(head)
 
 
-def _draw_model_changes(model: RunnableModel, text: str, given: str) -> str:
+def _read_and_draw_model_changes(model: RunnableModel, text: str, given: str) -> str:
     """The changes of the address, said on the page, in the one way of writing them; none where they make no sense."""
     try:
         changes = format_changes(parse_changes(CHANGES.hold()))
@@ -215,11 +215,11 @@ def _draw_model_changes(model: RunnableModel, text: str, given: str) -> str:
         st.info(escape_markdown(str(error)))
         changes = ""
     if CHANGES.get():
-        controls.draw_changes_note(changes)
+        controls.draw_model_changes_note(changes)
     return changes
 
 
-def _draw_target_selector(model: RunnableModel, result: Translation, group: range) -> Target:
+def _draw_contrast_token_selector(model: RunnableModel, result: Translation, group: range) -> Target:
     """Draw the choice of Y, and return X compared with it; with nothing where it cannot be compared."""
     owner = (result.source, result.target_ids[: group.stop])
     chosen = WHY_CONTRAST_PIECE.hold(of=owner)

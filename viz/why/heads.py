@@ -220,7 +220,7 @@ CELL_LABELS = (to_say("Row"), to_say("Column"))
 CELL_WIDTHS: tuple[Any, ...] = (230, 200)
 
 
-def draw_score_view(question: Question, palette: Palette) -> SavedView:
+def draw_attention_score_view(question: Question, palette: Palette) -> SavedView:
     """Draw the controls of the cell, and the matrix of its score."""
     switch_to_requested_page()
     maps = question.result.trace.maps
@@ -231,8 +231,8 @@ def draw_score_view(question: Question, palette: Palette) -> SavedView:
     cell = draw_cell_selector(question, cell or find_strongest_cell(question))
     found = why_cache.compute_score_parts(question.key.reading, cell)
     attention = maps[cell.kind]
-    lead = texts.describe_score(found, attention, cell)
-    title = texts.make_score_title(attention, cell)
+    lead = texts.describe_attention_score(found, attention, cell)
+    title = texts.make_attention_cell_title(attention, cell)
     with st.container(key="lead"):
         draw_caption(lead)
     rows, columns, cells = found.group_by_sublayer()

@@ -42,7 +42,7 @@ from attenscope.viz.ui.addresses.why import (
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.style import draw_table
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.page_frame import is_on_stage
+from attenscope.viz.web.page_components import is_on_stage
 from attenscope.viz.why import cache, texts
 from attenscope.viz.why.cache import ReadingKey
 from attenscope.viz.why.controls import PAIRS_LANGUAGE, Question, SentencePair, set_explained_word
@@ -161,7 +161,7 @@ def _plot_ranks(ranked: tuple[str, LogitLens], position: int, palette: Palette) 
 # Source or prefix: where each word of the translation comes from, and whether it has come loose from the source.
 
 
-def draw_shares_view(question: Question, palette: Palette) -> SavedView:
+def draw_source_shares_view(question: Question, palette: Palette) -> SavedView:
     """Draw the shares and the effect of the source under the whole translation; a click chooses a word."""
     found, loose = cache.compute_source_shares(question.key.reading), _load_source_detachment_threshold(question)
     at, threshold = question.key.position, loose.threshold if loose else None
@@ -183,7 +183,7 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
         with places[1]:
             figure = plot_source_effects(found, at, threshold, palette)
             draw_chart(figure, titles[1], key="effects", on_cell=lambda _, x: handle_click(x))
-    says = [texts.describe_word_shares(found, question.target), texts.describe_shares(question.target)]
+    says = [texts.describe_word_shares(found, question.target), texts.explain_source_shares(question.target)]
     draw_caption(join_sentences(*says))
 
     def build_parts(of: Palette) -> list[Part]:
@@ -195,10 +195,12 @@ def draw_shares_view(question: Question, palette: Palette) -> SavedView:
         return [*question.saved_texts, Words(lead), *pictures, *map(Words, says)]
 
     facts = collect_trace_facts(question.result.trace, **question.facts)
-    return SavedView("why-source-or-prefix", build_parts, lambda: tabulate_shares(found), titles[0], facts, width=1280)
+    return SavedView(
+        "why-source-or-prefix", build_parts, lambda: tabulate_source_shares(found), titles[0], facts, width=1280
+    )
 
 
-def tabulate_shares(found: SourceShares) -> pd.DataFrame:
+def tabulate_source_shares(found: SourceShares) -> pd.DataFrame:
     """Every piece with its shares, the effect of the source and the attention to </s>."""
     columns = {
         "source": found.source,

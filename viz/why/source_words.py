@@ -32,7 +32,7 @@ from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import switch_to_requested_page
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.page_frame import is_on_stage
+from attenscope.viz.web.page_components import is_on_stage
 from attenscope.viz.web.text_components import SignedText, draw_signed_text, encode_signed_text
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls as why_controls
@@ -66,7 +66,7 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
     fold = st.expander(name, expanded=method != DEFAULT_METHOD and pieces <= LONG_PIECES, key=key, on_change="rerun")
     if fold.open:
         with fold:
-            _draw_methods(question, palette)
+            _draw_attribution_methods(question, palette)
 
     def build_parts(of: Palette) -> list[Part]:
         # A scene has the sentence once: as the shaded words.
@@ -77,13 +77,13 @@ def draw_source_words_view(question: Question, palette: Palette) -> SavedView:
 
     saved_as = say("Why {word}", word=question.target.word)
     facts = collect_trace_facts(question.result.trace, **question.facts, method=method)
-    table = lambda: tabulate_attributions(why_cache.compute_attributions(question.key))  # noqa: E731
+    table = lambda: tabulate_attributions(why_cache.compute_attributions_by_method(question.key))  # noqa: E731
     return SavedView("why-source-words", build_parts, table, saved_as, facts, width=1280)
 
 
-def _draw_methods(question: Question, palette: Palette) -> None:
+def _draw_attribution_methods(question: Question, palette: Palette) -> None:
     """Draw the texts shaded by one method, and all methods beside each other."""
-    every = why_cache.compute_attributions(question.key)
+    every = why_cache.compute_attributions_by_method(question.key)
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = why_controls.draw_method_selector(every)
         if question.model.can("parts"):
@@ -101,8 +101,8 @@ def _draw_methods(question: Question, palette: Palette) -> None:
 
 
 def _build_attribution_saved_parts(question: Question, palette: Palette) -> list[Part]:
-    """What :func:`_draw_methods` draws, to be saved."""
-    every = why_cache.compute_attributions(question.key)
+    """What :func:`_draw_attribution_methods` draws, to be saved."""
+    every = why_cache.compute_attributions_by_method(question.key)
     method = WHY_ATTRIBUTION_METHOD.get()
     found = every[method]
     shaded = encode_signed_text(build_shaded_texts(found, say(PIECE_HINT)), palette, _describe_shading(found))
@@ -113,12 +113,12 @@ def _build_attribution_saved_parts(question: Question, palette: Palette) -> list
 
 def _describe_shading(found: Attribution) -> str:
     named = say("{method} for {word}.", method=say(found.method), word=found.target.word)
-    return join_sentences(named, texts.describe_strongest_pieces(found))
+    return join_sentences(named, texts.describe_highest_scored_pieces(found))
 
 
 def _describe_method(found: Attribution) -> list[str]:
-    lead = texts.describe_value(found.target, found.target_value)
-    strongest = join_sentences(lead, texts.describe_strongest_pieces(found), say(texts.COLOURS_HINT))
+    lead = texts.describe_target_value(found.target, found.target_value)
+    strongest = join_sentences(lead, texts.describe_highest_scored_pieces(found), say(texts.COLOURS_HINT))
     return [strongest, texts.describe_attribution_unit(found.method, found.target), *found.notes]
 
 
@@ -208,10 +208,13 @@ SET_TABLE_HEADINGS = (
 
 def draw_deletion_view(question: Question, palette: Palette) -> SavedView:
     """Draw the curves of all methods, the chosen one marked, and the tables beside them."""
-    curves, every = why_cache.compute_deletion_curves(question.key), why_cache.compute_attributions(question.key)
+    curves, every = (
+        why_cache.compute_deletion_curves(question.key),
+        why_cache.compute_attributions_by_method(question.key),
+    )
     with st.container(key="bar", horizontal=True, vertical_alignment="center"):
         method = why_controls.draw_method_selector(every)
-    says = [texts.describe_first_two_pieces(curves, every[method]), texts.describe_best_order(curves)]
+    says = [texts.describe_top_two_pieces_deletion(curves, every[method]), texts.describe_best_deletion_order(curves)]
     alt = draw_deletion_curves(curves, method, palette, *says)
     says.append(texts.describe_deletion_method(texts.DELETION_BY_MASKS))
     draw_caption(says[-1])
@@ -335,7 +338,7 @@ def draw_user_model_page(own: LocalModel) -> None:
         with st.container(key="bar", horizontal=True, vertical_alignment="center"):
             view = ui_controls.segmented_control(say("View"), WHY_VIEW, tuple(USER_MODEL_VIEWS))
             position = _draw_piece_selector(trace, text)
-            every = why_cache.compute_user_model_attributions(own.name, text, position)
+            every = why_cache.compute_user_model_attributions_by_method(own.name, text, position)
             asked = PieceQuestion(own.name, text, position, why_controls.draw_method_selector(every))
         title, parts, numbers = USER_MODEL_VIEWS[view](asked, every)
     except (AttributionError, LocalError) as error:
@@ -356,7 +359,9 @@ def _draw_any_model_attributions(asked: PieceQuestion, every: Mapping[str, Attri
     found = every[asked.method]
     meaning = say("{method}: {meaning}.", method=say(asked.method), meaning=say(ANY_MODEL_METHODS[asked.method]))
     says = [
-        join_sentences(texts.describe_value(found.target, found.target_value), texts.describe_strongest_pieces(found))
+        join_sentences(
+            texts.describe_target_value(found.target, found.target_value), texts.describe_highest_scored_pieces(found)
+        )
     ]
     says += [join_sentences(meaning, say(texts.COLOURS_HINT)), texts.describe_method_agreement(every)]
     says += [texts.describe_completeness(every["integrated-gradients"])]
@@ -374,10 +379,13 @@ def _draw_any_model_attributions(asked: PieceQuestion, every: Mapping[str, Attri
     return title, build_parts, lambda: tabulate_attributions(every)
 
 
-def _draw_user_deletion(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:
+def _draw_user_model_deletion(asked: PieceQuestion, every: Mapping[str, Attribution]) -> DrawnUserView:
     """What is left of the piece's probability, by the order of each method and in random orders."""
     curves = why_cache.compute_user_model_deletion_curves(*asked[:3])
-    says = [texts.describe_first_two_pieces(curves, every[asked.method]), texts.describe_best_order(curves)]
+    says = [
+        texts.describe_top_two_pieces_deletion(curves, every[asked.method]),
+        texts.describe_best_deletion_order(curves),
+    ]
     alt = draw_deletion_curves(curves, asked.method, style.get_palette(), *says)
     says.append(texts.describe_deletion_method(texts.DELETION_BY_EMBEDDINGS))
     draw_caption(says[-1])
@@ -391,7 +399,7 @@ def _draw_user_deletion(asked: PieceQuestion, every: Mapping[str, Attribution]) 
 
 USER_MODEL_VIEWS: dict[WhyView, Callable[[PieceQuestion, Mapping[str, Attribution]], DrawnUserView]] = {
     "source words": _draw_any_model_attributions,
-    "deletion": _draw_user_deletion,
+    "deletion": _draw_user_model_deletion,
 }
 
 

@@ -62,13 +62,13 @@ def describe_leave_one_out_answer(found: WordsLeftOut) -> str:
     """What the word rests on, in a sentence or two that need no knowledge of methods."""
     target = found.target
     if not found.words:
-        return describe_value(target, found.value)
+        return describe_target_value(target, found.value)
     if target.against is not None:
         return _describe_contrast_answer(found, quote_token(target.tokens[0]), quote_token(target.against))
     first, *others = found.by_fall
     before, after = (format_remaining_probability(value) for value in (found.value, float(found.without[first])))
     facts = {
-        "word": _format_left_out_word(found, first),
+        "word": _name_left_out_word(found, first),
         "target": quote_token(target.word),
         "before": before,
         "after": after,
@@ -91,7 +91,7 @@ def describe_leave_one_out_answer(found: WordsLeftOut) -> str:
         return said
     left = float(found.without[others[0]])
     if left < found.value + math.log(NEEDED_BELOW):
-        name = _format_left_out_word(found, others[0])
+        name = _name_left_out_word(found, others[0])
         more = say("Without {word} it falls to {after}.", word=name, after=format_remaining_probability(left))
     else:
         more = say(
@@ -107,13 +107,14 @@ def _describe_contrast_answer(found: WordsLeftOut, own: str, other: str) -> str:
     facts = {
         "own": own,
         "other": other,
-        "word": _format_left_out_word(found, at),
+        "word": _name_left_out_word(found, at),
         "times": format_probability_ratio(found.value),
     }
     then = format_probability_ratio(after)
     if not is_single_word_needed(found, MATTERS_BELOW):
         return join_sentences(
-            say("No single word decides between {own} and {other}.", **facts), describe_value(found.target, found.value)
+            say("No single word decides between {own} and {other}.", **facts),
+            describe_target_value(found.target, found.value),
         )
     if found.value > 0 > after:
         return say(
@@ -135,7 +136,7 @@ def _describe_contrast_answer(found: WordsLeftOut, own: str, other: str) -> str:
     )
 
 
-def _format_left_out_word(found: WordsLeftOut, at: int) -> str:
+def _name_left_out_word(found: WordsLeftOut, at: int) -> str:
     """A word that was left out, and whether the model itself had written it."""
     name = quote_token(found.words[at])
     return name if at < len(found.source_words) else say("{word}, which it had written before,", word=name)
@@ -188,7 +189,7 @@ def describe_deletion_method(how: str) -> str:
     return join_sentences(say(how), lines)
 
 
-def describe_first_two_pieces(curves: DeletionCurves, found: Attribution) -> str:
+def describe_top_two_pieces_deletion(curves: DeletionCurves, found: Attribution) -> str:
     """What is left without the first two pieces of a method, beside two random pieces."""
     count = min(2, len(found.source))
     order = np.argsort(-found.source, kind="stable")[:count]
@@ -223,7 +224,7 @@ def compute_curve_areas(curves: DeletionCurves) -> dict[str, float]:
     return found | {RANDOM_ORDER: curves.area(curves.random)}
 
 
-def describe_best_order(curves: DeletionCurves) -> str:
+def describe_best_deletion_order(curves: DeletionCurves) -> str:
     """The order that leaves least of this word, and the methods that leave more than a random order."""
     found = compute_curve_areas(curves)
     methods = {name: area for name, area in found.items() if name != RANDOM_ORDER}
@@ -312,7 +313,7 @@ def describe_largest_head_effect(found: HeadEffects, target: Target) -> str:
     """The head without which the value changes most, and how many change next to nothing."""
     every = found.strongest()
     head, change = every[0]
-    facts = {"head": head_name(head), "value": format_value_name(target), "size": format_signed(abs(change))}
+    facts = {"head": head_name(head), "value": format_target_value_name(target), "size": format_signed(abs(change))}
     first = say("Without {head} {value} falls by {size}, more than without any other head.", **facts)
     if change > 0:
         first = say("Without {head} {value} rises by {size}, more than without any other head.", **facts)
@@ -331,7 +332,7 @@ def describe_largest_head_effect(found: HeadEffects, target: Target) -> str:
 
 def explain_head_ablation_colours(target: Target) -> str:
     """What the numbers and colours are."""
-    return say(HEADS_OFF_EXPLANATION, value=format_value_name(target))
+    return say(HEADS_OFF_EXPLANATION, value=format_target_value_name(target))
 
 
 # View Layers.
@@ -497,7 +498,7 @@ def format_row_name(attention: AttentionMap, row: int) -> str:
     return f"{name} → {readable_token(attention.predicted_tokens[row])}" if attention.predicted_tokens else name
 
 
-def make_score_title(attention: AttentionMap, cell: AttentionCell) -> str:
+def make_attention_cell_title(attention: AttentionMap, cell: AttentionCell) -> str:
     """The head of a cell, and its row and column by their tokens."""
     return say(
         "{attention}, layer {layer}, head {head}: {query} looks at {key}",
@@ -509,7 +510,7 @@ def make_score_title(attention: AttentionMap, cell: AttentionCell) -> str:
     )
 
 
-def describe_score(found: ScoreParts, attention: AttentionMap, cell: AttentionCell) -> str:
+def describe_attention_score(found: ScoreParts, attention: AttentionMap, cell: AttentionCell) -> str:
     """The score, the sum of its parts and the weight that it became."""
     masked = say("The cell is masked, so its weight is 0 whatever its score.")
     said = say(
@@ -572,7 +573,7 @@ SHARES_EXPLANATION = to_say(
 )
 
 
-def describe_shares(target: Target) -> str:
+def explain_source_shares(target: Target) -> str:
     """What the pictures show; the target says how source and prefix begin and end."""
     return say(SHARES_EXPLANATION, start=target.prefix_tokens[0].strip(), end=target.source_tokens[-1].strip())
 
@@ -668,7 +669,7 @@ def describe_missing_piece(position: int, count: int) -> str:
     return join_sentences(format_missing_piece_message(position + 1, count), say("Another word of it is shown."))
 
 
-def format_value_name(target: Target) -> str:
+def format_target_value_name(target: Target) -> str:
     """What is explained: log p(X), or logit X − logit Y."""
     if target.against is None:
         return say("log p({word})", word=quote_token(target.word))
@@ -681,9 +682,9 @@ def format_probability_ratio(number: float) -> str:
     return say("more than a million") if ratio >= 1e6 else format_number(ratio, ",.0f" if ratio >= 10 else ".1f")
 
 
-def describe_value(target: Target, number: float) -> str:
+def describe_target_value(target: Target, number: float) -> str:
     """The value that is explained, as a probability or as how many times as probable X is."""
-    facts = {"name": format_value_name(target), "value": format_signed(number)}
+    facts = {"name": format_target_value_name(target), "value": format_signed(number)}
     if target.against is None:
         return say("{name} = {value}, a probability of {share}.", share=format_percent(math.exp(number)), **facts)
     first, second = quote_token(target.tokens[0]), quote_token(target.against)
@@ -709,7 +710,7 @@ def describe_attribution_unit(method: str, target: Target) -> str:
     )
 
 
-def describe_strongest_pieces(found: Attribution) -> str:
+def describe_highest_scored_pieces(found: Attribution) -> str:
     """The pieces with the largest scores of either sign."""
     pieces = [*found.target.source_tokens, *found.target.prefix_tokens][: len(found.scores)]
     order = sorted(range(len(pieces)), key=lambda at: -abs(found.scores[at]))[:2]

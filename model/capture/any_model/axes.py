@@ -73,7 +73,7 @@ def gather_axis_evidence(site: CallSite) -> AxisEvidence:
     heads = next((found for module in _iterate_modules(site) if (found := read_head_count(module)) > 1), None)
     if heads is None:
         heads = next(
-            (found for module in _iterate_modules(site) if (found := _read_configured_heads(module)) > 1), None
+            (found for module in _iterate_modules(site) if (found := _read_configured_head_count(module)) > 1), None
         )
     called = [call.inputs for call in site.calls if any(tensor.dim() > 1 for tensor in call.inputs)]
     own, outer = (called[0], called[-1] if len(called) > 1 else ()) if called else ((), ())
@@ -97,10 +97,10 @@ def read_head_count(module: nn.Module) -> int:
 
 def read_query_head_count(module: nn.Module) -> int:
     """Return :func:`read_head_count`, or the number in the module's configuration where only that says it."""
-    return read_head_count(module) if read_head_count(module) > 1 else _read_configured_heads(module)
+    return read_head_count(module) if read_head_count(module) > 1 else _read_configured_head_count(module)
 
 
-def list_added_keys(module: nn.Module) -> tuple[str, ...]:
+def list_added_key_names(module: nn.Module) -> tuple[str, ...]:
     """Return the names of the columns that nn.MultiheadAttention adds after those of the keys."""
     if not isinstance(module, nn.MultiheadAttention):
         return ()
@@ -187,7 +187,7 @@ def _iterate_modules(site: CallSite) -> Iterator[nn.Module]:
     yield from (call.module for call in site.calls)
 
 
-def _read_configured_heads(module: nn.Module) -> int:
+def _read_configured_head_count(module: nn.Module) -> int:
     said = getattr(getattr(module, "config", None), "num_attention_heads", None)
     return said if isinstance(said, int) else 1
 
@@ -289,7 +289,7 @@ def find_call_site(modules: Mapping[int, tuple[str, nn.Module]]) -> CallSite | N
     for frame, (path, module) in _iterate_module_frames(modules):
         if nearest is None and not is_torch_leaf_module(module):
             nearest = path, module
-        fast_path = fast_path or _is_fast_path_prevented(frame, module)
+        fast_path = fast_path or _is_fast_path_prevented_by_capture(frame, module)
         if not is_module_call(frame):
             methods.append((frame, module))
             continue
@@ -348,7 +348,7 @@ def is_torch_leaf_module(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.nn.") and not isinstance(module, nn.MultiheadAttention)
 
 
-def _is_fast_path_prevented(frame: FrameType, module: nn.Module) -> bool:
+def _is_fast_path_prevented_by_capture(frame: FrameType, module: nn.Module) -> bool:
     """Whether only watching keeps a forward from the fast path: torch checks for gradients later, and finds none."""
     if not is_fast_path_overridden(frame):
         return False

@@ -40,7 +40,7 @@ class ComputedAttention:
     """How many of the last rows and keys a model with blocks added to what it was given."""
 
     @property
-    def remove_padding(self) -> ComputedAttention:
+    def unpadded_attention(self) -> ComputedAttention:
         """The attention of what was given; as it is where a row given attends to padding."""
         end = -self.padding or None
         if end is None or bool(self.weights[..., :end, end:].any()):

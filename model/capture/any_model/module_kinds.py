@@ -65,7 +65,7 @@ def _infer_kind(one: KindEvidence, alone: bool, crossed: bool, model: str) -> Ki
         return "decoder"
     if alone or not ENCODER_PATH.search(one.path):
         causal = crossed if one.causal is None else one.causal
-        return "decoder" if causal or is_language_model(model) else "encoder"
+        return "decoder" if causal or is_causal_language_model_class(model) else "encoder"
     return "encoder"
 
 
@@ -77,7 +77,7 @@ def _is_cross(one: KindEvidence) -> bool:
     return bool(CROSS_PATH.search(one.path)) or (one.is_cross and "self" not in one.path)
 
 
-def is_language_model(name: str) -> bool:
+def is_causal_language_model_class(name: str) -> bool:
     """Whether a class of this name generates text from left to right, so that its one stack is a decoder."""
     return "CausalLM" in name or "LMHead" in name or name.startswith("GPT")
 

@@ -80,7 +80,7 @@ class Provenance:
             axis = 1 if function in CONVOLUTION_FUNCTIONS else -1
             node.outputs = results[0].numel() * states.shape[axis] // max(states.numel(), 1)
         node.factors = parents[-2:] if function in PRODUCT_FUNCTIONS and not weighted and len(given) > 1 else ()
-        node.reorders = function in ROW_SELECTION_FUNCTIONS and _is_row_reordering(args, kwargs)
+        node.reorders = function in ROW_SELECTION_FUNCTIONS and _is_sample_reordering(args, kwargs)
         for tensor in results:
             same = next((parent for one, parent in zip(given, parents, strict=True) if one is tensor), None)
             if same is None:
@@ -156,7 +156,7 @@ class Provenance:
         """Whether keys were taken from samples that had changed places, as a beam search does with its cache."""
         return _has_reordered_samples(self.node(key))
 
-    def is_reordered_from_scores(self, scores: Tensor) -> bool:
+    def is_key_batch_reordered_from_scores(self, scores: Tensor) -> bool:
         """Return :meth:`is_key_batch_reordered` for the keys that scores were computed from."""
         products = _find_score_products(self.node(scores))
         return any(_has_reordered_samples(factor) for node in products for factor in node.factors)
@@ -255,7 +255,7 @@ def _list_tensors(values: Any) -> list[Tensor]:
     return found
 
 
-def _is_row_reordering(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+def _is_sample_reordering(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Whether samples are taken in another order, by index_select or by an index."""
     tensor, *rest = args
     chosen = kwargs.get("index", rest[-1] if rest else None)

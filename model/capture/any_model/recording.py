@@ -38,7 +38,7 @@ from .stacking import (
     is_time_step,
     join_heads,
     join_time_steps,
-    make_no_sentence_error,
+    make_missing_sentence_error,
     replace_weights_by_gradients,
     select_last_runs,
     stack_map,
@@ -159,11 +159,11 @@ class AnyModelRecording:
         tensors = {name: tensor.clone() for name, tensor in attention.tensors.items() if name in self.tensors}
         weights = attention.weights.half() if self.half else attention.weights
         if site is not None:
-            weights = self._store.store_copy(weights, self._count_modules_by_class[type(site.module)])
+            weights = self._store.store_copy(weights, self._module_counts_by_class[type(site.module)])
         return replace(attention, weights=weights, tensors=tensors)
 
     @cached_property
-    def _count_modules_by_class(self) -> Counter[type[nn.Module]]:
+    def _module_counts_by_class(self) -> Counter[type[nn.Module]]:
         """How many modules of each class the model has: so many layers may come."""
         return Counter(type(module) for _, module in self.modules.values())
 
@@ -227,7 +227,7 @@ class AnyModelRecording:
 
     def sample(self, index: int) -> AttentionTrace:
         recorded = [
-            replace(call, attention=call.attention.remove_padding)
+            replace(call, attention=call.attention.unpadded_attention)
             for call in self.calls
             if call.path not in self.refused
         ]
@@ -286,7 +286,7 @@ def _match_samples(runs: Mapping[Kind, list[CallRun]], index: int) -> Mapping[Ki
     sizes = {kind: len(found[-1][0].attention.weights) for kind, found in runs.items()}
     most = max(sizes.values())
     if not 0 <= index < most:
-        raise make_no_sentence_error(index, most)
+        raise make_missing_sentence_error(index, most)
 
     def match_side(size: int) -> int | None:
         if "cross" in runs and most % size == 0:

@@ -51,7 +51,7 @@ KIND_LABELS: dict[Kind, str] = {
 }
 
 
-def make_no_sentence_error(index: int, sentences: int) -> TraceError:
+def make_missing_sentence_error(index: int, sentences: int) -> TraceError:
     """Return the error for a sentence that a batch does not have."""
     return TraceError(
         say(
@@ -228,7 +228,7 @@ def _check_runs_fit(kind: Kind, runs: list[CallRun], sample: int) -> None:
     if len(runs) > 1 and (len(batches) > 1 or any(call.reordered for run in runs for call in run)):
         raise TraceError(say(BEAM_SEARCH_MESSAGE))
     if sample >= min(batches):
-        raise make_no_sentence_error(sample, min(batches))
+        raise make_missing_sentence_error(sample, min(batches))
     for run in runs:
         shapes = {tuple(call.attention.weights.shape[1:]) for call in run}
         if len(shapes) > 1:

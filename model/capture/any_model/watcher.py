@@ -31,7 +31,7 @@ from .axes import (
     gather_axis_evidence,
     infer_layout,
     is_torch_leaf_module,
-    list_added_keys,
+    list_added_key_names,
 )
 from .call import CapturedCall, find_call_origin, make_call_origin, read_passed_mask
 from .kernel_weights import (
@@ -81,7 +81,7 @@ class AttentionWatcher(TorchFunctionMode):
             return self._run_multi_head(args, given)
         weights = None
         if is_flex_attention(func):
-            return self._record_flex(func, args, given)
+            return self._run_and_record_flex(func, args, given)
         if func is F.scaled_dot_product_attention and self.recording.graph:
             output, weights = run_explicit_attention(*args, **given)
         else:
@@ -117,7 +117,7 @@ class AttentionWatcher(TorchFunctionMode):
         )
         self.recording.add(call, site)
 
-    def _record_flex(self, func: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+    def _run_and_record_flex(self, func: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         """Run flex_attention and record its attention; its weights are no part of a graph of gradients."""
         output, *more = func(*args, **given)
         site = find_call_site(self.recording.modules)
@@ -177,7 +177,7 @@ class AttentionWatcher(TorchFunctionMode):
         weights = apply_head_edits(attention.weights, attention.allowed)
         dropout = args[4] if len(args) > 4 else given.get("dropout_p", 0.0)
         difference = None if dropout else _compute_kernel_difference(weights, attention.tensors["v"], layout(output))
-        attention = replace(attention, weights=weights, extra_keys=list_added_keys(site.module))
+        attention = replace(attention, weights=weights, extra_keys=list_added_key_names(site.module))
         is_cross = self.recording.provenance.is_cross(query, key, site.calls)
         in_graph = None if graph is None else (graph, layout)
         call = CapturedCall(
@@ -217,7 +217,7 @@ class AttentionWatcher(TorchFunctionMode):
             call = CapturedCall(
                 site.path, attention, self._is_cross_attention_call(is_cross), False, site.fast_path, in_graph
             )
-            reordered = self.recording.provenance.is_reordered_from_scores(scores)
+            reordered = self.recording.provenance.is_key_batch_reordered_from_scores(scores)
             self.recording.add(
                 self._add_call_origin_and_mask(replace(call, reordered=reordered), site, F.softmax, None), site
             )
@@ -226,7 +226,7 @@ class AttentionWatcher(TorchFunctionMode):
         """Name the columns that are no tokens: of a learned sink, and those that nn.MultiheadAttention adds."""
         sinks = [one for name, one in site.module.named_parameters(recurse=False) if "sink" in name]
         has_sink = any(self.recording.provenance.has_joined_parameter(scores, sink) for sink in sinks)
-        return replace(attention, extra_keys=("sink",) if has_sink else list_added_keys(site.module))
+        return replace(attention, extra_keys=("sink",) if has_sink else list_added_key_names(site.module))
 
     def _is_cross_attention_call(self, seen: bool | None) -> bool:
         return bool(self._is_cross) if seen is None else seen

@@ -18,7 +18,12 @@ from attenscope.attribution.target import Target
 from attenscope.capture.attention import capture_attention
 from attenscope.experiments.ablation import head_effects
 from attenscope.network.abstract_model import shift_right
-from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word, name_translation_trace
+from attenscope.text.words import (
+    SPECIAL_TOKENS,
+    group_tokens_into_words,
+    join_word,
+    name_translation_trace_rows_columns,
+)
 from attenscope.trace import KINDS, AttentionMap, AttentionTrace, Head
 from attenscope.translate import Translator
 
@@ -78,7 +83,7 @@ def kept(attention: AttentionMap, moved: AttentionMap, place: tuple[int, int, in
 def traced(translator: Translator, sentence: Sentence, source_ids: tuple[int, ...]) -> AttentionTrace:
     with torch.no_grad(), capture_attention(translator.model, ("v",)) as capture:
         translator.model(torch.tensor([source_ids]), shift_right(torch.tensor([sentence.target_ids])))
-    return name_translation_trace(capture.trace, sentence.source_side.pieces, sentence.target_side.pieces)
+    return name_translation_trace_rows_columns(capture.trace, sentence.source_side.pieces, sentence.target_side.pieces)
 
 
 def of_row(attention: AttentionMap, row: int, weights: np.ndarray) -> dict[str, float]:
@@ -126,7 +131,7 @@ def allowed_places(attention: AttentionMap) -> dict[str, np.ndarray]:
 
 def groups(tokens: tuple[str, ...]) -> list[tuple[str, range]]:
     """The word of each token, and the tokens of that word."""
-    return [(join_word(tokens[at.start : at.stop]).strip(), at) for at in group_words(tokens) for _ in at]
+    return [(join_word(tokens[at.start : at.stop]).strip(), at) for at in group_tokens_into_words(tokens) for _ in at]
 
 
 def is_punctuation(text: str) -> bool:

@@ -18,7 +18,7 @@ from attenscope.atlas.pruning import (
     PruningError,
     check_pruning_matches_atlas,
     choose_head_counts,
-    log_prob_without_heads,
+    mean_log_prob_without_heads,
     measure_pruning,
     order_heads_by_cost,
     read_pruning,
@@ -59,7 +59,7 @@ def test_rows_of_a_batch_translate_as_the_model_with_its_heads_switched_off(
             steps = [toy_translator.force(source, target, capture=False).steps for source, target in PAIRS]
         log_probs = [step.log_prob for one in steps for step in one]
         expected = sum(log_probs) / len(log_probs)
-        assert log_prob_without_heads(toy_translator, PAIRS, heads) == pytest.approx(expected, abs=1e-5)
+        assert mean_log_prob_without_heads(toy_translator, PAIRS, heads) == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_order_of_costs_is_that_of_the_atlas_and_chance_does_not_depend_on_it(atlas: Atlas) -> None:
@@ -88,8 +88,8 @@ def test_every_course_begins_with_the_whole_model_and_is_scored_by_sacrebleu(
         assert course.log_prob[-1] == pruning.by_cost.log_prob[-1]
     assert pruning.removed_heads(0) == frozenset()
     assert pruning.removed_heads(1) == frozenset(pruning.order[:4])
-    assert pruning.fewest_heads_keeping(0.9, [10.0, 9.5, 8.0, 9.9]) == 8
-    assert pruning.fewest_heads_keeping(0.9, [10.0, 8.0, 9.5, 9.9]) == 12
+    assert pruning.find_fewest_heads_keeping_bleu(0.9, [10.0, 9.5, 8.0, 9.9]) == 8
+    assert pruning.find_fewest_heads_keeping_bleu(0.9, [10.0, 8.0, 9.5, 9.9]) == 12
 
 
 def test_what_is_kept_is_read_back_and_nothing_else_is(pruning: Pruning, tmp_path: Path) -> None:

@@ -23,12 +23,12 @@ from attenscope.atlas.query import (
     Atlas,
     Question,
     TokenCondition,
-    find_examples,
     find_most_ablation_sensitive_sentences,
     load_attention_rows,
     load_tag_pairs,
     open_atlas,
     parse_question,
+    sample_example_links,
     sample_rows_by_decile,
     search_atlas,
 )
@@ -108,7 +108,7 @@ def test_counts_are_those_of_a_plain_reading(atlas: Atlas, typed: str) -> None:
     begins, ends = expected(links, question)
     found = search_atlas(atlas, question, least=1)
     assert (found.hits, found.links) == (len(ends), len(begins))
-    assert len(find_examples(atlas, question, 10_000)) == len(ends)
+    assert len(sample_example_links(atlas, question, 10_000)) == len(ends)
     for one in found.heads.to_dict("records"):
         of_map = [part[part["map"] == one["map"]] for part in (ends, begins)]
         own = [len(part[(part["layer"] == one["layer"]) & (part["head"] == one["head"])]) for part in of_map]
@@ -220,4 +220,4 @@ def test_a_corpus_of_many_lines(atlas: Atlas, tmp_path: Path) -> None:
         len(rows) for rows in sample_rows_by_decile(atlas, atlas.names[0]).values()
     ]
     question = parse_question("pos=NOUN -> pos=DET")
-    assert len(find_examples(late, question)) == len(find_examples(atlas, question))
+    assert len(sample_example_links(late, question)) == len(sample_example_links(atlas, question))

@@ -6,7 +6,7 @@ import torch
 
 from attenscope.attribution.alti_and_leave_one_out import (
     compute_leave_one_out,
-    compute_values_without_pieces,
+    compute_target_values_without_pieces,
     compute_words_left_out,
 )
 from attenscope.attribution.methods import attribute_target, compute_target_value
@@ -16,7 +16,7 @@ from attenscope.interventions.changes import parse_changes
 from attenscope.network.abstract_model import shift_right
 from attenscope.network.config import PAD_ID
 from attenscope.runnable_model import Translation
-from attenscope.text.words import SPECIAL_TOKENS, group_words, join_word
+from attenscope.text.words import SPECIAL_TOKENS, group_tokens_into_words, join_word
 from attenscope.translate import Translator
 from tests.model.attribution.conftest import read
 
@@ -38,7 +38,7 @@ def test_a_blocked_source_piece_is_as_good_as_padding(any_translator: Translator
     padded[0, 1] = PAD_ID
     with torch.no_grad():
         expected = target.value(any_translator.model(padded, inputs)[:, target.position :])
-    found = compute_values_without_pieces(
+    found = compute_target_values_without_pieces(
         any_translator.model, target, keep_all_but(source.shape[1], 1), keep_all_but(len(target.prefix_tokens))
     )
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
@@ -49,7 +49,9 @@ def test_all_at_once_is_one_at_a_time(toy_translator: Translator, toy_target: Ta
     pieces, inputs = len(toy_target.source_ids), len(toy_target.prefix_tokens)
     for blocked in range(pieces + inputs):
         keep = keep_all_but(pieces + inputs, blocked)
-        single = compute_values_without_pieces(toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:])
+        single = compute_target_values_without_pieces(
+            toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:]
+        )
         torch.testing.assert_close(value - single[0], torch.cat([source, prefix])[blocked], atol=1e-4, rtol=0)
 
 
@@ -57,13 +59,17 @@ def test_a_word_is_left_out_with_all_of_its_pieces(toy_translator: Translator, t
     found = compute_words_left_out(toy_translator.model, toy_target)
     pieces, inputs = len(toy_target.source_ids), len(toy_target.prefix_tokens)
     tokens, at = [*toy_target.source_tokens, *toy_target.prefix_tokens], 0
-    groups = [*group_words(toy_target.source_tokens)]
-    groups += [range(one.start + pieces, one.stop + pieces) for one in group_words(toy_target.prefix_tokens)]
+    groups = [*group_tokens_into_words(toy_target.source_tokens)]
+    groups += [
+        range(one.start + pieces, one.stop + pieces) for one in group_tokens_into_words(toy_target.prefix_tokens)
+    ]
     for group in groups:
         if tokens[group.start] in SPECIAL_TOKENS:
             continue
         keep = keep_all_but(pieces + inputs, *group)
-        single = compute_values_without_pieces(toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:])
+        single = compute_target_values_without_pieces(
+            toy_translator.model, toy_target, keep[:, :pieces], keep[:, pieces:]
+        )
         assert found.words[at] == join_word([tokens[one] for one in group])
         assert abs(found.without[at] - float(single[0])) < 1e-4
         at += 1
@@ -84,7 +90,7 @@ def test_the_last_input_is_removed_too(toy_translator: Translator, toy_translati
         target.tokens,
     )
     keep = keep_all_but(len(target.source_ids)), keep_all_but(len(target.prefix_tokens), 3)
-    first, second = (compute_values_without_pieces(toy_translator.model, one, *keep) for one in (target, other))
+    first, second = (compute_target_values_without_pieces(toy_translator.model, one, *keep) for one in (target, other))
     torch.testing.assert_close(first, second)
     assert compute_target_value(toy_translator.model, target) != compute_target_value(toy_translator.model, other)
 
@@ -98,8 +104,8 @@ def test_open_interventions_take_part_and_cannot_undo_the_blocking(
     assert changed.target_value != attribute_target(toy_translator, toy_target).target_value
     keep = keep_all_but(len(toy_target.source_ids), 2), keep_all_but(len(toy_target.prefix_tokens))
     with apply_changes(model, parse_changes("mask.cross.*.*.3:allow, mask.encoder.*.*.3:allow")):
-        allowed = compute_values_without_pieces(model, toy_target, *keep)
-    torch.testing.assert_close(allowed, compute_values_without_pieces(model, toy_target, *keep))
+        allowed = compute_target_values_without_pieces(model, toy_target, *keep)
+    torch.testing.assert_close(allowed, compute_target_values_without_pieces(model, toy_target, *keep))
 
 
 def test_nothing_is_left_on_the_model(toy_translator: Translator, toy_target: Target) -> None:

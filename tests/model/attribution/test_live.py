@@ -14,7 +14,7 @@ from attenscope.attribution.alti_and_leave_one_out import compute_source_shares
 from attenscope.attribution.any_model import (
     attribute_available_methods,
     compute_decoder_streams,
-    list_methods,
+    list_attribution_methods,
     run_attention_pass,
 )
 from attenscope.attribution.methods import ATTRIBUTION_METHODS, attribute_all_methods, attribute_target
@@ -35,7 +35,7 @@ def test_every_method_is_that_of_our_own(any_translator: Translator) -> None:
     assert make_piece_target(stranger, translation, 1, 2) == target
     found, refused = attribute_available_methods(stranger, target)
     assert refused == ""
-    assert list(found) == list(list_methods(stranger)) == [*ATTRIBUTION_METHODS, "attention-x-gradient"]
+    assert list(found) == list(list_attribution_methods(stranger)) == [*ATTRIBUTION_METHODS, "attention-x-gradient"]
     expected = attribute_all_methods(any_translator, target)
     expected["attention-x-gradient"] = attribute_target(any_translator, target, "attention-x-gradient")
     for method, one in expected.items():
@@ -102,7 +102,7 @@ def test_what_is_not_found_is_refused_and_the_rest_computed() -> None:
     translation = read(translator)
     stranger = as_stranger(translator)
     found, refused = attribute_available_methods(stranger, make_piece_target(stranger, translation, 1))
-    assert list(found) == [one for one in list_methods(stranger) if one not in ("attention-norm", "alti")]
+    assert list(found) == [one for one in list_attribution_methods(stranger) if one not in ("attention-norm", "alti")]
     assert "What its attention passes on cannot be followed" in refused
     assert "what own.decoder.layers.1.cross_attention adds is added to no stream that a norm reads" in refused
     with pytest.raises(AttributionError, match="cannot be followed"):

@@ -11,12 +11,12 @@ from attenscope.decoding.greedy_and_sampling import teacher_forced_log_probs
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import HeadChange
 from attenscope.runnable_model import Translation
-from attenscope.text.words import group_words
+from attenscope.text.words import group_tokens_into_words
 from attenscope.translate import Translator
 
 
 def test_the_value_is_the_log_probability_of_the_word(toy_translator: Translator, toy_translation: Translation) -> None:
-    for number, group in enumerate(group_words(toy_translation.target_tokens), start=1):
+    for number, group in enumerate(group_tokens_into_words(toy_translation.target_tokens), start=1):
         target = make_word_target(toy_translator, toy_translation, number)
         expected = sum(toy_translation.steps[at].log_prob for at in group)
         assert compute_target_value(toy_translator.model, target) == pytest.approx(expected, abs=1e-4)
@@ -38,7 +38,7 @@ def test_against_another_piece_it_is_a_difference_of_logits(
 
 
 def test_what_is_not_there_is_named(toy_translator: Translator, toy_translation: Translation) -> None:
-    count = len(group_words(toy_translation.target_tokens))
+    count = len(group_tokens_into_words(toy_translation.target_tokens))
     with pytest.raises(AttributionError, match=f"There is no word 99: this translation has {count} words"):
         make_word_target(toy_translator, toy_translation, 99)
     with pytest.raises(AttributionError, match="There is no word 0"):

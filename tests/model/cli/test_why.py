@@ -11,7 +11,7 @@ import pytest
 from attenscope.__main__ import main
 from attenscope.attribution.any_model import ANY_MODEL_METHODS
 from attenscope.attribution.methods import ATTRIBUTION_METHODS
-from attenscope.text.words import group_words
+from attenscope.text.words import group_tokens_into_words
 from attenscope.translate import Translator
 
 SENTENCE = "the old dog sees a cat."
@@ -33,7 +33,7 @@ def test_the_contract_of_a_method(ask: Any, toy_translator: Translator, method: 
     assert code == 0
     assert {"word", "against", "method", "source", "prefix", "target_value", "completeness_error"} <= set(found)
     translation = toy_translator.translate(SENTENCE, capture=False)
-    group = group_words(translation.target_tokens)[2]
+    group = group_tokens_into_words(translation.target_tokens)[2]
     assert found["word"] == "".join(translation.target_tokens[at] for at in group).strip()
     assert (found["method"], found["against"]) == (method, None)
     assert [one["piece"] for one in found["source"]] == list(translation.source_tokens)

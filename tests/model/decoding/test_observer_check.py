@@ -39,7 +39,7 @@ def scaling(calls: list[Tensor]) -> Callable[[Tensor], Tensor]:
 
 @pytest.fixture
 def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attenscope.capture.attention._make_tensor_hook", scaling)
+    monkeypatch.setattr("attenscope.capture.attention._make_output_recording_hook", scaling)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attenscope.attribution.alti_and_leave_one_out import compute_values_without_pieces
+from attenscope.attribution.alti_and_leave_one_out import compute_target_values_without_pieces
 from attenscope.attribution.methods import attribute_all_methods, attribute_target
 from attenscope.attribution.target import make_piece_target
 from attenscope.evaluation.attribution import measure_deletion_curves
@@ -26,7 +26,7 @@ def test_each_step_takes_the_next_piece_away(toy_translator: Translator) -> None
     whole = torch.ones(1, len(target.prefix_tokens), dtype=torch.bool)
     for step in range(pieces + 1):
         keep = torch.arange(pieces)[None] < pieces - step
-        expected = compute_values_without_pieces(toy_translator.model, target, keep, whole)
+        expected = compute_target_values_without_pieces(toy_translator.model, target, keep, whole)
         assert values[step] == pytest.approx(float(expected[0]), abs=1e-5)
     assert curves.random.shape == (5, pieces + 1)
     assert values[0] == pytest.approx(found.target_value, abs=1e-5)

@@ -19,8 +19,8 @@ from attenscope.experiments.ablation import (
     HeadEffects,
     ablate_heads_for_word,
     head_effects,
-    measure_batch_effects,
-    measure_word_effects,
+    measure_head_effects_in_batch,
+    measure_head_effects_on_word,
     plan_ablation_batches,
 )
 from attenscope.interventions.apply import apply_changes
@@ -124,7 +124,7 @@ def toy_model() -> Transformer:
 
 def test_a_mixed_pass_is_refused(toy_translator: Translator) -> None:
     with pytest.raises(ValueError, match="not of both"):
-        measure_batch_effects(toy_translator.model, (5, 2), (5,), [("encoder", 0, 0), ("cross", 0, 0)])
+        measure_head_effects_in_batch(toy_translator.model, (5, 2), (5,), [("encoder", 0, 0), ("cross", 0, 0)])
 
 
 @pytest.mark.parametrize("against", [None, 30])
@@ -140,7 +140,7 @@ def test_a_word_without_each_head_is_that_head_by_itself(toy_translator: Transla
         with apply_changes(model, [HeadChange(*head)]):
             assert compute_target_value(model, target) - whole == pytest.approx(expected, abs=2e-5)
     with apply_changes(model, parse_changes("cross.1.1:off")):
-        assert measure_word_effects(model, target, [("cross", 0, 0)])[0, 0] == pytest.approx(0, abs=1e-6)
+        assert measure_head_effects_on_word(model, target, [("cross", 0, 0)])[0, 0] == pytest.approx(0, abs=1e-6)
     told = found.as_json()
     assert (told["word"], told["against"]) == (target.word, target.against)
     falls = [one["fall"] for one in told["heads"]]

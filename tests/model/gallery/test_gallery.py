@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attenscope.gallery import model_bug_pairs
-from attenscope.gallery.exhibits import EXHIBITS, ExhibitSide, read_function_sources, run_exhibit
+from attenscope.gallery.exhibits import EXHIBITS, ExhibitSide, read_function_and_helper_sources, run_exhibit
 from attenscope.masks.fault_catalogue import FAULTS
 
 
@@ -44,8 +44,8 @@ def test_running_an_entry_leaves_chance_as_it_was() -> None:
 
 
 def test_the_source_shown_is_complete() -> None:
-    code, helpers = read_function_sources(model_bug_pairs.left_padding_nan_fixed)
+    code, helpers = read_function_and_helper_sources(model_bug_pairs.left_padding_nan_fixed)
     assert code.startswith("def left_padding_nan_fixed(")
-    assert "def run_three_layers(" in helpers
+    assert "def compute_three_layer_weights(" in helpers
     assert "def masked_softmax(" in helpers
-    assert "noqa" not in read_function_sources(model_bug_pairs.return_in_loop_broken)[0]
+    assert "noqa" not in read_function_and_helper_sources(model_bug_pairs.return_in_loop_broken)[0]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attenscope.analysis.flow import compute_rollout
-from attenscope.attribution.any_model import attribute_available_methods, list_methods
+from attenscope.attribution.any_model import attribute_available_methods, list_attribution_methods
 from attenscope.attribution.methods import Attribution
 from attenscope.attribution.target import make_piece_target
 from attenscope.runnable_model import RunnableModel
@@ -69,7 +69,7 @@ def explained(
     found = live.translate(SENTENCE, max_tokens=6, capture=False)
     every, refused = attribute_available_methods(live, make_piece_target(live, found, WORD - 1))
     assert refused == ""
-    assert list(every) == list(list_methods(live))
+    assert list(every) == list(list_attribution_methods(live))
     fed = (live.model.start_id, *(step.token_id for step in found.steps[:-1]))
     return every, Eager(reference(request.param), every["alti"], fed)
 

@@ -58,7 +58,7 @@ def test_candidates_have_the_probabilities_of_fill_mask(model: MaskedWordModel, 
     np.testing.assert_allclose(shares, [one["score"] for one in expected], atol=1e-5)
     assert not found.is_given
     assert (found.token, found.rank) == (found.candidates[0].token, 1)
-    assert model.find_mask_tokens("the old [MASK] sees a [MASK] .") == (3, 6)
+    assert model.find_mask_positions("the old [MASK] sees a [MASK] .") == (3, 6)
 
 
 def test_a_word_of_the_text_is_masked_and_read_from_the_others(model: MaskedWordModel, folder: Path) -> None:

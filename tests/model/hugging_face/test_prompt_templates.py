@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from attenscope.runnable_model import InputError, LocalError, RunnableModel
-from attenscope.text.words import list_token_roles
+from attenscope.text.words import list_chat_token_roles
 from attenscope.trace import AttentionTrace
 from attenscope.user_model import load_user_model
 from tests import folders
@@ -69,7 +69,7 @@ def test_roles_are_whose_text_a_token_is(chat: RunnableModel, tmp_path: Path) ->
     decoder = found.trace.decoder
     assert decoder is not None
     fed = decoder.key_tokens
-    roles = list_token_roles(found.trace, len(fed))
+    roles = list_chat_token_roles(found.trace, len(fed))
     assert len(roles) == len(fed) + 1
 
     def text_of(role: str) -> str:
@@ -81,7 +81,7 @@ def test_roles_are_whose_text_a_token_is(chat: RunnableModel, tmp_path: Path) ->
     assert text_of("").startswith("<|im_start|>system\n<|im_end|>\n<|im_start|>user\n<|im_end|>")
     assert roles[-1] == "assistant"
     found.trace.save(tmp_path / "one.safetensors")
-    assert list_token_roles(AttentionTrace.load(tmp_path / "one.safetensors"), len(fed)) == roles
+    assert list_chat_token_roles(AttentionTrace.load(tmp_path / "one.safetensors"), len(fed)) == roles
 
 
 def test_its_marks_are_special(chat: RunnableModel) -> None:

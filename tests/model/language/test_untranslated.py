@@ -32,7 +32,7 @@ NOT_SAID = {
     "model/masks/attention_call.py": "a mistake of whoever calls it",
     "model/masks/toy_attention.py": "a mistake of whoever calls it",
     "model/network/attention.py": "a mistake of whoever calls it",
-    "model/network/preset_interfaces.py": "a mistake of whoever calls it",
+    "model/network/preset_adapters.py": "a mistake of whoever calls it",
     "model/positions/analysis.py": "a mistake of whoever calls it",
     "viz/figures/__init__.py": "said where plotly is missing: to whoever uses figures without the app",
     "viz/web/players.py": "a mistake of whoever calls it",

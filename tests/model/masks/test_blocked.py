@@ -19,7 +19,7 @@ from attenscope.masks.conventions import CONVENTIONS, mask_from_boolean, mask_to
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import is_blocked, softmax
-from attenscope.network.preset_interfaces import convert_additive_mask
+from attenscope.network.preset_adapters import convert_additive_mask
 from attenscope.viz.figures.figure_style import LIGHT, Look
 from attenscope.viz.figures.masks import plot_mask_pipeline
 from attenscope.viz.masks.judge import build_attention_stages

@@ -23,7 +23,7 @@ from attenscope.masks.conventions import (
 )
 from attenscope.network.attention import MultiHeadAttention
 from attenscope.network.config import make_preset_config
-from attenscope.network.preset_interfaces import PadRowInterface
+from attenscope.network.preset_adapters import PadRowInterface
 from attenscope.network.transformer import Transformer
 
 B, H, Q, K, D = 2, 3, 4, 4, 6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.gallery.fault_generators import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_fault_case, list_fault_codes
 from tests.model.masks.executed_fixes import BY_HAND, execute_fixes
 
 NAMED = [code for code in list_fault_codes() if code not in BY_HAND]
@@ -14,7 +14,7 @@ MENDED = 0.95
 def failed(code: str, seeds: range) -> list[tuple[str, int, list[str]]]:
     wrong = []
     for seed in seeds:
-        found, kept = execute_fixes(generate_case(code, True, seed).arrays)
+        found, kept = execute_fixes(generate_fault_case(code, True, seed).arrays)
         left = [one.code for one in found.findings if one.severity != "info"]
         if left or not kept:
             wrong.append((code, seed, left))

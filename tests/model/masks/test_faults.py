@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attenscope.gallery.fault_generators import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_fault_case, list_fault_codes
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.fault_catalogue import FAULTS
 from attenscope.masks.shapes import normalise_arrays
@@ -14,7 +14,7 @@ NOT_FAULTS = {"pad-query", "extra-mass"}
 
 
 def above_info(code: str, broken: bool, seed: int) -> list[str]:
-    found = diagnose_arrays(normalise_arrays(generate_case(code, broken, seed).arrays)).findings
+    found = diagnose_arrays(normalise_arrays(generate_fault_case(code, broken, seed).arrays)).findings
     return [one.code for one in found if one.severity != "info"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attenscope.gallery.fault_generators import generate_case, list_fault_codes
+from attenscope.gallery.fault_generators import generate_fault_case, list_fault_codes
 from attenscope.masks.arrays import Arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.findings import Diagnosis
@@ -33,7 +33,7 @@ def mended(arrays: Arrays) -> tuple[Arrays, Diagnosis, list[str]]:
 @pytest.mark.parametrize("code", list_fault_codes())
 def test_fixes_leave_nothing_wrong(code: str) -> None:
     for seed in SEEDS:
-        case = generate_case(code, True, seed)
+        case = generate_fault_case(code, True, seed)
         arrays = normalise_arrays(case.arrays)
         _, found, done = mended(arrays)
         needs_scores = code in ("softmax-axis", "dropout-on") and arrays.scores is None
@@ -57,7 +57,7 @@ def test_weights_alone_are_masked_exactly() -> None:
 
 
 def test_a_fix_without_its_arrays_is_refused() -> None:
-    case = generate_case("dropout-on", True, 0)
+    case = generate_fault_case("dropout-on", True, 0)
     arrays = normalise_arrays({"weights": case.arrays["weights"]})
     found = diagnose_arrays(arrays)
     assert not can_fix("dropout-on", arrays, found)

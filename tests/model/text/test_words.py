@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attenscope.text.words import (
     SPECIAL_TOKENS,
-    group_words,
+    group_tokens_into_words,
     hide_special_tokens,
     is_cjk,
     join_word,
@@ -19,7 +19,7 @@ from attenscope.trace import AttentionMap
 
 
 def joined(*tokens: str) -> list[str]:
-    return [join_word([tokens[place] for place in group]) for group in group_words(tokens)]
+    return [join_word([tokens[place] for place in group]) for group in group_tokens_into_words(tokens)]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ PIECES = st.sampled_from([" a", "b", " c", "'", ".", " (", "我", " 们", "<s>",
 
 @given(st.lists(PIECES, min_size=1, max_size=12))
 def test_words_are_all_positions_and_their_text_is_the_sentence(tokens: list[str]) -> None:
-    groups = group_words(tokens)
+    groups = group_tokens_into_words(tokens)
     assert [place for group in groups for place in group] == list(range(len(tokens)))
     assert "".join(joined(*tokens)) == "".join(tokens)
     assert joined(*joined(*tokens)) == joined(*tokens)
@@ -64,7 +64,7 @@ def test_words_are_all_positions_and_their_text_is_the_sentence(tokens: list[str
 
 def test_special_tokens_of_a_tokenizer_and_line_breaks_are_words_of_their_own() -> None:
     tokens = ("<|im_start|>", "user", "\n", "the", " bi", "cycle", "<|im_end|>", "\n", "<|im_start|>", "as", "sist")
-    groups = group_words(tokens, frozenset({"<|im_start|>", "<|im_end|>"}))
+    groups = group_tokens_into_words(tokens, frozenset({"<|im_start|>", "<|im_end|>"}))
     found = [join_word(tokens[group.start : group.stop]) for group in groups]
     assert found == [*tokens[:4], " bicycle", *tokens[6:9], "assist"]
 

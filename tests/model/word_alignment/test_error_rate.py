@@ -84,7 +84,7 @@ def test_a_choice_on_one_half_is_measured_on_the_other() -> None:
     """Alignment 0 is right in even pairs alone, 1 in odd ones: whichever is chosen, it is wrong on the other half."""
     right = np.array([[1, 0], [0, 1]] * 4)
     counts = LinkCounts(right, right, np.ones((8, 2), dtype=int), np.ones(8, dtype=int))
-    assert counts.held_out_rate() == 1.0
+    assert counts.compute_held_out_error_rate() == 1.0
     assert counts.aer().tolist() == [0.5, 0.5]
 
 

@@ -226,7 +226,7 @@ def test_the_badge_loses_its_tick_where_a_capture_changes_the_weights(
     opened: Callable[..., AppTest], asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = opened(changes=asked.get("changes", ""))
-    monkeypatch.setattr("attenscope.capture.attention._make_tensor_hook", scaling)
+    monkeypatch.setattr("attenscope.capture.attention._make_output_recording_hook", scaling)
     app.query_params.update(asked)
     app.run()
     assert not app.exception

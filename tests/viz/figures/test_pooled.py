@@ -10,7 +10,7 @@ import pytest
 
 from attenscope.trace import AttentionMap
 from attenscope.viz.explore.head_view import display_tokens
-from attenscope.viz.explore.saving import DrawnView, has_all_heads
+from attenscope.viz.explore.saving import DrawnView, includes_all_heads_in_file
 from attenscope.viz.explore.saving import build_view_parts as saved_parts
 from attenscope.viz.export.parts import Columns, Words
 from attenscope.viz.figures.figure_style import LIGHT, Look
@@ -44,7 +44,7 @@ def test_a_long_map_is_saved_alone_as_its_tiles_are_too_coarse_to_be_opened() ->
         scene: Any = SimpleNamespace(attention=long_map(tokens, 2, 2), layer=0, head=1, look=Look())
         (part,) = saved_parts(shown, scene, LIGHT, frozenset())
         assert isinstance(part, Columns) is beside
-        assert has_all_heads(shown, scene) is beside
+        assert includes_all_heads_in_file(shown, scene) is beside
 
 
 def test_a_point_is_the_largest_weight_of_its_block() -> None:

@@ -92,7 +92,7 @@ def said(app: AppTest) -> str:
 
 
 def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> None:
-    found = habit_gallery.find_habits(atlas)
+    found = habit_gallery.find_surest_head_per_habit(atlas)
     named = [one for one in atlas.labels if one.place is not None]
     assert found
     assert sum(1 + one.others for one in found) == len(named)
@@ -217,7 +217,7 @@ def test_a_search_says_its_question_and_its_answer_in_words(atlas: Atlas) -> Non
     app = opened(heads="search", ask=typed)
     assert found.question.words in said(app)
     assert found.sentence in said(app)
-    assert texts.explain_search_counts(atlas) in said(app)
+    assert texts.explain_link_search_counts(atlas) in said(app)
     bars = measure_scatter.build_lift_bars(found)
     assert [one.lift for one in bars] == sorted((one.lift for one in bars), reverse=True)
     assert "one arrow" in said(opened(heads="search", ask="dog"))

@@ -82,7 +82,7 @@ def test_a_folder_on_the_page_and_why_a_model_of_this_project_is_not(
     assert any("Kernels and caches are compared of models of Hugging Face" in one.value for one in app.info)
     for one in (
         cache._find_command_line_model_folders,
-        cache._load_spec_or_error,
+        cache._load_model_or_error,
         cache._load_model_from_spec,
         cache._load_model_on_device,
         masks_cache.compute_backend_comparison,

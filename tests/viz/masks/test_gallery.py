@@ -11,7 +11,7 @@ from attenscope.gallery.exhibits import EXHIBITS, ExhibitSide, run_exhibit
 from attenscope.gallery.reported_padding_bugs import REPORTS
 from attenscope.language import use_language
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
-from attenscope.viz.figures.masks import MaskPanel, classify_cells, plot_mask_pair
+from attenscope.viz.figures.masks import MaskPanel, classify_cells, plot_mask_panels
 from attenscope.viz.masks.gallery import (
     ENTRIES,
     OPENING,
@@ -125,7 +125,9 @@ def test_a_reported_bug_is_drawn(name: str) -> None:
 
 def test_a_sum_that_is_not_one_stands_out() -> None:
     panel = MaskPanel("broken", np.array([[1.25, 0.0], [0.5, 0.5]]), np.ones((2, 2), bool))
-    (sums,) = (one for one in plot_mask_pair([panel], "ab", "cd", "", Look()).data if one.text and one.text[0] == "sum")
+    (sums,) = (
+        one for one in plot_mask_panels([panel], "ab", "cd", "", Look()).data if one.text and one.text[0] == "sum"
+    )
     assert sums.text == ("sum", "1.25", "1.00")
     assert sums.textfont.color == (LIGHT.soft, LIGHT.ink, LIGHT.soft)
 
@@ -137,7 +139,7 @@ def test_padding_is_named() -> None:
 def test_a_cross_stands_where_a_leak_is_too_faint_for_a_number_and_nowhere_else() -> None:
     weights = np.array([[0.9, 0.1, 0.001], [0.5, 0.4961, 0.0039], [0.3, 0.3, 0.4]])
     meant = np.tril(np.ones((3, 3), dtype=bool))
-    data = plot_mask_pair([MaskPanel("broken", weights, meant)], "abc", "abc", "", Look()).data
+    data = plot_mask_panels([MaskPanel("broken", weights, meant)], "abc", "abc", "", Look()).data
     (leak,) = (one for one in data if one.texttemplate == "%{text}")
     (crosses,) = (one for one in data if one.type == "scatter" and one.marker.symbol == "x-thin-open")
     assert np.asarray(leak.text).tolist() == [["", "0.10", ""], ["", "", ""], ["", "", ""]]
@@ -148,6 +150,6 @@ def test_a_cross_stands_where_a_leak_is_too_faint_for_a_number_and_nowhere_else(
 def test_sums_of_many_columns_have_room_of_their_own(tokens: int) -> None:
     weights = np.full((2, tokens), 1 / tokens)
     panels = [MaskPanel(name, weights, np.ones_like(weights, dtype=bool)) for name in ("one", "other")]
-    made = plot_mask_pair(panels, "ab", [str(at) for at in range(tokens)], "", Look()).layout
+    made = plot_mask_panels(panels, "ab", [str(at) for at in range(tokens)], "", Look()).layout
     between = made.xaxis2.domain[0] - made.xaxis.domain[1]
     assert (made.margin.r >= 30, between > 0.08) == (tokens > 12, tokens > 12)

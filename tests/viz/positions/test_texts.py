@@ -43,7 +43,9 @@ def test_distance_alone_is_said_where_every_diagonal_is_constant(
 ) -> None:
     made = choice(form, positions, width)
     values = position_similarity(made.table.real, cosine=cosine)
-    said = texts.similarity_text(made, cosine, (3, 9), float(values[3, 9]), compute_distance_profile(values))
+    said = texts.describe_position_similarity(
+        made, cosine, (3, 9), float(values[3, 9]), compute_distance_profile(values)
+    )
     spread = max(np.ptp(np.diagonal(values, distance)) for distance in range(positions))
     if "the distance alone decides it" in said:
         assert spread < 1e-4 * max(1.0, np.abs(values).max())
@@ -58,7 +60,7 @@ def test_distance_alone_is_said_where_every_diagonal_is_constant(
 def test_a_width_of_one_is_not_decided_by_distance() -> None:
     made = choice("float64", 40, 1)
     values = position_similarity(made.table.real, cosine=True)
-    said = texts.similarity_text(made, True, (0, 1), float(values[0, 1]), compute_distance_profile(values))
+    said = texts.describe_position_similarity(made, True, (0, 1), float(values[0, 1]), compute_distance_profile(values))
     assert "the width is odd, so the last sine has no cosine beside it" in said
 
 
@@ -67,7 +69,7 @@ def test_a_width_of_one_is_not_decided_by_distance() -> None:
 def test_one_matrix_is_said_to_shift_where_it_does(form: str, positions: int, width: int) -> None:
     made = choice(form, positions, width)
     error = measure_shift_error(made.table.real, 8, inclusive=TABLE_FORMS[form].inclusive).max()
-    said = texts.rotation_text(made, 8, float(error))
+    said = texts.describe_shift_rotation(made, 8, float(error))
     assert ("wherever it stands" in said) == (error <= 1e-4)
     assert format_number(error, ".1e") in said
     if form in ("float64", "per_cell", "inclusive"):
@@ -79,7 +81,7 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
     made = choice("inclusive", 64, 16)
     assert made.wavelengths[-1] == pytest.approx(2 * np.pi * 10000)
     assert choice("float64", 64, 16).wavelengths[-1] == pytest.approx(2 * np.pi * 10000 ** (14 / 16))
-    assert "10,000 · 2π" in texts.waves_text(made, made.wavelengths)
+    assert "10,000 · 2π" in texts.describe_wavelengths(made, made.wavelengths)
     for dimension in range(16):
         one = compute_table_cell(5, dimension, 16, inclusive=True)
         assert made.table.values[5, dimension] == pytest.approx(one.value, abs=1e-6)
@@ -92,10 +94,10 @@ def test_exponents_up_to_1_have_wavelengths_of_their_own() -> None:
 def test_a_learned_table_is_not_called_a_rotation() -> None:
     rows = np.random.default_rng(0).normal(size=(20, 8))
     made = TableChoice(PositionTable(rows, "learned"), "small", True, "float64", rows, None)
-    assert "a learned table knows more than distance" in texts.similarity_text(
+    assert "a learned table knows more than distance" in texts.describe_position_similarity(
         made, True, (0, 1), 0.0, compute_distance_profile(position_similarity(rows, cosine=True))
     )
-    assert texts.rotation_text(made, 3, 1.7).startswith("A learned table does not turn")
+    assert texts.describe_shift_rotation(made, 3, 1.7).startswith("A learned table does not turn")
 
 
 def test_a_bag_of_words_is_said_of_the_encoder_alone() -> None:
@@ -129,10 +131,12 @@ def test_all_that_is_said_of_a_table_is_in_the_readers_language(form: str, width
     with use_language(PSEUDO_LANGUAGE):
         said = [
             texts.describe_table_heatmap(made),
-            texts.waves_text(made, made.wavelengths),
-            texts.similarity_text(made, False, (3, 9), float(values[3, 9]), compute_distance_profile(values)),
+            texts.describe_wavelengths(made, made.wavelengths),
+            texts.describe_position_similarity(
+                made, False, (3, 9), float(values[3, 9]), compute_distance_profile(values)
+            ),
             texts.describe_position_uniqueness(find_nearest_other_positions(made.whole), 64, 0),
-            texts.rotation_text(made, 8, 1.0),
+            texts.describe_shift_rotation(made, 8, 1.0),
             texts.describe_computed_and_stored_value(compute_table_cell(12, 0, width), 0.5, 1),
             *(experiments.describe_experiment(PositionExperiment(move, 60.0), 9, 64) for move in POSITION_MOVES),
         ]

@@ -34,7 +34,7 @@ from attenscope.viz.serving.middleware import (
     UploadLimits,
 )
 from attenscope.viz.serving.server import allow_any_host_name, serve_app, split_streamlit_options
-from attenscope.viz.streamlit_internals import is_allowed_host_header, read_message_kind
+from attenscope.viz.streamlit_internals import is_allowed_host_header, read_browser_message_type
 
 R = TypeVar("R")
 SMALL = ServerSettings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)
@@ -214,7 +214,9 @@ def test_own_names_are_those_that_the_connection_is_given(monkeypatch: pytest.Mo
 
 def test_a_frame_of_text_ends_its_connection_quietly() -> None:
     guarded = TestClient(
-        Starlette(routes=[WebSocketRoute("/", echo)], middleware=[Middleware(MessageGuard, kind=read_message_kind)])
+        Starlette(
+            routes=[WebSocketRoute("/", echo)], middleware=[Middleware(MessageGuard, kind=read_browser_message_type)]
+        )
     )
     with guarded.websocket_connect("/") as socket:
         socket.send_text("hello")
@@ -235,7 +237,7 @@ async def echo(socket: WebSocket) -> None:
 
 
 def test_messages_that_change_the_server_for_everybody_are_left_out() -> None:
-    guard = Middleware(MessageGuard, kind=read_message_kind)
+    guard = Middleware(MessageGuard, kind=read_browser_message_type)
     guarded = TestClient(Starlette(routes=[WebSocketRoute("/", echo)], middleware=[guard]))
     kept = message(stop_script=True)
     with guarded.websocket_connect("/") as socket:

@@ -159,7 +159,9 @@ def test_a_draft_of_the_browser_is_taken_where_the_session_has_no_talk(
     monkeypatch.setattr(session.st, "session_state", state)
     monkeypatch.setattr(session.st, "toast", lambda text: None)
     heard: list[Any] = []
-    monkeypatch.setattr(session, "store_draft", lambda name, text, on_found: heard.append((name, text, on_found)))
+    monkeypatch.setattr(
+        session, "keep_draft_in_browser", lambda name, text, on_found: heard.append((name, text, on_found))
+    )
     session.sync_talk_draft_with_browser("talk")
     (name, text, on_found), (files, keys, _) = heard
     assert (files, keys) == ("talk-files", "")

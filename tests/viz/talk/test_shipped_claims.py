@@ -156,7 +156,7 @@ def pinned(scene: Scene) -> WordKey:
 
 
 def left_out(scene: Scene) -> set[str]:
-    found = why_cache.compute_attributions(pinned(scene))["leave-one-out"]
+    found = why_cache.compute_attributions_by_method(pinned(scene))["leave-one-out"]
     assert found.target.tokens == (" Fahrrad",)
     at = found.target.source_tokens.index(" bicycle")
     return {f"{value:.2f}" for value in (found.scores[at], np.delete(np.abs(found.scores), at).max())}

@@ -19,7 +19,7 @@ def test_the_verdict_of_a_large_map_says_how_many_heads_it_is_of() -> None:
     found = diagnose_map(AttentionTrace(decoder=decoder), "decoder")
     assert found.coverage == "4 of 12 heads were judged; python -m model diagnose judges all."
     assert found.sentence.startswith("no contradiction (if causal was meant: ")
-    assert not found.is_faulty
+    assert not found.is_faulty_or_unjudgeable
 
 
 def test_verdicts_are_kept_for_the_language_in_which_they_are_read() -> None:

@@ -71,7 +71,7 @@ def checkpoints(tmp_path: Path, toy_checkpoint: Path, monkeypatch: pytest.Monkey
         training_cache.load_training_history,
         training_cache.load_bleu_scores,
         training_cache.load_model_card,
-        training_cache.load_preset_models,
+        training_cache.load_comparable_checkpoints,
     ):
         cached.clear()
     return tmp_path
@@ -262,14 +262,14 @@ def test_parameters_are_saved_with_what_they_share(toy_translator: Translator) -
 
 def test_a_score_kept_for_a_snapshot_comes_before_the_history() -> None:
     kept = dataclasses.replace(SCORE, step=50)
-    assert texts.describe_stop_bleu(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
-    assert texts.describe_stop_bleu(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
-    assert texts.describe_stop_bleu(None, (), ()) == "dev BLEU not measured yet"
+    assert texts.describe_snapshot_bleu(50, HISTORY_ROWS, [kept]) == "BLEU 44.4 on toy test"
+    assert texts.describe_snapshot_bleu(None, HISTORY_ROWS, [kept]) == "dev BLEU 31.2 at step 100"
+    assert texts.describe_snapshot_bleu(None, (), ()) == "dev BLEU not measured yet"
     test, dev = (
         dataclasses.replace(kept, set=name, step=None, bleu=value) for name, value in (("other", 1.0), (kept.set, 2.0))
     )
-    assert texts.describe_stop_bleu(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
-    assert texts.describe_stop_bleu(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
+    assert texts.describe_snapshot_bleu(None, HISTORY_ROWS, [test, kept, dev]) == "BLEU 2.0 on toy test"
+    assert texts.describe_snapshot_bleu(None, HISTORY_ROWS, [test]) == "BLEU 1.0 on other"
 
 
 def small(folder: Path, name: str) -> None:
@@ -286,8 +286,8 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     for name in ("original", "torch_like"):
         small(checkpoints / f"preset-{name}", name)
     save_score(checkpoints / "preset-original", SCORE)
-    training_cache.load_preset_models.clear()
-    found, faults = training_cache.load_preset_models("en")
+    training_cache.load_comparable_checkpoints.clear()
+    found, faults = training_cache.load_comparable_checkpoints("en")
     assert [one.name for one in found] == ["preset-original", "preset-torch_like"]
     assert not faults
     fields = {"norm_order", "final_norm", "qkv_bias", "output_bias", "init", "equal_layers"}
@@ -303,7 +303,7 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     assert "Without a checkpoint here: pad_row, torch_like" not in said(app)
     assert "Without a checkpoint here: pad_row, annotated, shared_bpe, vaswani2017." in said(app)
     (checkpoints / "preset-torch_like" / "scores.json").write_text("[]")
-    training_cache.load_preset_models.clear()
+    training_cache.load_comparable_checkpoints.clear()
     assert "preset-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
 
 
@@ -337,7 +337,9 @@ def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() 
 def test_the_numbers_of_the_snapshots_are_those_of_the_head_that_is_shown() -> None:
     maps = [attention("cross", ("a", "b"), ("c", "d", "e"), seed=seed) for seed in (1, 2)]
     stops = [SnapshotText(name, name, "", 0.5, "") for name in ("random", "released")]
-    found = curves.tabulate_snapshot_weights(SnapshotSequence(stops, maps, 0, (1, 0), Look(LIGHT), "fed", "run"))
+    found = curves.tabulate_snapshot_attention_weights(
+        SnapshotSequence(stops, maps, 0, (1, 0), Look(LIGHT), "fed", "run")
+    )
     assert list(found.columns) == ["query", "key", "weight"]
     for name, one in zip(("random", "released"), maps, strict=True):
         assert np.allclose(found[found.index == name]["weight"].to_numpy(), one.weights[1, 0].ravel())

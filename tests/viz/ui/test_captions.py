@@ -15,7 +15,7 @@ from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import parse_changes
 from attenscope.runnable_model import Translation
 from attenscope.viz.ui import cache
-from attenscope.viz.ui.controls import describe_changes, model_summary_text
+from attenscope.viz.ui.controls import describe_model_changes, model_summary_text
 from attenscope.viz.web.text_components import token_line_data
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator
@@ -26,9 +26,9 @@ class Chinese(FakeTranslator):
 
 
 def test_changes_are_named_or_counted() -> None:
-    assert describe_changes("cross.1.1:off") == "Of the changed model: cross.1.1:off."
-    assert describe_changes("a,b,c,d") == "Of the changed model: 4 changes."
-    assert describe_changes("") == "The changes are left out."
+    assert describe_model_changes("cross.1.1:off") == "Of the changed model: cross.1.1:off."
+    assert describe_model_changes("a,b,c,d") == "Of the changed model: 4 changes."
+    assert describe_model_changes("") == "The changes are left out."
 
 
 def test_a_sentence_in_another_language_offers_the_model_that_reads_it(

@@ -18,16 +18,16 @@ from attenscope.viz.ui.address import (
     ChoiceParameter,
     NumberParameter,
     Parameter,
+    boolean_parameter,
     choice_parameter,
     number_parameter,
-    switch_parameter,
     text_parameter,
 )
 from attenscope.viz.ui.addresses import decode, explore, masks, shared
 from attenscope.viz.ui.addresses.page_registry import PAGES
 
 VIZ = Path(viz.__file__).parent
-OWN = ("page_setup.py", "streamlit_internals.py", "web/page_frame.py", "ui/address.py")
+OWN = ("page_setup.py", "streamlit_internals.py", "web/page_components.py", "ui/address.py")
 """Files that read the address itself: `present` is a window's, not a view's."""
 APART = {VIZ / name for name in OWN}
 SOURCES = sorted({*VIZ.rglob("*.py")} - APART)
@@ -87,7 +87,7 @@ def test_a_choice_is_named_by_what_a_person_reads() -> None:
 
 def test_text_is_limited_and_a_switch_is_true_or_false() -> None:
     assert text_parameter("t", longest=3).value_of("four") == ""
-    assert [switch_parameter("s").value_of(text) for text in ("true", "TRUE", "1", "")] == [True, True, False, False]
+    assert [boolean_parameter("s").value_of(text) for text in ("true", "TRUE", "1", "")] == [True, True, False, False]
 
 
 def test_of_several_texts_the_last_counts_and_of_a_list_any() -> None:

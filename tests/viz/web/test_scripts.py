@@ -18,9 +18,9 @@ from attenscope.viz.web.component_scripts import (
     build_scripts_constant,
     build_standalone_module,
     list_needed_scripts,
-    read_component_sheet,
+    read_component_style_sheet,
     read_standalone_script,
-    translate_messages,
+    translate_script_messages,
 )
 from tests import messages
 from tests.scripts import COMPONENTS_FOLDER, list_scripts
@@ -75,8 +75,8 @@ def test_a_page_names_the_version_of_each_script_that_it_fetches(
 
 
 def test_a_sheet_begins_with_what_all_components_share() -> None:
-    assert read_component_sheet("overview").startswith(read_component_sheet("shell"))
-    assert read_component_sheet("overview") != read_component_sheet("shell")
+    assert read_component_style_sheet("overview").startswith(read_component_style_sheet("shell"))
+    assert read_component_style_sheet("overview") != read_component_style_sheet("shell")
 
 
 def test_messages_stand_before_scripts_in_the_language_that_is_spoken() -> None:
@@ -97,7 +97,7 @@ def test_messages_stand_before_scripts_in_the_language_that_is_spoken() -> None:
 def test_both_forms_of_a_message_stand_there(language: str) -> None:
     name, (one, many) = next((name, forms) for name in SAID for forms in SAID[name] if len(forms) == 2)
     with use_language(language):
-        spoken = {one: one, many: many} | translate_messages([name])
+        spoken = {one: one, many: many} | translate_script_messages([name])
     catalogue = load_catalogue(language)
     assert (spoken[one], spoken[many]) == (catalogue.ngettext(one, many, 1), catalogue.ngettext(one, many, 2))
 

@@ -23,7 +23,7 @@ from attenscope.viz.figures.figure_style import DARK, LIGHT, quote_token
 from attenscope.viz.traces import session
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui.addresses.why import WHY_VIEWS, AttentionCell, format_attention_cell, parse_attention_cell
-from attenscope.viz.web.page_frame import COLLECTED_VIEWS
+from attenscope.viz.web.page_components import COLLECTED_VIEWS
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls, layers, texts
 from attenscope.viz.why.cache import ReadingKey, WordKey
@@ -46,7 +46,7 @@ def saved(app: AppTest) -> Any:
 def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
     """What a view says of "Hund" in SENTENCE, worked out anew."""
     target, second = why_cache.load_explained_target(word), ReadingKey(reading.model, OTHER)
-    every, parts = why_cache.compute_attributions(word), why_cache.compute_logit_parts(word)
+    every, parts = why_cache.compute_attributions_by_method(word), why_cache.compute_logit_parts(word)
     trace = ui_cache.compute_translation_with_changes(*reading).trace
     cell = strongest_of(word)
     pair, patched = (
@@ -57,12 +57,16 @@ def said(view: str, reading: ReadingKey, word: WordKey) -> list[str]:
     return {
         "source words": [
             texts.describe_leave_one_out_answer(why_cache.compute_words_left_out(word)),
-            texts.describe_value(target, why_cache.compute_target_value(word)),
+            texts.describe_target_value(target, why_cache.compute_target_value(word)),
             texts.describe_method_agreement(every),
         ],
-        "deletion": [texts.describe_first_two_pieces(why_cache.compute_deletion_curves(word), every["leave-one-out"])],
+        "deletion": [
+            texts.describe_top_two_pieces_deletion(why_cache.compute_deletion_curves(word), every["leave-one-out"])
+        ],
         "heads": [texts.describe_logit_sum(parts), texts.describe_largest_head(parts), parts.exactness],
-        "score": [texts.describe_score(why_cache.compute_score_parts(reading, cell), trace.maps[cell.kind], cell)],
+        "score": [
+            texts.describe_attention_score(why_cache.compute_score_parts(reading, cell), trace.maps[cell.kind], cell)
+        ],
         "source or prefix": [texts.describe_word_shares(why_cache.compute_source_shares(reading), target)],
         "two sentences": [
             texts.describe_translation_divergence(pair),
@@ -108,13 +112,13 @@ def test_every_view_is_drawn_explained_and_saved(
 def test_the_methods_are_computed_for_who_unfolds_them(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a word of 200 letters they take a minute, and the answer above them a moment."""
     asked: list[WordKey] = []
-    compute = why_cache.compute_attributions
+    compute = why_cache.compute_attributions_by_method
 
     def compute_and_note(key: WordKey) -> Any:
         asked.append(key)
         return compute(key)
 
-    monkeypatch.setattr(why_cache, "compute_attributions", compute_and_note)
+    monkeypatch.setattr(why_cache, "compute_attributions_by_method", compute_and_note)
     app = open_page()
     assert "Without " in captions(app)
     assert not asked
@@ -179,7 +183,9 @@ def test_a_word_is_compared_with_another(open_page: Open, toy_translator: Transl
     assert not app.info
     against = toy_translator.tokenizer.encode("Katze").ids[0]
     target = why_cache.load_explained_target(word._replace(against=against))
-    assert texts.describe_value(target, why_cache.compute_target_value(word._replace(against=against))) in captions(app)
+    assert texts.describe_target_value(
+        target, why_cache.compute_target_value(word._replace(against=against))
+    ) in captions(app)
     assert "logit “\u2068Hund\u2069” − logit “\u2068Katze\u2069”" in captions(app)
     app.selectbox(key="rather-than").set_value("—").run()
     assert "against" not in app.query_params
@@ -365,7 +371,7 @@ def test_slow_methods_wait_until_they_are_asked_for(open_page: Open, monkeypatch
 def test_what_is_saved_holds_every_score(open_page: Open, word: WordKey) -> None:
     app = open_page(pin=f"target.{word.position + 1}")
     table = saved(app).numbers()
-    every = why_cache.compute_attributions(word)
+    every = why_cache.compute_attributions_by_method(word)
     for name in ATTRIBUTION_METHODS:
         assert table[name].dropna().tolist() == pytest.approx(every[name].scores.tolist())
     assert (table["of"] == "source").sum() == len(every["alti"].source)

@@ -37,10 +37,10 @@ def attribution(method: str, source: list[float], prefix: list[float], target: T
 
 
 def test_a_value_is_a_probability_or_a_ratio() -> None:
-    assert plain(texts.describe_value(TARGET, math.log(0.25))) == "log p(“y”) = −1.39, a probability of 25%."
-    assert plain(texts.describe_value(AGAINST, math.log(3))).endswith("“y” is 3.0 times as probable as “z”.")
-    assert plain(texts.describe_value(AGAINST, -math.log(40))).endswith("“z” is 40 times as probable as “y”.")
-    assert "more than a million times" in texts.describe_value(AGAINST, 30.0)
+    assert plain(texts.describe_target_value(TARGET, math.log(0.25))) == "log p(“y”) = −1.39, a probability of 25%."
+    assert plain(texts.describe_target_value(AGAINST, math.log(3))).endswith("“y” is 3.0 times as probable as “z”.")
+    assert plain(texts.describe_target_value(AGAINST, -math.log(40))).endswith("“z” is 40 times as probable as “y”.")
+    assert "more than a million times" in texts.describe_target_value(AGAINST, 30.0)
 
 
 def left_out(value: float, without: list[float], target: Target = TARGET) -> WordsLeftOut:
@@ -85,7 +85,7 @@ def test_the_answer_of_a_comparison_is_a_ratio(ratios: tuple[float, ...], answer
 
 def test_without_words_the_answer_is_the_probability_alone() -> None:
     found = WordsLeftOut(TARGET, math.log(0.25), (), (), np.zeros(0))
-    assert texts.describe_leave_one_out_answer(found) == texts.describe_value(TARGET, math.log(0.25))
+    assert texts.describe_leave_one_out_answer(found) == texts.describe_target_value(TARGET, math.log(0.25))
     assert not texts.is_single_word_needed(found)
 
 
@@ -115,10 +115,10 @@ def test_heads_switched_off_are_said_by_the_largest_change() -> None:
 
 
 def test_the_largest_scores_are_of_either_sign() -> None:
-    assert plain(texts.describe_strongest_pieces(attribution("leave-one-out", [0.1, -3.0, 0.2], [0.0, 2.0]))) == (
+    assert plain(texts.describe_highest_scored_pieces(attribution("leave-one-out", [0.1, -3.0, 0.2], [0.0, 2.0]))) == (
         "The largest: “b” (−3.00) and “x” (+2.00)."
     )
-    assert "says nothing of the prefix" in texts.describe_strongest_pieces(
+    assert "says nothing of the prefix" in texts.describe_highest_scored_pieces(
         attribution("attention", [0.1, 0.2, 0.7], [])
     )
 
@@ -165,17 +165,17 @@ def curves(against: str | None = None) -> DeletionCurves:
 
 def test_deletion_says_what_is_left() -> None:
     found = attribution("leave-one-out", [1.0, 3.0, 2.0], [0.0, 0.0])
-    said = plain(texts.describe_first_two_pieces(curves(), found))
+    said = plain(texts.describe_top_two_pieces_deletion(curves(), found))
     assert said.startswith("Without “b” and “</s>”, the first by leave-one-out, 10% of the probability is left")
     assert "in random orders 30% on average" in said
     assert "band 22% to 38%" in said
     areas = texts.compute_curve_areas(curves())
     assert areas["leave-one-out"] == pytest.approx(0.7 / 3)
     assert areas[texts.RANDOM_ORDER] == pytest.approx(2.2 / 6)
-    assert texts.describe_best_order(curves()) == (
+    assert texts.describe_best_deletion_order(curves()) == (
         "For this word the order of leave-one-out leaves least. No better than a random order: alti."
     )
-    assert "is the difference left" in texts.describe_first_two_pieces(curves("z"), found)
+    assert "is the difference left" in texts.describe_top_two_pieces_deletion(curves("z"), found)
 
 
 def test_the_best_method_over_sentences_is_the_first() -> None:
@@ -209,12 +209,12 @@ def test_a_score_is_said_with_its_sum_and_its_weight() -> None:
     of = attention("decoder", tokens, tokens, (" a", " b", "</s>"))
     parts = (ResidualPart("bias"), ResidualPart("cross", 0, 0), ResidualPart("cross", 0, 1))
     found = ScoreParts(parts, parts, np.array([[1.0, 0, 0], [0, -4.0, 2.0], [0, 0, -1.0]]), -2.0, 0.25)
-    said = plain(texts.describe_score(found, of, AttentionCell("decoder", 0, 0, 2, 1)))
+    said = plain(texts.describe_attention_score(found, of, AttentionCell("decoder", 0, 0, 2, 1)))
     assert (
         said
         == "“b” looks at “a”: the cells sum to −2.000, the model's score is −2.000, and the weight after softmax 0.25."
     )
-    assert "masked" in texts.describe_score(found, of, AttentionCell("decoder", 0, 0, 0, 2))
+    assert "masked" in texts.describe_attention_score(found, of, AttentionCell("decoder", 0, 0, 0, 2))
     assert texts.describe_largest_score_part(found) == (
         "The largest cell: layer 1 cross-attention of the query with layer 1 cross-attention of the key, −3.00. Over "
         "all key parts, layer 1 cross-attention of the query adds −3.00; over all query parts, layer 1 "

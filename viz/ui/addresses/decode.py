@@ -8,10 +8,10 @@ from typing import Literal, get_args
 from attenscope.viz.ui.address import (
     AddressPage,
     Parameter,
+    boolean_parameter,
     choice_parameter,
     collect_module_parameters,
     number_parameter,
-    switch_parameter,
     text_parameter,
 )
 from attenscope.viz.ui.addresses import shared
@@ -54,7 +54,7 @@ DECODE_TOP_P = number_parameter("top-p", 1.0, 0.01, 1.0, views=("sample",))
 DECODE_SEED = number_parameter("seed", 0, 0, 999_999, views=("sample",))
 DECODE_BEAM_WIDTH = number_parameter("width", 4, 1, 10, views=("beam",))
 DECODE_LENGTH_PENALTY = number_parameter("penalty", 1.0, 0.0, 3.0, views=("beam",))
-DECODE_STOP_EARLY = switch_parameter("early", views=("beam",))
+DECODE_STOP_EARLY = boolean_parameter("early", views=("beam",))
 DECODE_BEGIN_WITH = text_parameter("begin", views=("greedy", "sample", "beam"))
 DECODE_NEVER_WRITE = text_parameter("never", views=("greedy", "sample", "beam"))
 

@@ -11,10 +11,10 @@ from attenscope.viz.ui.address import (
     AddressPage,
     ChoiceParameter,
     Parameter,
+    boolean_parameter,
     choice_parameter,
     collect_module_parameters,
     number_parameter,
-    switch_parameter,
     text_parameter,
 )
 from attenscope.viz.ui.addresses import shared
@@ -45,12 +45,12 @@ def format_head_list(heads: tuple[int, ...]) -> str:
 
 EXPLORE_VIEW: ChoiceParameter[ExploreView] = choice_parameter("view", EXPLORE_VIEWS, slot="view chosen")
 EXPLORE_HEAD_ORDER = choice_parameter("order", (ORDER_BY_LAYER, *get_args(Measure), ORDER_BY_EFFECT))
-EXPLORE_MERGE_WORDS = switch_parameter("words", None, slot="words chosen")
-EXPLORE_HIDE_SPECIAL = switch_parameter("hide", None, slot="hide chosen")
+EXPLORE_MERGE_WORDS = boolean_parameter("words", None, slot="words chosen")
+EXPLORE_HIDE_SPECIAL = boolean_parameter("hide", None, slot="hide chosen")
 """Whether pieces are merged into words, and special tokens hidden; until one is chosen, by what is looked at."""
-EXPLORE_HIDE_FIRST = switch_parameter("first")
+EXPLORE_HIDE_FIRST = boolean_parameter("first")
 """Whether the first token is left out of a decoder's map, where it is no special token."""
-EXPLORE_CELL_NUMBERS = switch_parameter("numbers")
+EXPLORE_CELL_NUMBERS = boolean_parameter("numbers")
 EXPLORE_TOUR_STEP = number_parameter("tour", 0, 0, shared.MAX_PLACE)
 """The step of the tour, from 1; 0 outside it."""
 EXPLORE_PICTURED_MODEL = choice_parameter("pictures", get_args(PicturedModel))
@@ -68,13 +68,13 @@ EXPLORE_PIPELINE_STEP = number_parameter(
     "step", 1, 1, shared.MAX_PLACE, views=("pipeline", "compare"), slot="pipeline step", scrubbed=True
 )
 """The step of the pipeline, from 1."""
-EXPLORE_MEAN_OF_HEADS = switch_parameter("mean", True, views=("joint", "compare"))
+EXPLORE_MEAN_OF_HEADS = boolean_parameter("mean", True, views=("joint", "compare"))
 EXPLORE_FLOW = choice_parameter("flow", FLOW_KINDS, views=("flow", "compare"))
 EXPLORE_FLOW_LAYER = number_parameter(
     "through", None, 1, shared.MAX_PLACE, views=("flow", "compare"), slot="through chosen"
 )
 """The last layer of a flow, from 1; the last of the map until one is chosen."""
-EXPLORE_VALUE_NORMS = switch_parameter("norms", views=("flow", "compare"))
+EXPLORE_VALUE_NORMS = boolean_parameter("norms", views=("flow", "compare"))
 
 EXPLORE_COMPARED_VIEW = choice_parameter("compared", EXPLORE_SINGLE_VIEWS, views=("compare",), slot="compared chosen")
 """The view of which a comparison shows two."""

@@ -9,7 +9,7 @@ from attenscope.language import LANGUAGES, PSEUDO_LANGUAGE
 from attenscope.trace import KINDS
 from attenscope.viz.figures.figure_style import RAMPS, SCALES
 from attenscope.viz.figures.heatmap import ROW_LABELS
-from attenscope.viz.ui.address import Parameter, choice_parameter, number_parameter, switch_parameter, text_parameter
+from attenscope.viz.ui.address import Parameter, boolean_parameter, choice_parameter, number_parameter, text_parameter
 
 MAX_PLACE = 999
 """The last layer, head or position that an address can name; what a model has is found out by the page."""
@@ -19,7 +19,7 @@ LANGUAGE = choice_parameter("lang", ("", *LANGUAGES, PSEUDO_LANGUAGE))
 MODEL = text_parameter("model", longest=200)
 SENTENCE = text_parameter("sentence", longest=10_000)
 GIVEN_TRANSLATION = text_parameter("given", longest=10_000)
-READ_GIVEN = switch_parameter("forced")
+READ_GIVEN = boolean_parameter("forced")
 """Whether the given translation is read instead of the model's own."""
 CHANGES = text_parameter("changes", slot="changes in address")
 """Changes to the model, as :mod:`attenscope.interventions.changes` writes them."""

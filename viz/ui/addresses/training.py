@@ -6,9 +6,9 @@ from typing import Literal, get_args
 
 from attenscope.viz.ui.address import (
     AddressPage,
+    boolean_parameter,
     choice_parameter,
     collect_module_parameters,
-    switch_parameter,
     text_parameter,
 )
 from attenscope.viz.ui.addresses import shared
@@ -19,7 +19,7 @@ FIRST_VIEWS: tuple[TrainingView, ...] = ("snapshots", "architecture")
 """The views that stand beside each other; the others are folded."""
 
 TRAINING_VIEW = choice_parameter("training", TRAINING_VIEWS)
-TRAINING_LOG_STEPS = switch_parameter("logsteps", views=("curves", "comparison"))
+TRAINING_LOG_STEPS = boolean_parameter("logsteps", views=("curves", "comparison"))
 TRAINING_STOP = text_parameter("at", longest=20, views=("snapshots",), scrubbed=True)
 """The stop that is shown, by its step: ``366``, or ``released``; "" until somebody has chosen one."""
 

@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attenscope.mask_tests.backend_runs import PlainKernel
 from attenscope.mask_tests.backends import compare_backends
-from attenscope.mask_tests.sentence_backends import PAGE_WAYS, compare_text_backends
+from attenscope.mask_tests.sentence_backend_comparison import PAGE_WAYS, compare_text_backends
 from attenscope.runnable_model import InputError
 from tests import folders
 from tests.model.mask_tests.backends.test_compare import GROUPED, INPUTS

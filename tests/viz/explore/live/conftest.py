@@ -35,12 +35,12 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         ui_cache._find_command_line_model_folders,
         ui_cache._load_model_on_device,
         ui_cache._load_model_from_spec,
-        ui_cache._load_spec_or_error,
+        ui_cache._load_model_or_error,
         ui_cache.compute_encoder_only_trace,
         ui_cache.compute_masked_word_head_effects,
         ui_cache.compute_masked_word,
         ui_cache.compute_translation,
-        ui_cache.compute_word_facts,
+        ui_cache.compute_token_attention_and_logit_lens,
         why_cache.compute_decoder_lens,
     ):
         one.clear()

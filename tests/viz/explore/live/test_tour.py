@@ -10,7 +10,7 @@ from attenscope.language import LANGUAGES, use_language
 from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap
 from attenscope.translate import Translator
-from attenscope.viz.tour import TOUR_MODEL, TourStep, list_live_file_steps, load_tour_steps
+from attenscope.viz.tour import TOUR_MODEL, TourStep, list_live_file_tour_steps, load_tour_steps
 from attenscope.viz.ui.addresses.explore import PAGE
 from attenscope.viz.ui.addresses.shared import parse_pins
 
@@ -106,8 +106,8 @@ def test_the_tour_of_page_and_file_is_the_same_in_every_language() -> None:
     for language in LANGUAGES:
         with use_language(language):
             assert [(one.address, one.attempt) for one in load_tour_steps()] == english
-            titles |= {one["title"] for one in list_live_file_steps(TOUR_MODEL)}
-    assert len(titles) == len(LANGUAGES) * len(list_live_file_steps(TOUR_MODEL))
+            titles |= {one["title"] for one in list_live_file_tour_steps(TOUR_MODEL)}
+    assert len(titles) == len(LANGUAGES) * len(list_live_file_tour_steps(TOUR_MODEL))
 
 
 def test_an_address_takes_the_tour_up_and_nonsense_does_not(app: AppTest) -> None:

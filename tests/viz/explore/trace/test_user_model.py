@@ -103,7 +103,7 @@ def test_a_module_and_its_run_give_traces_with_tokens(factories: str) -> None:
 def app(factories: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setattr(ui_cache, "list_checkpoint_names", list)
     yield AppTest.from_file(str(APP), default_timeout=150)
-    ui_cache._load_spec_or_error.clear()
+    ui_cache._load_model_or_error.clear()
     ui_cache._load_model_from_spec.clear()
     ui_cache.compute_encoder_only_trace.clear()
     ui_cache.compute_translation.clear()
@@ -130,8 +130,8 @@ def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.Mo
     assert not app.exception
     assert any(texts.describe_deletion_method(texts.DELETION_BY_EMBEDDINGS) in one for one in captions(app))
     curves = why_cache.compute_user_model_deletion_curves("stranger:marian", "dog", 2)
-    every = why_cache.compute_user_model_attributions("stranger:marian", "dog", 2)
-    assert any(texts.describe_first_two_pieces(curves, every["leave-one-out"]) in one for one in captions(app))
+    every = why_cache.compute_user_model_attributions_by_method("stranger:marian", "dog", 2)
+    assert any(texts.describe_top_two_pieces_deletion(curves, every["leave-one-out"]) in one for one in captions(app))
     app.switch_page("viz/pages/decode.py").run()
     assert not app.exception
     assert "look at it on Explore" in app.info[0].value.replace("\\", "")

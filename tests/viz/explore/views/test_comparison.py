@@ -30,12 +30,12 @@ from attenscope.viz.figures.explore import (
     SECOND_PANEL,
     ComparedMap,
     describe_map_difference,
-    locate_click,
+    locate_clicked_panel_cell,
     plot_comparison,
 )
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.ui import cache
-from attenscope.viz.web.page_frame import COLLECTED_VIEWS
+from attenscope.viz.web.page_components import COLLECTED_VIEWS
 from tests.viz.explore.live.test_page import captions
 from tests.viz.fakes import FakeTranslator, attention
 
@@ -145,7 +145,7 @@ def test_a_click_in_any_panel_pins_the_pair_of_the_first() -> None:
     ):
         found.pin(row, column)
         assert heard[-1] == place
-    assert locate_click(SECOND_PANEL * PANEL_OFFSET + 7, 3) == (SECOND_PANEL, 7, 3)
+    assert locate_clicked_panel_cell(SECOND_PANEL * PANEL_OFFSET + 7, 3) == (SECOND_PANEL, 7, 3)
     assert "Both share 2 of 3 and 2 rows and 2 of 3 and 2 columns" in " ".join(describe_comparison(found, (None, None)))
     assert found.difference is not None
     assert len(comparison_table(found.difference, found.scene)) == 4

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope.analysis.attention_steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.analysis.flow import compute_rollout
 from attenscope.analysis.heads import ALIGNMENT_READINGS, rank_heads_by_alignment
-from attenscope.text.words import SPECIAL_TOKENS, group_words
+from attenscope.text.words import SPECIAL_TOKENS, group_tokens_into_words
 from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
@@ -27,7 +27,7 @@ from attenscope.viz.figures.text_alternatives import describe_strongest_head_lin
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import ExploreView
 from attenscope.viz.ui.addresses.shared import KIND
-from attenscope.viz.web.page_frame import COLLECTED_VIEWS
+from attenscope.viz.web.page_components import COLLECTED_VIEWS
 from tests.viz.fakes import FakeTranslator, attention
 from tests.viz.page_texts import captions as captions_of
 from tests.viz.web.test_packing import unpack
@@ -198,7 +198,7 @@ def test_only_what_a_view_did_to_its_own_maps_is_said(
         end = [key for key, token in enumerate(attention.key_tokens) if token in SPECIAL_TOKENS]
         rows = [row for row, token in enumerate(attention.rows("predicted")) if token not in SPECIAL_TOKENS]
         assert end
-        spans = group_words([attention.rows("predicted")[row] for row in rows])
+        spans = group_tokens_into_words([attention.rows("predicted")[row] for row in rows])
         merged = np.stack([attention.weights[:, :, [rows[at] for at in span]].mean(2) for span in spans], 2)
         share = merged[..., end].sum() / merged.sum()
         label = f" ({name})" if len(named) > 1 else ""
@@ -215,7 +215,7 @@ def test_a_model_is_shown_in_words_and_an_opened_trace_as_it_was_captured(
     assert cross is not None
     words = [
         "".join(cross.key_tokens[at] for at in span).strip()
-        for span in group_words(cross.key_tokens)
+        for span in group_tokens_into_words(cross.key_tokens)
         if cross.key_tokens[span.start] not in SPECIAL_TOKENS
     ]
     columns = lambda: unpack(screen(app.run())[0]["heatmap"])[0]["columns"]  # noqa: E731

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attenscope.network.attention import make_causal_mask, make_padding_mask
 from attenscope.network.config import BOS_ID, PAD_ID, make_preset_config
-from attenscope.network.preset_interfaces import (
+from attenscope.network.preset_adapters import (
     AnnotatedInterface,
     OriginalInterface,
     PadRowInterface,

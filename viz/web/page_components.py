@@ -11,12 +11,17 @@ from typing import Any
 import streamlit as st
 
 from attenscope.language import LANGUAGE_TAGS, current_language, say
-from attenscope.viz.web.component_scripts import component_value, create_mount, pack_arrays, read_standalone_script
+from attenscope.viz.web.component_scripts import (
+    component_value,
+    create_mount_function,
+    pack_arrays,
+    read_standalone_script,
+)
 
 # The shell, which draws nothing: one component (src/shell), mounted for each of its parts.
 
 
-_mount_shell = create_mount("shell")
+_mount_shell = create_mount_function("shell")
 
 
 # Arrival: a page appears once its parts have settled, so that nothing jumps while it loads.
@@ -65,7 +70,7 @@ def submit_on_paste(box: str) -> None:
 # Drafts: texts kept in the visitor's browser, so that a reload, a crash or a restart of the server loses nothing.
 
 
-def store_draft(name: str, text: str, *, on_found: Callable[[str], None]) -> None:
+def keep_draft_in_browser(name: str, text: str, *, on_found: Callable[[str], None]) -> None:
     """Keep `text` under `name`; `on_found(text)` hears, once, of what is kept while `text` is empty."""
     key = f"draft-{name}"
     found = lambda: on_found(str(st.session_state[key].found["text"]))  # noqa: E731
@@ -117,7 +122,7 @@ def _read_browser_value(what: str) -> Mapping[str, Any]:
 # Saving a view as PNG or SVG: a file that shows it is drawn out of sight, and pictures are taken of it.
 
 
-_mount_save_buttons = create_mount("save")
+_mount_save_buttons = create_mount_function("save")
 MOVING_KINDS = ("webm", "gif")
 """Kinds of film, by the endings of their files."""
 
@@ -145,7 +150,7 @@ def draw_save_buttons(
 # The menu Share of every page: copy its address, and present it.
 
 
-_mount_page_menu = create_mount("page_menu")
+_mount_page_menu = create_mount_function("page_menu")
 
 
 def draw_copy_and_present_buttons(*, key: str) -> None:
@@ -157,7 +162,7 @@ def draw_copy_and_present_buttons(*, key: str) -> None:
 # What a visitor sets for all pages: the language and the theme.
 
 
-_mount_preferences = create_mount("preferences")
+_mount_preferences = create_mount_function("preferences")
 
 
 def draw_preferences(languages: Mapping[str, str], current: str, choose: Callable[[str], None], *, key: str) -> None:
@@ -174,7 +179,7 @@ def draw_preferences(languages: Mapping[str, str], current: str, choose: Callabl
 # Presenter mode: a page, or a talk's scenes one after another, with nothing on the screen but the pictures.
 
 
-_mount_presenter = create_mount("presenter")
+_mount_presenter = create_mount_function("presenter")
 _SERVER_ID = secrets.token_hex(8)
 """Identifies this process: another one may have other models, and other code that draws them."""
 COLLECTED_VIEWS = "collected views"
@@ -235,11 +240,11 @@ def mount_talk_presenter(
 # Pictures of a talk's scenes in its editor: drawn in the visitor's browser, out of sight, by the app's own pages.
 
 
-_mount_scene_pictures = create_mount("scene_pictures")
+_mount_scene_pictures = create_mount_function("scene_pictures")
 _PICTURES_KEY = "scene-pictures"
 
 
-def draw_scene_pictures(
+def draw_scene_preview_and_thumbnails(
     list_key: str,
     scenes: Sequence[Mapping[str, Any] | None],
     at: int,
