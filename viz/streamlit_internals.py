@@ -216,7 +216,7 @@ def end_absent_sessions(
         for key in choose({one.id: partial(size, one) for one in absent}):
             server.close_session(key)
 
-    parts = "Runtime.close_session, its loop or its session storage"
+    parts = "Runtime.close_session, its loop, its session storage or the fragments of a session"
     with _raise_on_missing_streamlit_part(parts):
         if runtime.exists():
             server = runtime.instance()
@@ -253,12 +253,17 @@ def find_font_file(*, italic: bool) -> Path:
 
 
 def _read_session_state(session: Any) -> Mapping[str, Any]:
-    """What a session holds by key; nothing while a run of it is still ending in its own thread, and changes it."""
+    """What a session holds by key, and its fragments, which hold what they were called with.
+
+    Nothing while a run of it is still ending in its own thread, and changes it.
+    """
     try:
-        state: Mapping[str, Any] = session.session_state.filtered_state
+        return {
+            **session.session_state.filtered_state,
+            "fragments": list(session._fragment_storage._fragments.values()),
+        }
     except (KeyError, RuntimeError):
         return {}
-    return state
 
 
 def _get_run_context() -> Any:

@@ -6,6 +6,7 @@ import io
 import re
 import secrets
 import tempfile
+import weakref
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -37,7 +38,7 @@ MOST_TALK_FILES = 40
 """Files beside a talk."""
 LARGEST_BROWSER_FILE = 10 * 2**20
 """Bytes of a file that the visitor's browser keeps as well."""
-_FILE_KEYS, _OWNER_KEY, _STAGE_KEY = "talk-files", "talk-owner", "stage-key"
+_FILE_KEYS, _OWNER_KEY, _STAGE_KEY, _STAGE_VALUE = "talk-files", "talk-owner", "stage-key", "stage-value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +183,12 @@ def get_stage_key() -> str:
 
 
 def share_with_stage(value: OpenedTrace | StageValues, size: int) -> None:
-    """Store what the visitor looks at for the stage, in place of what was there before. Raises UploadStoreError."""
-    get_upload_store().put(_get_upload_store_owner(), value, size, get_stage_key())
+    """Store what the visitor looks at for the stage, in place of what was there before, while their session lasts.
+
+    Raises UploadStoreError.
+    """
+    get_upload_store().put(_get_upload_store_owner(), weakref.ref(value), size, get_stage_key())
+    st.session_state[_STAGE_VALUE] = value
 
 
 def _count_map_bytes(one: Any) -> int:

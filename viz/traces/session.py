@@ -7,10 +7,13 @@ import sys
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import CellType, FunctionType
 from typing import Any, TypeVar
 
+import numpy as np
 import streamlit as st
 
+from attenscope.runnable_model import LocalModel, RunnableModel
 from attenscope.untrusted_trace import (
     OpenedRun,
     OpenedTrace,
@@ -27,8 +30,8 @@ OPEN_ERROR_KEY = "open-error"
 """Session key of the sentence that says why a file could not be opened, until it is shown."""
 UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
 """Session keys of the files that were uploaded to the page Masks, and of the text that was pasted there."""
-BYTES_A_CHARACTER = 20
-"""Bytes that a session holds for each character of a mask pasted: arrays, verdict and pictures; 15 to 25 measured."""
+OWN_PACKAGE = f"{OpenedTrace.__module__.partition('.')[0]}."
+"""What the modules begin with whose objects are looked into; those of libraries may lead to all that there is."""
 SHORT_TRACE_BYTES = 2**20
 """Bytes of a trace that is read at once; a larger one is read by the worker process, in turn."""
 MOST_ARRAY_CELLS = 2**22
@@ -125,9 +128,30 @@ def get_array_bytes_owner() -> str:
 
 
 def measure_session_bytes(state: Mapping[str, Any]) -> int:
-    """Return the bytes that texts in a session's state may take, and those of the arrays counted under its name."""
-    texts = sum(len(one) for one in state.values() if isinstance(one, str | bytes))
-    return BYTES_A_CHARACTER * texts + get_array_bytes_counter().count_held_bytes(str(state.get(_OWNER_KEY, "")))
+    """Return the bytes of the texts and arrays that a session holds, by what its objects and functions hold too.
+
+    Models are left out: all visitors share them.
+    """
+    found, seen = 0, set[int]()
+    waiting: list[Any] = list(state.values())
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, str | bytes | bytearray):
+            found += len(one)
+        elif isinstance(one, np.ndarray | memoryview):
+            found += one.nbytes
+        elif isinstance(one, Mapping):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+        elif isinstance(one, FunctionType):
+            waiting += [cell.cell_contents for cell in one.__closure__ or () if cell != CellType()]
+        elif type(one).__module__.startswith(OWN_PACKAGE) and not isinstance(one, RunnableModel | LocalModel):
+            waiting += getattr(one, "__dict__", {}).values()
+    return found
 
 
 def open_uploaded_trace(name: str, data: bytes | memoryview) -> OpenedTrace:

@@ -60,7 +60,7 @@ class UploadStore:
     def put(self, owner: str, value: Any, size: int, key: str = "") -> str:
         """Keep a value of `size` bytes and return its key. Raises UploadStoreError where there is no place for it.
 
-        With a `key` the value replaces what was kept there.
+        With a `key` the value replaces what was kept there. A weak reference is kept for as long as its object lives.
         """
         with self._lock:
             self._drop_expired_items()
@@ -85,7 +85,7 @@ class UploadStore:
             if found is None:
                 return None
             found.asked = self._clock()
-            return found.value
+            return found.value() if isinstance(found.value, weakref.ref) else found.value
 
     def drop(self, key: str) -> None:
         """Forget what is kept under a key."""
@@ -94,8 +94,9 @@ class UploadStore:
 
     def _drop_expired_items(self) -> None:
         oldest = self._clock() - KEEP_SECONDS
-        for key in [key for key, one in self._items.items() if one.asked < oldest]:
-            del self._items[key]
+        for key, one in [*self._items.items()]:
+            if one.asked < oldest or (isinstance(one.value, weakref.ref) and one.value() is None):
+                del self._items[key]
 
 
 class ArrayBytesCounter:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from streamlit.runtime import Runtime
 
+from attenscope.viz.masks.mask_input import MaskInput
 from attenscope.viz.serving import server
 from attenscope.viz.serving.server import AbsentSessions
 from attenscope.viz.streamlit_internals import end_absent_sessions
@@ -85,12 +87,27 @@ def test_large_sessions_of_visitors_who_have_gone_are_ended_first() -> None:
     assert measured == ["large", "small", "new"]
 
 
+HELD = (0, 0, 0, 100)
+"""Bytes of an array that a fragment of each session was called with."""
+
+
+def make_fragment(held: int) -> Callable[[], MaskInput]:
+    given = MaskInput("identity", {"weights": np.zeros(held, np.uint8)})
+    return lambda: given
+
+
 def test_the_sessions_that_are_chosen_are_closed_in_the_thread_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[str] = []
-    states = {"a": {"mask_text": "1" * 1000}, "b": {"mask_text": "1"}, "c": {}}
+    states: dict[str, dict[str, str]] = {"a": {"mask_text": "1" * 1000}, "b": {"mask_text": "1"}, "c": {}, "d": {}}
     absent = [
-        SimpleNamespace(session=SimpleNamespace(id=key, session_state=SimpleNamespace(filtered_state=state)))
-        for key, state in states.items()
+        SimpleNamespace(
+            session=SimpleNamespace(
+                id=key,
+                session_state=SimpleNamespace(filtered_state=state),
+                _fragment_storage=SimpleNamespace(_fragments={"one": make_fragment(held)}),
+            )
+        )
+        for (key, state), held in zip(states.items(), HELD, strict=True)
     ]
     soon: list[Callable[[], None]] = []
     running = SimpleNamespace(
@@ -104,4 +121,4 @@ def test_the_sessions_that_are_chosen_are_closed_in_the_thread_of_the_server(mon
     end_absent_sessions(measure_session_bytes, lambda sizes: [key for key, size in sizes.items() if size() > 50])
     assert closed == []
     soon[0]()
-    assert closed == ["a", "c"]
+    assert closed == ["a", "c", "d"]

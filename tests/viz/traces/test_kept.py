@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -98,3 +99,13 @@ def test_counting_is_of_all_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(hold, range(8)))
     assert counted.count_free_bytes("visitor 1") == 10**9
+
+
+def test_what_is_kept_by_a_weak_reference_goes_with_its_object() -> None:
+    store = UploadStore(of_one=10, of_all=10)
+    seen = Arrays()
+    key = store.put("visitor", weakref.ref(seen), 8)
+    assert store.get(key) is seen
+    del seen
+    assert store.get(key) is None
+    assert store.put("visitor", "another", 8)  # There is place again.
