@@ -22,7 +22,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -220,7 +220,9 @@ def end_absent_sessions(
     with _raise_on_missing_streamlit_part(parts):
         if runtime.exists():
             server = runtime.instance()
-            server._get_async_objs().eventloop.call_soon_threadsafe(end)
+            loop = server._get_async_objs().eventloop
+            with suppress(RuntimeError):  # The server has ended, and its loop is closed.
+                loop.call_soon_threadsafe(end)
 
 
 def allow_caches_outside_of_runs() -> None:

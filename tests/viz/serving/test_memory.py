@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -122,3 +123,13 @@ def test_the_sessions_that_are_chosen_are_closed_in_the_thread_of_the_server(mon
     assert closed == []
     soon[0]()
     assert closed == ["a", "c", "d"]
+
+
+def test_a_server_that_has_ended_has_no_sessions_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.new_event_loop()
+    loop.close()
+    monkeypatch.setattr(Runtime, "exists", lambda: True)
+    monkeypatch.setattr(
+        Runtime, "instance", lambda: SimpleNamespace(_get_async_objs=lambda: SimpleNamespace(eventloop=loop))
+    )
+    end_absent_sessions(measure_session_bytes, lambda sizes: list(sizes))
