@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from attenscope.analysis.heads import HeadPlace, find_most_positional_head
-from attenscope.analysis.telling_word import pick_telling_word, weigh_words
+from attenscope.analysis.telling_word import WordReading, WordWeights, pick_telling_word, weigh_words
 from attenscope.language import say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenError
@@ -30,6 +30,7 @@ from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, add_pins
 from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.web.maps import TileSwitches, draw_heads_overview
+from attenscope.viz.web.text_components import SentenceSide
 
 EXPLORE_STYLE = Path(__file__).parent / "explore.css"
 """The style of Explore, added to that of all pages."""
@@ -230,10 +231,15 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
     if telling is None or words is None:
         return
     _select_head_for_visitor(model, identity, (telling.layer, telling.head), chosen=chosen)
-    if telling.row is not None:
-        add_pins(identity, {"target": words.rows[telling.row].start})
-    elif telling.key is not None:
-        add_pins(identity, {"source": words.keys[telling.key].start})
+    for side, position in locate_word_of_reading(words, telling).items():
+        add_pins(identity, {side: position})
+
+
+def locate_word_of_reading(words: WordWeights, reading: WordReading) -> dict[SentenceSide, int]:
+    """Return the captured position of the word that a reading is of, by the side on which that stands."""
+    if reading.row is not None:
+        return {"target": words.rows[reading.row].start}
+    return {} if reading.key is None else {"source": words.keys[reading.key].start}
 
 
 def _select_head_for_visitor(model: str, identity: str, place: HeadPlace, *, chosen: bool = False) -> None:

@@ -40,6 +40,7 @@ def build_preview(model: str, language: str, sentence: str) -> bytes | None:
     from attenscope.checkpoint.load import CheckpointError
     from attenscope.language import COMPLETE_LANGUAGES, use_language
     from attenscope.runnable_model import InputError
+    from attenscope.viz.explore.screen import locate_word_of_reading
     from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
     from attenscope.viz.ui import cache
     from attenscope.viz.web.text_components import SentencePicture, SentenceSide, encode_sentence_picture
@@ -61,9 +62,6 @@ def build_preview(model: str, language: str, sentence: str) -> bytes | None:
         telling = pick_telling_word(cross)
         if telling is None:
             return None
-        row, key = telling.row, telling.key
-        pinned: dict[SentenceSide, int | None] = {
-            "target": None if row is None else words.rows[row].start,
-            "source": words.keys[key].start if row is None and key is not None else None,
-        }
+        pinned: dict[SentenceSide, int | None] = {"source": None, "target": None}
+        pinned |= locate_word_of_reading(words, telling)
         return encode_sentence_picture(SentencePicture(words, telling.layer, telling.head, found.steps, pinned))

@@ -30,7 +30,7 @@ OPEN_ERROR_KEY = "open-error"
 """Session key of the sentence that says why a file could not be opened, until it is shown."""
 UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
 """Session keys of the files that were uploaded to the page Masks, and of the text that was pasted there."""
-OWN_PACKAGE = f"{OpenedTrace.__module__.partition('.')[0]}."
+OWN_PACKAGE = "attenscope."
 """What the modules begin with whose objects are looked into; those of libraries may lead to all that there is."""
 SHORT_TRACE_BYTES = 2**20
 """Bytes of a trace that is read at once; a larger one is read by the worker process, in turn."""

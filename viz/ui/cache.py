@@ -373,9 +373,7 @@ def compute_logit_lens(name: str, sentence: str, target: str = "", changes: str 
 
 
 @queue_and_cache(64)
-def compute_token_attention_and_logit_lens(
-    name: str, text: str, target_ids: tuple[int, ...], changes: str = ""
-) -> WordFacts:
+def compute_word_facts(name: str, text: str, target_ids: tuple[int, ...], changes: str = "") -> WordFacts:
     """What a translation rests on, word by word; frozen. Raises InterventionError."""
     return read_word_facts(load_runnable_model(name), text, target_ids, parse_changes(changes))
 

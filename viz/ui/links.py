@@ -137,7 +137,7 @@ def draw_token_card(model: str, result: Translation, position: int, actions: Car
     """Draw the card of the token at `position`, from 0, of a translation by the model with the changes made."""
     switch_to_requested_page()
     with st.container(key="wordcard"):
-        facts = cache.compute_token_attention_and_logit_lens(model, result.source, result.target_ids, changes)
+        facts = cache.compute_word_facts(model, result.source, result.target_ids, changes)
         effects = compute_head_effects(model, result, changes)
         data = word_card_data(result.steps[position], facts, effects.strongest(position))
         draw_word_card(data, actions, key="word-card")

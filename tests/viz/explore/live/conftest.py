@@ -40,7 +40,7 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         ui_cache.compute_masked_word_head_effects,
         ui_cache.compute_masked_word,
         ui_cache.compute_translation,
-        ui_cache.compute_token_attention_and_logit_lens,
+        ui_cache.compute_word_facts,
         why_cache.compute_decoder_lens,
     ):
         one.clear()

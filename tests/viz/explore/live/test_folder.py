@@ -211,7 +211,7 @@ def test_why_of_a_decoder_alone(model: str, start: Start) -> None:
 def test_the_card_of_a_decoder_alone(start: Start) -> None:
     app = start("gpt2", pin="target.14")
     assert not app.info
-    facts = ui_cache.compute_token_attention_and_logit_lens("gpt2", folders.SENTENCE, read_written_ids("gpt2"))
+    facts = ui_cache.compute_word_facts("gpt2", folders.SENTENCE, read_written_ids("gpt2"))
     assert len(facts.source_tokens) > len(read_written_ids("gpt2"))
 
 

@@ -2,6 +2,8 @@
 const PAUSE = 300;
 const BOX = ".st-key-sentence textarea";
 
+/** What the page reads in a box: a line break is a space (sentence_input). */
+const textOf = (box) => box.value.replace(/\r\n?|\n/g, " ");
 const paint = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
 /**
@@ -15,18 +17,14 @@ const paint = () => new Promise((done) => requestAnimationFrame(() => setTimeout
 export function previewTyping({ model, language, sentence }, { show, restore }) {
   const page = document.documentElement;
   const listening = new AbortController();
-  let [timer, asking, asked, shown] = [0, new AbortController(), "", false];
+  let [timer, asking, asked, answered, shown] = [0, new AbortController(), "", Promise.resolve(), false];
 
   const stop = () => {
     clearTimeout(timer);
     asking.abort();
     asked = "";
   };
-  const ask = async (text) => {
-    stop();
-    asking = new AbortController();
-    asked = text;
-    const { signal } = asking;
+  const ask = async (text, signal) => {
     try {
       const answer = await fetch(`./translation-preview?${new URLSearchParams({ model, language, sentence: text })}`, { signal });
       if (!answer.headers.get("Content-Type")?.includes("octet-stream")) return; // Streamlit answers with its page.
@@ -39,6 +37,11 @@ export function previewTyping({ model, language, sentence }, { show, restore }) 
       // Typed on, or the server is gone: the page answers after Enter, or says so.
     }
   };
+  const begin = (text) => {
+    stop();
+    [asking, asked] = [new AbortController(), text];
+    answered = ask(text, asking.signal);
+  };
   const isBox = ({ target, isComposing }) => !isComposing && target.closest?.(BOX);
   const leave = () => {
     shown = false;
@@ -47,16 +50,18 @@ export function previewTyping({ model, language, sentence }, { show, restore }) 
   const type = (event) => {
     if (!isBox(event)) return;
     stop();
-    const text = event.target.value.trim();
-    if (text && text !== sentence.trim()) timer = window.setTimeout(ask, PAUSE, text);
+    const text = textOf(event.target);
+    if (text.trim() && text !== sentence) timer = window.setTimeout(begin, PAUSE, text);
     else if (shown) {
       leave();
       restore();
     }
   };
   const submit = (event) => {
-    const text = isBox(event) ? event.target.value.trim() : "";
-    if (text && text !== sentence.trim() && text !== asked) event.detail.push(ask(text).then(paint));
+    const text = isBox(event) ? textOf(event.target) : "";
+    if (!text.trim() || text === sentence) return;
+    if (text !== asked) begin(text);
+    event.detail.push(answered.then(paint)); // It may have been asked for in a pause just before.
   };
   document.addEventListener("input", type, { capture: true, signal: listening.signal });
   document.addEventListener("attenscope-submit", submit, { capture: true, signal: listening.signal });
