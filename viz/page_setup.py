@@ -81,7 +81,11 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
             st.stop()
     else:
         _draw_page_header(page, explain, settings)
-    track_history(PAGES[page].history_ignored_parameter_names if page in PAGES else ())
+    known = PAGES.get(page)
+    track_history(
+        scrubbed=known.history_ignored_parameter_names if known else (),
+        of_sentence=known.names_of_sentence_parameters if known else (),
+    )
     style.watch()
 
 

@@ -190,7 +190,8 @@ UNNAMED_TEXT = to_say("There are several arrays. Put a name before each, such as
 # Every repetition is possessive (*+) or bounded: a text is read forwards alone, in time in proportion to its length.
 _NUMBER_PATTERN = r"[-+]?(?>\d++\.?\d*+|\.\d++)(?>[eE][-+]?\d++)?+"
 _WORD_PATTERN = r"(?:[-+]?\b(?:inf|infinity|nan)|(?<![-+])\b(?:true|false|null|none))\b"
-_VALUE_PATTERN = re.compile(rf"[\s,]*+({_WORD_PATTERN}|{_NUMBER_PATTERN}(?![\w.]))", re.IGNORECASE)
+_VALUE_PATTERN = re.compile(rf"[\s,]*+({_NUMBER_PATTERN}(?![\w.])|{_WORD_PATTERN})", re.IGNORECASE)
+_VALUES_PATTERN = re.compile(rf"(?:[\s,]*+(?>{_NUMBER_PATTERN}(?![\w.])|{_WORD_PATTERN}))*+", re.IGNORECASE)
 _GAP_PATTERN = re.compile(r"[\s,]*+")
 _PIECE_PATTERN = re.compile(r"\[(?P<row>[^\[\]()⟨]*+)\]|(?P<sign>[\[\]()⟨])|(?P<values>[^\[\]()⟨]++)")
 _DIGITS_PATTERN = re.compile(r"[\d\s,+-]*+", re.ASCII)
@@ -320,21 +321,20 @@ def _parse_values(text: str, name: str, whole: str) -> list[Any]:
             return list(map(int if _DIGITS_PATTERN.fullmatch(text) and max(map(len, parts)) < 16 else float, parts))
     elif set(parts) <= {"True", "False"}:
         return [part == "True" for part in parts]
-    return [*_iterate_values(text, name, whole)]
+    end = _VALUES_PATTERN.match(text).end()  # type: ignore[union-attr]  # which matches nothing as well
+    if rest := _GAP_PATTERN.sub("", text[end:], count=1):
+        raise _refuse_value(rest, name, whole)
+    found = _VALUE_PATTERN.findall(text, 0, end)
+    values = {one: _parse_value(one) for one in set(found)}
+    return [values[one] for one in found]
 
 
-def _iterate_values(text: str, name: str, whole: str) -> Iterator[Any]:
-    at = 0
-    while match := _VALUE_PATTERN.match(text, at):
-        at = match.end()
-        yield _parse_value(match[1])
-    rest = _GAP_PATTERN.sub("", text[at:], count=1)
-    if not rest:
-        return
+def _refuse_value(rest: str, name: str, whole: str) -> DiagnosisError:
+    """Return what is said of a text that begins with no value."""
     if is_code(whole):
-        raise DiagnosisError(say(CODE_TEXT))
+        return DiagnosisError(say(CODE_TEXT))
     seen = re.split(r"[\s,]", rest[:24], maxsplit=1)[0]
-    raise DiagnosisError(
+    return DiagnosisError(
         say("{name} holds “{seen}”, which is not a number, True, False, inf or nan.", name=name, seen=seen)
     )
 

@@ -28,6 +28,7 @@ from tests.journeys.stops import (
     arrive,
     check_stop,
     go,
+    link,
     opened_tab,
     path_of,
     same,
@@ -59,6 +60,35 @@ def test_back_and_forward_go_over_all_pages_and_an_own_sentence(traveller: Page)
             getattr(page, way)(wait_until="commit")
             same(seen, check_stop(page, name, sentence=sentence))
     assert page.evaluate("history.length") == entries
+
+
+def test_a_page_left_by_a_link_while_one_types_shows_what_was_typed_on_the_way_back(
+    traveller: Page, stranger: Page
+) -> None:
+    """The box is left by the click itself; nothing of the sentence before is said of the new one."""
+    page = traveller
+    page.goto("/")
+    check_stop(page, "explore", sentence=WELCOME, pin="target.8")
+    ways = (
+        ("explore", "decode", SUN),
+        ("explore", "why", "He reads a book."),
+        ("why", "explore", "I see a dog."),
+        ("decode", "explore", "She has a red car."),
+        ("explore", "heads", OWN),
+    )
+    for here, there, sentence in ways:
+        if path_of(here) != urlsplit(page.url).path:
+            go(page, here)
+        settle(page)
+        page.get_by_label("Sentence", exact=True).fill(sentence)
+        link(page, there).click()
+        left = check_stop(page, there, sentence=sentence_of(there, sentence))
+        page.go_back(wait_until="commit")
+        seen = check_stop(page, here, sentence=sentence)
+        stranger.goto(page.url)
+        same(seen, check_stop(stranger, here, sentence=sentence))
+        page.go_forward(wait_until="commit")
+        same(left, check_stop(page, there, sentence=sentence_of(there, sentence)))
 
 
 def test_two_tabs_know_nothing_of_each_other(traveller: Page) -> None:

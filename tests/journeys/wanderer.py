@@ -15,6 +15,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ OFTEN = {
     "sentence": 0.07,
 }
 """How often something is done that is no control, or a control with this key, where no menu is open."""
+LEFT_BY_LINK = 0.25
+"""How often what is typed is not sent by Enter, but by a click on a link to a page."""
 OUT_OF_MENU = 0.4
 """How often an open menu is left by Escape."""
 PASSED_BY = {"stale", "overflow", "box gone", "another to a stranger", "another after back", "another after forward"}
@@ -122,7 +125,8 @@ def told(step: Step) -> str:
         "press": f"click {place}",
         "select": f"choose option {value} of {place}",
         "combobox": f"open {place} and take option {value}",
-        "text": f"type {shortened(value)} into {place} and press Enter",
+        "text": f"type {shortened(value)} into {place} and "
+        + (f"click the link to page {step['link']}" if "link" in step else "press Enter"),
         "slide": f"press {value} on the slider {place}",
         "plot": f"click {place} at {value}",
         "file": f"upload {value} to {place}",
@@ -180,7 +184,10 @@ def _used(rng: random.Random, control: dict[str, Any]) -> Step:
         "plot": lambda: [round(rng.uniform(0.05, 0.95), 2), round(rng.uniform(0.05, 0.95), 2)],
         "file": lambda: rng.choice(sorted(FILES)),
     }
-    return {"do": kind, **{name: control[name] for name in ("key", "kind", "n", "name")}, "value": values[kind]()}
+    step = {"do": kind, **{name: control[name] for name in ("key", "kind", "n", "name")}, "value": values[kind]()}
+    if kind == "text" and rng.random() < LEFT_BY_LINK:
+        step["link"] = rng.randrange(100)
+    return step
 
 
 def rest(page: Page) -> None:
@@ -294,13 +301,24 @@ class Visitor:
             self._take_option(value)
         elif do == "text":
             handle.fill(value, timeout=PATIENCE)
-            handle.press("Enter" if step["key"] == "sentence" else "Control+Enter")
+            if "link" not in step or not self._follow_link(step["link"]):
+                handle.press("Enter" if step["key"] == "sentence" else "Control+Enter")
         elif do == "slide":
             handle.focus()
             handle.press(value)
         elif do == "file":
             handle.set_input_files(self.files / value)
         return True
+
+    def _follow_link(self, number: int) -> bool:
+        """Click a link to a page, which a box that is typed in is left by; whether there is one in reach."""
+        links = self.page.get_by_test_id("stTopNavLink")
+        if not links.count():
+            return False
+        with suppress(PlaywrightTimeout):
+            links.nth(number % links.count()).click(timeout=PATIENCE)
+            return True
+        return False
 
     def _take_option(self, number: int) -> None:
         """One of the list that has opened, if it has any."""

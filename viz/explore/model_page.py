@@ -25,6 +25,7 @@ from attenscope.viz.explore.head_view import DisplayOptions, RunKey, TokenDispla
 from attenscope.viz.explore.screen import (
     draw_screen,
     is_default_pinned_row,
+    is_head_auto_selected,
     remember_auto_selected_head,
     select_default_head_and_pin,
 )
@@ -236,7 +237,8 @@ def _draw_sentence_and_translation(run: ExploreRun) -> None:
     pinned: dict[SentenceSide, int | None] = {side: get_pin(text, side) for side in get_args(SentenceSide)}
     own = not (run.run.given or run.run.changes)  # What is typed is translated by the unchanged model alone.
     preview = {"model": run.run.model, "language": current_language(), "sentence": text} if own else None
-    picture = SentencePicture(words, *place, run.translation.steps, pinned, preview)
+    picked = is_head_auto_selected(run.run.model, text)
+    picture = SentencePicture(words, *place, run.translation.steps, pinned, head_picked=picked, preview=preview)
     draw_sentence_picture(picture, key="translation", on_pin=partial(pin_word, run.run, cross))
 
 

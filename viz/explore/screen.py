@@ -188,6 +188,11 @@ def remember_auto_selected_head(model: str, identity: str, place: HeadPlace) -> 
     st.session_state[PICKED_HEAD] = model, identity, place
 
 
+def is_head_auto_selected(model: str, identity: str) -> bool:
+    """Return whether the page, and not the visitor, has chosen the head that is shown of a sentence."""
+    return st.session_state.get(PICKED_HEAD) == (model, identity, (LAYER.get() - 1, HEAD.get() - 1))
+
+
 def is_default_pinned_row(cross: AttentionMap, position: int) -> bool:
     """Return whether a row begins the word that the page itself pins where nothing was chosen."""
     telling, words = pick_telling_word(cross), weigh_words(cross)
@@ -206,14 +211,18 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
     and so does all that an address shows.
     """
     before = st.session_state.get(PICKED_HEAD)
-    if before and before[:2] == (model, identity):
-        return
     in_address = any(is_in_address(one) for one in (LAYER, HEAD))
-    if is_history_navigation() and in_address:
+    returned = is_history_navigation()
+    if before and before[:2] == (model, identity) and (in_address or not returned):
+        return
+    if returned and in_address:
         remember_auto_selected_head(model, identity, NO_HEAD)
         return
     place = LAYER.get() - 1, HEAD.get() - 1
-    if before is None:
+    if returned:  # To an entry that was left before anything was chosen.
+        PIN.hold(of=identity)
+        before, chosen = None, False
+    elif before is None:
         chosen = in_address or any(one.key in st.session_state for one in (LAYER, HEAD))
     else:
         chosen = before[0] == model and before[2] != place

@@ -46,6 +46,11 @@ class AddressPage:
         """Names of the parameters whose change alone is no step of the browser's history."""
         return [one.name for one in self.parameters.values() if one.scrubbed]
 
+    @property
+    def names_of_sentence_parameters(self) -> list[str]:
+        """Names of the parameters that mean nothing for another sentence."""
+        return [one.name for one in self.parameters.values() if one.of_sentence]
+
     def extract_view_parameters(self, address: Mapping[str, str]) -> dict[str, str]:
         """The part of an address that the view it shows can read."""
         view = self.view.value_of(address.get(self.view.name, "")) if self.view else ""
@@ -196,6 +201,8 @@ class Parameter(Generic[T]):
     longest: int = field(default=MAX_TEXT_LENGTH, kw_only=True)
     scrubbed: bool = field(default=False, kw_only=True)
     """Whether it is scrubbed, as a slider is: a change of it alone is no step of the browser's history."""
+    of_sentence: bool = field(default=False, kw_only=True)
+    """Whether it belongs to a sentence, as a pinned word does: of another one it says nothing."""
     slot: str = field(default="", kw_only=True)
     """Its key in the session, where that is not its name."""
 

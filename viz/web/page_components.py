@@ -41,9 +41,15 @@ def hide_until_ready(page: str) -> None:
 # History: one action of a visitor is one step of the browser's history.
 
 
-def track_history(scrubbed: Iterable[str]) -> None:
-    """Keep the steps of Back and Forward; a change of the parameters `scrubbed` alone is none."""
-    _mount_shell(key="browser-history", data={"part": "history", "scrubbed": sorted(scrubbed)})
+def track_history(*, scrubbed: Iterable[str], of_sentence: Iterable[str]) -> None:
+    """Keep the steps of Back and Forward.
+
+    Args:
+        scrubbed: Parameters of the address whose change alone is no step.
+        of_sentence: Parameters that mean nothing for another sentence.
+    """
+    names = {"scrubbed": sorted(scrubbed), "ofSentence": sorted(of_sentence)}
+    _mount_shell(key="browser-history", data={"part": "history", **names})
 
 
 # Theme: the page runs again when its visitor switches between light and dark.

@@ -278,6 +278,8 @@ class SentencePicture:
     steps: Sequence[DecodingStep]
     pinned: Mapping[SentenceSide, int | None]
     """The captured positions that are pinned."""
+    head_picked: bool = False
+    """Whether the page itself has chosen the head for this sentence."""
     preview: Mapping[str, str] | None = None
     """With it, what is typed is translated before it is asked for (:mod:`viz.explore.translation_preview`): the
     `model`, the `language` of the texts, and the `sentence` that is drawn."""
@@ -323,6 +325,7 @@ def encode_sentence_picture(picture: SentencePicture) -> bytes:
             "source": words.get_word_at_column(picture.pinned["source"]),
             "target": words.row_of(picture.pinned["target"]),
         },
+        "headPicked": picture.head_picked,
         "preview": picture.preview,
         "hint": say(
             "Each curve is the word that head {head} looked at most. Point at a word, or click it.",

@@ -63,7 +63,7 @@ def is_short_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 6
 
 
-PIN: Parameter[dict[PinPlace, int]] = Parameter("pin", {}, parse_pins, write=format_pins, slot="pins")
+PIN: Parameter[dict[PinPlace, int]] = Parameter("pin", {}, parse_pins, write=format_pins, of_sentence=True, slot="pins")
 
 
 def get_pin(text: str, place: PinPlace) -> int | None:

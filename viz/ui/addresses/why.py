@@ -52,7 +52,7 @@ def format_attention_cell(cell: AttentionCell | None) -> str:
 
 
 WHY_VIEW = choice_parameter("why", WHY_VIEWS)
-WHY_CONTRAST_PIECE = text_parameter("against", longest=60)
+WHY_CONTRAST_PIECE = text_parameter("against", longest=60, of_sentence=True)
 """The piece Y that the word is compared with."""
 WHY_ATTRIBUTION_METHOD = choice_parameter(
     "attribution", tuple(ATTRIBUTION_METHODS | ANY_MODEL_METHODS), DEFAULT_METHOD, views=("source words", "deletion")
@@ -60,7 +60,7 @@ WHY_ATTRIBUTION_METHOD = choice_parameter(
 """A method for our models or for any other: which of them there are depends on the model."""
 WHY_HEAD_MEASURE = choice_parameter("heads-by", HEAD_MEASURES, views=("heads",))
 WHY_SCORE_CELL: Parameter[AttentionCell | None] = Parameter(
-    "cell", None, parse_attention_cell, write=format_attention_cell, views=("score",)
+    "cell", None, parse_attention_cell, write=format_attention_cell, views=("score",), of_sentence=True
 )
 """The cell whose score is split; until one is chosen, that of the head that matters most for the word."""
 WHY_SECOND_SENTENCE = text_parameter("second", longest=10_000, views=("two sentences",))

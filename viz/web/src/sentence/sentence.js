@@ -154,7 +154,8 @@ const PREVIEW = Symbol("preview");
 export default function sentence({ data, parentElement, setTriggerValue }) {
   const pin = (spot) => setTriggerValue("pin", spot);
   draw(parentElement, data, pin);
-  const { preview } = unpack(data).header;
+  const { preview, headPicked } = unpack(data).header;
+  document.documentElement.toggleAttribute("data-head-picked", headPicked);
   parentElement[PREVIEW]?.dispose();
   parentElement[PREVIEW] = preview && previewTyping(preview, {
     show: (bytes) => draw(parentElement, bytes, () => {}), // Python knows the words of the sentence before.
@@ -162,6 +163,10 @@ export default function sentence({ data, parentElement, setTriggerValue }) {
   });
   return () => {
     unmount(parentElement);
-    queueMicrotask(() => parentElement.isConnected || parentElement[PREVIEW]?.dispose());
+    queueMicrotask(() => {
+      if (parentElement.isConnected) return;
+      parentElement[PREVIEW]?.dispose();
+      document.documentElement.removeAttribute("data-head-picked");
+    });
   };
 }

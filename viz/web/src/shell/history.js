@@ -3,7 +3,8 @@ import { AT_REST } from "../shared/streamlit.js";
 const STEPS = Symbol.for("attenscope.history");
 const OF_PRESENTER = ["present", "scene", "contrast", "embed"];
 const ACTIONS = ["pointerdown", "click", "keydown"];
-const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back or Forward to the run that it asks for.
+const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back, Forward or another sentence to the run that it asks for.
+const SENT_WITHIN = 100; // Milliseconds from leaving a box until Streamlit sends what stands in it.
 
 /** The query of an address without the parameters that make no step. */
 function compared(search, scrubbed) {
@@ -19,7 +20,21 @@ function isPartOfPresent(to) {
   return to.pathname === location.pathname && [...to.searchParams].map(String).every((pair) => present.includes(pair));
 }
 
-const isAtRest = () => document.querySelector(AT_REST) !== null;
+const sentenceOf = (search) => new URLSearchParams(search).get("sentence");
+
+/**
+ * The present address without what it still says of the sentence before: what belongs to that one, and a head that the
+ * page itself had chosen for it.
+ */
+function withoutSentenceBefore(searchBefore, ofSentence) {
+  const [query, before] = [new URLSearchParams(location.search), new URLSearchParams(searchBefore)];
+  for (const name of ofSentence) if (query.get(name) === before.get(name)) query.delete(name);
+  if ("headPicked" in document.documentElement.dataset) for (const name of ["layer", "head"]) query.delete(name);
+  return `${location.pathname}?${query}`;
+}
+
+/** Whether the run that was asked for at a time has ended. */
+const hasRun = (time) => document.querySelector(AT_REST) !== null && performance.now() > time + RUN_BEGINS_WITHIN;
 
 /**
  * Put every change of the address under one rule: the first one after an action of the visitor is a step, all others
@@ -29,15 +44,19 @@ const isAtRest = () => document.querySelector(AT_REST) !== null;
  * An entry that Back or Forward has brought stays as it is until the visitor acts: its address says all that was seen,
  * while the run that shows it again writes parts of it, which a second Back would put into another entry. While a page
  * is arriving its address is not yet written: only a link counts as an action then.
+ *
+ * A page that is left while it reads another sentence has not yet written what it would show of it. What stood in a box
+ * that is left by a click on a link is sent after the click, and would bring the page of the box back: the link waits.
  */
 function install() {
-  const steps = { begun: false, scrubbed: [], acted: false, returned: -Infinity };
+  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, typed: -Infinity, read: { since: -Infinity, before: "" } };
   const own = { push: history.pushState.bind(history), replace: history.replaceState.bind(history) };
   const write = (state, title, url) => {
     const to = new URL(url ?? location.href, location.href);
     if (steps.returned > 0 && (!steps.acted || isPartOfPresent(to))) return;
     const differs = to.pathname !== location.pathname || compared(to.search, steps.scrubbed) !== compared(location.search, steps.scrubbed);
     const step = steps.acted && differs;
+    if (sentenceOf(to.search) !== sentenceOf(location.search)) steps.read = { since: performance.now(), before: location.search };
     if (step) Object.assign(steps, { acted: false, returned: -Infinity });
     own[step ? "push" : "replace"](state, title, url);
   };
@@ -45,12 +64,33 @@ function install() {
     const arrived = "arrived" in document.documentElement.dataset;
     if (!isTrusted || !(arrived || target.closest?.("a"))) return;
     steps.acted = true;
-    if (isAtRest() && performance.now() > steps.returned + RUN_BEGINS_WITHIN) steps.returned = -Infinity;
+    if (hasRun(steps.returned)) steps.returned = -Infinity;
+    if (hasRun(steps.read.since)) steps.read.since = -Infinity;
+  };
+  const noteBox = ({ target }) => {
+    if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) steps.typed = performance.now();
+  };
+  const leave = (event) => {
+    const link = event.target.closest?.("a[href]");
+    const otherPage = link && !link.target && !link.download && link.origin === location.origin && link.pathname !== location.pathname;
+    if (!otherPage || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (performance.now() < steps.typed + SENT_WITHIN) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      setTimeout(() => link.click(), SENT_WITHIN);
+      return;
+    }
+    const { since, before } = steps.read;
+    if (since > 0 && !hasRun(since)) own.replace(history.state, "", withoutSentenceBefore(before, steps.ofSentence));
+    Object.assign(steps, { acted: true, read: { since: -Infinity, before: "" } });
   };
   history.pushState = history.replaceState = write;
   for (const action of ACTIONS) addEventListener(action, act, true);
+  addEventListener("click", leave, true);
+  addEventListener("focusout", noteBox, true);
   addEventListener("popstate", () => {
     Object.assign(steps, { acted: false, returned: performance.now() });
+    steps.read.since = -Infinity;
     if (!steps.begun) location.reload(); // Streamlit does not listen yet, and would go on with the entry that was left.
   });
   return steps;

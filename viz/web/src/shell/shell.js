@@ -57,9 +57,12 @@ function arrive({ page, language }) {
   look();
 }
 
-/** One action of a visitor is one step of the browser's history; a change of the parameters `scrubbed` alone is none. */
-function keepSteps({ scrubbed }) {
-  Object.assign(historySteps(), { begun: true, scrubbed });
+/**
+ * One action of a visitor is one step of the browser's history; a change of the parameters `scrubbed` alone is none, and
+ * those `ofSentence` mean nothing for another one.
+ */
+function keepSteps({ scrubbed, ofSentence }) {
+  Object.assign(historySteps(), { begun: true, scrubbed, ofSentence });
 }
 
 /** Tells Python when the page's colour scheme is not the one it drew for: Streamlit does not run again on its own. */
