@@ -84,7 +84,7 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
     known = PAGES.get(page)
     track_history(
         scrubbed=known.history_ignored_parameter_names if known else (),
-        of_sentence=known.names_of_sentence_parameters if known else (),
+        of_sentence=known.sentence_parameter_names if known else (),
     )
     style.watch()
 

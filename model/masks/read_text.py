@@ -190,8 +190,9 @@ UNNAMED_TEXT = to_say("There are several arrays. Put a name before each, such as
 # Every repetition is possessive (*+) or bounded: a text is read forwards alone, in time in proportion to its length.
 _NUMBER_PATTERN = r"[-+]?(?>\d++\.?\d*+|\.\d++)(?>[eE][-+]?\d++)?+"
 _WORD_PATTERN = r"(?:[-+]?\b(?:inf|infinity|nan)|(?<![-+])\b(?:true|false|null|none))\b"
-_VALUE_PATTERN = re.compile(rf"[\s,]*+({_NUMBER_PATTERN}(?![\w.])|{_WORD_PATTERN})", re.IGNORECASE)
-_VALUES_PATTERN = re.compile(rf"(?:[\s,]*+(?>{_NUMBER_PATTERN}(?![\w.])|{_WORD_PATTERN}))*+", re.IGNORECASE)
+_NUMBER_OR_WORD_PATTERN = rf"{_NUMBER_PATTERN}(?![\w.])|{_WORD_PATTERN}"
+_VALUE_PATTERN = re.compile(rf"[\s,]*+({_NUMBER_OR_WORD_PATTERN})", re.IGNORECASE)
+_VALUES_PATTERN = re.compile(rf"(?:[\s,]*+(?>{_NUMBER_OR_WORD_PATTERN}))*+", re.IGNORECASE)
 _GAP_PATTERN = re.compile(r"[\s,]*+")
 _PIECE_PATTERN = re.compile(r"\[(?P<row>[^\[\]()⟨]*+)\]|(?P<sign>[\[\]()⟨])|(?P<values>[^\[\]()⟨]++)")
 _DIGITS_PATTERN = re.compile(r"[\d\s,+-]*+", re.ASCII)
@@ -321,16 +322,16 @@ def _parse_values(text: str, name: str, whole: str) -> list[Any]:
             return list(map(int if _DIGITS_PATTERN.fullmatch(text) and max(map(len, parts)) < 16 else float, parts))
     elif set(parts) <= {"True", "False"}:
         return [part == "True" for part in parts]
-    end = _VALUES_PATTERN.match(text).end()  # type: ignore[union-attr]  # which matches nothing as well
+    end = _VALUES_PATTERN.match(text).end()  # type: ignore[union-attr]  # It matches an empty text too.
     if rest := _GAP_PATTERN.sub("", text[end:], count=1):
-        raise _refuse_value(rest, name, whole)
+        raise _build_value_error(rest, name, whole)
     found = _VALUE_PATTERN.findall(text, 0, end)
     values = {one: _parse_value(one) for one in set(found)}
     return [values[one] for one in found]
 
 
-def _refuse_value(rest: str, name: str, whole: str) -> DiagnosisError:
-    """Return what is said of a text that begins with no value."""
+def _build_value_error(rest: str, name: str, whole: str) -> DiagnosisError:
+    """Return the error of a whole text whose rest begins with no value."""
     if is_code(whole):
         return DiagnosisError(say(CODE_TEXT))
     seen = re.split(r"[\s,]", rest[:24], maxsplit=1)[0]

@@ -47,16 +47,17 @@ def texts(length: int) -> Iterator[tuple[str, str]]:
 def too_slow(name: str, length: int) -> list[str]:
     """What takes more than in proportion from a length to its double, or more than may be waited for."""
 
-    def is_slow(short: str, long: str, attempts: int) -> bool:
+    def time_if_slow(short: str, long: str, attempts: int) -> float | None:
         twice = seconds(name, long, attempts)
-        return twice > FLOOR and (twice > SECONDS or twice > LARGER * seconds(name, short, attempts))
+        slow = twice > FLOOR and (twice > SECONDS or twice > LARGER * seconds(name, short, attempts))
+        return twice if slow else None
 
-    pairs = zip(texts(length), texts(2 * length), strict=True)
-    return [
-        what
-        for (what, short), (_, long) in pairs
-        if is_slow(short, long, 1) and is_slow(short, long, SURE)  # once it may be what ran beside it
-    ]
+    found = []
+    for (what, short), (_, long) in zip(texts(length), texts(2 * length), strict=True):
+        # Measured once, a text may be slow because of what ran beside it.
+        if time_if_slow(short, long, 1) and (took := time_if_slow(short, long, SURE)):
+            found.append(f"{what}: {took:.2f} s")
+    return found
 
 
 def test_there_are_enough_texts() -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import visit
 from tests.browser.steps import (
     choose_language,
+    choose_page_view,
     click,
     expect_head,
     open_menu,
@@ -89,6 +90,28 @@ def test_a_page_left_by_a_link_while_one_types_shows_what_was_typed_on_the_way_b
         same(seen, check_stop(stranger, here, sentence=sentence))
         page.go_forward(wait_until="commit")
         same(left, check_stop(page, there, sentence=sentence_of(there, sentence)))
+
+
+@pytest.mark.parametrize(
+    ("page_name", "address", "view"),
+    [
+        ("training", "/training?sentence=", "architecture"),
+        ("positions", "/positions?sentence=", "waves"),
+        ("heads", "/heads?heads=pruning&sentence=", "map"),
+    ],
+)
+def test_a_view_that_needs_no_sentence_ends_in_the_next_step_also_after_one_that_does(
+    traveller: Page, stranger: Page, page_name: str, address: str, view: str
+) -> None:
+    """A view alone is drawn anew; without a sentence, the one before had stopped the whole page."""
+    page = traveller
+    page.goto(address)
+    check_stop(page, page_name)
+    choose_page_view(page, view)
+    seen = check_stop(page, page_name)
+    expect(page.locator(".st-key-next-step a")).to_be_visible()
+    stranger.goto(page.url)
+    same(seen, check_stop(stranger, page_name))
 
 
 def test_two_tabs_know_nothing_of_each_other(traveller: Page) -> None:

@@ -218,7 +218,8 @@ window.wanderer = (() => {
   function fingerprint() {
     const texts = {};
     const sketches = {};
-    const add = (one, text) => text && (texts[keyOf(one)] ??= []).push(text);
+    const partOf = (one) => keyOf(one).replace(/-\d+$/, ""); // A key may count how often something was answered.
+    const add = (one, text) => text && (texts[partOf(one)] ??= []).push(text);
     const walk = (one) => {
       // An element without a box of its own, as stands around each component, is not there to checkVisibility.
       if (one.matches(PASSING) || !(one.checkVisibility({ visibilityProperty: true }) || getComputedStyle(one).display === "contents")) return;
@@ -226,7 +227,7 @@ window.wanderer = (() => {
       if (one.matches("input, textarea")) add(one, square(one.type === "checkbox" || one.type === "radio" ? String(one.checked) : one.value));
       if (one.matches("select")) add(one, one.options[one.selectedIndex]?.text);
       if (one.matches("[aria-pressed=true], [aria-checked=true], [aria-current]:not([aria-current=false])")) add(one, `[${square(one.getAttribute("aria-label") || one.textContent)}]`);
-      if (one.matches("canvas") && one.width && one.height) (sketches[keyOf(one)] ??= []).push(sketch(one));
+      if (one.matches("canvas") && one.width && one.height) (sketches[partOf(one)] ??= []).push(sketch(one));
       for (const child of one.childNodes) {
         if (child.nodeType === Node.TEXT_NODE && !one.matches("option, textarea")) add(one, square(child.data).replace(/[\d.,]+\s*(ms|s|MB)\b/g, "· $1"));
         else if (child.nodeType === Node.ELEMENT_NODE) walk(child);

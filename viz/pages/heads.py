@@ -79,7 +79,7 @@ def draw_chosen_heads_view() -> None:
         controls.hide_sentence_box()
     if saved := draw_heads_page_view(view, model, text, bar):
         register_savable_view(saved)
+    draw_next_page_link("heads")
 
 
 draw_chosen_heads_view()
-draw_next_page_link("heads")

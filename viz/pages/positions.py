@@ -53,7 +53,7 @@ def draw_chosen_positions_view() -> None:
             found = experiments.draw_experiment_view(model, result, menu)
     if found:
         register_savable_view(found)
+    draw_next_page_link("positions")
 
 
 draw_chosen_positions_view()
-draw_next_page_link("positions")

@@ -39,7 +39,7 @@ def draw_chosen_training_view() -> None:
         architecture_and_card_views.draw_card_view(model)
     else:
         architecture_and_card_views.draw_preset_comparison(bar)
+    draw_next_page_link("training")
 
 
 draw_chosen_training_view()
-draw_next_page_link("training")

@@ -47,7 +47,7 @@ class AddressPage:
         return [one.name for one in self.parameters.values() if one.scrubbed]
 
     @property
-    def names_of_sentence_parameters(self) -> list[str]:
+    def sentence_parameter_names(self) -> list[str]:
         """Names of the parameters that mean nothing for another sentence."""
         return [one.name for one in self.parameters.values() if one.of_sentence]
 

@@ -34,7 +34,7 @@ function withoutSentenceBefore(searchBefore, ofSentence) {
 }
 
 /** Whether the run that was asked for at a time has ended. */
-const hasRun = (time) => document.querySelector(AT_REST) !== null && performance.now() > time + RUN_BEGINS_WITHIN;
+const hasRunSince = (time) => document.querySelector(AT_REST) !== null && performance.now() > time + RUN_BEGINS_WITHIN;
 
 /**
  * Put every change of the address under one rule: the first one after an action of the visitor is a step, all others
@@ -49,14 +49,14 @@ const hasRun = (time) => document.querySelector(AT_REST) !== null && performance
  * that is left by a click on a link is sent after the click, and would bring the page of the box back: the link waits.
  */
 function install() {
-  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, typed: -Infinity, read: { since: -Infinity, before: "" } };
+  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, reading: null };
   const own = { push: history.pushState.bind(history), replace: history.replaceState.bind(history) };
   const write = (state, title, url) => {
     const to = new URL(url ?? location.href, location.href);
     if (steps.returned > 0 && (!steps.acted || isPartOfPresent(to))) return;
     const differs = to.pathname !== location.pathname || compared(to.search, steps.scrubbed) !== compared(location.search, steps.scrubbed);
     const step = steps.acted && differs;
-    if (sentenceOf(to.search) !== sentenceOf(location.search)) steps.read = { since: performance.now(), before: location.search };
+    if (sentenceOf(to.search) !== sentenceOf(location.search)) steps.reading = { since: performance.now(), before: location.search };
     if (step) Object.assign(steps, { acted: false, returned: -Infinity });
     own[step ? "push" : "replace"](state, title, url);
   };
@@ -64,33 +64,32 @@ function install() {
     const arrived = "arrived" in document.documentElement.dataset;
     if (!isTrusted || !(arrived || target.closest?.("a"))) return;
     steps.acted = true;
-    if (hasRun(steps.returned)) steps.returned = -Infinity;
-    if (hasRun(steps.read.since)) steps.read.since = -Infinity;
+    if (hasRunSince(steps.returned)) steps.returned = -Infinity;
+    if (steps.reading && hasRunSince(steps.reading.since)) steps.reading = null;
   };
-  const noteBox = ({ target }) => {
-    if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) steps.typed = performance.now();
+  const noteLeftBox = ({ target }) => {
+    if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) steps.boxLeft = performance.now();
   };
   const leave = (event) => {
     const link = event.target.closest?.("a[href]");
     const otherPage = link && !link.target && !link.download && link.origin === location.origin && link.pathname !== location.pathname;
     if (!otherPage || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (performance.now() < steps.typed + SENT_WITHIN) {
+    if (performance.now() < steps.boxLeft + SENT_WITHIN) {
       event.preventDefault();
       event.stopImmediatePropagation();
       setTimeout(() => link.click(), SENT_WITHIN);
       return;
     }
-    const { since, before } = steps.read;
-    if (since > 0 && !hasRun(since)) own.replace(history.state, "", withoutSentenceBefore(before, steps.ofSentence));
-    Object.assign(steps, { acted: true, read: { since: -Infinity, before: "" } });
+    const { reading, ofSentence } = steps;
+    if (reading && !hasRunSince(reading.since)) own.replace(history.state, "", withoutSentenceBefore(reading.before, ofSentence));
+    Object.assign(steps, { acted: true, reading: null });
   };
   history.pushState = history.replaceState = write;
   for (const action of ACTIONS) addEventListener(action, act, true);
   addEventListener("click", leave, true);
-  addEventListener("focusout", noteBox, true);
+  addEventListener("focusout", noteLeftBox, true);
   addEventListener("popstate", () => {
-    Object.assign(steps, { acted: false, returned: performance.now() });
-    steps.read.since = -Infinity;
+    Object.assign(steps, { acted: false, returned: performance.now(), reading: null });
     if (!steps.begun) location.reload(); // Streamlit does not listen yet, and would go on with the entry that was left.
   });
   return steps;
