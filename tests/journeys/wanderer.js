@@ -252,6 +252,7 @@ window.wanderer = (() => {
     own: own(), url: location.href, stage: Boolean(stage()), errors: errors(), twice: twice(), stale: stale(), overflow: overflow(), box: box(), tokens: tokens(),
     chosen: [...document.querySelectorAll("[data-testid=stMain] [role=radio][aria-checked=true]")].map((one) => `${keyOf(one)}=${[...one.parentElement.querySelectorAll("[role=radio]")].indexOf(one)}`).join("&"),
     fingerprint: fingerprint(), entry: entry(), language: document.documentElement.lang,
+    scheme: getComputedStyle(document.querySelector("[data-testid=stApp]") ?? document.body).colorScheme,
   });
   return { controls, find, drawn, look, unrest };
 })();

@@ -436,7 +436,7 @@ class Wanderer:
 
     def _stranger(self, visitor: Visitor, seen: dict[str, Any]) -> dict[str, Any]:
         """The present address, opened by somebody else with a window, a language and colours like the visitor's."""
-        look = visitor.width, visitor.language, visitor.theme
+        look = visitor.width, visitor.language, seen["scheme"]  # which may be chosen on the page
         if look not in self.strangers:
             width, language, theme = look
             self.strangers[look] = Visitor(self.chromium, self.url, language, width, self.files, theme)
