@@ -184,6 +184,34 @@ def test_a_chosen_circle_shows_its_block(page: Page) -> None:
 
 
 @pytest.mark.walk
+@pytest.mark.parametrize(
+    ("view", "picture", "names"), [("similarity", "similarity", "pos shift"), ("rotation", "circles", "dim")]
+)
+def test_what_a_click_chose_stays_in_the_address(page: Page, view: str, picture: str, names: str) -> None:
+    """A reload, and the way to another page and back, show what was chosen; so does the link on another table."""
+    open_view(page, view, positions="32")
+    plot = matrix(page, picture)
+    expect(plot).to_be_visible()
+    settle(page)
+    before = page.inner_text(".stMain")
+    click_at(page, plot, 0.9, 0.15)
+    settle(page)
+    chosen = page.inner_text(".stMain")
+    assert chosen != before
+    assert all(re.search(rf"[?&]{name}=\d", page.url) for name in names.split()), page.url
+    page.reload()
+    settle(page)
+    assert page.inner_text(".stMain") == chosen
+    page.get_by_test_id("stTopNavLink").filter(has_text="Masks").click()
+    expect(page).to_have_url(re.compile("/masks"))
+    settle(page)
+    page.go_back()
+    expect(page).to_have_url(re.compile("/positions"))
+    settle(page)
+    assert page.inner_text(".stMain") == chosen
+
+
+@pytest.mark.walk
 def test_everything_can_be_saved(page: Page, disk: Page, tmp_path: Path) -> None:
     open_view(page, "similarity", positions="32")
     page.locator(".st-key-profile .curve").first.wait_for()

@@ -238,7 +238,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
     if not choice.is_sinusoidal:
         formula = make_formula_table(choice.positions, choice.table.width).values
         other = compute_distance_profile(cache.compute_position_similarities(formula, cosine))
-    row, column = _get_position_pair(choice)
+    row, column = _hold_position_pair(choice)
 
     def build_curves(palette: Palette) -> Curves:
         return plot_position_similarity_by_distance(
@@ -254,7 +254,7 @@ def draw_similarity_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView 
             draw_curves(
                 build_curves(style.get_palette()),
                 key="profile",
-                on_point=lambda _, distance: _set_position_shift(distance),
+                on_point=lambda _, distance: POSITIONS_SHIFT.set(distance),
             )
     names = row + first, column + first
     says = (
@@ -309,19 +309,16 @@ def _find_colour_limits(values: np.ndarray) -> tuple[float, float]:
     return (low, high) if 0 <= low < high else (-high, high)
 
 
-def _get_position_pair(choice: TableChoice) -> tuple[int, int]:
+def _hold_position_pair(choice: TableChoice) -> tuple[int, int]:
     """The two positions looked at, from 0: the chosen one and the one a shift further, where there is one."""
-    last = choice.positions - 1
-    row = min(max(st.session_state.get(POSITIONS_POSITION.key, 12) - choice.table.first, 0), last)
-    return row, min(max(row + st.session_state.get(POSITIONS_SHIFT.key, 8), 0), last)
+    first, last = choice.table.first, choice.positions - 1
+    row = POSITIONS_POSITION.hold((min(12, last) + first, *range(first, last + first + 1))) - first
+    return row, row + POSITIONS_SHIFT.hold((min(8, last - row), *range(-row, last - row + 1)))
 
 
 def _select_position_pair(first: int, row: int, column: int) -> None:
-    st.session_state[POSITIONS_POSITION.key], st.session_state[POSITIONS_SHIFT.key] = row + first, column - row
-
-
-def _set_position_shift(distance: int) -> None:
-    st.session_state[POSITIONS_SHIFT.key] = distance
+    POSITIONS_POSITION.set(row + first)
+    POSITIONS_SHIFT.set(column - row)
 
 
 # A shift of positions as a rotation: every pair of dimensions turns by its own angle.
@@ -353,7 +350,8 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             if low < high
             else 0
         )
-    pairs = pick_evenly_spaced_dimension_pairs(width // 2, _get_chosen_dimension_pair())
+    shown = min(POSITIONS_DIMENSION.hold((min(4, width - 1), *range(width))), width - 2) // 2
+    pairs = pick_evenly_spaced_dimension_pairs(width // 2, shown)
     inclusive = TABLE_FORMS[choice.form].inclusive
     blocks, lengths = compute_pair_rotation_matrices(width, shift, base, inclusive=inclusive), choice.wavelengths
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
@@ -370,11 +368,10 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             draw_curves(
                 handle_turn(style.get_palette()),
                 key="circles",
-                on_point=lambda _, at: _choose_dimension_pair(pairs[at]),
+                on_point=lambda _, at: POSITIONS_DIMENSION.set(2 * pairs[at]),
             )
         with right:
             draw_matrix(_build_shift_matrix(corner, shift, width, style.get_palette()), key="shift-matrix")
-            shown = min(_get_chosen_dimension_pair(), width // 2 - 1)
             with st.container(key="block"):
                 for line in precision.format_rotation_block_latex(
                     shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
@@ -433,12 +430,3 @@ def _build_shift_matrix(corner: np.ndarray, shift: int, width: int, palette: Pal
     )
     ends = say("to"), say("from")
     return MatrixData(corner, title, names, names, *ends, -1, 1, diverging_colours(palette), square=True, height=240)
-
-
-def _get_chosen_dimension_pair() -> int:
-    """The pair of the dimension that is looked at, as far as one is chosen."""
-    return st.session_state.get(POSITIONS_DIMENSION.key, 4) // 2
-
-
-def _choose_dimension_pair(pair: int) -> None:
-    st.session_state[POSITIONS_DIMENSION.key] = 2 * pair
