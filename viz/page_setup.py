@@ -24,7 +24,7 @@ from attenscope.viz.ui import style
 from attenscope.viz.ui.address import Parameter, clean_address, record_page_without_address
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.page_registry import PAGES
-from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS
+from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS, HELD_PARAMETERS
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
 from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
 from attenscope.viz.web.page_components import (
@@ -60,7 +60,7 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
         unregister_savable_view()
     too_long: list[Parameter[Any]] = []
     if page in PAGES:
-        too_long = clean_address(PAGES[page], CARRIED_PARAMETERS)
+        too_long = clean_address(PAGES[page], CARRIED_PARAMETERS, HELD_PARAMETERS)
     else:
         record_page_without_address(page)
     clear_page_default_model()

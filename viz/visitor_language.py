@@ -8,6 +8,7 @@ from attenscope import language as model_language
 from attenscope.language import COMPLETE_LANGUAGES, LANGUAGES, SOURCE_LANGUAGE, find_closest_language
 from attenscope.viz.figures.figure_style import set_message_translator
 from attenscope.viz.streamlit_internals import is_thread_running_page
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import LANGUAGE
 from attenscope.viz.web.page_components import draw_preferences
 
@@ -34,7 +35,8 @@ def get_visitor_language() -> str:
 def draw_visitor_preferences() -> None:
     """Draw the choices of the language and the theme."""
     offered = {code: LANGUAGES[code] for code in COMPLETE_LANGUAGES}
-    draw_preferences(offered, model_language.current_language(), LANGUAGE.set, key="preferences")
+    pages = ("", *PAGES, "talk")
+    draw_preferences(offered, model_language.current_language(), pages, LANGUAGE.set, key="preferences")
 
 
 model_language.set_visitor_language_source(get_visitor_language)

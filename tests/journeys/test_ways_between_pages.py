@@ -155,6 +155,20 @@ def test_a_reload_leaves_every_page_as_it_was(traveller: Page) -> None:
         same(seen, check_stop(page, name, sentence=sentence_of(name)))
 
 
+def test_language_and_colours_stay_on_a_link_after_back(traveller: Page) -> None:
+    """Pages that show no colours hand them on."""
+    page = traveller
+    page.goto("/?lang=zh&colours=viridis")
+    check_stop(page, "explore", lang="zh", colours="viridis")
+    go(page, "masks", lang="zh")
+    for name in (*LINKS[1:6], "talk", "explore"):
+        colours = {"colours": "viridis"} if name in ("decode", "explore") else {}
+        seen = go(page, name, lang="zh", **colours)
+        assert seen["language"] == "zh-Hans"
+        page.go_back(wait_until="commit")
+        assert check_stop(page, "masks", lang="zh")["language"] == "zh-Hans"
+
+
 def test_dark_and_another_width_on_the_way_change_neither_sentence_nor_head(traveller: Page) -> None:
     page = traveller
     page.goto("/")
@@ -179,6 +193,11 @@ def test_dark_and_another_width_on_the_way_change_neither_sentence_nor_head(trav
     expect(page.locator(".stApp")).not_to_have_css("background-color", ground)
     page.set_viewport_size({"width": 1440, "height": 900})
     same(dark, check_stop(page, "explore", sentence=OWN, translation=TRANSLATED, layer="2", head="4"))
+    go(page, "heads")  # Chosen on another page, which was the first that was loaded.
+    page.reload()
+    check_stop(page, "heads")
+    expect(page.locator(".stApp")).not_to_have_css("background-color", ground)
+    expect(open_menu(page, "settings").get_by_label("Theme")).to_have_value("Dark")
 
 
 def press(page: Page, *keys: str) -> None:

@@ -219,6 +219,8 @@ class Visitor:
         self.heard: list[str] = []
         self.seen: dict[str, dict[str, Any]] = {}
         """By the browser's name of an entry of its history: what was shown there last."""
+        self.shown: dict[str, Any] = {}
+        """What the page showed after the step before."""
         self.first = 0
         scheme: Any = theme
         self.context: BrowserContext = chromium.new_context(
@@ -383,6 +385,18 @@ def tracebacks(said: str) -> list[Fault]:
     return found
 
 
+def _find_lost_preferences(before: dict[str, Any], seen: dict[str, Any], step: Step) -> list[Fault]:
+    """A language or colours that have changed in a step that does not choose them."""
+    if not before or before["stage"] or seen["stage"] or step.get("key") == "preferences":
+        return []
+    changed_by = {"language": ("open", "back", "forward"), "scheme": ("theme",)}
+    return [
+        Fault("preference lost", name, f"{before[name]} | {seen[name]} at {seen['url']}", seen["fingerprint"]["page"])
+        for name, steps in changed_by.items()
+        if before[name] != seen[name] and step["do"] not in steps
+    ]
+
+
 class Wanderer:
     """Walks, and holds after each step what no page may break."""
 
@@ -493,7 +507,8 @@ class Wanderer:
             Fault("console", re.sub(r"https?://\S+|\d+", "·", one)[:100], one[:300], seen["fingerprint"]["page"])
             for one in heard
         ]
-        found += find_faults(seen) + self._boxed(visitor, seen)
+        found += find_faults(seen) + self._boxed(visitor, seen) + _find_lost_preferences(visitor.shown, seen, step)
+        visitor.shown = seen
         entry = seen["entry"]["key"]
         if step["do"] in ("back", "forward") and entry in visitor.seen and not found and not seen["own"]:
             apart = differences(visitor.seen[entry], seen["fingerprint"])

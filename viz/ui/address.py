@@ -89,11 +89,14 @@ def restore_history_entry_address() -> None:
         restore_stripped_query_parameters()
 
 
-def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -> list[Parameter[Any]]:
+def clean_address(
+    page: AddressPage, carried: Collection[Parameter[Any]] = (), held: Collection[Parameter[Any]] = ()
+) -> list[Parameter[Any]]:
     """Remove from the address what this page cannot read, and what another page has left in it.
 
     Call it before all widgets of the page. Returns the parameters whose text was too long to be read. A view without
-    any of those that are `carried` over pages hands them on: Back to it leaves them as they are.
+    any of those that are `carried` over pages hands them on: Back to it leaves them as they are. So it leaves those
+    that are always `held`, never bound to a widget: a view that shows them reads the address by itself.
     """
     address, known, returned = st.query_params, get_address_record(), is_history_navigation()
     given = {name: address.get_all(name) for name in page.parameters}
@@ -105,7 +108,7 @@ def clean_address(page: AddressPage, carried: Collection[Parameter[Any]] = ()) -
     if returned:  # The address says what was seen there; the session, what was seen last.
         seen = any(map(is_in_address, carried))
         for one in page.parameters.values():
-            if seen or one not in carried:
+            if one not in held and (seen or one not in carried):
                 st.session_state.pop(one.key, None)
     has_arrived = known.page != page.name
     if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -171,14 +171,19 @@ def draw_copy_and_present_buttons(*, key: str) -> None:
 _mount_preferences = create_mount_function("preferences")
 
 
-def draw_preferences(languages: Mapping[str, str], current: str, choose: Callable[[str], None], *, key: str) -> None:
-    """Draw lists of languages, each code with its name, and of themes; `choose(code)` hears of another language."""
+def draw_preferences(
+    languages: Mapping[str, str], current: str, pages: Collection[str], choose: Callable[[str], None], *, key: str
+) -> None:
+    """Draw lists of languages, each code with its name, and of themes; `choose(code)` hears of another language.
+
+    The theme is chosen for all `pages`, by their names in the address.
+    """
     words = {
         "language": say("Language"),
         "theme": say("Theme"),
         "themes": [say("as the system"), say("light"), say("dark")],
     }
-    data = {"words": words, "languages": list(languages.items()), "current": current}
+    data = {"words": words, "languages": list(languages.items()), "current": current, "pages": list(pages)}
     _mount_preferences(key=key, data=data, on_chosen_change=lambda: choose(component_value(key).chosen))
 
 

@@ -36,6 +36,8 @@ LOOK_PARAMETERS = (ROWS, SCALE, COLOURS)
 
 CARRIED_PARAMETERS = (MODEL, SENTENCE, *HEAD_PARAMETERS)
 """What a visitor looks at, on whichever page."""
+HELD_PARAMETERS = (LANGUAGE, *LOOK_PARAMETERS)
+"""How a visitor sees all that, kept by :meth:`Parameter.hold` alone."""
 COMMON_PARAMETERS = (LANGUAGE, MODEL, SENTENCE, *LOOK_PARAMETERS)
 """Of every page with a sentence and pictures of attention."""
 

@@ -14,29 +14,33 @@ function listOf(name, choices) {
   return { label, list };
 }
 
-/** The theme that was chosen since the page was loaded, or before: Streamlit keeps it for the address it was loaded at. */
+/** Where Streamlit keeps the theme of a visitor: for each path that the app was loaded at, one of its own. */
+const keyOfTheme = (path) => `stActiveTheme-${path}-v2`;
+
 function keptTheme() {
-  const kept = localStorage.getItem(`stActiveTheme-${location.pathname}-v2`);
-  return document.documentElement.dataset.theme ?? THEMES.find((name) => kept === JSON.stringify(name)) ?? THEMES[0];
+  const kept = localStorage.getItem(keyOfTheme(location.pathname));
+  return THEMES.find((name) => kept === JSON.stringify(name)) ?? THEMES[0];
 }
 
 /**
- * Streamlit offers no way to choose the theme but its main menu, which the page's style sheet keeps out of sight: press
- * it there. As any menu that opens, it closes the one that this list is in.
+ * Choose the theme, here and for every page that is loaded next. Streamlit offers no way to choose it but its main menu,
+ * which the page's style sheet keeps out of sight: press it there. As any menu that opens, it closes the one that this
+ * list is in.
  */
-function chooseTheme(name) {
-  document.documentElement.dataset.theme = name;
+function chooseTheme(name, pages) {
+  const folder = location.pathname.replace(/[^/]*$/, "");
+  for (const page of pages) localStorage.setItem(keyOfTheme(folder + page), JSON.stringify(name));
   mainMenuPart()?.click();
   requestAnimationFrame(() => mainMenuPart(name)?.click());
 }
 
-function build(root, { words, languages }) {
+function build(root, { words, languages, pages }) {
   root.className = "preferences";
   const language = listOf(words.language, languages);
   for (const one of language.list.options) one.lang = one.value;
   const theme = listOf(words.theme, THEMES.map((name, at) => [name, words.themes[at]]));
   theme.list.value = keptTheme();
-  theme.list.onchange = () => chooseTheme(theme.list.value);
+  theme.list.onchange = () => chooseTheme(theme.list.value, pages);
   root.append(language.label, theme.label);
   return { list: language.list };
 }
