@@ -150,6 +150,7 @@ export function showMatrix(view, step, weights, size, table, colours) {
     strokeLines(context, size, [step + 1, size], view, colours.line, 1);
   } else {
     context.strokeStyle = colours.line;
+    context.lineWidth = 1;
     context.strokeRect(0.5, 0.5, width * size - 1, height * size - 1);
   }
   context.strokeStyle = colours.accent;
