@@ -68,6 +68,16 @@ def test_the_first_head_of_the_welcome_without_a_pin_is_an_address_too(page: Pag
 
 
 @pytest.mark.walk
+@pytest.mark.parametrize("name", ["decode", "why", "heads", "positions", "training", "masks", "talk"])
+def test_another_page_before_chooses_no_head(page: Page, name: str) -> None:
+    open_page(page, f"/{name}")
+    settle(page)
+    go_to(page, "Explore")
+    reads(page, WELCOME)
+    expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_text("gekauft")
+
+
+@pytest.mark.walk
 @pytest.mark.parametrize("name", ["decode", "why", "positions", "heads?heads=pruning"])
 def test_every_page_begins_with_the_welcome(page: Page, name: str) -> None:
     open_page(page, f"/{name}")

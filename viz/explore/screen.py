@@ -223,7 +223,7 @@ def select_default_head_and_pin(model: str, identity: str, trace: AttentionTrace
         PIN.hold(of=identity)
         before, chosen = None, False
     elif before is None:
-        chosen = in_address or any(one.key in st.session_state for one in (LAYER, HEAD))
+        chosen = in_address or place != (LAYER.default - 1, HEAD.default - 1)  # A page before may have held those.
     else:
         chosen = before[0] == model and before[2] != place
     remember_auto_selected_head(model, identity, NO_HEAD if chosen else place)
