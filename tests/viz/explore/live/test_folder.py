@@ -160,9 +160,10 @@ def test_a_mask_is_tried_on_a_folder(model: str, start: Start) -> None:
 @pytest.mark.parametrize("model", ["marian", "t5"])
 def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
     """Every view, of a word and of a word rather than another, of a given translation, by a changed model."""
-    app = page(start(model, pin="target.3"), "why")
+    other = {"attribution": "attention-x-gradient"}  # which unfolds the methods
+    app = page(start(model, pin="target.3", **other), "why")
     assert not app.info
-    assert "attention-x-gradient" in app.selectbox(key="attribution").options
+    assert app.selectbox(key="attribution").value == "attention-x-gradient"
     for view in VIEWS_OF_WHY:
         choose_why_view(app, view)
         assert not app.exception, view
@@ -175,7 +176,7 @@ def test_why_of_a_folder_is_that_of_our_own(model: str, start: Start) -> None:
             assert not app.info, view
         if view == "heads":
             assert any("Each head is switched off alone" in one for one in captions(app))
-    other = {"forced": "true", "given": "der alte Hund .", "changes": "cross.1.2:off", "against": "a"}
+    other |= {"forced": "true", "given": "der alte Hund .", "changes": "cross.1.2:off", "against": "a"}
     app = page(start(model, pin="target.2", why="source words", **other), "why")
     assert not app.info
     assert any("Of the changed model: cross.1.2:off." in one for one in captions(app))
@@ -233,7 +234,7 @@ def test_two_sentences_through_a_folder(start: Start) -> None:
     assert not app.exception
     assert any("The translations part" in one for one in captions(app))
     for patched in ("decoder stream", "encoder heads", "decoder heads", "cross heads"):
-        app.segmented_control(key="patched").set_value(patched).run()
+        app.selectbox(key="patched").set_value(patched).run()
         assert not app.exception, patched
         assert any("One patch brings back most" in one for one in captions(app))
 
