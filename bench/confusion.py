@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 from attenscope.gallery.fault_generators import generate_fault_case, list_fault_codes
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
-from attenscope.masks.shapes import normalise_arrays
 
 TABLE = Path(__file__).with_suffix(".md")
 

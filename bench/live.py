@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page
 from attenscope.checkpoint.load import find_checkpoint_folder
 from attenscope.translate import Translator
 from attenscope.viz.engine.pack_checkpoint import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
-from attenscope.viz.export import talk_file
+from attenscope.viz.export import talk_html
 from bench.browser import chromium, served
 from bench.retrained import MODEL, PIECES, SENTENCE
 from bench.timing import Row
@@ -81,7 +81,7 @@ RUN = """(text) => {
 
 
 def measure() -> list[Row]:
-    talk_file.start_streamlit_runtime_without_server()
+    talk_html.start_streamlit_runtime_without_server()
     torch.set_num_threads(1)
     translator = Translator.load(MODEL, "cpu")
     with chromium() as browser, tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from statistics import median
 from playwright.sync_api import Page
 
 from attenscope.translate import Translator
-from attenscope.viz.export import talk_file
+from attenscope.viz.export import talk_html
 from bench.browser import chromium
 from bench.live import OPENED, written
 from bench.positions import SETTLED, STARTS_WITHIN, serving
@@ -58,7 +58,7 @@ FILE = "form.sentence textarea", ".translation"
 
 
 def measure() -> list[Row]:
-    talk_file.start_streamlit_runtime_without_server()
+    talk_html.start_streamlit_runtime_without_server()
     translator = Translator.load(MODEL, "cpu")
     with chromium() as browser, tempfile.TemporaryDirectory() as folder, serving() as served:
         file = written(translator, Path(folder))

@@ -163,7 +163,7 @@ class TextTokenizer(Protocol):
     def encode_target(self, text: str) -> EncodedText:
         """Return a target as the model would have written it, its end included where the model ends a text."""
 
-    def encode_words(self, text: str) -> EncodedText:
+    def encode_without_special_tokens(self, text: str) -> EncodedText:
         """Return words inside a target, without what every target begins and ends with."""
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -256,7 +256,7 @@ class RunnableModel:
 
     def words(self, text: str) -> tuple[int, ...]:
         """Return the ids of some words as they stand inside a target; none for none. Raises InputError."""
-        return self._check_text(text, self.tokenizer.encode_words).ids if text.strip() else ()
+        return self._check_text(text, self.tokenizer.encode_without_special_tokens).ids if text.strip() else ()
 
     def add_forced_prefix(self, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Return the ids of a given target as every target begins."""

@@ -55,7 +55,7 @@ class AttentionMap:
     layer_paths: tuple[str, ...] = ()
     """(L,) the module of each layer, by its path in the model; empty where that is not known."""
     layer_calls: tuple[str, ...] = ()
-    """(L,) where in the code each layer called attention, as JSON (:class:`.masks.attention_call.AttentionCall`)."""
+    """(L,) where each layer called attention, as JSON (:class:`.masks.attention_call_origin.AttentionCall`)."""
     passed_masks: np.ndarray | None = None
     """(1 or L, 1 or H, Q, K) bool, True = may attend: the mask that each layer's call was given, whatever took effect,
     all open where none arrived. None where it is not known, or none arrived anywhere; ``layer_calls`` say which."""

@@ -158,7 +158,7 @@ def find_contrast_piece_id(model: RunnableModel, text: str, beside: str) -> int:
     exact = None if beside.startswith(" ") else tokenizer.piece_id(text)
     if exact is not None:
         return exact
-    encoded = tokenizer.encode_words(text)
+    encoded = tokenizer.encode_without_special_tokens(text)
     ids, pieces = encoded.ids, encoded.tokens
     if not ids or encoded.unknown:
         raise AttributionError(say("The vocabulary of this model does not hold {text!r}.", text=text.strip()))

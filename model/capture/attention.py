@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from ..language import join_items, say
-from ..masks.attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS
+from ..masks.attention_call_origin import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS
 from ..masks.softmax import count_extra_keys, detect_real_keys
 from ..network.hooks import HookPoint, OutputHook, hook_outputs
 from ..text.words import TokenNames, name_trace_rows_columns

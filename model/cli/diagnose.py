@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, TextIO
 
 from ..language import join_items, say, to_say
+from ..masks.array_normalisation import normalise_arrays
 from ..masks.arrays import DiagnosisError, assign_roles
 from ..masks.diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_document_positions
 from ..masks.findings import Diagnosis, Finding, Verdict, add_attention_calls
@@ -22,7 +23,6 @@ from ..masks.fixes import APIS, Api, write_fixes_for_api
 from ..masks.index_ranges import format_key_ranges, format_query_ranges
 from ..masks.read_files import FILE_ENDINGS, MapContents, read_array_file
 from ..masks.rule import hides_future, parse_meaning, simpler_meanings_text
-from ..masks.shapes import normalise_arrays
 from ..masks.structure import STRUCTURE_WORDS
 
 FileVerdict = Verdict | Literal["unreadable"]

@@ -18,9 +18,9 @@ from ..language import to_say
 from ..mask_tests.checks import run_mask_tests
 from ..mask_tests.outcomes import Outcome, find_reachable_inputs, measure_dependencies
 from ..mask_tests.subjects import Subject
+from ..masks.array_normalisation import expand_to_five_axes, normalise_arrays
 from ..masks.diagnosis_checks import diagnose_arrays
 from ..masks.findings import Diagnosis
-from ..masks.shapes import expand_to_five_axes, normalise_arrays
 from ..masks.softmax import PaddingSide
 from ..masks.toy_attention import draw_random_scores
 from . import attention_bug_pairs, model_bug_pairs

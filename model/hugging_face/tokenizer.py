@@ -190,7 +190,7 @@ class FolderTokenizer:
             return self._encode_text(text if begins else f" {text}", add_special_tokens=False)
         return self._encode_text(text, target=True)
 
-    def encode_words(self, text: str) -> EncodedText:
+    def encode_without_special_tokens(self, text: str) -> EncodedText:
         """Words inside a target, without what every target begins and ends with."""
         if self._continues:
             return self.encode_target(text)

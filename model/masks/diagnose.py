@@ -13,6 +13,7 @@ import numpy as np
 
 from ..language import join_items, say
 from ..trace import KINDS
+from .array_normalisation import normalise_arrays
 from .arrays import (
     ARRAY_NAMES,
     DiagnosisError,
@@ -26,11 +27,10 @@ from .arrays import (
     stack_layer_tensors,
     tensor_to_array,
 )
-from .attention_call import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
+from .attention_call_origin import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS, AttentionCall
 from .diagnosis_checks import convert_cu_seqlens_to_meant, diagnose_arrays, diagnose_document_positions
 from .findings import Diagnosis, add_attention_calls
 from .fixes import API_OF_FUNCTION, APIS, Api, write_fixes_for_api
-from .shapes import normalise_arrays
 
 __all__ = ["diagnose"]
 

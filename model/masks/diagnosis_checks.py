@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..language import say, say_many, to_say
+from .array_normalisation import is_zeros_and_ones
 from .arrays import Arrays, DiagnosisError, broadcast_key_mask
 from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_nonzero_cell_depth
 from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Severity
@@ -53,7 +54,6 @@ from .scores import (
     find_weak_fill_cells,
     is_fill_harmless,
 )
-from .shapes import is_zeros_and_ones
 from .softmax import find_position_restarts
 from .structure import CAUSAL, name_structure
 

@@ -18,8 +18,8 @@ from .findings import DiagnosisCase
 from .index_ranges import find_differing_rows
 from .intent import IntendedMask, find_padding_between_segments, stack_structure_masks
 from .mask_descriptions import describe_affected_rows, describe_mask_difference
-from .row_checks import find_empty_rows, find_fill_rows, find_keyless_samples
-from .scores import find_unmasked_heads
+from .row_checks import find_empty_rows, find_fill_rows, find_fully_masked_samples
+from .scores import find_plain_softmax_heads
 from .softmax import is_blocked
 from .structure import CAUSAL, Structure, recognise_structure
 
@@ -226,7 +226,7 @@ def _is_window_only_restriction(intent: IntendedMask) -> bool:
 
 def _is_mask_ignored_possible(case: DiagnosisCase, intent: IntendedMask, unexplained: np.ndarray) -> bool:
     """Whether ``mask-ignored`` is possible: the scores agree, and a mask that was given blocks nonzero cells."""
-    plain = find_unmasked_heads(case.arrays, case.evidence)
+    plain = find_plain_softmax_heads(case.arrays, case.evidence)
     if plain is not None and not (plain | ~unexplained).all():
         return False
     if case.arrays.mask is not None:
@@ -459,7 +459,7 @@ def report_unexplained_cells(case: DiagnosisCase, intent: IntendedMask) -> None:
     When nothing was stated only the padding is binding, since any other mask may have been meant.
     """
     evidence = case.evidence
-    rows = case.rows(intent) & intent.allowed.any(-1) & ~find_keyless_samples(case)[:, None, None, None]
+    rows = case.rows(intent) & intent.allowed.any(-1) & ~find_fully_masked_samples(case)[:, None, None, None]
     nan = evidence.nan & rows
     stray = evidence.nonzero > intent.allowed
     stray &= rows[..., None]

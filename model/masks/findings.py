@@ -12,7 +12,7 @@ import numpy as np
 
 from ..language import say, say_many, to_say
 from .arrays import Arrays, broadcast_key_mask
-from .attention_call import AttentionCall
+from .attention_call_origin import AttentionCall
 from .evidence import Evidence
 from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Level, Severity
 from .fix_lines import write_intent_fix_line

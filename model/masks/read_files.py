@@ -18,7 +18,7 @@ import numpy as np
 from ..language import join_items, join_sentences, say, say_many
 from ..trace import TRACE_FORMAT, AttentionMap, AttentionTrace, Kind, TraceError
 from .arrays import ARRAY_NAMES, MAX_CELLS, DiagnosisError, is_tensor, stack_layer_tensors, tensor_to_array
-from .attention_call import AttentionCall
+from .attention_call_origin import AttentionCall
 from .read_text import (
     group_by_map,
     is_drawn_mask,

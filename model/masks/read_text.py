@@ -17,8 +17,8 @@ import numpy as np
 
 from ..language import join_items, join_sentences, say, say_many, to_say
 from ..trace import KINDS
+from .array_normalisation import find_axis_sizes
 from .arrays import ARGUMENT_ROLES, ARRAY_NAMES, DiagnosisError, is_known_array_name
-from .shapes import find_axis_sizes
 from .structure import recognise_structure
 
 # Tables: one matrix from text, as numpy, pandas, R and spreadsheets write it. Cells are separated by tabs, semicolons,

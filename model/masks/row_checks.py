@@ -99,7 +99,7 @@ def _find_heads_with_two_fill_levels(masked: np.ndarray) -> np.ndarray:
         return (np.isfinite(low) & (low < 1.5 * high))[..., None]
 
 
-def find_keyless_samples(case: DiagnosisCase) -> np.ndarray:
+def find_fully_masked_samples(case: DiagnosisCase) -> np.ndarray:
     """Return (B,): samples in which no query has a key, although some token is real as far as the arrays say."""
     keep, evidence = case.arrays.key_keep, case.evidence
     blank = (evidence.all_zero | evidence.nan).all((1, 2, 3)) & evidence.all_zero.any((1, 2, 3))
@@ -109,11 +109,11 @@ def find_keyless_samples(case: DiagnosisCase) -> np.ndarray:
 def report_keyless_samples(case: DiagnosisCase) -> None:
     """Add samples without any key, where no mistake was found that may have caused it."""
     if not any(finding.severity == "error" for finding in case.findings):
-        where = find_keyless_samples(case)[:, None, None, None, None]
+        where = find_fully_masked_samples(case)[:, None, None, None, None]
         case.add("empty-row", where, looks=say("no query may attend to any key"), fix=_KEYLESS_FIX, level="certain")
 
 
-def find_uniform_samples(case: DiagnosisCase) -> np.ndarray:
+def find_uniform_keyless_samples(case: DiagnosisCase) -> np.ndarray:
     """Return (B,): samples of which every row is uniform over all keys, because no key is allowed in them.
 
     That is said by the padding, the mask or the meant mask; where none is given, by other samples whose rows differ.
@@ -132,7 +132,7 @@ def _list_given_masks(arrays: Arrays) -> list[np.ndarray]:
 
 def report_uniform_samples(case: DiagnosisCase) -> None:
     """Add samples without an allowed key that attend to every key alike, and look for nothing more in them."""
-    samples = find_uniform_samples(case)
+    samples = find_uniform_keyless_samples(case)
     arrays = case.arrays
     looks = say("no key of this sample may be attended to, and its rows are uniform over all of them, padding included")
     own = arrays.key_keep is not None and arrays.sizes[3] == arrays.sizes[4] and arrays.self_or_cross != "cross"
@@ -157,7 +157,7 @@ def report_empty_rows(case: DiagnosisCase, intent: IntendedMask) -> None:
     case.add_row_finding("double-fill", rows.double_fill)
     if not case.has("fill-overflow"):
         case.add_row_finding("empty-row", blank & evidence.nan, say("its row is NaN, and NaN spreads"))
-    uniform = blank & ~evidence.nan & ~find_uniform_samples(case)[:, None, None, None]
+    uniform = blank & ~evidence.nan & ~find_uniform_keyless_samples(case)[:, None, None, None]
     idle = padding[:, None, None] & uniform
     case.add_row_finding(
         "empty-row", uniform & ~idle, say("its row is uniform over all keys, future and padding included")
@@ -221,7 +221,7 @@ def check_row_sums(arrays: Arrays, allowed: np.ndarray | None, is_said: bool = F
         return None
     units = rows.any(-1)
     if _find_heads_with_unit_sums(arrays.weights, -2, tolerance)[units].all():
-        return SumFault(_explain_column_sums(arrays, allowed, units), rows, "")
+        return SumFault(_identify_column_sum_faults(arrays, allowed, units), rows, "")
     for axis, over in _OTHER_AXES:
         if arrays.weights.shape[axis] > 1 and _find_heads_with_unit_sums(arrays.weights, axis, tolerance).all():
             return SumFault(("softmax-axis",), rows, say(over))
@@ -249,7 +249,7 @@ def _find_heads_with_unit_sums(weights: np.ndarray, axis: int, tolerance: float)
     return (acceptable.all(-1) & some.any(-1)) if axis in (-1, -2) else (acceptable.all() & some.any())[None]
 
 
-def _explain_column_sums(arrays: Arrays, allowed: np.ndarray | None, units: np.ndarray) -> tuple[str, ...]:
+def _identify_column_sum_faults(arrays: Arrays, allowed: np.ndarray | None, units: np.ndarray) -> tuple[str, ...]:
     """Return what made the columns sum to 1: a softmax over the queries, or the exchange of queries and keys."""
     if _find_heads_with_nan_columns(arrays.weights).any():
         return ("softmax-axis",)

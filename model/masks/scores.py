@@ -76,7 +76,7 @@ def _compute_added_scores(arrays: Arrays, evidence: Evidence) -> np.ndarray | No
     return added - np.where(np.isfinite(largest), largest, 0)
 
 
-def find_unmasked_heads(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
+def find_plain_softmax_heads(arrays: Arrays, evidence: Evidence) -> np.ndarray | None:
     """Return (B, L, H): heads whose weights are the plain softmax of their scores; None without scores."""
     if arrays.scores is None:
         return None

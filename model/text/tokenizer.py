@@ -142,7 +142,7 @@ class Tokenizer:
         """Encode a target text as :meth:`encode` does: both languages share the vocabulary."""
         return self.encode(text)
 
-    def encode_words(self, text: str) -> EncodedText:
+    def encode_without_special_tokens(self, text: str) -> EncodedText:
         """Encode a text as :meth:`encode` does, without the closing </s>."""
         found = self.encode(text)
         return EncodedText(found.ids[:-1], found.tokens[:-1], found.unknown)

@@ -36,12 +36,12 @@ from attenscope.checkpoint.load import (
 )
 from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
 from attenscope.interventions.changes import parse_changes
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import DiagnosisError, assign_roles
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.read_files import read_array_file
 from attenscope.masks.read_text import name_array, read_printed_tensors
 from attenscope.masks.rule import RuleError, build_meaning_mask
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.runnable_model import InputError
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenError, read_uploaded_trace

@@ -18,11 +18,11 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope import viz
 from attenscope.language import say, use_language
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import DiagnosisError
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.read_files import TooLargeError, UnreadableError, read_array_file
 from attenscope.masks.read_text import read_printed_tensors
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.viz import worker_process
 from attenscope.viz.fair_queue import TURN_TIMEOUT, BusyError
 from attenscope.viz.traces import verdict

@@ -224,15 +224,15 @@ def _draw_constraints(model: RunnableModel) -> Constraints:
     begin = controls.text_input(say("Begin with"), DECODE_BEGIN_WITH, placeholder="Ein", on_change=_forget_branch)
     never = controls.text_input(say("Never write"), DECODE_NEVER_WRITE, placeholder=say("words, between commas"))
     st.caption(say("In the player, choose a candidate to go on from it, or its × to forbid it."))
-    begun = _encode_words(model, begin)
+    begun = _encode_without_special_tokens(model, begin)
     prefix = _get_valid_address_ids(model, DECODE_BRANCH.hold()) or ((*model.forced.prefix, *begun) if begun else ())
     forbidden = _filter_known_sequences(
-        model, (*DECODE_FORBIDDEN.hold(), *(_encode_words(model, word) for word in never.split(",")))
+        model, (*DECODE_FORBIDDEN.hold(), *(_encode_without_special_tokens(model, word) for word in never.split(",")))
     )
     return Constraints(prefix, tuple(dict.fromkeys(forbidden)))
 
 
-def _encode_words(model: RunnableModel, text: str) -> tuple[int, ...]:
+def _encode_without_special_tokens(model: RunnableModel, text: str) -> tuple[int, ...]:
     """The token ids of words inside a target; empty for an empty text, or where they are too many."""
     try:
         return model.words(text)

@@ -17,9 +17,9 @@ from attenscope.runnable_model import InputError, LocalError, LocalModel
 from attenscope.text.words import guess_language
 from attenscope.trace import AttentionMap, Kind, TraceError, select_head
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
-from attenscope.viz.explore.head_view import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
 from attenscope.viz.explore.saving import DrawnView, offer_view_download
 from attenscope.viz.explore.texts import WEIGHTS_TEXT, ViewText, draw_map_preprocessing_captions
+from attenscope.viz.explore.view_data import RunKey, Scene, TokenDisplay, TraceSource, display_tokens
 from attenscope.viz.explore.views import VIEWS
 from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.figures.explore import (

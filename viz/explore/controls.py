@@ -25,8 +25,8 @@ from attenscope.interventions.changes import HeadChange, InterventionError, Mode
 from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.trace import AttentionMap, Head, Kind
-from attenscope.viz.explore.head_view import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.texts import describe_head_change_effect, name_head_change, render_word_diff
+from attenscope.viz.explore.view_data import DisplayOptions, Scene, TraceSource
 from attenscope.viz.figures.explore import FlowKind
 from attenscope.viz.figures.figure_style import format_signed, readable_token
 from attenscope.viz.traces.session import get_open_trace

@@ -25,9 +25,9 @@ from attenscope.experiments.lens import LogitLens
 from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls
-from attenscope.viz.explore.head_view import Scene, TokenDisplay, display_tokens
 from attenscope.viz.explore.saving import DrawnView, build_chart_view, build_weight_matrix_table
 from attenscope.viz.explore.texts import ViewText
+from attenscope.viz.explore.view_data import Scene, TokenDisplay, display_tokens
 from attenscope.viz.export.parts import Chart, Part, Words
 from attenscope.viz.figures.explore import (
     FlowKind,

@@ -21,7 +21,6 @@ from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore import examples
 from attenscope.viz.explore.examples import example_hint_text
-from attenscope.viz.explore.head_view import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import (
     draw_screen,
     is_default_pinned_row,
@@ -30,6 +29,7 @@ from attenscope.viz.explore.screen import (
     select_default_head_and_pin,
 )
 from attenscope.viz.explore.texts import build_head_change_effect_parts
+from attenscope.viz.explore.view_data import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.ui import cache, controls

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from attenscope.analysis.heads import HeadPlace
 from attenscope.language import say
 from attenscope.trace import AttentionTrace
-from attenscope.viz.explore.head_view import Scene, TokenDisplay
+from attenscope.viz.explore.view_data import Scene, TokenDisplay
 from attenscope.viz.export.browser_model_file import list_live_files
 from attenscope.viz.export.parts import Chart, Columns, Component, Part, Words
 from attenscope.viz.export.share_menu import SavedView, collect_trace_facts, register_savable_view

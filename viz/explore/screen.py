@@ -15,9 +15,9 @@ from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenError
 from attenscope.viz.explore import comparison, views
 from attenscope.viz.explore import controls as explore_controls
-from attenscope.viz.explore.head_view import DisplayOptions, Scene, TraceSource
 from attenscope.viz.explore.saving import COLUMN_SHARES
 from attenscope.viz.explore.texts import describe_changed_head, draw_head_alignment_captions, draw_head_summary
+from attenscope.viz.explore.view_data import DisplayOptions, Scene, TraceSource
 from attenscope.viz.export.share_menu import unregister_savable_view
 from attenscope.viz.fair_queue import BusyError
 from attenscope.viz.figures.text_alternatives import describe_head_overview

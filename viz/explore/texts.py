@@ -21,7 +21,7 @@ from attenscope.interventions.changes import HeadChange, ModelChange, parse_chan
 from attenscope.language import format_number, join_items, join_sentences, say, to_say
 from attenscope.text.words import WordChange
 from attenscope.trace import Kind
-from attenscope.viz.explore.head_view import RunKey, Scene, TokenDisplay
+from attenscope.viz.explore.view_data import RunKey, Scene, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.figures.text_alternatives import describe_pinned_row, describe_strongest_head_link

@@ -24,8 +24,8 @@ from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.explore import controls as explore_controls
-from attenscope.viz.explore.head_view import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.explore.screen import draw_screen, select_default_head_and_pin
+from attenscope.viz.explore.view_data import DisplayOptions, RunKey, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.traces import verdict
 from attenscope.viz.traces.session import cache_trace_result, close_trace

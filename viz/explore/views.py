@@ -12,7 +12,6 @@ from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import TraceError, select_head
 from attenscope.viz.explore import controls, joint_flow_lens_views
 from attenscope.viz.explore.controls import FIRST_VIEWS
-from attenscope.viz.explore.head_view import Scene, find_special_tokens
 from attenscope.viz.explore.saving import DrawnView, offer_view_download
 from attenscope.viz.explore.texts import (
     WEIGHTS_TEXT,
@@ -22,6 +21,7 @@ from attenscope.viz.explore.texts import (
     draw_map_preprocessing_captions,
     head_alt_text,
 )
+from attenscope.viz.explore.view_data import Scene, find_special_tokens
 from attenscope.viz.export.parts import Component, Part, Words
 from attenscope.viz.figures.figure_style import KIND_NAMES, Look
 from attenscope.viz.figures.heatmap import has_room_for_numbers, make_head_grid

@@ -30,7 +30,7 @@ from attenscope.language import (
     use_language,
 )
 from attenscope.viz.engine.pack_checkpoint import PackageError, WeightForm
-from attenscope.viz.export import talk_file
+from attenscope.viz.export import talk_html
 from attenscope.viz.export.browser_recording import write_movie
 from attenscope.viz.figures.figure_style import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_talk_files_from_folder
@@ -48,7 +48,7 @@ def export_browser_models(arguments: Sequence[str]) -> int:
     if not names:
         print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
         return 1
-    talk_file.start_streamlit_runtime_without_server()
+    talk_html.start_streamlit_runtime_without_server()
     # After the runtime is there, like everything that draws components.
     from attenscope.viz.export.browser_model_file import build_live_model_html, build_live_model_site
 
@@ -144,7 +144,7 @@ def _write_talk() -> int:
         problem = say("{file} cannot be read as a talk: {reason}", file=arguments.talk, reason=error)
         print(problem, file=sys.stderr)
         return 1
-    talk_file.start_streamlit_runtime_without_server()
+    talk_html.start_streamlit_runtime_without_server()
     from attenscope.viz.ui import cache  # after the runtime is there, like everything that draws components
 
     models = cache.load_model_configs()
@@ -164,7 +164,7 @@ def _write_talk() -> int:
     palette = DARK if arguments.dark else LIGHT
     form: WeightForm = "int8" if arguments.int8 else "half"
     with use_language(arguments.language):
-        page = talk_file.build_talk_file(shown, models, palette, _read_build_date(), progress, form, beside)
+        page = talk_html.build_talk_file(shown, models, palette, _read_build_date(), progress, form, beside)
     write_file(arguments.out, page)
     print(f"{arguments.out}: {len(page.encode()) / 1e6:.1f} MB")
     missing = count_scenes(source) - len(shown.scenes)

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 from attenscope.atomic_write import write_file
 from attenscope.cli.translate_and_evaluate import WritableError, check_writable
 from attenscope.language import add_language_option, join_sentences, say, use_language
-from attenscope.viz.export import talk_file
+from attenscope.viz.export import talk_html
 from attenscope.viz.export.offline_html import build_talk_page
 from attenscope.viz.figures.figure_style import DARK, LIGHT
 from attenscope.viz.talk.attachments import read_talk_files_from_folder
@@ -192,7 +192,7 @@ def write_movie(arguments: Sequence[str]) -> int:
     try:
         check_writable(given.out)
         _find_browser()  # Before anything takes long.
-        talk_file.start_streamlit_runtime_without_server()
+        talk_html.start_streamlit_runtime_without_server()
         with use_language(given.language):
             slide, palette = _build_slide(given), DARK if given.dark else LIGHT
             page = build_talk_page(slide.title, [slide], palette, date.today())
@@ -239,7 +239,7 @@ def _build_slide(given: argparse.Namespace) -> Slide:
     (scene,) = talk.scenes
     beside, problems = read_talk_files_from_folder(talk, folder)
     palettes = [DARK if given.dark else LIGHT]
-    (slide,) = talk_file.build_scene_slides(scene, talk, cache.load_model_configs(), palettes, beside)
+    (slide,) = talk_html.build_scene_slides(scene, talk, cache.load_model_configs(), palettes, beside)
     if slide.view is None:
         raise MovieError(join_sentences(*problems, slide.missing))
     title = scene.title or slide.view.title

@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from attenscope.language import join_sentences, say
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import (
     ARRAY_ROLES,
     OPPOSITE_ROLES,
@@ -21,11 +22,10 @@ from attenscope.masks.arrays import (
     convert_to_role,
     guess_role,
 )
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnosis_checks import convert_cu_seqlens_to_meant
 from attenscope.masks.read_files import MapContents, PassedMasks
 from attenscope.masks.read_text import ambiguous_axes_text, describe_axes
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
 from attenscope.trace import Kind
 from attenscope.untrusted_trace import normalize_token_spaces

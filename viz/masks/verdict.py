@@ -12,6 +12,7 @@ import streamlit as st
 
 from attenscope.atomic_write import format_csv
 from attenscope.language import join_items, join_sentences, say, say_many, to_say
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import Arrays
 from attenscope.masks.findings import Diagnosis, Finding, FindingRank, add_attention_calls
 from attenscope.masks.fixes import (
@@ -26,7 +27,6 @@ from attenscope.masks.fixes import (
 )
 from attenscope.masks.index_ranges import format_key_ranges, format_query_ranges
 from attenscope.masks.rule import simpler_meanings_text
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.toy_attention import MaskReader
 from attenscope.viz.masks.mask_input import Edits, MaskInput, apply_finding_fix, toggle_marked_cells, undo_last_fix
 from attenscope.viz.traces.verdict import describe_attention_call_origin, diagnose_arrays_maybe_in_worker

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from attenscope.viz import page_setup
-from attenscope.viz.masks import architecture, backends, convert, gallery, judge, trial
+from attenscope.viz.masks import backends, convert, gallery, judge, masks_from_config, trial
 from attenscope.viz.masks.cache import can_compare_backends
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import FIRST_PARTS, MASKS_PART, MasksPart
@@ -17,7 +17,7 @@ DRAW_PART = {
     "backends": backends.draw_backends_view,
     "gallery": gallery.draw_gallery_view,
     "convert": convert.draw_converter_view,
-    "from a configuration": architecture.draw_architecture_view,
+    "from a configuration": masks_from_config.draw_architecture_view,
 }
 
 impossible: list[MasksPart] = [] if can_compare_backends() else ["backends"]

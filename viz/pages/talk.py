@@ -4,7 +4,7 @@ import streamlit as st
 
 from attenscope.language import say
 from attenscope.viz import page_setup
-from attenscope.viz.export.talk_file import draw_save_talk_button
+from attenscope.viz.export.talk_html import draw_save_talk_button
 from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.talk import scenes as talk_scenes
 from attenscope.viz.talk.checks import check_talk, find_scene_trace_or_config

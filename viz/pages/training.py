@@ -11,7 +11,7 @@ from attenscope.viz.ui.links import draw_next_page_link
 page_setup.draw_page_frame("training", settings=controls.draw_look_settings)
 st.html(texts.TRAINING_STYLE)
 if run := get_open_training_run():
-    curves.draw_opened_training_run(run)
+    curves.draw_opened_run_snapshots(run)
     st.stop()
 first = curves.find_default_snapshots_model()
 controls.set_page_default_model(first)

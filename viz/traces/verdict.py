@@ -8,12 +8,12 @@ import numpy as np
 import streamlit as st
 
 from attenscope.language import current_language, join_items, join_sentences, say, say_many, to_say
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import ARRAY_NAMES, Arrays
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.findings import Diagnosis, Finding, add_attention_calls
 from attenscope.masks.read_files import find_trace_padding
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.trace import AttentionMap, AttentionTrace, Kind
 from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.fair_queue import BusyError

@@ -229,7 +229,7 @@ def describe_snapshots(model: Translator, moments: tuple[SnapshotRun, ...]) -> l
 # A watched training: the attention of a fixed input at the steps that ``attenscope.watch`` has saved.
 
 
-def draw_opened_training_run(run: OpenedRun) -> None:
+def draw_opened_run_snapshots(run: OpenedRun) -> None:
     """Draw the bar with the name of the run, its pictures, and what they are."""
     last = run.traces[-1].drawable
     with st.container(key="openedbar", horizontal=True, vertical_alignment="center"):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...masks.attention_call import PADDING_ARGUMENTS, AttentionCall, MaskReading
+from ...masks.attention_call_origin import PADDING_ARGUMENTS, AttentionCall, MaskReading
 from ...masks.softmax import is_blocked
 from ...torch_internals import materialize_mask
 from .axes import AxisLayout, CallSite

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ...language import say
-from ...masks.attention_call import MaskReading
+from ...masks.attention_call_origin import MaskReading
 from ...masks.softmax import BLOCKING_THRESHOLD, is_blocked
 from ...torch_internals import FlexCall, evaluate_flex_mod, list_operator_arguments, materialize_mask
 from ...trace import TraceError

@@ -29,7 +29,7 @@ NOT_SAID = {
     "model/hugging_face/load.py": "text that a model reads",
     "model/language.py": "a mistake of whoever calls it",
     "model/runnable_model.py": "a mistake of whoever calls it",
-    "model/masks/attention_call.py": "a mistake of whoever calls it",
+    "model/masks/attention_call_origin.py": "a mistake of whoever calls it",
     "model/masks/toy_attention.py": "a mistake of whoever calls it",
     "model/network/attention.py": "a mistake of whoever calls it",
     "model/network/preset_adapters.py": "a mistake of whoever calls it",

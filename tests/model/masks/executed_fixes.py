@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import Arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.evidence import gather_evidence
 from attenscope.masks.findings import Diagnosis, Finding
-from attenscope.masks.shapes import normalise_arrays
 
 MOST = 4
 BY_HAND = ("batch-axis", "dropout-on", "transposed")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.structure import Structure
 
 

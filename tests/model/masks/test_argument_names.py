@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from attenscope.cli.diagnose import diagnose_file
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import ARGUMENT_ROLES, DiagnosisError, guess_role
 from attenscope.masks.diagnose import diagnose
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)

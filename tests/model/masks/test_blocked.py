@@ -14,10 +14,10 @@ import torch
 
 from attenscope.capture.any_model.axes import AxisLayout
 from attenscope.capture.any_model.kernel_weights import compute_fused_attention, read_softmax_attention
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import guess_role
 from attenscope.masks.conventions import CONVENTIONS, mask_from_boolean, mask_to_boolean
 from attenscope.masks.diagnose import diagnose
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import is_blocked, softmax
 from attenscope.network.preset_adapters import convert_additive_mask
 from attenscope.viz.figures.figure_style import LIGHT, Look

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from attenscope.gallery.fault_generators import generate_fault_case, list_fault_codes
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.fault_catalogue import FAULTS
-from attenscope.masks.shapes import normalise_arrays
 
 CASES = 24
 NOT_FAULTS = {"pad-query", "extra-mass"}

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import MaskWriting
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.fault_catalogue import FAULTS
@@ -17,7 +18,6 @@ from attenscope.masks.findings import Finding
 from attenscope.masks.fix_lines import write_generic_fix_line, write_intent_fix_line
 from attenscope.masks.fixes import apply_fix
 from attenscope.masks.intent import find_stated_intent
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.structure import parse_structure
 
 WRITINGS: tuple[MaskWriting, ...] = ("keeps", "blocks", "added")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from attenscope.gallery.fault_generators import generate_fault_case, list_fault_codes
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import Arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.findings import Diagnosis
 from attenscope.masks.fixes import apply_fix, can_fix
-from attenscope.masks.shapes import normalise_arrays
 
 SEEDS = range(4)
 MOST = 5

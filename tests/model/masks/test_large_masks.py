@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnose import diagnose
-from attenscope.masks.shapes import normalise_arrays
 
 TOKENS = 4096
 MOST = 6

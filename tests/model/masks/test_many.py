@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attenscope.gallery.fault_generators import RECIPES
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
-from attenscope.masks.shapes import normalise_arrays
 from tests.model.masks.many_cases import cases
 from tests.model.masks.test_fixes import mended
 

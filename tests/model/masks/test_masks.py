@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch.nn.attention.flex_attention import create_block_mask
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import DiagnosisError
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.findings import Diagnosis
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import softmax as masked_softmax
 
 T = 8

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from attenscope.capture.attention import capture_attention
 from attenscope.cli.diagnose import diagnose_file, run_diagnose
 from attenscope.masks.arrays import DiagnosisError
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.findings import Finding
 from attenscope.masks.read_files import read_array_file

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.arrays import OPPOSITE_ROLES, ArrayRole, DiagnosisError, convert_to_role, guess_role
 from attenscope.masks.read_text import ambiguous_axes_text, describe_axes, interpret_array_axes
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import softmax
 
 CAUSAL = np.tri(6, dtype=bool)

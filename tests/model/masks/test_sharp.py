@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.diagnosis_checks import diagnose_arrays
-from attenscope.masks.shapes import normalise_arrays
 from attenscope.masks.softmax import softmax
 from tests.model.masks.sound_cases import sound
 

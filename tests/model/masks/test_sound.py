@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
-from attenscope.masks.shapes import normalise_arrays
 from tests.model.masks.sound_cases import KINDS, sound
 
 

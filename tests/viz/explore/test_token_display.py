@@ -10,8 +10,8 @@ import pytest
 
 from attenscope.text.words import RowLabel, select_tokens
 from attenscope.trace import AttentionMap, AttentionTrace
-from attenscope.viz.explore.head_view import DisplayOptions, Scene, TokenDisplay, display_tokens, find_special_tokens
 from attenscope.viz.explore.texts import describe_attention_sink, describe_chat_role_bands
+from attenscope.viz.explore.view_data import DisplayOptions, Scene, TokenDisplay, display_tokens, find_special_tokens
 from attenscope.viz.figures.figure_style import Look
 
 SOURCE = (" the", " old", "est", " house", ".", "</s>")

@@ -19,7 +19,7 @@ import plotly.graph_objects as go
 import pytest
 
 from attenscope.language import use_language
-from attenscope.viz.export import talk_file
+from attenscope.viz.export import talk_html
 from attenscope.viz.export.__main__ import main as command_line
 from attenscope.viz.export.offline_html import TILES_PICTURE_SHARES, build_talk_page, build_view_page
 from attenscope.viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
@@ -120,10 +120,10 @@ def test_a_scene_of_a_talks_file_is_in_its_own_language(monkeypatch: pytest.Monk
         made.extend(slides)
         return title
 
-    monkeypatch.setattr(talk_file, "build_talk_page", page)
+    monkeypatch.setattr(talk_html, "build_talk_page", page)
     scenes = Scene("One", "nowhere", {"lang": "de"}), Scene("Two", "nowhere")
     with use_language("zh"):
-        talk_file.build_talk_file(Talk("Both", scenes), {}, LIGHT, MADE)
+        talk_html.build_talk_file(Talk("Both", scenes), {}, LIGHT, MADE)
     assert "Es gibt keine Seite" in made[0].missing
     assert "没有页面" in made[1].missing
 
@@ -206,7 +206,7 @@ def test_the_command_line_writes_nothing_where_there_is_nothing_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        talk_file, "start_streamlit_runtime_without_server", lambda: None
+        talk_html, "start_streamlit_runtime_without_server", lambda: None
     )  # One process has one runtime, and nothing is drawn here.
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
     talk.write_text('[[scene]]\ntitle = "Gone"\npage = "nowhere"\n', encoding="utf-8")

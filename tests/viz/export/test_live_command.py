@@ -21,7 +21,7 @@ from attenscope.evaluation.quality import EightBits
 from attenscope.translate import Translator
 from attenscope.viz.engine import pack_checkpoint
 from attenscope.viz.engine.pack_checkpoint import WeightForm
-from attenscope.viz.export import talk_file
+from attenscope.viz.export import talk_html
 from attenscope.viz.export.__main__ import main as command_line
 from attenscope.viz.export.browser_model_file import build_live_model_html, list_live_files
 from tests import toy
@@ -29,7 +29,7 @@ from tests import toy
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     monkeypatch.setattr(
-        talk_file, "start_streamlit_runtime_without_server", lambda: None
+        talk_html, "start_streamlit_runtime_without_server", lambda: None
     )  # One process has one runtime, and nothing is drawn here.
     monkeypatch.setattr(sys, "argv", ["attenscope.viz.export", "live", *map(str, arguments)])
     return command_line()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from attenscope.trace import AttentionMap
-from attenscope.viz.explore.head_view import display_tokens
 from attenscope.viz.explore.saving import DrawnView, includes_all_heads_in_file
 from attenscope.viz.explore.saving import build_view_parts as saved_parts
+from attenscope.viz.explore.view_data import display_tokens
 from attenscope.viz.export.parts import Columns, Words
 from attenscope.viz.figures.figure_style import LIGHT, Look
 from attenscope.viz.figures.heatmap import (

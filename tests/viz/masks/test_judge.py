@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope import viz
 from attenscope.gallery.exhibits import PRINTED_EXAMPLES
 from attenscope.mask_tests.outcomes import compute_layer_reach
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.read_text import read_printed_tensors
 from attenscope.masks.softmax import softmax

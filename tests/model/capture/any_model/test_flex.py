@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 from attenscope.capture.attention import capture_attention
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnose import diagnose
 
 pytestmark = [

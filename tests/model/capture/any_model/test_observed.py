@@ -12,7 +12,7 @@ from torch import nn
 from attenscope.capture.any_model.module_kinds import REMARK_MESSAGES, REMARKS_SETTING, read_saved_remarks, remarks_text
 from attenscope.capture.attention import capture_attention
 from attenscope.language import PSEUDO_LANGUAGE, load_catalogue, use_language
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.trace import AttentionTrace
 
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attenscope.capture.attention import capture_attention
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.read_files import passed_mask_text
 from attenscope.trace import AttentionMap, AttentionTrace
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.attention import varlen
 
 from attenscope.capture.attention import capture_attention
-from attenscope.masks.attention_call import AttentionCall
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnose import diagnose
 from attenscope.trace import TraceError
 

@@ -14,7 +14,7 @@ from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.viz.explore import model_page
 from attenscope.viz.explore.examples import load_examples
-from attenscope.viz.explore.head_view import RunKey
+from attenscope.viz.explore.view_data import RunKey
 from attenscope.viz.figures.text_alternatives import describe_word_attention
 from attenscope.viz.ui import cache
 from tests.viz import page_texts

@@ -20,9 +20,9 @@ from attenscope.viz.explore.comparison import (
     comparison_table,
     describe_comparison,
 )
-from attenscope.viz.explore.head_view import DisplayOptions, display_tokens
-from attenscope.viz.explore.head_view import Scene as RealScene
 from attenscope.viz.explore.joint_flow_lens_views import lens_table
+from attenscope.viz.explore.view_data import DisplayOptions, display_tokens
+from attenscope.viz.explore.view_data import Scene as RealScene
 from attenscope.viz.export.parts import Columns, Words, flatten_parts
 from attenscope.viz.figures.explore import (
     CHANGE_PANEL,

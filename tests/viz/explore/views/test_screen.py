@@ -19,8 +19,8 @@ from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, open_trace, read_uploaded_trace
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
-from attenscope.viz.explore.head_view import display_tokens
 from attenscope.viz.explore.screen import SWITCHES_TEXT
+from attenscope.viz.explore.view_data import display_tokens
 from attenscope.viz.export.parts import Columns, Component, Words
 from attenscope.viz.figures.figure_style import LIGHT
 from attenscope.viz.figures.text_alternatives import describe_strongest_head_link

@@ -137,13 +137,13 @@ def collect_savable_views(
     )
     for _ in range(MOST_PAGE_RUNS):
         elements = run.run(view, PAGE_RUN_TIMEOUT)
-        if views or not _is_decoding(elements):
+        if views or not _is_page_still_decoding(elements):
             break
         time.sleep(1)
     return views
 
 
-def _is_decoding(elements: Any) -> bool:
+def _is_page_still_decoding(elements: Any) -> bool:
     """Whether the page says that it is still decoding: it then has a button to stop."""
     return any(button.key == "stop" for button in elements.button)
 

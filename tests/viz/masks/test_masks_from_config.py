@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from attenscope.runnable_model import LocalError
-from attenscope.viz.masks import architecture
-from attenscope.viz.masks.architecture import (
+from attenscope.viz.masks import masks_from_config
+from attenscope.viz.masks.masks_from_config import (
     EXAMPLE_CONFIGURATION,
     MAX_CONFIGURATION_CHARACTERS,
     ShownMask,
@@ -64,4 +64,4 @@ def test_words_are_never_html(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_server_imports_no_transformers_for_it() -> None:
-    assert "transformers" not in vars(architecture)
+    assert "transformers" not in vars(masks_from_config)
