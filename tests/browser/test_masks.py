@@ -94,6 +94,35 @@ def test_an_example_is_judged_mended_and_judged_again(page: Page, tmp_path: Path
 
 
 @pytest.mark.walk
+def test_sizes_that_nobody_chose_follow_those_they_depend_on(page: Page) -> None:
+    """What stands in the boxes is what the address shows to somebody else."""
+    open_page(page, "/masks?from=build")
+    sizes = {name: page.get_by_label(name, exact=True) for name in ("Queries", "Keys", "Real keys a sample")}
+
+    def stands(*values: str) -> None:
+        for box, value in zip(sizes.values(), values, strict=True):
+            expect(box).to_have_value(value)
+
+    stands("6", "6", "6, 4")
+    enter(sizes["Queries"], "7")
+    stands("7", "7", "7, 5")
+    enter(sizes["Keys"], "9")
+    stands("7", "9", "9, 7")
+    enter(sizes["Real keys a sample"], "3, 2")
+    enter(sizes["Queries"], "8")
+    stands("8", "9", "3, 2")
+    settle(page)
+    page.reload()
+    stands("8", "9", "3, 2")
+    enter(sizes["Keys"], "8")
+    enter(sizes["Queries"], "7")
+    settle(page)
+    shown = [box.input_value() for box in sizes.values()]
+    page.reload()
+    stands(*shown)
+
+
+@pytest.mark.walk
 def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Page) -> None:
     open_page(page, "/masks?from=build&rule=causal")
     verdict(page, "Nothing wrong found")

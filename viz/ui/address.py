@@ -276,6 +276,16 @@ class Parameter(Generic[T]):
         if st.query_params.get(self.name) != text:
             write_query_parameter(self.name, text)
 
+    def follow_default(self, default: T) -> None:
+        """Give the bound widget the present default where it still has the one of before; call it before the widget.
+
+        Streamlit keeps the value of a widget whose default has changed, which an address without it does not say.
+        """
+        defaults = get_address_record().defaults
+        before, defaults[self.key] = defaults.get(self.key, default), default
+        if before != default and st.session_state.get(self.key) == before and not is_in_address(self):
+            st.session_state[self.key] = default
+
     def restore_previous_page_value(self) -> None:
         """Give the bound widget, on arrival, the value that it had on the page before; call it before the widget."""
         written = get_address_record().written
@@ -422,6 +432,8 @@ class AddressRecord:
     """By key of the session: what the value belongs to."""
     in_address: dict[str, Hashable] = field(default_factory=dict)
     """By key of the session: the owner whose value stands in the address."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """By key of the session: the default that its widget was drawn with last."""
 
 
 def get_address_record() -> AddressRecord:

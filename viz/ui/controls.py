@@ -565,6 +565,7 @@ def selectbox_with_default(label: str, of: Parameter[T | None], options: Sequenc
 def number_input(label: str, of: NumberParameter[Any], default: Any = None, **more: Any) -> Any:
     """A number between the parameter's bounds, or narrower ones: `min_value`, `max_value`."""
     first = of.default if default is None else default
+    of.follow_default(first)
     bounds = {"min_value": of.low, "max_value": of.high}
     found = st.number_input(label, value=first, **bounds | of.binding | more)
     return first if found is None else found
@@ -582,7 +583,9 @@ def sentence_input(label: str, of: Parameter[str], **more: Any) -> str:
 
 
 def text_input(label: str, of: Parameter[str], default: str | None = None, **more: Any) -> str:
-    return st.text_input(label, of.default if default is None else default, **of.binding | more) or ""
+    first = of.default if default is None else default
+    of.follow_default(first)
+    return st.text_input(label, first, **of.binding | more) or ""
 
 
 def file_uploader(label: str, megabytes: int, **more: Any) -> Any:
