@@ -331,6 +331,27 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
     assert talk.scenes[0].view["plot"] == "waves"
 
 
+@pytest.mark.walk
+def test_every_change_is_undone_down_to_the_talk_that_ships(page: Page) -> None:
+    """The list of scenes sends back a title, which the talk before the last step need not have."""
+    open_page(page, "/")
+    for _ in range(3):
+        add_to_talk(page)
+    click(page.get_by_role("link", name="Talk", exact=True))
+    settle(page)
+    click(page.locator("[class*=st-key-scene-minutes] button").nth(1))
+    settle(page)
+    click(page.get_by_role("link", name="Masks", exact=True))
+    click(page.locator(".st-key-next-step a"))
+    settle(page)
+    for scenes in (3, 2, 1, len(load_shipped_talk()[0].scenes)):
+        click(page.get_by_role("button", name="Undo", exact=True))
+        settle(page)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        expect(page.locator(".st-key-scene-choice").get_by_role("radio")).to_have_count(scenes, timeout=PATIENCE)
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_be_disabled()
+
+
 @contextmanager
 def holding_scenes(page: Page) -> Iterator[None]:
     """Let the server answer no scene that is asked for inside, until the end."""

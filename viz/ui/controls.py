@@ -471,17 +471,31 @@ CHOICE_LANGUAGES = "language of choices"
 
 
 def draw_untranslated_choice(
-    draw: Callable[..., Any], label: str, options: Sequence[Any], *rest: Any, key: str, **more: Any
+    draw: Callable[..., Any],
+    label: str,
+    options: Sequence[Any],
+    *rest: Any,
+    key: str,
+    on_change: Callable[..., None] | None = None,
+    **more: Any,
 ) -> Any:
     """Draw a choice, such as `st.selectbox`, among options that are the same in every language.
 
     `format_func` says them in the visitor's. A browser sends back the words that it shows, and Streamlit 1.67 does not
     tell it that these have changed: in another language the value is set anew, so that the browser gets its new words.
+    What it still sends of options that are gone, as of a talk before Undo, is a text, and no choice.
     """
+
+    def choose_option(*given: Any) -> None:
+        found = st.session_state[key]
+        chosen = found if isinstance(found, list) else [found]
+        if on_change and (more.get("accept_new_options") or all(one in options for one in chosen)):
+            on_change(*given)
+
     shown_in = st.session_state.setdefault(CHOICE_LANGUAGES, {})
     if key in st.session_state and shown_in.get(key, current_language()) != current_language():
         st.session_state[key] = st.session_state[key]
-    found = draw(label, options, *rest, key=key, **more)
+    found = draw(label, options, *rest, key=key, on_change=on_change and choose_option, **more)
     shown_in[key] = current_language()
     return found
 

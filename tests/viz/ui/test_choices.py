@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -116,3 +116,22 @@ def test_the_options_of_a_page_are_the_same_in_every_language(address: str, monk
     english = recorded.of(address, "en")
     assert english
     assert recorded.of(address, "de") == english
+
+
+def test_words_of_options_that_are_gone_choose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of the scenes of a talk before Undo, whose titles a browser may still send."""
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(controls.st, "session_state", state)
+    heard: list[Any] = []
+    callbacks: list[Callable[[], None]] = []
+
+    def draw(label: str, options: Sequence[int], *, key: str, on_change: Callable[[], None]) -> None:
+        callbacks.append(on_change)
+
+    controls.draw_untranslated_choice(
+        draw, "Scenes", range(3), key="scene", on_change=lambda: heard.append(state["scene"])
+    )
+    for sent in (1, "4 A title", 2, [0, 2], ["4 A title"]):
+        state["scene"] = sent
+        callbacks[0]()
+    assert heard == [1, 2, [0, 2]]

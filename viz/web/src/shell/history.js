@@ -3,7 +3,7 @@ import { AT_REST } from "../shared/streamlit.js";
 const STEPS = Symbol.for("attenscope.history");
 const OF_PRESENTER = ["present", "scene", "contrast", "embed"];
 const ACTIONS = ["pointerdown", "click", "keydown"];
-const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back, Forward or another sentence to the run that it asks for.
+const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back, Forward or another sentence to the run that it asks for, if it does.
 const SENT_WITHIN = 100; // Milliseconds from leaving a box until Streamlit sends what stands in it.
 
 /** The query of an address without the parameters that make no step. */
@@ -33,8 +33,17 @@ function withoutSentenceBefore(searchBefore, ofSentence) {
   return `${location.pathname}?${query}`;
 }
 
+/** Note in `steps` when a run begins. */
+function watchRuns(steps) {
+  const note = (records) => {
+    if (records.some(({ target }) => !target.matches(AT_REST))) steps.begunRun = performance.now();
+  };
+  new MutationObserver(note).observe(document, { subtree: true, attributeFilter: ["data-test-script-state"] });
+}
+
 /** Whether the run that was asked for at a time has ended. */
-const hasRunSince = (time) => document.querySelector(AT_REST) !== null && performance.now() > time + RUN_BEGINS_WITHIN;
+const hasRunSince = (time, { begunRun }) =>
+  document.querySelector(AT_REST) !== null && (begunRun > time || performance.now() > time + RUN_BEGINS_WITHIN);
 
 /**
  * Put every change of the address under one rule: the first one after an action of the visitor is a step, all others
@@ -49,7 +58,8 @@ const hasRunSince = (time) => document.querySelector(AT_REST) !== null && perfor
  * that is left by a click on a link is sent after the click, and would bring the page of the box back: the link waits.
  */
 function install() {
-  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, reading: null };
+  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, reading: null, begunRun: -Infinity };
+  watchRuns(steps);
   const own = { push: history.pushState.bind(history), replace: history.replaceState.bind(history) };
   const write = (state, title, url) => {
     const to = new URL(url ?? location.href, location.href);
@@ -64,8 +74,8 @@ function install() {
     const arrived = "arrived" in document.documentElement.dataset;
     if (!isTrusted || !(arrived || target.closest?.("a"))) return;
     steps.acted = true;
-    if (hasRunSince(steps.returned)) steps.returned = -Infinity;
-    if (steps.reading && hasRunSince(steps.reading.since)) steps.reading = null;
+    if (hasRunSince(steps.returned, steps)) steps.returned = -Infinity;
+    if (steps.reading && hasRunSince(steps.reading.since, steps)) steps.reading = null;
   };
   const noteLeftBox = ({ target }) => {
     if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) steps.boxLeft = performance.now();
@@ -81,7 +91,7 @@ function install() {
       return;
     }
     const { reading, ofSentence } = steps;
-    if (reading && !hasRunSince(reading.since)) own.replace(history.state, "", withoutSentenceBefore(reading.before, ofSentence));
+    if (reading && !hasRunSince(reading.since, steps)) own.replace(history.state, "", withoutSentenceBefore(reading.before, ofSentence));
     Object.assign(steps, { acted: true, reading: null });
   };
   history.pushState = history.replaceState = write;
