@@ -27,18 +27,20 @@ CHECKED_BEFORE = {"model/masks/rule.py": "MAX_RULE_CHARACTERS", "model/atlas/que
 
 
 def seconds(name: str, text: str, attempts: int = 1) -> float:
-    """Processor time of this thread, of the best of some attempts, without the collector of garbage, as timeit does.
+    """Processor time of this thread, of the best of some attempts, without the garbage collector, as timeit does.
 
     How often that walks over all objects depends on what else the process holds.
     """
     found = []
     gc.disable()
-    for _ in range(attempts):
-        start = time.thread_time()
-        with suppress(ValueError):
-            READERS[name].read(text)
-        found.append(time.thread_time() - start)
-    gc.enable()
+    try:
+        for _ in range(attempts):
+            start = time.thread_time()
+            with suppress(ValueError):
+                READERS[name].read(text)
+            found.append(time.thread_time() - start)
+    finally:
+        gc.enable()
     return min(found)
 
 

@@ -350,8 +350,8 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             if low < high
             else 0
         )
-    shown = min(POSITIONS_DIMENSION.hold((min(4, width - 1), *range(width))), width - 2) // 2
-    pairs = pick_evenly_spaced_dimension_pairs(width // 2, shown)
+    chosen_pair = min(POSITIONS_DIMENSION.hold((min(4, width - 1), *range(width))), width - 2) // 2
+    pairs = pick_evenly_spaced_dimension_pairs(width // 2, chosen_pair)
     inclusive = TABLE_FORMS[choice.form].inclusive
     blocks, lengths = compute_pair_rotation_matrices(width, shift, base, inclusive=inclusive), choice.wavelengths
     paired = choice.table.real[:, : width // 2 * 2].reshape(choice.positions, -1, 2)
@@ -374,7 +374,10 @@ def draw_rotation_view(choice: TableChoice, bar: DeltaGenerator) -> SavedView | 
             draw_matrix(_build_shift_matrix(corner, shift, width, style.get_palette()), key="shift-matrix")
             with st.container(key="block"):
                 for line in precision.format_rotation_block_latex(
-                    shown, blocks[shown], paired[position, shown], blocks[shown] @ paired[position, shown]
+                    chosen_pair,
+                    blocks[chosen_pair],
+                    paired[position, chosen_pair],
+                    blocks[chosen_pair] @ paired[position, chosen_pair],
                 ):
                     st.latex(line)
     says = (

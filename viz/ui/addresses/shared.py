@@ -37,7 +37,7 @@ LOOK_PARAMETERS = (ROWS, SCALE, COLOURS)
 CARRIED_PARAMETERS = (MODEL, SENTENCE, *HEAD_PARAMETERS)
 """What a visitor looks at, on whichever page."""
 HELD_PARAMETERS = (LANGUAGE, *LOOK_PARAMETERS)
-"""How a visitor sees all that, kept by :meth:`Parameter.hold` alone."""
+"""The visitor's language and the look of pictures, which no widget is bound to: :meth:`Parameter.hold` keeps them."""
 COMMON_PARAMETERS = (LANGUAGE, MODEL, SENTENCE, *LOOK_PARAMETERS)
 """Of every page with a sentence and pictures of attention."""
 

@@ -28,10 +28,10 @@ function keptTheme() {
  * list is in.
  */
 function chooseTheme(name, pages) {
-  const folder = location.pathname.replace(/[^/]*$/, "");
-  for (const page of pages) localStorage.setItem(keyOfTheme(folder + page), JSON.stringify(name));
   mainMenuPart()?.click();
   requestAnimationFrame(() => mainMenuPart(name)?.click());
+  const folder = location.pathname.replace(/[^/]*$/, "");
+  for (const page of pages) localStorage.setItem(keyOfTheme(folder + page), JSON.stringify(name));
 }
 
 function build(root, { words, languages, pages }) {

@@ -3,7 +3,7 @@ import { AT_REST } from "../shared/streamlit.js";
 const STEPS = Symbol.for("attenscope.history");
 const OF_PRESENTER = ["present", "scene", "contrast", "embed"];
 const ACTIONS = ["pointerdown", "click", "keydown"];
-const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back, Forward or another sentence to the run that it asks for, if it does.
+const RUN_BEGINS_WITHIN = 500; // Milliseconds from Back, Forward or another sentence; without a run until then it asks for none.
 const SENT_WITHIN = 100; // Milliseconds from leaving a box until Streamlit sends what stands in it.
 
 /** The query of an address without the parameters that make no step. */
@@ -36,14 +36,14 @@ function withoutSentenceBefore(searchBefore, ofSentence) {
 /** Note in `steps` when a run begins. */
 function watchRuns(steps) {
   const note = (records) => {
-    if (records.some(({ target }) => !target.matches(AT_REST))) steps.begunRun = performance.now();
+    if (records.some(({ target }) => !target.matches(AT_REST))) steps.runBegan = performance.now();
   };
   new MutationObserver(note).observe(document, { subtree: true, attributeFilter: ["data-test-script-state"] });
 }
 
 /** Whether the run that was asked for at a time has ended. */
-const hasRunSince = (time, { begunRun }) =>
-  document.querySelector(AT_REST) !== null && (begunRun > time || performance.now() > time + RUN_BEGINS_WITHIN);
+const hasRunSince = (time, { runBegan }) =>
+  document.querySelector(AT_REST) !== null && (runBegan > time || performance.now() > time + RUN_BEGINS_WITHIN);
 
 /**
  * Put every change of the address under one rule: the first one after an action of the visitor is a step, all others
@@ -58,7 +58,7 @@ const hasRunSince = (time, { begunRun }) =>
  * that is left by a click on a link is sent after the click, and would bring the page of the box back: the link waits.
  */
 function install() {
-  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, reading: null, begunRun: -Infinity };
+  const steps = { begun: false, scrubbed: [], ofSentence: [], acted: false, returned: -Infinity, boxLeft: -Infinity, reading: null, runBegan: -Infinity };
   watchRuns(steps);
   const own = { push: history.pushState.bind(history), replace: history.replaceState.bind(history) };
   const write = (state, title, url) => {
