@@ -7,14 +7,21 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LOADING, click, open_page
+from tests.browser.steps import LOADING, click, open_page, settle
 
 
 @pytest.mark.walk
-def test_the_page_opens_on_habits_and_a_name_opens_its_head(page: Page) -> None:
+@pytest.mark.parametrize("at", ["name", "sentence"])
+def test_the_page_opens_on_habits_and_a_press_on_one_opens_its_head(page: Page, at: str) -> None:
     open_page(page, "/heads")
-    expect(page.locator(".st-key-habits ol.shaded").first.locator("li")).to_have_count(3, timeout=LOADING)
-    click(page.get_by_role("button", name="Looks one back"))
+    name = page.get_by_role("button", name="Looks one back")
+    sentences = page.locator("[class*=st-key-card-of-habit-]").filter(has=name).locator("ol.shaded li")
+    expect(sentences).to_have_count(3, timeout=LOADING)
+    settle(page)
+    pressed = name if at == "name" else sentences.nth(1)
+    box = pressed.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + 20, box["y"] + box["height"] / 2)
     expect(page).to_have_url(re.compile("heads=head"))
     expect(page.get_by_text("previous token").first).to_be_visible(timeout=LOADING)
 

@@ -15,10 +15,10 @@ window.wanderer = (() => {
     ".st-key-save, [class*=st-key-save-], .st-key-talk-one-file, .st-key-talk-save, a[target=_blank], a[download]";
   const POPOVER = "[data-testid=stPopoverBody]";
   const DIALOG = "[data-testid=stDialog], [role=dialog]";
-  /** Differs with the visitor's past or with the moment, not with the address. */
+  /** Differs with the visitor's past, with the moment or with what was pointed at last, not with the address. */
   const PASSING =
     ".time, .st-key-earlier, [data-testid=stExpander], .st-key-badge, .st-key-header-actions, .st-key-page-help, [role=status], .readout, .tip, style, " +
-    "script, .modebar, [data-testid=stPopover] [data-testid=stIconMaterial], .hoverlayer";
+    "script, .modebar, [data-testid=stPopover] [data-testid=stIconMaterial], .hoverlayer, .pipeline .numbers";
 
   const above = (one) => one.parentElement ?? one.getRootNode().host ?? null;
   /** `closest` across shadow roots. */

@@ -172,16 +172,19 @@ def load_habit_example_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
 def _draw_habit_card(atlas: Atlas, habit: Habit) -> None:
     name = name_habit(habit)
     key = "-".join(map(str, habit.head))
-    st.button(
-        f"**{escape_markdown(name)}**",
-        key=f"habit-{key}",
-        type="tertiary",
-        on_click=open_one_head_view,
-        args=(habit.head,),
-    )
-    draw_caption(describe_habit(habit))
-    rows = load_habit_example_rows(atlas, habit)
-    if not rows:
-        draw_caption(say("In none of these texts does it give more than half of a row's weight to one such token."))
-        return
-    st.html(render_shaded_rows(rows, [habit.head[0]] * len(rows), name))
+    with st.container(
+        key=f"card-of-habit-{key}"
+    ):  # Its button covers all of it, as heads.css says.
+        st.button(
+            f"**{escape_markdown(name)}**",
+            key=f"habit-{key}",
+            type="tertiary",
+            on_click=open_one_head_view,
+            args=(habit.head,),
+        )
+        draw_caption(describe_habit(habit))
+        rows = load_habit_example_rows(atlas, habit)
+        if rows:
+            st.html(render_shaded_rows(rows, [habit.head[0]] * len(rows), name))
+        else:
+            draw_caption(say("In none of these texts does it give more than half of a row's weight to one such token."))

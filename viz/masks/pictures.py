@@ -68,6 +68,7 @@ def _choose_index(label: str, of: NumberParameter[int], size: int, first: int) -
         return 0
     if st.session_state.get(of.key) not in range(1, size + 1):
         st.session_state.pop(of.key, None)
+    of.follow_default(first + 1)
     return (
         controls.draw_untranslated_choice(st.selectbox, label, range(1, size + 1), first, width=130, **of.binding) - 1
     )

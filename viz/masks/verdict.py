@@ -81,6 +81,20 @@ def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
             )
     if _exclude_info_findings(judgement.diagnosis):
         _draw_finding(mask_input.identity, 0, ranked[0], judgement)
+    if further := describe_further_findings(judgement):
+        draw_caption(further)
+
+
+def describe_further_findings(judgement: Judgement) -> str:
+    """What stands below the pictures beside the worst finding, each by its code and place; empty where nothing does."""
+    further = [one for one in sort_findings(judgement.diagnosis)[1:] if one.severity != "info"]
+    named = [
+        say("{code} ({place})", code=f"{RANK_SIGNS[one.rank]} {one.code}", place=place)
+        if (place := describe_place(one, judgement.arrays.sizes))
+        else f"{RANK_SIGNS[one.rank]} {one.code}"
+        for one in further
+    ]
+    return say("Also, below the pictures: {findings}.", findings=join_items(named)) if named else ""
 
 
 def describe_headline(diagnosis: Diagnosis, mended: bool) -> str:

@@ -36,6 +36,7 @@ from attenscope.viz.masks.pictures import (
 )
 from attenscope.viz.masks.verdict import (
     FIX_API_KEY,
+    describe_further_findings,
     describe_headline,
     describe_place,
     format_findings_csv,
@@ -156,6 +157,19 @@ def test_the_verdict_in_words() -> None:
     assert row["queries"] == "0 1 2"
 
 
+def test_findings_far_below_are_named_beside_the_worst() -> None:
+    weights = softmax(np.stack([np.where(CAUSAL, SCORES, -np.inf), SCORES]))[:, None]
+    weights[0, 0, 3] *= 1.5
+    two = judge_with_edits(mask_input(weights=weights, meant=np.broadcast_to(CAUSAL, weights.shape)), Edits("one"))
+    worst, other = sort_findings(two.diagnosis)
+    assert (worst.code, other.code) == ("future-visible", "dropout-on")
+    assert describe_further_findings(two) == "Also, below the pictures: ▲ dropout-on (sample 1, query 4, keys 1-4)."
+    weights[0, 0, 3] /= 1.5
+    one = judge_with_edits(mask_input(weights=weights, meant=np.broadcast_to(CAUSAL, weights.shape)), Edits("one"))
+    assert len(sort_findings(one.diagnosis)) == 1
+    assert describe_further_findings(one) == ""
+
+
 def test_what_goes_to_the_browser() -> None:
     states = np.full((2, 3), CellState.LEAK)
     sums = (0.9999, 0.1249, 0.9946, -0.2, np.nan, np.inf)
@@ -258,6 +272,21 @@ def test_what_attention_it_is_decides_what_is_right() -> None:
     assert "No contradiction so far" in told(app)
     app.button(key="meant-Yes: padding").click().run()
     assert "Nothing wrong" in told(app)
+
+
+def test_the_pictures_go_where_the_worst_finding_goes_until_a_place_is_chosen() -> None:
+    weights = softmax(np.stack([np.where(CAUSAL, SCORES, -np.inf), SCORES]))
+    weights[0, 3] *= 1.5
+    app = page().run()
+    app.text_area(key="mask_text").set_value(f"weights = {weights[:, None].tolist()}").run()
+    assert app.selectbox(key="mask_sample").value == 1
+    app.button(key="meant-causal").click().run()
+    assert "future-visible" in told(app)
+    assert app.selectbox(key="mask_sample").value == 2
+    app.selectbox(key="mask_sample").set_value(1).run()
+    app.button(key="apply-0").click().run()
+    assert not app.exception
+    assert app.selectbox(key="mask_sample").value == 1
 
 
 def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None:
