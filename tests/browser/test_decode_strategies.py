@@ -23,6 +23,7 @@ from tests.browser.steps import (
     player,
     settle,
     step_count,
+    type_sentence,
     written,
 )
 
@@ -103,6 +104,29 @@ def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     enter(page.get_by_label("Begin with"), "Gestern")
     expect(player(page).locator(".target .piece").nth(1)).to_have_text("Gestern")
     linked(page, "begin=Gestern")
+
+
+@pytest.mark.walk
+def test_a_version_takes_the_place_of_what_was_typed_in_a_menu_that_is_closed(page: Page) -> None:
+    open_decode(page, "&begin=Gestern")
+    enter(open_menu(page, "what-if").get_by_label("Begin with"), "Heute")
+    close_menu(page)
+    expect(player(page).locator(".target .piece").nth(1)).to_have_text("Heute")
+    click(page.locator(".st-key-versions button.version").first)
+    expect(player(page).locator(".target .piece").nth(1)).to_have_text("Gestern")
+    type_sentence(page, "The sun is shining.")
+    linked(page, "sentence=The+sun")
+    settle(page)
+    expect(player(page).locator(".target .piece").nth(1)).to_have_text("Die")
+    expect(open_menu(page, "what-if").get_by_label("Begin with")).to_have_value("")
+
+
+@pytest.mark.walk
+def test_an_emptied_number_is_the_usual_one(page: Page) -> None:
+    open_decode(page, "&method=sample&temperature=0.3&seed=1")
+    enter(page.get_by_label("Temperature"), "")
+    expect(page.get_by_label("Temperature")).to_have_value("1.00")
+    page.wait_for_function("!location.search.includes('temperature=')")
 
 
 @pytest.mark.walk

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -19,7 +18,7 @@ from attenscope.trace import AttentionMap, Head
 from attenscope.viz.decode.runs import DecodingRequest
 from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.ui import cache, controls
-from attenscope.viz.ui.address import NumberParameter
+from attenscope.viz.ui.address import NumberParameter, Parameter
 from attenscope.viz.ui.addresses.decode import (
     DECODE_BEAM_WIDTH,
     DECODE_BEGIN_WITH,
@@ -40,10 +39,11 @@ from attenscope.viz.ui.addresses.decode import (
     DECODE_TREE_PATH,
 )
 from attenscope.viz.ui.addresses.shared import CHANGES, GIVEN_TRANSLATION, add_pins, get_pin, toggle_pins
-from attenscope.viz.ui.controls import draw_given_translation_field
+from attenscope.viz.ui.controls import draw_given_translation_field, draw_menu
 from attenscope.viz.ui.links import get_decode_branch_model_and_sentence, set_decode_branch_model_and_sentence
 from attenscope.viz.web.players import PlayerStart
 
+T = TypeVar("T")
 STOP_EARLY_HELP = to_say(
     "Off: search until no running hypothesis can still enter the list of the best, whatever length it ends at. "
     "On: until none would enter it by ending at once, the usual rule, which with a length penalty above 0 may miss a "
@@ -51,7 +51,7 @@ STOP_EARLY_HELP = to_say(
 )
 
 
-def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequest, DeltaGenerator]:
+def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequest, DeltaGenerator | None]:
     """Draw the controls of the strategy and the constraints; return the request that they describe, and the menu of
     what else can be tried.
     """
@@ -60,29 +60,23 @@ def draw_request_controls(model: RunnableModel, text: str) -> tuple[DecodingRequ
     sampling, seed, width, penalty, given = Sampling(), 0, 4, 1.0, ""
     stop: BeamStop = "proven"
     if method == "sample":
-        sampling = Sampling(
-            _draw_number_input(say("Temperature"), DECODE_TEMPERATURE), DECODE_TOP_K.default, DECODE_TOP_P.default
-        )
+        temperature = _draw_number_input(say("Temperature"), DECODE_TEMPERATURE)
         st.button(
             say("Again"), key="again-sample", on_click=_resample_with_next_seed, help=say("Draw another translation")
         )
-        with _open_strategy_parameter_menu():
-            top_k = _draw_number_input(say("Top-k"), DECODE_TOP_K)
-            sampling = replace(sampling, top_k=top_k, top_p=_draw_number_input(say("Top-p"), DECODE_TOP_P))
-            seed = _draw_number_input(say("Seed"), DECODE_SEED)
+        more = draw_menu(say("More"), "numbers", "number-list")
+        top_k = _draw_number_in_menu(more, say("Top-k"), DECODE_TOP_K)
+        sampling = Sampling(temperature, top_k, _draw_number_in_menu(more, say("Top-p"), DECODE_TOP_P))
+        seed = _draw_number_in_menu(more, say("Seed"), DECODE_SEED)
     elif method == "beam":
         width = _draw_number_input(say("Width"), DECODE_BEAM_WIDTH)
-        with _open_strategy_parameter_menu():
-            penalty = _draw_number_input(say("Length penalty"), DECODE_LENGTH_PENALTY)
-            early = controls.toggle(
-                say("Stop early"), DECODE_STOP_EARLY, help=say(STOP_EARLY_HELP), on_change=_forget_branch
-            )
-        stop = "early" if early else stop
+        more = draw_menu(say("More"), "numbers", "number-list")
+        penalty = _draw_number_in_menu(more, say("Length penalty"), DECODE_LENGTH_PENALTY)
+        stop = "early" if _draw_in_menu(more, DECODE_STOP_EARLY, _draw_stop_choice) else stop
     elif method == "given":
         given = draw_given_translation_field(text, _get_unchanged_model_translation(model, text))
-    menu = st.popover(say("What if"), type="tertiary", key="what-if")
-    with menu:
-        constraints = Constraints() if method == "given" else _draw_constraints(model)
+    menu = draw_menu(say("What if"), "what-if", "what-if-list")
+    constraints = Constraints() if method == "given" else _draw_constraints(model, menu)
     request = DecodingRequest(
         text, method, sampling, seed, width, penalty, stop, given, constraints, _read_model_changes()
     )
@@ -201,9 +195,13 @@ def _read_model_changes() -> str:
         return ""
 
 
-def _open_strategy_parameter_menu() -> Any:
-    """The folded numbers of a strategy, which are rarely changed."""
-    return st.popover(say("More"), type="tertiary", key="numbers")
+def _draw_stop_choice() -> bool:
+    return st.toggle(
+        say("Stop early"),
+        help=say(STOP_EARLY_HELP),
+        on_change=_forget_branch,
+        **DECODE_STOP_EARLY.synced_widget_arguments,
+    )
 
 
 def _resample_with_next_seed() -> None:
@@ -214,16 +212,43 @@ def _resample_with_next_seed() -> None:
 
 
 def _draw_number_input(label: str, of: NumberParameter[Any]) -> Any:
+    if of.key in st.session_state and st.session_state[of.key] is None:  # The visitor has emptied the box.
+        of.reset()
+    of.hold()
+    bounds: dict[str, Any] = {"min_value": of.low, "max_value": of.high, "step": 1 if isinstance(of.low, int) else 0.05}
     with st.container(key=f"number-{of.name}", width="content"):
-        step = 1 if isinstance(of.low, int) else 0.05
-        return controls.number_input(label, of, step=step, width=120, on_change=_forget_branch)
+        return st.number_input(
+            label, value=None, width=120, on_change=_forget_branch, **bounds | of.synced_widget_arguments
+        )
 
 
-def _draw_constraints(model: RunnableModel) -> Constraints:
+def _draw_in_menu(menu: DeltaGenerator | None, of: Parameter[T], draw: Callable[[], T]) -> T:
+    """The value of a parameter whose widget stands in a menu, None while it is closed.
+
+    The browser keeps what a closed menu held: it would send it back in the place of what a version has chosen.
+    """
+    value = of.hold()
+    if menu is None:
+        return value
+    with menu:
+        return draw()
+
+
+def _draw_number_in_menu(menu: DeltaGenerator | None, label: str, of: NumberParameter[Any]) -> Any:
+    return _draw_in_menu(menu, of, lambda: _draw_number_input(label, of))
+
+
+def _draw_constraints(model: RunnableModel, menu: DeltaGenerator | None) -> Constraints:
     """The words that a visitor typed, and what a click on a candidate has put into the address."""
-    begin = controls.text_input(say("Begin with"), DECODE_BEGIN_WITH, placeholder="Ein", on_change=_forget_branch)
-    never = controls.text_input(say("Never write"), DECODE_NEVER_WRITE, placeholder=say("words, between commas"))
-    st.caption(say("In the player, choose a candidate to go on from it, or its × to forbid it."))
+
+    def ask(label: str, of: Parameter[str], **more: Any) -> str:
+        return _draw_in_menu(menu, of, lambda: st.text_input(label, **more, **of.synced_widget_arguments))
+
+    begin = ask(say("Begin with"), DECODE_BEGIN_WITH, placeholder="Ein", on_change=_forget_branch)
+    never = ask(say("Never write"), DECODE_NEVER_WRITE, placeholder=say("words, between commas"))
+    if menu:
+        with menu:
+            st.caption(say("In the player, choose a candidate to go on from it, or its × to forbid it."))
     begun = _encode_without_special_tokens(model, begin)
     prefix = _get_valid_address_ids(model, DECODE_BRANCH.hold()) or ((*model.forced.prefix, *begun) if begun else ())
     forbidden = _filter_known_sequences(

@@ -99,10 +99,10 @@ def compute_cache_agreement(
     return measure_cache_agreement(cache.load_translator(name), source_ids, target_ids, parse_changes(changes))
 
 
-def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: DeltaGenerator) -> SavedView:
+def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: DeltaGenerator | None) -> SavedView:
     """Draw the player of a finished decoding and the parts below it; return the view that can be saved.
 
-    The switchboard of heads stands in the `menu`.
+    The switchboard of heads stands in the `menu`, where that is open.
     """
     path = controls.get_tree_path(model) if run.progress.tree else ()
     progress = runs.apply_tree_path(model, run.progress, run.request, path)
@@ -125,8 +125,9 @@ def draw_result(model: RunnableModel, run: runs.DecodingRun, look: Look, menu: D
         sentences.append(describe_given_translation(result.steps))
     for sentence in sentences:
         draw_caption(sentence)
-    with menu:
-        _draw_head_switchboard(result, run.request)
+    if menu:
+        with menu:
+            _draw_head_switchboard(result, run.request)
     _draw_decoding_versions(model, run)
     if model.can("cache check"):
         agreement = compute_cache_agreement(model.name, result.source_ids, result.target_ids, run.request.changes)

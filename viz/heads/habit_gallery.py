@@ -172,9 +172,7 @@ def load_habit_example_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
 def _draw_habit_card(atlas: Atlas, habit: Habit) -> None:
     name = name_habit(habit)
     key = "-".join(map(str, habit.head))
-    with st.container(
-        key=f"card-of-habit-{key}"
-    ):  # Its button covers all of it, as heads.css says.
+    with st.container(key=f"card-of-habit-{key}"):  # Its button covers all of it, as heads.css says.
         st.button(
             f"**{escape_markdown(name)}**",
             key=f"habit-{key}",
