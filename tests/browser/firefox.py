@@ -8,11 +8,15 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
 
+VIZ = Path(__file__).parents[2] / "viz"
 NAMES = ("firefox-esr", "firefox")
 LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 PREFERENCES = """user_pref("network.proxy.type", 1);
@@ -29,7 +33,9 @@ PATIENCE = 60
 class FirefoxPage:
     """A page of it, as far as the tests need one: what playwright's page calls `goto` and `evaluate`."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: ClientConnection, scripts: str) -> None:
+        self.scripts = scripts
+        """Where it finds `viz/`, whose requests it cannot be made to answer by itself as Chromium can."""
         self._socket, self._numbers = socket, itertools.count(1)
         self._ask("session.new", capabilities={})
         self._context = self._ask("browsingContext.create", type="tab")["context"]
@@ -54,6 +60,26 @@ class FirefoxPage:
         return answer["result"]
 
 
+class _Scripts(SimpleHTTPRequestHandler):
+    """Files of `viz/` for a page from the disk, whose origin is another."""
+
+    def end_headers(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing beside the tests."""
+
+
+@contextmanager
+def serving_scripts() -> Iterator[str]:
+    """The address of `viz/`, on this machine alone."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Scripts, directory=str(VIZ))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
 @contextmanager
 def firefox(program: str, profile: Path) -> Iterator[FirefoxPage]:
     """Start Firefox with a new profile in the folder `profile`, and end it."""
@@ -63,7 +89,7 @@ def firefox(program: str, profile: Path) -> Iterator[FirefoxPage]:
         try:
             assert process.stderr
             said = next(filter(None, map(LISTENS.search, process.stderr)))
-            with connect(f"{said[1]}/session", max_size=None) as socket:
-                yield FirefoxPage(socket)
+            with serving_scripts() as scripts, connect(f"{said[1]}/session", max_size=None) as socket:
+                yield FirefoxPage(socket, scripts)
         finally:
             process.kill()

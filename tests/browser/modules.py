@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from playwright.sync_api import Page, Route
 
-VIZ = Path(__file__).parents[2] / "viz"
+from tests.browser.firefox import VIZ, FirefoxPage
+
 ADDRESS = "http://scripts.test/"
 """Where a page finds `viz/`; no request for it leaves the browser."""
 IMPORT = """async ([address, names]) => {
@@ -21,11 +21,13 @@ ENGLISH = {"language": "en", "said": {}}
 """What `build_messages_statement` (viz/web/component_scripts.py) puts before a script for English readers."""
 
 
-def import_names(page: Page, path: str, *names: str) -> None:
+def import_names(page: Page | FirefoxPage, path: str, *names: str) -> None:
     """Make what `viz/PATH` exports under these `names` known to the page's window."""
-    page.route(f"{ADDRESS}**", _send_script)
+    address = page.scripts if isinstance(page, FirefoxPage) else ADDRESS
+    if not isinstance(page, FirefoxPage):
+        page.route(f"{ADDRESS}**", _send_script)
     page.evaluate(f"() => {{ globalThis.MESSAGES ??= {json.dumps(ENGLISH)}; }}")
-    page.evaluate(IMPORT, [ADDRESS + path, list(names)])
+    page.evaluate(IMPORT, [address + path, list(names)])
 
 
 def _send_script(route: Route) -> None:
