@@ -7,6 +7,7 @@ import re
 import string
 import unicodedata
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -368,6 +369,16 @@ def readable_token(token: str) -> str:
     """A token as a person can see it: no leading space, and a visible sign for what has no shape of its own."""
     text = "".join(_escape_invisible_character(character) for character in token.replace("\n", LINE_BREAK_SIGN).strip())
     return text or "␣"
+
+
+def name_tokens_apart(tokens: Sequence[str]) -> list[str]:
+    """Tokens as :func:`readable_token` writes them; of two that read alike one inside a word begins with "…"."""
+    names = [readable_token(token) for token in tokens]
+    alike = Counter(names)
+    return [
+        f"…{name}" if alike[name] > 1 and not token[:1].isspace() else name
+        for name, token in zip(names, tokens, strict=True)
+    ]
 
 
 def quote_token(token: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from attenscope.language import say
 from attenscope.trace import AttentionMap
-from attenscope.viz.figures.figure_style import KIND_NAMES, Look, readable_token, shorten_token
+from attenscope.viz.figures.figure_style import KIND_NAMES, Look, name_tokens_apart, readable_token, shorten_token
 from attenscope.viz.figures.heatmap import RowLabel
 from attenscope.viz.web.component_scripts import component_value, create_mount_function, pack_arrays, quantise_weights
 from attenscope.viz.web.text_components import build_token_data
@@ -120,13 +120,15 @@ def _step_data(steps: Sequence[DecodingStep]) -> list[dict[str, Any]]:
             "p": math.exp(step.log_prob),
             "rank": step.rank,
         }
-        candidates = [_candidate_data(one) for one in step.candidates[:MAX_CANDIDATES]]
+        shown = step.candidates[:MAX_CANDIDATES]
+        names = name_tokens_apart([one.token for one in shown])
+        candidates = [_candidate_data(one, name) for one, name in zip(shown, names, strict=True)]
         found.append({"total": total, "chosen": chosen, "candidates": candidates})
     return found
 
 
-def _candidate_data(one: Candidate) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": one.token_id, "text": readable_token(one.token), "p": math.exp(one.log_prob)}
+def _candidate_data(one: Candidate, name: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": one.token_id, "text": name, "p": math.exp(one.log_prob)}
     if one.drawn is not None:
         row["drawn"] = one.drawn
     return row | {"forbidden": True} if one.forbidden else row

@@ -21,6 +21,7 @@ from attenscope.viz.figures.figure_style import (
     Palette,
     format_percent,
     format_signed,
+    name_tokens_apart,
     quote_token,
     readable_token,
     translate_stream_place_name,
@@ -251,11 +252,9 @@ def is_low_probability_token(step: DecodingStep) -> bool:
 
 
 def _describe_piece_alternatives(step: DecodingStep) -> str:
-    others = [
-        f"{readable_token(one.token)} {format_percent(math.exp(one.log_prob))}"
-        for one in step.candidates
-        if one.token_id != step.token_id
-    ]
+    listed = [one for one in step.candidates if one.token_id != step.token_id]
+    names = name_tokens_apart([one.token for one in listed])
+    others = [f"{name} {format_percent(math.exp(one.log_prob))}" for name, one in zip(names, listed, strict=True)]
     own = f"{readable_token(step.token)} {format_percent(math.exp(step.log_prob))}"
     return say("{piece}; next best: {others}", piece=own, others=join_items(others[:3])) if others else own
 
@@ -396,9 +395,13 @@ def draw_word_card(data: dict[str, Any], actions: CardActions, *, key: str) -> N
     )
 
 
-def _candidate_data(one: Candidate) -> dict[str, Any]:
-    share = math.exp(one.log_prob)
-    return {"id": one.token_id, "text": readable_token(one.token), "value": format_percent(share), "share": share}
+def _list_candidates(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    names = name_tokens_apart([one.token for one in candidates])
+    shares = [math.exp(one.log_prob) for one in candidates]
+    return [
+        {"id": one.token_id, "text": name, "value": format_percent(share), "share": share}
+        for one, name, share in zip(candidates, names, shares, strict=True)
+    ]
 
 
 def masked_word_data(found: MaskedWord, heads: Sequence[tuple[Head, float]]) -> dict[str, Any]:
@@ -417,7 +420,7 @@ def masked_word_data(found: MaskedWord, heads: Sequence[tuple[Head, float]]) -> 
         "label": say("The word {word}", word=name),
         "word": name,
         "fact": f"{format_percent(math.exp(found.log_prob))} · {_rank_text(found.rank)}",
-        "others": [_candidate_data(one) for one in others],
+        "others": _list_candidates(others),
         "sources": [
             {"text": readable_token(word), "value": format_signed(-fall, plus=True), "share": abs(fall) / largest}
             for word, fall in found.by_fall[:MAX_CARD_ROWS]
@@ -438,7 +441,7 @@ def word_card_data(step: DecodingStep, facts: WordFacts, heads: Sequence[tuple[H
         "label": say("The word {word}", word=name),
         "word": name,
         "fact": f"{format_percent(math.exp(step.log_prob))} · {_rank_text(step.rank)}",
-        "others": [_candidate_data(one) for one in others],
+        "others": _list_candidates(others),
         "sources": [
             {"text": readable_token(one.text), "value": format_percent(one.share), "share": one.share}
             for one in facts.rank_source_attention_shares(position)[:MAX_CARD_ROWS]

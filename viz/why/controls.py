@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.attribution.target import AttributionError, Target, make_piece_target
+from attenscope.decoding.greedy_and_sampling import DecodingStep
 from attenscope.experiments.patching import read_minimal_pairs
 from attenscope.interventions.changes import InterventionError, format_changes, parse_changes
 from attenscope.language import say
@@ -19,7 +20,7 @@ from attenscope.runnable_model import InputError, RunnableModel, Translation
 from attenscope.text.words import SPECIAL_TOKENS, group_tokens_into_words, join_word
 from attenscope.trace import Head
 from attenscope.viz.export.parts import Component, Part, Words
-from attenscope.viz.figures.figure_style import quote_token, readable_token
+from attenscope.viz.figures.figure_style import name_tokens_apart, quote_token
 from attenscope.viz.traces.session import get_open_trace
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.shared import CHANGES, add_pins, get_pin
@@ -219,12 +220,22 @@ def _read_and_draw_model_changes(model: RunnableModel, text: str, given: str) ->
     return changes
 
 
+def name_contrast_candidates(step: DecodingStep) -> dict[str, int]:
+    """Ids of the other candidates of a step by their names, the most probable first; each name stands for one piece."""
+    listed = [one for one in step.candidates if one.token_id != step.token_id]
+    names = name_tokens_apart([one.token for one in listed])
+    named: dict[str, int] = {}
+    for name, one in zip(names, listed, strict=True):
+        named.setdefault(name, one.token_id)
+    return named
+
+
 def _draw_contrast_token_selector(model: RunnableModel, result: Translation, group: range) -> Target:
     """Draw the choice of Y, and return X compared with it; with nothing where it cannot be compared."""
     owner = (result.source, result.target_ids[: group.stop])
     chosen = WHY_CONTRAST_PIECE.hold(of=owner)
     step = result.steps[group.start]
-    candidates = {readable_token(one.token): one.token_id for one in step.candidates if one.token_id != step.token_id}
+    candidates = name_contrast_candidates(step)
     name = join_word(result.target_tokens[group.start : group.stop])
     draw_caption(say("Why {word} rather than", word=quote_token(name)))
     against: str | int | None = None

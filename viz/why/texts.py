@@ -64,7 +64,10 @@ def describe_leave_one_out_answer(found: WordsLeftOut) -> str:
     if not found.words:
         return describe_target_value(target, found.value)
     if target.against is not None:
-        return _describe_contrast_answer(found, quote_token(target.tokens[0]), quote_token(target.against))
+        own = quote_token(target.tokens[0])
+        if len(target.tokens) > 1:  # What is compared with Y is the piece that the word begins with.
+            own = say("{piece} of {word}", piece=own, word=quote_token(target.word))
+        return _describe_contrast_answer(found, own, quote_token(target.against))
     first, *others = found.by_fall
     before, after = (format_remaining_probability(value) for value in (found.value, float(found.without[first])))
     facts = {

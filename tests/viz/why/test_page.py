@@ -6,6 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from attenscope.viz.web.page_components import COLLECTED_VIEWS
 from attenscope.viz.why import cache as why_cache
 from attenscope.viz.why import controls, layers, texts
 from attenscope.viz.why.cache import ReadingKey, WordKey
-from attenscope.viz.why.controls import find_pinned_word_pieces
+from attenscope.viz.why.controls import find_pinned_word_pieces, name_contrast_candidates
 from attenscope.viz.why.heads import find_strongest_cell
 from tests.viz.why.conftest import OTHER, SAME, SENTENCE, Open, captions, infos
 
@@ -190,6 +191,14 @@ def test_a_word_is_compared_with_another(open_page: Open, toy_translator: Transl
     app.selectbox(key="rather-than").set_value("—").run()
     assert "against" not in app.query_params
     assert "log p(“\u2068Hund\u2069”)" in captions(app)
+
+
+def test_pieces_that_read_alike_are_offered_apart(toy_translator: Translator) -> None:
+    step = toy_translator.translate(SENTENCE).steps[0]
+    first, second, third = step.candidates[1:4]
+    alike = (replace(first, token=" bringen"), replace(second, token="bringen"), replace(third, token="wer"))
+    offered = name_contrast_candidates(replace(step, candidates=(step.candidates[0], *alike)))
+    assert offered == {"bringen": first.token_id, "…bringen": second.token_id, "wer": third.token_id}
 
 
 def test_another_word_forgets_what_it_was_compared_with(open_page: Open, word: WordKey) -> None:

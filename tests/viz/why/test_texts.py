@@ -83,6 +83,12 @@ def test_the_answer_of_a_comparison_is_a_ratio(ratios: tuple[float, ...], answer
     assert answer in plain(texts.describe_leave_one_out_answer(left_out(value, without, AGAINST)))
 
 
+def test_a_comparison_names_the_piece_and_its_word() -> None:
+    two = replace(AGAINST, token_ids=(9, 8), tokens=(" y", "z"))
+    answer = plain(texts.describe_leave_one_out_answer(left_out(math.log(20), [math.log(19)] * 3, two)))
+    assert answer.startswith("No single word decides between “y” of “yz” and “z”.")
+
+
 def test_without_words_the_answer_is_the_probability_alone() -> None:
     found = WordsLeftOut(TARGET, math.log(0.25), (), (), np.zeros(0))
     assert texts.describe_leave_one_out_answer(found) == texts.describe_target_value(TARGET, math.log(0.25))
