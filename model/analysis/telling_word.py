@@ -43,9 +43,14 @@ class WordWeights:
     """The map as it was captured."""
 
     @cached_property
+    def shared_weights(self) -> np.ndarray:
+        """(R, K) the mean of all heads."""
+        return self.weights.mean((0, 1), dtype=np.float64)
+
+    @cached_property
     def matched_source_words(self) -> np.ndarray:
         """(R,) the word of the sentence to which all heads together point."""
-        return self.weights.mean((0, 1), dtype=np.float64).argmax(-1)
+        return self.shared_weights.argmax(-1)
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -122,7 +127,7 @@ ReadingKind = Literal[
 - unread: a word of the sentence at which no row of any head looks;
 - clear: the head shows the word; other: it looks at another word than the match; weak: at none mostly;
 - rest: it rests on special tokens; only: the sentence has one word; nothing: no row of this head looks at this word."""
-TELLING_KINDS: tuple[ReadingKind, ...] = ("copied", "back", "two", "ahead", "unread", "clear", "weak", "rest")
+TELLING_KINDS: tuple[ReadingKind, ...] = ("back", "two", "ahead", "copied", "unread", "clear", "weak", "rest")
 """In the order in which a page prefers them. `twice` is told of a word that is asked for: of two that look at one word
 often only one is written for it."""
 
@@ -135,6 +140,9 @@ COUNTED_SIZE = 3
 """Up to which a jump counts: a long word tells more than an article that has jumped far with its noun."""
 SHORTER = 1
 """Letters by which a later word with the same match may be shorter and still be the one that is written for it."""
+LEAST_MATCH, MATCH_MARGIN = 0.25, 1.5
+"""The least weight that all heads together give the match of a word that is told, and how many times as much as they
+give any other: half of a compound, or a word of an idiom, is no pair that a newcomer may take home."""
 MIN_AHEAD_LETTERS = 4
 """Letters of the word that a jump ahead is told to: shorter ones stand in other places in every language."""
 MIN_UNREAD_LETTERS = 4
@@ -317,28 +325,32 @@ def _has_enough_letters(word: str) -> bool:
     return any(map(is_cjk, word)) or sum(map(str.isalpha, word)) >= MIN_UNREAD_LETTERS
 
 
-def _has_later_word_with_same_match(words: WordWeights, row: int | None) -> bool:
-    """Whether a later word that is no shorter has the same match, as "Hamburg" has behind "nach".
+def _has_other_word_with_same_match(words: WordWeights, row: int) -> bool:
+    """Whether a later word that is no shorter, or a longer one before, has the same match, as "Hamburg" behind "nach".
 
     What such a word looks at is not what it is written for. A participle before its shorter auxiliary is told.
     """
-    if row is None:
-        return False
-    least = len(words.row_words[row]) - SHORTER
-    later = range(row + 1, len(words.rows))
+    own = len(words.row_words[row])
+    alike = np.flatnonzero(words.matched_source_words == words.matched_source_words[row])
     return any(
-        words.matched_source_words[at] == words.matched_source_words[row] and len(words.row_words[at]) >= least
-        for at in later
+        len(words.row_words[at]) >= own - SHORTER if at > row else len(words.row_words[at]) > own for at in alike
     )
+
+
+def _is_match_contested(words: WordWeights, row: int) -> bool:
+    """Whether all heads together give the match of a word little, or another word nearly as much."""
+    *others, most = np.sort(words.shared_weights[row])
+    return bool(most < LEAST_MATCH or (others and most < MATCH_MARGIN * others[-1]))
 
 
 def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     """What a reading is sorted by, the most telling first."""
     kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
     on_mark = one.key is not None and _is_punctuation_word(words.key_words[one.key])
-    if (kind == "clear" and on_mark) or (
-        kind in ("clear", "back", "ahead") and _has_later_word_with_same_match(words, one.row)
-    ):
+    doubtful = one.row is not None and (
+        _has_other_word_with_same_match(words, one.row) or _is_match_contested(words, one.row)
+    )
+    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead") and doubtful):
         kind = "weak"
     rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
     letters = 0 if one.row is None else len(words.row_words[one.row])

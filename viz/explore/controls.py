@@ -87,6 +87,8 @@ class HeadOrder:
     heads: tuple[RankedHead, ...] = ()
     text: str = ""
     measure: Measure | None = None
+    strongest: Head | None = None
+    """Of all maps, the head that matters most, where the order is by that."""
 
 
 def draw_view_choice(impossible: Collection[SingleView]) -> tuple[SingleView, bool]:
@@ -274,7 +276,16 @@ def _order_by_effect(effects: HeadEffects, kind: Kind) -> HeadOrder:
         head=head_name(strongest),
         change=format_signed(change, plus=True),
     )
-    return HeadOrder(tuple(RankedHead(*place, format_signed(values[place], plus=True), True) for place in heads), text)
+    ranked = tuple(RankedHead(*place, format_signed(values[place], plus=True), True) for place in heads)
+    return HeadOrder(ranked, text, strongest=strongest)
+
+
+def draw_switch_off_button(head: Head) -> None:
+    """Draw a button that switches a head off, beside what says that it matters; none where it is changed already."""
+    if head[1:] in list_changed_heads(head[0]):
+        return
+    switch = lambda: CHANGES.set(format_changes((*read_changes(), HeadChange(*head))))  # noqa: E731
+    st.button(say("Switch {head} off", head=head_name(head)), key="switch-strongest-off", on_click=switch)
 
 
 def draw_experiments_menu() -> DeltaGenerator | None:

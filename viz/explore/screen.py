@@ -158,6 +158,8 @@ def _draw_overview_captions(scene: Scene, order: explore_controls.HeadOrder, swi
             explore_controls.draw_stop_head_switching_button()
     else:
         draw_caption(order.text or describe_head_overview(scene.attention))
+        if switches and order.strongest:
+            explore_controls.draw_switch_off_button(order.strongest)
         if switches:
             with st.container(key="tile-keys"):  # Not in sight where there are no keys.
                 draw_caption(say(SWITCHES_TEXT))

@@ -148,7 +148,7 @@ def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequen
     """The panels as they stand on the page, under the verdict; no cell can be turned over."""
     still = [replace(panel, editable=False) for panel in panels]
     findings = verdict.sort_findings(judgement.diagnosis)
-    headline = verdict.describe_headline(judgement.diagnosis, bool(judgement.done))
+    headline = verdict.describe_headline(judgement)
     meaning = verdict.describe_intended_mask(mask_input, judgement.diagnosis)
     marked = load_edits(mask_input.identity).marked
 

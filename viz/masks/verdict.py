@@ -64,7 +64,7 @@ def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
     """Draw whether something is wrong, what it was judged against, and the worst finding with its fix."""
     ranked = sort_findings(judgement.diagnosis)
     with st.container(key="verdict-line"):
-        st.markdown(f"### {escape_markdown(describe_headline(judgement.diagnosis, bool(judgement.done)))}")
+        st.markdown(f"### {escape_markdown(describe_headline(judgement))}")
         draw_caption(describe_intended_mask(mask_input, judgement.diagnosis))
     if not judgement.diagnosis.stated:
         _draw_intended_mask_choices(judgement.diagnosis)
@@ -97,11 +97,19 @@ def describe_further_findings(judgement: Judgement) -> str:
     return say("Also, below the pictures: {findings}.", findings=join_items(named)) if named else ""
 
 
-def describe_headline(diagnosis: Diagnosis, mended: bool) -> str:
+def describe_headline(judgement: Judgement) -> str:
     """Return ``Faulty: 1 error, 2 warnings``, that nothing is wrong, or the open question."""
+    diagnosis, mended = judgement.diagnosis, bool(judgement.done)
     if diagnosis.verdict == "sound":
         return say("✓ Sound, once mended") if mended else say("✓ Nothing wrong found")
     if diagnosis.verdict == "open":
+        if leaks := count_leaks_against_guess(judgement):
+            return say_many(
+                "What was meant? If it was {meaning}, {count} cell leaks.",
+                "What was meant? If it was {meaning}, {count} cells leak.",
+                leaks,
+                meaning=diagnosis.meaning,
+            )
         return say("Mended: no contradiction left") if mended else say("What was meant? No contradiction so far.")
     errors, warnings, questions = (sum(one.rank == name for one in diagnosis.findings) for name in RANKS[:3])
     if diagnosis.verdict == "question":
@@ -117,6 +125,15 @@ def describe_headline(diagnosis: Diagnosis, mended: bool) -> str:
         say_many("{count} question", "{count} questions", questions) if questions else "",
     )
     return say("Faulty: {counts}", counts=join_items(filter(None, counted)))
+
+
+def count_leaks_against_guess(judgement: Judgement) -> int:
+    """Pairs of a real query and a key with weight in some head, where what was guessed lets none lie."""
+    diagnosis, arrays = judgement.diagnosis, judgement.arrays
+    if diagnosis.stated or diagnosis.meant is None:
+        return 0
+    leaks = (arrays.weights > 0) & ~diagnosis.meant & arrays.real_queries[:, None, None, :, None]
+    return int(leaks.any((0, 1, 2)).sum())
 
 
 def _draw_intended_mask_choices(diagnosis: Diagnosis) -> None:

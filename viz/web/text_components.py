@@ -252,11 +252,11 @@ def is_low_probability_token(step: DecodingStep) -> bool:
 
 
 def _describe_piece_alternatives(step: DecodingStep) -> str:
-    listed = [one for one in step.candidates if one.token_id != step.token_id]
+    listed = [one for one in step.candidates if one.token_id != step.token_id][:3]
     names = name_tokens_apart([one.token for one in listed])
     others = [f"{name} {format_percent(math.exp(one.log_prob))}" for name, one in zip(names, listed, strict=True)]
     own = f"{readable_token(step.token)} {format_percent(math.exp(step.log_prob))}"
-    return say("{piece}; next best: {others}", piece=own, others=join_items(others[:3])) if others else own
+    return say("{piece}; next best: {others}", piece=own, others=join_items(others)) if others else own
 
 
 # The sentence and its translation, words above words, with curves between them.

@@ -112,6 +112,21 @@ def test_a_word_that_looks_at_what_a_later_word_is_written_for_is_not_told() -> 
     assert (telling(participle)[1].kind, telling(participle)[1].row) == ("back", 2)
 
 
+def test_a_word_behind_a_longer_one_with_the_same_match_is_not_told() -> None:
+    rows = ("eislaufen", " können", "</s>")
+    cross = cross_map(("go", " skating", "</s>"), rows, [[0.3, 0.45, 0.25], [0.05, 0.9, 0.05], [0, 0, 1]])
+    assert telling(cross)[1].row == 0
+
+
+def test_a_word_whose_match_is_contested_is_told_last() -> None:
+    keys, rows = ("I", " wash", " it", "</s>"), ("Waschmaschine", " ich", "</s>")
+    one, other = ([row, [0.9, 0.05, 0.05, 0], [0, 0, 0, 1]] for row in ([0.1, 0.6, 0.2, 0.1], [0.1, 0.2, 0.6, 0.1]))
+    words, reading = telling(cross_map(keys, rows, one, other))
+    assert words.shares[0, :, 0].max() >= 0.5  # One head shows it, but all heads together do not.
+    assert reading.row == 1
+    assert telling(cross_map(keys, rows, one, one))[1].row == 0
+
+
 def test_no_jump_from_a_word_that_was_looked_at_early() -> None:
     keys = ("a", " school", " in", " Berlin", "</s>")
     early = cross_map(keys, (" einer", " Schule", " in", " Berlin", "</s>"), diagonal(5, (3, 1, 2, 3, 4)))

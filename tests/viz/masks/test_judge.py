@@ -7,6 +7,7 @@ import dataclasses
 import gc
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -143,11 +144,22 @@ def test_dependence_follows_the_mask_through_layers() -> None:
 def test_the_verdict_in_words() -> None:
     found = diagnose(np.stack([LEAKY, softmax(np.where(CAUSAL, SCORES, -np.inf))])[:, None], meant="causal")
     bad = sort_findings(found)
-    assert describe_headline(found, False) == "Faulty: 1 error"
-    assert describe_headline(diagnose(np.eye(3), meant=np.eye(3)), True) == "✓ Sound, once mended"
-    assert describe_headline(diagnose(np.eye(3)), True) == "Mended: no contradiction left"
-    assert describe_headline(diagnose(np.eye(3)), False) == "What was meant? No contradiction so far."
-    assert describe_headline(diagnose(LEAKY, map="decoder"), False) == "1 question: was causal meant?"
+
+    def headline(mended: bool = False, of: str = "", **arrays: np.ndarray) -> str:
+        units = {
+            name: array.astype(float if name == "weights" else bool)[None, None, None] for name, array in arrays.items()
+        }
+        one = judge_with_edits(replace(mask_input(**units), map=of), Edits("one"))
+        return describe_headline(replace(one, done=("mended",)) if mended else one)
+
+    eye, late = np.eye(3), np.where(CAUSAL, 1 / np.arange(1, 5)[:, None], 0)
+    late[2, 3] = 0.2
+    assert headline(weights=LEAKY, meant=CAUSAL) == "Faulty: 1 error"
+    assert headline(mended=True, weights=eye, meant=eye > 0) == "✓ Sound, once mended"
+    assert headline(mended=True, weights=eye) == "Mended: no contradiction left"
+    assert headline(weights=eye) == "What was meant? No contradiction so far."
+    assert headline(weights=late / late.sum(1, keepdims=True)) == "What was meant? If it was causal, 1 cell leaks."
+    assert headline(weights=LEAKY, of="decoder") == "1 question: was causal meant?"
     assert describe_place(bad[0], (2, 1, 1)) == "sample 1, queries 1-3, keys 2-4"
     told = json.loads(format_verdict_json(found))
     assert told["verdict"] == "faulty"

@@ -19,6 +19,12 @@ const visible = (character) =>
 /** A token as a person can see it: no leading space, and a visible sign for what has no shape of its own. */
 export const readable = (token) => [...token.replaceAll("\n", "↵").trim()].map(visible).join("") || "␣";
 
+/** Tokens as `readable` writes them; of two that read alike one inside a word begins with "…". */
+export function namesApart(tokens) {
+  const names = tokens.map(readable);
+  return names.map((name, at) => (names.filter((one) => one === name).length > 1 && !/^\s/.test(tokens[at]) ? `…${name}` : name));
+}
+
 /** Tokens of a line of text: how each reads, whether a space stands before it, and whether it stands for no text. */
 export const piecesOf = (tokens) =>
   tokens.map((token) => ({ text: readable(token), space: /^[ \u2581]/.test(token) || isApart(token), special: isSpecial(token) }));

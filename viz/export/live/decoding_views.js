@@ -1,13 +1,14 @@
 import { pack } from "../../web/src/shared/packed.js";
 import { listed, say, written } from "../../web/src/shared/say.js";
-import { labelText, mapOf, percentOf, piecesOf, quantised, readable } from "./attention_map.js";
+import { labelText, mapOf, namesApart, percentOf, piecesOf, quantised, readable } from "./attention_map.js";
 
 const SURE = 0.6;
 const CANDIDATES = 8;
 
 function noteOf({ id, token, logProb, candidates }) {
   const others = candidates.filter((one) => one.id !== id).slice(0, 3);
-  const after = others.map((one) => `${readable(one.token)} ${percentOf(Math.exp(one.logProb))}`);
+  const names = namesApart(others.map((one) => one.token));
+  const after = others.map((one, at) => `${names[at]} ${percentOf(Math.exp(one.logProb))}`);
   const piece = `${readable(token)} ${percentOf(Math.exp(logProb))}`;
   return after.length ? say("{piece}; next best: {others}", { piece, others: listed(after) }) : piece;
 }
@@ -28,8 +29,10 @@ function stepsOf(steps) {
   let total = 0;
   return steps.map(({ id, token, logProb, rank, candidates }) => {
     total += logProb;
-    const shown = candidates.slice(0, CANDIDATES).map((one) => {
-      const row = { id: one.id, text: readable(one.token), p: Math.exp(one.logProb) };
+    const first = candidates.slice(0, CANDIDATES);
+    const names = namesApart(first.map((one) => one.token));
+    const shown = first.map((one, at) => {
+      const row = { id: one.id, text: names[at], p: Math.exp(one.logProb) };
       return one.forbidden ? { ...row, forbidden: true } : row;
     });
     return { total, chosen: { id, text: readable(token), p: Math.exp(logProb), rank }, candidates: shown };

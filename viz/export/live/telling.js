@@ -2,9 +2,9 @@ import { isSpecial } from "./attention_map.js";
 import { mergedWords } from "./word_view.js";
 
 // As model/analysis/telling_word.py; tests/browser/test_live_data.py holds them together.
-const TELLING_KINDS = ["copied", "back", "two", "ahead", "unread", "clear", "weak", "rest"];
+const TELLING_KINDS = ["back", "two", "ahead", "copied", "unread", "clear", "weak", "rest"];
 const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE] = [0.5, 0.3, 0.25, 0.05, 2, 3];
-const [SHORTER, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS] = [1, 4, 4];
+const [SHORTER, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS, LEAST_MATCH, MATCH_MARGIN] = [1, 4, 4, 0.25, 1.5];
 const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
 const MARKS_ONLY = /^[\p{P}\p{S}]*$/u;
 
@@ -25,9 +25,10 @@ function wordWeights(map) {
   const mean = ({ from, to }, head, sum) => sumOf(Array.from({ length: to - from }, (_, at) => sum(pieces(head, from + at)))) / (to - from);
   const weights = heads.map((head) => rows.map((row) => keys.map(({ from, to }) => mean(row, head, (line) => sumOf(line.subarray(from, to))))));
   const rest = heads.map((head) => rows.map((row) => mean(row, head, (line) => sumOf(special.map((at) => line[at])))));
-  const matches = rows.map((_, row) => largestOf(keys.map((_, key) => sumOf(heads.map((head) => weights[head][row][key])))));
+  const shared = rows.map((_, row) => keys.map((_, key) => sumOf(heads.map((head) => weights[head][row][key])) / heads.length));
+  const matches = shared.map(largestOf);
   const shares = heads.map((head) => matches.map((key, row) => weights[head][row][key]));
-  return { map, rows, keys, heads, weights, rest, matches, shares, pieces, agreement: shares.map((of) => sumOf(of) / rows.length) };
+  return { map, rows, keys, heads, weights, rest, shared, matches, shares, pieces, agreement: shares.map((of) => sumOf(of) / rows.length) };
 }
 
 const showsWord = ({ shares, rows, keys, matches }, row, head) => shares[head][row] >= SHOWN_FROM && !isMark(rows[row]) && !isMark(keys[matches[row]]);
@@ -100,10 +101,16 @@ function* tellingReadings(words, off) {
   }
 }
 
-/** Whether a later word that is no shorter has the same match: what such a word looks at is not what it is written for. */
-function looksEarly({ rows, matches }, row) {
-  if (row === null) return false;
-  return rows.some((later, at) => at > row && matches[at] === matches[row] && lengthOf(later) >= lengthOf(rows[row]) - SHORTER);
+/** Whether a later word that is no shorter, or a longer one before, has the same match: the word is not written for it. */
+function hasOtherWord({ rows, matches }, row) {
+  const own = lengthOf(rows[row]);
+  return rows.some((other, at) => matches[at] === matches[row] && (at > row ? lengthOf(other) >= own - SHORTER : lengthOf(other) > own));
+}
+
+/** Whether all heads together give the match of a word little, or another word nearly as much. */
+function isContested({ shared }, row) {
+  const [most, next = 0] = [...shared[row]].sort((a, b) => b - a);
+  return most < LEAST_MATCH || most < MATCH_MARGIN * next;
 }
 
 /** What a reading is sorted by, the most telling first. */
@@ -112,8 +119,9 @@ function tellingOrder(words, { kind, row, key, head, size, share }) {
   const short = ["back", "ahead"].includes(kind) && size < LONG_JUMP;
   const plain = short ? "clear" : kind;
   const onMark = plain === "clear" && key !== null && isMark(keys[key]);
-  const early = ["clear", "back", "ahead"].includes(plain) && looksEarly(words, row);
-  const rank = TELLING_KINDS.indexOf(onMark || early ? "weak" : plain);
+  const pair = ["clear", "back", "ahead"].includes(plain) && row !== null;
+  const doubtful = pair && (hasOtherWord(words, row) || isContested(words, row));
+  const rank = TELLING_KINDS.indexOf(onMark || doubtful ? "weak" : plain);
   const letters = row === null ? 0 : lengthOf(rows[row]);
   return [rank < 0 ? TELLING_KINDS.length : rank, -(Math.min(size, COUNTED_SIZE) + letters), -Math.round(share / NEARLY), -agreement[head], row ?? 0];
 }

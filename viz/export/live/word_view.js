@@ -1,6 +1,6 @@
 import { toStrictText } from "../../engine/sentencepiece_model.js";
 import { grouped, say } from "../../web/src/shared/say.js";
-import { isApart, percentOf, quoted, readable, signed } from "./attention_map.js";
+import { isApart, namesApart, percentOf, quoted, readable, signed } from "./attention_map.js";
 
 // As model/text/words.py, for the tokens of this project: a leading space says that a word begins.
 const CJK = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
@@ -98,13 +98,14 @@ export function wordData(run, position, open) {
   const { id, token, logProb, rank, candidates } = run.steps[position];
   const { explained } = run;
   const others = candidates.filter((one) => one.id !== id && !one.forbidden).slice(0, ROWS);
+  const names = namesApart(others.map((one) => one.token));
   const rowOf = (text, share) => ({ text: readable(text), value: percentOf(share), share });
   return {
     step: position,
     label: say("The word {word}", { word: readable(token) }),
     word: readable(token),
     fact: `${percentOf(Math.exp(logProb))} · ${rank === 1 ? say("the most probable token") : say("rank {rank}", { rank: grouped(rank) })}`,
-    others: others.map((one) => ({ id: one.id, ...rowOf(one.token, Math.exp(one.logProb)) })),
+    others: others.map((one, at) => ({ id: one.id, ...rowOf(names[at], Math.exp(one.logProb)) })),
     sources: sourceShares(run, position).slice(0, ROWS).map(({ text, share }) => rowOf(text, share)),
     heads: explained ? strongest(explained, position) : [],
     chooses: true,

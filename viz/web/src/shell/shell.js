@@ -111,15 +111,16 @@ function submitOnEnter({ box }, parent) {
   });
 }
 
-/** What is pasted into a box is submitted at once, as Control+Enter does: the rest of the page is what is said of it. */
+/** What is pasted into a box, dropped or dictated, is submitted at once, as Control+Enter does: the page speaks of it. */
 function submitPaste({ box }, parent) {
   mounted(parent, box, () => {
-    const submit = ({ target }) => {
-      if (!target.closest?.(`.st-key-${box} textarea`)) return;
+    const submit = ({ target, inputType, data }) => {
+      const whole = inputType === "insertText" ? data?.length > 1 : /^insertFrom|^insertReplacement/.test(inputType);
+      if (!whole || !target.closest?.(`.st-key-${box} textarea`)) return;
       setTimeout(() => target.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true })));
     };
-    document.addEventListener("paste", submit, true);
-    return { dispose: () => document.removeEventListener("paste", submit, true) };
+    document.addEventListener("input", submit, true);
+    return { dispose: () => document.removeEventListener("input", submit, true) };
   });
 }
 
