@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attenscope.analysis.heads import head_name
+from attenscope.analysis.heads import AlignmentReading, head_name
 from attenscope.atlas.query import Atlas, HeadLabel, HeadRow
 from attenscope.atlas.teacher_forced_batches import PLACES, REPETITION_PLACES, Place
 from attenscope.language import join_sentences, say, say_many, to_say
@@ -16,6 +16,7 @@ from attenscope.runnable_model import RunnableModel
 from attenscope.text.parts_of_speech import is_punctuation
 from attenscope.text.words import END_TOKENS
 from attenscope.trace import Head
+from attenscope.translate import Translator
 from attenscope.viz.export.parts import Part, Table, Words
 from attenscope.viz.export.share_menu import SavedView
 from attenscope.viz.figures.figure_style import Palette
@@ -23,6 +24,7 @@ from attenscope.viz.heads import cache, texts
 from attenscope.viz.heads.measure_scatter import open_one_head_view, tabulate_all_heads
 from attenscope.viz.heads.one_head import render_shaded_rows
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.word_alignment.measure import AlignmentError
 
 EXAMPLES = 3
 """Sentences of a habit."""
@@ -50,6 +52,8 @@ ONE_TEXT_HABIT_NAMES: dict[Place, str] = {
 """What the field calls such heads of a decoder alone."""
 
 
+HABIT_READINGS: dict[Place, AlignmentReading] = {"aligned_predicted": "predicted", "aligned_fed": "fed"}
+"""Which token of a row a head that aligns is read at."""
 ROW_SHOWS: dict[Place, Callable[[HeadRow, int], bool]] = {
     "same": lambda row, key: key == row.query,
     "previous": lambda row, key: key == row.query - 1,
@@ -94,7 +98,7 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
         for row in range(0, len(habits), 2):
             for column, one in zip(st.columns(2, gap="large"), habits[row : row + 2], strict=False):
                 with column:
-                    _draw_habit_card(atlas, one)
+                    _draw_habit_card(atlas, one, describe_habit_alignment(model, one))
     if habits:
         draw_caption(texts.describe_shaded_rows(atlas))
     headings = ["", say("head"), say("label")]
@@ -169,7 +173,19 @@ def load_habit_example_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
     return find_examples(cache.load_head_example_rows(identity, habit.head, atlas), habit)
 
 
-def _draw_habit_card(atlas: Atlas, habit: Habit) -> None:
+def describe_habit_alignment(model: RunnableModel, habit: Habit) -> str:
+    """How well a head aligns whose habit that is; empty for other habits, and where it was not measured."""
+    reading = HABIT_READINGS.get(habit.label.place) if habit.label.place else None
+    if reading is None or not isinstance(model, Translator):
+        return ""
+    try:
+        found = cache.load_alignment_rates(model.name, model.checkpoint.hash)
+    except AlignmentError:
+        return ""
+    return texts.describe_head_alignment(found, habit.head, reading)
+
+
+def _draw_habit_card(atlas: Atlas, habit: Habit, alignment: str) -> None:
     name = name_habit(habit)
     key = "-".join(map(str, habit.head))
     with st.container(key=f"card-of-habit-{key}"):  # Its button covers all of it, as heads.css says.
@@ -180,7 +196,7 @@ def _draw_habit_card(atlas: Atlas, habit: Habit) -> None:
             on_click=open_one_head_view,
             args=(habit.head,),
         )
-        draw_caption(describe_habit(habit))
+        draw_caption(join_sentences(describe_habit(habit), alignment))
         rows = load_habit_example_rows(atlas, habit)
         if rows:
             st.html(render_shaded_rows(rows, [habit.head[0]] * len(rows), name))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from attenscope.analysis.heads import AlignmentReading, head_name
 from attenscope.atlas.heads_over_training import Timeline
 from attenscope.atlas.measure import KEYS_A_ROW, MEASURE_EXPLANATIONS, WEIGHT_STEPS
 from attenscope.atlas.projection import Projection, ProjectionSpace
@@ -295,6 +296,21 @@ def describe_alignment(found: AlignmentRates) -> str:
         token=say(READING_TOKENS[every.reading]),
         rate=_format_error_rate_with_interval(every),
         diagonal=found.diagonal,
+    )
+
+
+def describe_head_alignment(found: AlignmentRates, head: Head, reading: AlignmentReading) -> str:
+    """How well one head of cross-attention aligns, and which does it best."""
+    own, best = found.select_rate("head", *head[1:], reading), found.best("head")
+    if own == best:
+        return say("Against links drawn by hand its error is {rate:.1%}, the least of all heads.", rate=own.aer)
+    return say(
+        "Against links drawn by hand its error is {rate:.1%}; the least of all heads, {best_rate:.1%}, is that of "
+        "{best} read at {token}.",
+        rate=own.aer,
+        best=head_name(("cross", best.layer, best.head)),
+        best_rate=best.aer,
+        token=say(READING_TOKENS[best.reading]),
     )
 
 

@@ -114,13 +114,14 @@ def test_a_word_that_looks_at_what_a_later_word_is_written_for_is_not_told() -> 
 
 def test_a_word_behind_a_longer_one_with_the_same_match_is_not_told() -> None:
     rows = ("eislaufen", " können", "</s>")
-    cross = cross_map(("go", " skating", "</s>"), rows, [[0.3, 0.45, 0.25], [0.05, 0.9, 0.05], [0, 0, 1]])
+    cross = cross_map(("go", " skating", "</s>"), rows, [[0.3, 0.45, 0.25], [0.05, 0.9, 0.05], [0.0, 0.0, 1.0]])
     assert telling(cross)[1].row == 0
 
 
 def test_a_word_whose_match_is_contested_is_told_last() -> None:
     keys, rows = ("I", " wash", " it", "</s>"), ("Waschmaschine", " ich", "</s>")
-    one, other = ([row, [0.9, 0.05, 0.05, 0], [0, 0, 0, 1]] for row in ([0.1, 0.6, 0.2, 0.1], [0.1, 0.2, 0.6, 0.1]))
+    rest = [[0.9, 0.05, 0.05, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    one, other = [[0.1, 0.6, 0.2, 0.1], *rest], [[0.1, 0.2, 0.6, 0.1], *rest]
     words, reading = telling(cross_map(keys, rows, one, other))
     assert words.shares[0, :, 0].max() >= 0.5  # One head shows it, but all heads together do not.
     assert reading.row == 1

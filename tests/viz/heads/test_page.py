@@ -16,8 +16,8 @@ from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import ATLAS_FOLDER
 from attenscope.atlas.measure import MEASURE_EXPLANATIONS
 from attenscope.atlas.projection import ProjectionSpace, project_tokens
-from attenscope.atlas.query import Atlas, HeadRow, open_atlas, parse_question, search_atlas
-from attenscope.atlas.teacher_forced_batches import PLACES
+from attenscope.atlas.query import Atlas, HeadLabel, HeadRow, open_atlas, parse_question, search_atlas
+from attenscope.atlas.teacher_forced_batches import PLACES, Place
 from attenscope.checkpoint import load
 from attenscope.trace import Head
 from attenscope.translate import Translator
@@ -113,6 +113,24 @@ def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> No
         assert habit_gallery.describe_habit(one) in said(app)
     app.button(key="habit-" + "-".join(str(part) for part in found[0].head)).click().run()
     assert app.session_state["heads"] == "head"
+
+
+def test_a_head_that_aligns_says_how_well_and_which_does_best() -> None:
+    model = ui_cache.load_translator("everyday-en-de")
+    rates = heads_cache.load_alignment_rates(model.name, model.checkpoint.hash)
+    heads = [one for one in rates.rates if one.part == "head"]
+    best = min(heads, key=lambda one: one.aer)
+    for one in (best, next(other for other in heads if other != best)):
+        place: Place = "aligned_predicted" if one.reading == "predicted" else "aligned_fed"
+        habit = habit_gallery.Habit(("cross", one.layer, one.head), HeadLabel(place, 0.7, 0.1, 1.0), 0)
+        told = habit_gallery.describe_habit_alignment(model, habit)
+        assert told.startswith(f"Against links drawn by hand its error is {one.aer:.1%}")
+        if one == best:
+            assert told.endswith(", the least of all heads.")
+        else:
+            assert f"{best.aer:.1%}, is that of cross {best.layer + 1}.{best.head + 1} read at" in told
+    other = dataclasses.replace(habit, label=HeadLabel("previous", 0.7, 0.1, 1.0))
+    assert habit_gallery.describe_habit_alignment(model, other) == ""
 
 
 def test_each_place_of_a_label_is_a_habit() -> None:
