@@ -30,6 +30,7 @@ def explore(page: Page) -> Page:
 def test_a_sentence_is_translated_while_it_is_typed(explore: Page) -> None:
     box, target = explore.locator(".st-key-sentence textarea"), explore.locator(".st-key-translation .target")
     says, root = explore.locator(".st-key-translation .says"), explore.locator(":root")
+    said = says.locator("span")
     before, entries = explore.url, explore.evaluate("history.length")
     box.click()
     explore.keyboard.press("Control+a")
@@ -39,13 +40,15 @@ def test_a_sentence_is_translated_while_it_is_typed(explore: Page) -> None:
     assert (explore.url, explore.evaluate("history.length")) == (before, entries)
     # The rest is of the sentence before, and looks so.
     assert explore.locator(".st-key-tiles").evaluate(OPACITY) < 0.5
-    told = says.inner_text()
+    told, note = said.inner_text(), says.locator("small")
+    expect(note).to_have_text("Press Enter to see its heads below.")
     explore.keyboard.press("Enter")
     explore.wait_for_url(re.compile("children"))
     settle(explore)
     expect(target).to_contain_text("Kinder")
     expect(root).not_to_have_attribute("data-previewed", PREVIEWED)
-    assert says.inner_text() == told
+    assert said.inner_text() == told
+    expect(note).to_have_text("")
 
 
 @pytest.mark.walk
@@ -62,16 +65,18 @@ def test_what_is_taken_back_leaves_what_the_page_has_drawn(explore: Page) -> Non
 
 
 @pytest.mark.walk
-def test_a_click_on_a_previewed_word_pins_nothing_of_the_sentence_before(explore: Page) -> None:
-    pinned = explore.url
+def test_a_click_on_a_previewed_word_pins_it_in_its_sentence(explore: Page) -> None:
     explore.locator(".st-key-sentence textarea").click()
     explore.keyboard.press("Control+a")
     explore.keyboard.type("We saw two small birds", delay=10)
-    explore.locator(".st-key-translation .target button", has_text="zwei").click()
-    settle(explore)  # The box lost the focus, so the page runs with what was typed.
-    assert "birds" in explore.url
-    assert pinned != explore.url
-    expect(explore.locator(".st-key-translation .target")).to_contain_text("zwei")
+    word = explore.locator(".st-key-translation .target button", has_text="zwei")
+    word.click()  # The box loses the focus, so the page runs with what was typed.
+    explore.wait_for_url(re.compile("birds"))
+    expect(word).to_have_attribute("aria-pressed", "true")
+    settle(explore)
+    row = int(word.get_attribute("data-index") or -1)
+    expect(explore).to_have_url(re.compile(rf"pin=target\.{row + 1}\b"))
+    expect(explore.get_by_role("article", name="The word zwei")).to_be_attached()
 
 
 @pytest.mark.walk

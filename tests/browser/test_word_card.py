@@ -35,6 +35,18 @@ def test_a_word_of_the_translation_has_a_card(page: Page) -> None:
     expect(card(page)).to_have_count(0)
 
 
+@pytest.mark.walk
+def test_the_picture_leads_to_a_card_that_stands_below_the_screen(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_page(page, f"/?layer=1&sentence={SENTENCE}")
+    leads = page.locator(".st-key-translation .says button")
+    expect(leads).to_be_hidden()
+    open_card(page, "Fahrrad")
+    expect(card(page)).not_to_be_in_viewport()
+    leads.click()
+    expect(card(page)).to_be_in_viewport(ratio=0.9)
+
+
 def test_a_head_of_the_card_opens_in_the_picture(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")

@@ -155,15 +155,22 @@ class ExploreRun(explore_controls.SwitchableHeads):
     def open_run(self, run: RunKey) -> ExploreRun:
         return ExploreRun(run, cache.compute_translation_with_changes(*run))
 
+    @property
+    def has_open_card(self) -> bool:
+        """Whether the card of a pinned word stands open: that of the word which the page picks is folded."""
+        step, cross = self.pinned_step, self.trace.cross
+        if step is None or not cache.load_runnable_model(self.run.model).can("word facts"):
+            return False
+        return is_presenting() or cross is None or not is_default_pinned_row(cross, step + self.first_row)
+
     def word_card(self) -> None:
-        step = self.pinned_step
+        step, cross = self.pinned_step, self.trace.cross
         if step is None or not cache.load_runnable_model(self.run.model).can("word facts"):
             return
-        cross, position = self.trace.cross, step + self.first_row
-        if is_presenting() or cross is None or not is_default_pinned_row(cross, position):
+        if cross is None or self.has_open_card:
             self._draw_word_card(step)
             return
-        # The card of the word that the page picks is folded, also where an address names that word.
+        position = step + self.first_row
         words = weigh_words(cross)
         row = words.row_of(position) if words else None
         word = self.translation.target_tokens[step] if words is None or row is None else words.row_words[row]
@@ -236,9 +243,12 @@ def _draw_sentence_and_translation(run: ExploreRun) -> None:
     place = get_chosen_cross_head(cross) if KIND.get() == "cross" else find_best_head(words, row or 0)
     pinned: dict[SentenceSide, int | None] = {side: get_pin(text, side) for side in get_args(SentenceSide)}
     own = not (run.run.given or run.run.changes)  # What is typed is translated by the unchanged model alone.
-    preview = {"model": run.run.model, "language": current_language(), "sentence": text} if own else None
+    note = say("Press Enter to see its heads below.")
+    preview = {"model": run.run.model, "language": current_language(), "sentence": text, "note": note} if own else None
     picked = is_head_auto_selected(run.run.model, text)
-    picture = SentencePicture(words, *place, run.translation.steps, pinned, head_picked=picked, preview=preview)
+    picture = SentencePicture(
+        words, *place, run.translation.steps, pinned, head_picked=picked, preview=preview, has_card=run.has_open_card
+    )
     draw_sentence_picture(picture, key="translation", on_pin=partial(pin_word, run.run, cross))
 
 

@@ -281,7 +281,9 @@ class SentencePicture:
     """Whether the page itself has chosen the head for this sentence."""
     preview: Mapping[str, str] | None = None
     """With it, what is typed is translated before it is asked for (:mod:`viz.explore.translation_preview`): the
-    `model`, the `language` of the texts, and the `sentence` that is drawn."""
+    `model`, the `language` of the texts, the `sentence` that is drawn, and a `note` that Enter is to follow."""
+    has_card: bool = False
+    """Whether the card of the pinned word of the translation is open somewhere below."""
 
 
 def draw_sentence_picture(picture: SentencePicture, *, key: str, on_pin: Callable[[SentenceSide, int], None]) -> None:
@@ -326,6 +328,7 @@ def encode_sentence_picture(picture: SentencePicture) -> bytes:
         },
         "headPicked": picture.head_picked,
         "preview": picture.preview,
+        "card": say("Its card ↓") if picture.has_card else "",
         "hint": say(
             "Each curve is the word that head {head} looked at most. Point at a word, or click it.",
             head=f"{picture.layer + 1}.{picture.head + 1}",

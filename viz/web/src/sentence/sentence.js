@@ -8,6 +8,7 @@ const OTHER = { source: "target", target: "source" };
 const LEAST = 0.02; // Of a weight that is drawn for one word.
 const FAINT = 0.35; // The strength of the links while no word is looked at.
 const STRONG = 0.5; // From which share on a word that is met is filled, so that its letters are light.
+const CARD = ".st-key-wordcard";
 const QUOTED = /\u2068([^\u2069]*)\u2069/;
 
 /** The words of one side, a button each; a word that follows without a space stands close to the one before. */
@@ -44,11 +45,14 @@ function build(root, view, header) {
   const says = document.createElement("p");
   says.className = "says";
   says.setAttribute("role", "status");
+  const [said, note, toCard] = ["span", "small", "button"].map((tag) => document.createElement(tag));
+  toCard.onclick = () => document.querySelector(CARD)?.scrollIntoView({ behavior: "smooth", block: "center" });
+  says.append(said, " ", note, " ", toCard);
   root.append(curves, sides.source.line, between, sides.target.line, says);
   root.picture = { of: root };
   const watch = new ResizeObserver(() => view.header && show(view, view.spot ?? resting(view)));
   watch.observe(root);
-  return { sides, curves, says, dispose: () => watch.disconnect() };
+  return { sides, curves, said, note, toCard, dispose: () => watch.disconnect() };
 }
 
 /** The share of a word of the translation that lies on a word of the sentence, 0 to 1. */
@@ -109,7 +113,10 @@ function show(view, spot) {
       button.style.setProperty("--share", share);
     });
   }
-  sayIn(view.says, spot ? header[spot.side].says[spot.index] : header.hint);
+  sayIn(view.said, spot ? header[spot.side].says[spot.index] : header.hint);
+  view.note.textContent = view.noted;
+  view.toCard.textContent = header.card;
+  view.toCard.hidden = !header.card || spot?.side !== "target" || spot.index !== header.pinned.target;
 }
 
 const spotAt = ({ target }) => {
@@ -123,12 +130,15 @@ function resting({ header: { pinned } }) {
   return side ? { side, index: pinned[side] } : null;
 }
 
-/** Draw what is packed in `data`; `pin(spot)` hears of a click on a word. */
-function draw(parent, data, pin) {
+/** What tells one translation from another. */
+const textsOf = ({ source, target }) => JSON.stringify([source, target].map(({ words }) => words.map(({ text }) => text)));
+
+/** Draw what is packed in `data`; `pin(spot)` hears of a click on a word; a `note` stands behind what is said. */
+function draw(parent, data, pin, note = "") {
   const { header, body } = unpack(data);
   const identity = JSON.stringify([header.source.words, header.target.words]);
   const view = mounted(parent, identity, (root, made) => build(root, made, header));
-  Object.assign(view, { header, bytes: body, spot: null });
+  Object.assign(view, { header, bytes: body, spot: null, noted: note });
   const { root, sides } = view;
   for (const side of SIDES) {
     sides[side].buttons.forEach((button, index) => {
@@ -149,16 +159,33 @@ function draw(parent, data, pin) {
   root.onkeydown = (event) => arrowKeys(event, sides[spotAt(event)?.side]?.buttons ?? [], 1);
 }
 
-const PREVIEW = Symbol("preview");
+const [PREVIEW, CLICKED] = [Symbol("preview"), Symbol("clicked")];
+
+/** A click on a word that only the preview knows: it is pinned as soon as the page has translated the same text. */
+function pinClicked(parent, header, pin) {
+  const { spot, texts, drawn } = parent[CLICKED] ?? {};
+  if (texts !== textsOf(header)) {
+    if (drawn !== textsOf(header)) delete parent[CLICKED];
+    return;
+  }
+  delete parent[CLICKED];
+  if (header.pinned[spot.side] !== spot.index) pin(spot);
+}
 
 export default function sentence({ data, parentElement, setTriggerValue }) {
   const pin = (spot) => setTriggerValue("pin", spot);
   draw(parentElement, data, pin);
-  const { preview, headPicked } = unpack(data).header;
+  const { header } = unpack(data);
+  const { preview, headPicked } = header;
+  pinClicked(parentElement, header, pin);
   document.documentElement.toggleAttribute("data-head-picked", headPicked);
   parentElement[PREVIEW]?.dispose();
   parentElement[PREVIEW] = preview && previewTyping(preview, {
-    show: (bytes) => draw(parentElement, bytes, () => {}), // Python knows the words of the sentence before.
+    show: (bytes) => {
+      const [texts, drawn] = [textsOf(unpack(bytes).header), textsOf(header)];
+      delete parentElement[CLICKED];
+      draw(parentElement, bytes, (spot) => { parentElement[CLICKED] = { spot, texts, drawn }; }, preview.note);
+    },
     restore: () => draw(parentElement, data, pin),
   });
   return () => {
