@@ -99,6 +99,9 @@ def test_the_command_line_builds_the_atlas_of_a_folder(tmp_path: Path, capsys: p
     call = ["atlas", "--source", str(text), "--output", str(folder / "atlas"), "--model"]
     assert main([*call, f"hf:{folder}"]) == 0
     assert "4 sentences" in capsys.readouterr().out
-    gpt2 = folders.gpt2(tmp_path / "gpt2")
+    gpt2 = folders.gpt2(tmp_path / "gpt2")  # A decoder alone, whose atlas may not take the place of another's.
     assert main([*call, f"hf:{gpt2}"]) == 2
-    assert "has no encoder" in capsys.readouterr().err
+    assert "holds an atlas that is made of something else" in capsys.readouterr().err
+    call[call.index("--output") + 1] = str(gpt2 / "atlas")
+    assert main([*call, f"hf:{gpt2}"]) == 0
+    assert "4 sentences" in capsys.readouterr().out
