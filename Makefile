@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test journeys walks libraries check scripts web node browser bench site pictures wheel release clean
+.PHONY: run dev test journeys walks sweeps libraries check scripts web node browser firefox bench site pictures wheel release clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -25,6 +25,10 @@ journeys: .venv/dev browser
 
 walks: .venv/dev browser
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "walk and not slow"
+
+# Hours: all that is marked slow, but other people's libraries; some of it in Firefox, where that may be installed.
+sweeps: .venv/dev browser firefox
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow --ignore=tests/bench/test_libraries.py
 
 # Other people's models, of the libraries in bench/libraries.txt; no dependency of theirs may take the place of ours.
 libraries: .venv/dev
@@ -101,6 +105,10 @@ browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
 		|| { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium; } \
 		|| echo "Chromium is missing and could not be installed: the browser tests will be skipped."
+
+firefox: browser
+	@command -v firefox >/dev/null || command -v firefox-esr >/dev/null || $(SUDO) apt-get install -y -qq firefox-esr \
+		|| echo "Firefox is missing and could not be installed: its tests will be skipped."
 
 # Root needs no sudo; nobody is asked for a password.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -n")

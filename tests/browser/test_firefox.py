@@ -27,7 +27,7 @@ from tests.browser.test_engine import (
     toy_checkpoint,
 )
 
-pytestmark = pytest.mark.walk
+pytestmark = pytest.mark.slow
 OPENED = """async () => {
   const until = Date.now() + 30000;
   while (!document.body.dataset.drawn && Date.now() < until) await new Promise((done) => setTimeout(done, 50));

@@ -266,8 +266,8 @@ def _meaning(text: str) -> object:
     return build_meaning_mask(text, 6, 6)
 
 
-WORK = (["align"], ["quality"])
-"""Whole commands that translate for seconds with the model that is the default, as they are to do."""
+WORK = (["check"], ["align"], ["quality"])
+"""Whole commands that run models that ship for seconds, as they are to do."""
 
 
 def _command(data: bytes) -> object:
