@@ -246,9 +246,8 @@ def _draw_sentence_and_translation(run: ExploreRun) -> None:
     note = say("Press Enter to see its heads below.")
     preview = {"model": run.run.model, "language": current_language(), "sentence": text, "note": note} if own else None
     picked = is_head_auto_selected(run.run.model, text)
-    picture = SentencePicture(
-        words, *place, run.translation.steps, pinned, head_picked=picked, preview=preview, has_card=run.has_open_card
-    )
+    leads, steps = run.has_open_card and not is_presenting(), run.translation.steps
+    picture = SentencePicture(words, *place, steps, pinned, head_picked=picked, preview=preview, has_card=leads)
     draw_sentence_picture(picture, key="translation", on_pin=partial(pin_word, run.run, cross))
 
 

@@ -49,7 +49,7 @@ function build(root, view, header) {
   toCard.onclick = () => document.querySelector(CARD)?.scrollIntoView({ behavior: "smooth", block: "center" });
   says.append(said, " ", note, " ", toCard);
   root.append(curves, sides.source.line, between, sides.target.line, says);
-  root.picture = { of: root };
+  root.picture = { of: root, without: ".says :is(small, button)" };
   const watch = new ResizeObserver(() => view.header && show(view, view.spot ?? resting(view)));
   watch.observe(root);
   return { sides, curves, said, note, toCard, dispose: () => watch.disconnect() };
