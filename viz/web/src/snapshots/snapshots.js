@@ -21,7 +21,7 @@ function buildWords(root) {
 }
 
 function showWords(words, { name, text, belief, quality }) {
-  const gives = belief === null ? "" : say("gives a piece of that translation {share}", { share: percent(belief) });
+  const gives = belief === null ? "" : say("a piece of the final translation is {share} probable", { share: percent(belief) });
   words.where.textContent = [name, quality, gives].filter(Boolean).join(" · ");
   words.written.hidden = text === null;
   words.written.textContent = text || say("(nothing)");
