@@ -497,36 +497,6 @@ def test_a_rehearsed_talk_goes_on_without_its_server(chromium: Browser, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_the_talk_that_ships_goes_on_from_scene_5_without_its_server(chromium: Browser, tmp_path: Path) -> None:
-    scenes = load_shipped_talk()[0].scenes
-    context = chromium.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
-    context.add_init_script(TRAFFIC)
-    page = context.new_page()
-
-    def go_to(number: int) -> None:
-        while dialog(page).get_attribute("data-scene") != str(number):  # Some scenes ask for a second key.
-            page.keyboard.press("PageDown")
-            page.wait_for_timeout(50)
-
-    with serving(tmp_path) as url:
-        page.goto(f"{url}/talk")
-        click(page.get_by_role("button", name="Rehearse"))
-        ready_scenes = re.compile(f"{len(scenes)} of {len(scenes)} ready")
-        expect(page.locator(".ready")).to_have_text(ready_scenes, timeout=400_000)
-        click(page.get_by_role("button", name="Start the talk"))
-        on_scene(page, 1)
-        for number in range(2, 6):
-            go_to(number)
-    for number, scene in enumerate(scenes[5:], 6):
-        go_to(number)
-        kept_picture(page, number, scene.title)
-        expect(dialog(page).locator(".title")).to_have_text(scene.title)
-    assert visible_chrome(page) == []
-    context.close()
-
-
-@pytest.mark.slow
 def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
     page = own_talk
     click(page.get_by_role("button", name="Start the talk"))
