@@ -212,14 +212,12 @@ def _resample_with_next_seed() -> None:
 
 
 def _draw_number_input(label: str, of: NumberParameter[Any]) -> Any:
-    if of.key in st.session_state and st.session_state[of.key] is None:  # The visitor has emptied the box.
-        of.reset()
-    of.hold()
-    bounds: dict[str, Any] = {"min_value": of.low, "max_value": of.high, "step": 1 if isinstance(of.low, int) else 0.05}
     with st.container(key=f"number-{of.name}", width="content"):
-        return st.number_input(
-            label, value=None, width=120, on_change=_forget_branch, **bounds | of.synced_widget_arguments
-        )
+        return controls.number_input(label, of, step=_get_step(of), width=120, on_change=_forget_branch)
+
+
+def _get_step(of: NumberParameter[Any]) -> float:
+    return 1 if isinstance(of.low, int) else 0.05
 
 
 def _draw_in_menu(menu: DeltaGenerator | None, of: Parameter[T], draw: Callable[[], T]) -> T:
@@ -235,7 +233,11 @@ def _draw_in_menu(menu: DeltaGenerator | None, of: Parameter[T], draw: Callable[
 
 
 def _draw_number_in_menu(menu: DeltaGenerator | None, label: str, of: NumberParameter[Any]) -> Any:
-    return _draw_in_menu(menu, of, lambda: _draw_number_input(label, of))
+    if of.key in st.session_state and st.session_state[of.key] is None:  # The visitor has emptied the box.
+        of.reset()
+    more: dict[str, Any] = {"min_value": of.low, "max_value": of.high, "step": _get_step(of), "width": 120}
+    more |= {"value": None, "on_change": _forget_branch, **of.synced_widget_arguments}
+    return _draw_in_menu(menu, of, lambda: st.number_input(label, **more))
 
 
 def _draw_constraints(model: RunnableModel, menu: DeltaGenerator | None) -> Constraints:
