@@ -529,3 +529,35 @@ def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
     click(other.get_by_role("button", name="The talk that ships with the app"))
     settle(other)  # until the run ends, the old title stands beside the new one
     expect(other.get_by_label("Title of the talk")).to_have_value(load_shipped_talk()[0].title)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_talk_that_ships_goes_on_from_scene_5_without_its_server(chromium: Browser, tmp_path: Path) -> None:
+    scenes = load_shipped_talk()[0].scenes
+    context = chromium.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    context.add_init_script(TRAFFIC)
+    page = context.new_page()
+
+    def go_to(number: int) -> None:
+        page.keyboard.press("PageDown")
+        with suppress(AssertionError):  # Some scenes ask for a second key.
+            expect(dialog(page)).to_have_attribute("data-scene", str(number), timeout=2000)
+            return
+        page.keyboard.press("PageDown")
+        on_scene(page, number)
+
+    with serving(tmp_path) as url:
+        page.goto(f"{url}/talk")
+        click(page.get_by_role("button", name="Rehearse"))
+        ready_scenes = re.compile(f"{len(scenes)} of {len(scenes)} ready")
+        expect(page.locator(".ready")).to_have_text(ready_scenes, timeout=400_000)
+        click(page.get_by_role("button", name="Start the talk"))
+        on_scene(page, 1)
+        for number in range(2, 6):
+            go_to(number)
+    for number, scene in enumerate(scenes[5:], 6):
+        go_to(number)
+        kept_picture(page, number, scene.title)
+        expect(dialog(page).locator(".title")).to_have_text(scene.title)
+    context.close()
