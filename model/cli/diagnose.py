@@ -168,11 +168,15 @@ def _finding_lines(one: Finding) -> list[str]:
 def _diagnosis_text(answer: FileDiagnosis) -> str:
     """Return text for people: the verdict, the findings with their fixes, what was assumed, what could not be told."""
     verdict = say(VERDICT_WORDS[answer.verdict])
+    if answer.verdict == "open" and any(one.padding_unknown for one in answer.diagnoses):
+        verdict = say("no contradiction, but nothing says which keys are padding: give key_keep, True = a real token")
     lines = [f"{answer.file}: {verdict}: {answer.reason}" if answer.reason else f"{answer.file}: {verdict}"]
     lines += [f"  {note}" for note in answer.notes]
     for diagnosis in answer.diagnoses:
         meaning, sure = diagnosis.meaning, diagnosis.sure
-        lines += [f"  {say('taken to be meant: {meaning} ({sure:.0%} sure)', meaning=meaning, sure=sure)}"]
+        guessed = say("taken to be meant: {meaning} ({sure:.0%} sure)", meaning=meaning, sure=sure)
+        lines += [f"  {say('meant: {meaning}', meaning=meaning) if diagnosis.stated else guessed}"]
         lines += [line for one in diagnosis.findings for line in _finding_lines(one)]
-        lines += [f"  {one.message}" for one in diagnosis.unknown]
+        if diagnosis.unknown:
+            lines += [f"  {say('cannot tell: {faults}', faults=join_items(one.text for one in diagnosis.unknown))}"]
     return "\n".join(lines)

@@ -317,7 +317,7 @@ def _list_intended_masks(config: PreTrainedConfig, layer_kinds: Sequence[str], t
     for kind in layer_kinds:
         window = getattr(text, "sliding_window", None) if kind in ("sliding_attention", "") else None
         chunk = getattr(text, "attention_chunk_size", None) if kind == "chunked_attention" else None
-        base = "padding" if two_ways else "causal"
+        base = "full" if two_ways else "causal"
         if kind == "sliding_attention" and two_ways:
             window = getattr(text, "local_attention", 2 * (window or 0)) // 2 + 1
         found[kind] = base + (f"+window:{window}" if window else "") + (f"+chunked:{chunk}" if chunk else "") + spans
@@ -360,7 +360,7 @@ def _list_captured_masks(
         main = name == "decoder" or (name == "encoder" and alone)
         for at in range(attention.layers if main else 1):
             kind = kinds[at] if main and len(kinds) == attention.layers else ""
-            meant = meanings.get(kind, "causal") if main else "padding"
+            meant = meanings.get(kind, "causal") if main else "full"
             shown: Kind = "decoder" if main and meant.startswith("causal") else name
             found.append(LayerMask(shown, kind, whole.get(kind, (at,)), (kernel,), masks[at], meant))
     return found

@@ -22,7 +22,7 @@ from .fault_hypotheses import (
     report_explanation,
     report_unexplained_cells,
 )
-from .findings import Diagnosis, DiagnosisCase, Finding, find_undecided_faults, make_finding
+from .findings import Diagnosis, DiagnosisCase, Finding, UndecidedFault, find_undecided_faults, make_finding
 from .intent import (
     AlternativeMask,
     IntendedMask,
@@ -35,6 +35,7 @@ from .intent import (
     find_stated_intent,
     propose_intents,
 )
+from .mask_descriptions import describe_keys_ahead
 from .row_checks import (
     check_row_sums,
     find_fill_rows,
@@ -42,7 +43,7 @@ from .row_checks import (
     report_keyless_samples,
     report_uniform_samples,
 )
-from .rule import build_layer_masks, parse_meaning
+from .rule import build_layer_masks, names_padding, parse_meaning
 from .score_weight_mismatch import find_score_mismatch
 from .scores import (
     find_added_boolean_mask_cells,
@@ -101,12 +102,19 @@ def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     intent = stated if stop else _report_faults_and_find_intent(case, stated, meant_name)
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = find_undecided_faults(arrays.given | ({"meant"} if stated is not None else set()), ranked)
+    if meant_name is not None and names_padding(meant_name) and not _is_padding_known(arrays, intent):
+        unknown = (UndecidedFault("padding-visible", ("key_keep",)), *unknown)
     if intent is None:
         return Diagnosis(ranked, unknown, say("cannot be told"), 0.0, stated=said)
     meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
     if extra:
         meant = np.concatenate([meant, np.ones((*meant.shape[:-1], extra), bool)], -1)
     return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _find_intent_name(intent))
+
+
+def _is_padding_known(arrays: Arrays, intent: IntendedMask | None) -> bool:
+    """Whether something says which keys are padding: an array, or keys at the ends that no query looks at."""
+    return arrays.key_keep is not None or (intent is not None and intent.has_padding)
 
 
 def _select_last_columns(arrays: Arrays, count: int) -> np.ndarray:
@@ -161,7 +169,8 @@ def _report_score_mismatch(case: DiagnosisCase, intent: IntendedMask) -> None:
 def _find_intent_name(intent: IntendedMask) -> str:
     """Return the name of the mask of an intent where all samples share one that has a name."""
     structures = set(intent.structures)
-    return name_structure(structures.pop(), intent.base.shape[-1]) if len(structures) == 1 else ""
+    name = name_structure(structures.pop(), intent.base.shape[-1]) if len(structures) == 1 else ""
+    return "padding" if name == "full" and intent.has_padding else name
 
 
 def _judge_row_sums(arrays: Arrays, extra: int, meant_name: str | None) -> tuple[Arrays, list[Finding], bool]:
@@ -213,8 +222,7 @@ def _report_unlikely_mask(case: DiagnosisCase, intent: IntendedMask) -> None:
         return
     looks, where = say("the mask is one that is rarely intended"), intent.allowed
     if all(structure.one_key_ahead for structure in intent.structures):
-        detail = say("every query sees one key ahead, as with tril(1) in place of tril(0)")
-        case.add("future-visible", where, "warning", detail, looks=looks)
+        case.add("future-visible", where, "warning", describe_keys_ahead(1), looks=looks)
     if all(structure.anti_causal for structure in intent.structures):
         detail = say("every query sees itself and what comes after it, as with triu in place of tril")
         case.add("inverted", where, "warning", detail, TRIANGLE_FIX, looks)

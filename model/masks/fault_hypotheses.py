@@ -17,7 +17,7 @@ from .fault_catalogue import NOTHING_TO_FIX, Severity
 from .findings import DiagnosisCase
 from .index_ranges import find_differing_rows
 from .intent import IntendedMask, find_padding_between_segments, stack_structure_masks
-from .mask_descriptions import describe_affected_rows, describe_mask_difference
+from .mask_descriptions import describe_affected_rows, describe_keys_ahead, describe_mask_difference
 from .row_checks import find_empty_rows, find_fill_rows, find_fully_masked_samples
 from .scores import find_plain_softmax_heads
 from .softmax import is_blocked
@@ -43,6 +43,11 @@ TRIANGLE_FIX = "mask = mask.mT  # tril() keeps the past"
 _HEAD_MAJOR_FIX = "mask = mask.repeat(heads, 1, 1)  # these scores are (H*N, L, S), head-major: not repeat_interleave"
 _CODES_NEEDING_INTENT = ("future-visible", "window-off-by-one", "window-missing", "document-leak", "over-blocked")
 """Mistakes that cannot be seen without knowing what was meant."""
+
+
+_KEYLESS_TEXT = to_say(
+    "once it is mended, rows of padding queries have no key left: set them to zero after the softmax, or it makes NaN"
+)
 
 
 class ExplanationRank(NamedTuple):
@@ -289,7 +294,10 @@ def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: n
     if code == "padding-visible":
         judged = intent.base & ~intent.columns & case.rows(intent)[..., None]
         rows, all_rows = (np.asarray(one.any((0, 1, 2, 4))) for one in (wrong, judged))
-        return None, describe_affected_rows(rows, all_rows)
+        keyless = "" if intent.allowed.any(-1).all() else say(_KEYLESS_TEXT)
+        return None, "; ".join(filter(None, (describe_affected_rows(rows, all_rows), keyless)))
+    if code == "future-visible":
+        return _describe_late_triangle(explanation), ""
     if code == _LAYER_PATTERN_CODE and (sinks := _count_lost_sinks(explanation)):
         looks = say_many(
             "the first key is no longer seen beside the window: the sink is lost",
@@ -298,6 +306,18 @@ def _describe_difference(case: DiagnosisCase, explanation: Explanation, wrong: n
         )
         return looks, ""
     return None, describe_mask_difference(case, intent, wrong) if code in ("over-blocked", "leak") else ""
+
+
+def _describe_late_triangle(explanation: Explanation) -> str | None:
+    """Return in words that the causal part is there and ends too late, or None where the future is open altogether."""
+    allowed, intent = explanation.allowed, explanation.intent
+    queries, keys = intent.base.shape[-2:]
+    distance = np.arange(keys) - np.arange(keys - queries, keys)[:, None]
+    opened = allowed & ~intent.allowed
+    ahead = int(distance[opened.any((0, 1, 2))].max(initial=0))
+    within = intent.columns & (distance > 0) & (distance <= ahead)
+    late = 0 < ahead < keys - 1 and not (allowed ^ (intent.allowed | within)).any()
+    return describe_keys_ahead(ahead) if late else None
 
 
 def _count_lost_sinks(explanation: Explanation) -> int:

@@ -26,7 +26,8 @@ FindingRank = Literal["error", "warning", "likely", "info"]
 """How a finding is shown, the worst first."""
 Verdict = Literal["faulty", "question", "open", "sound"]
 """``faulty``: something is wrong; ``question``: something is wrong if the guess of what was meant is right; ``open``:
-nothing contradicts the guess, and nobody said what was meant; ``sound``: nothing contradicts what was meant."""
+nothing contradicts the guess, and nobody said what was meant, or padding was named and nothing says which keys it is;
+``sound``: nothing contradicts what was meant."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,10 @@ class UndecidedFault:
     """Names of these arrays; ``a|b`` stands for either."""
 
     @property
-    def message(self) -> str:
-        """The code and the arrays, as a sentence without its end."""
+    def text(self) -> str:
+        """The code, and the arrays that are missing."""
         each = (reduce(_join_with_or, need.split("|")) for need in self.missing)
-        return say("{code}: cannot tell without {arrays}", code=self.code, arrays=reduce(_join_with_and, each))
+        return say("{code} (without {arrays})", code=self.code, arrays=reduce(_join_with_and, each))
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,12 @@ class Diagnosis:
             return "faulty"
         if "likely" in levels:
             return "question"
-        return "sound" if self.stated else "open"
+        return "sound" if self.stated and not self.padding_unknown else "open"
+
+    @property
+    def padding_unknown(self) -> bool:
+        """Whether padding was named as meant while nothing says which keys are padding."""
+        return self.stated and any(one.code == "padding-visible" for one in self.unknown)
 
 
 def make_finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..language import say, to_say
+from ..language import say, say_many, to_say
 from .findings import DiagnosisCase
 from .index_ranges import format_query_ranges
 from .intent import IntendedMask
@@ -100,6 +100,15 @@ def _describe_structure_in_rows(structure: Structure, at: np.ndarray, queries: i
     if np.array_equal(at, np.arange(at[0], queries)):
         return say("{mask} from query {number} on", mask=structure.words(), number=int(at[0]) + 1)
     return say("{mask} in {queries}", mask=structure.words(), queries=format_query_ranges(at))
+
+
+def describe_keys_ahead(count: int) -> str:
+    """Return in words that a triangle ends ``count`` keys too late."""
+    return say_many(
+        "every query sees one key ahead, as with tril(1) in place of tril(0)",
+        "every query sees {count} keys ahead, as with tril({count}) in place of tril(0)",
+        count,
+    )
 
 
 def describe_affected_rows(rows: np.ndarray, judged: np.ndarray) -> str:

@@ -447,6 +447,10 @@ def _missing_file_text(path: Path) -> str:
     return say("'{path}' is not a file.", path=path) if path.exists() else say("There is no file '{path}'.", path=path)
 
 
+_UNNAMED_NPZ_ARRAY = "arr_0"
+"""What numpy.savez calls the first array that was given no name."""
+
+
 def _read_npy_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
     return [MapContents("", name_array(_read_whole_npy(path, limits), path.stem))]
 
@@ -460,7 +464,10 @@ def _read_whole_npy(path: Path, limits: ArrayLimits) -> np.ndarray:
 
 
 def _read_npz_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
-    return _group_into_maps(read_npz(path, limits))
+    arrays = read_npz(path, limits)
+    if list(arrays) == [_UNNAMED_NPZ_ARRAY]:
+        return [MapContents("", name_array(arrays[_UNNAMED_NPZ_ARRAY], path.stem))]
+    return _group_into_maps(arrays)
 
 
 def _read_safetensors_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:

@@ -286,11 +286,16 @@ def _find_simpler_meaning(text: str, queries: int, keys: int) -> str:
     found = recognise_structure(mask, np.ones_like(mask))
     name = "" if found is None or found.origin else name_structure(found, keys)  # a name leaves the origin open
     own = text if structure is None else name_structure(structure, keys) or text
-    return name.replace("padding", "full") if name and _count_words(name) < _count_words(own) else ""
+    return name if name and _count_words(name) < _count_words(own) else ""
 
 
 def _count_words(text: str) -> int:
     return len(re.findall(r"[a-z_]+|\d+", text.lower()))
+
+
+def names_padding(text: str) -> bool:
+    """Whether a meaning names padding as blocked, in some layer."""
+    return bool(re.search(r"\bpadding\b", text.lower()))
 
 
 def hides_future(text: str) -> bool:

@@ -468,7 +468,7 @@ def _name_band(structure: Structure) -> str:
         both = structure.prefix and (structure.block or lo is not None)
         return "" if both or hi != 0 else "+".join(filter(None, (opened, window and f"causal+{window}")))
     if hi is None:
-        return "padding" if lo is None else ""
+        return "full" if lo is None else ""
     if hi == 0:
         return f"causal+{window}" if window else "causal"
     return window if lo is not None and hi == -lo else "+".join(filter(None, (window, f"ahead:{hi}")))

@@ -89,10 +89,10 @@ def test_people_get_the_meaning_the_finding_and_the_fix(tmp_path: Path) -> None:
     assert code == 1
     for part in (
         "faulty",
-        "taken to be meant: causal (100% sure)",
+        "\n  meant: causal\n",
         "future-visible",
         "fix: mask",
-        "cannot tell without",
+        "cannot tell: padding-swapped (without query_keep), soft-mask (without scores or",
     ):
         assert part in text
 

@@ -75,7 +75,7 @@ def test_what_cannot_be_told_is_said_and_not_guessed() -> None:
     assert found.sound
     unknown = {one.code: one for one in found.unknown}
     assert {"future-visible", "soft-mask", "padding-visible", "document-leak"} <= set(unknown)
-    assert unknown["soft-mask"].message == "soft-mask: cannot tell without scores or masked_scores or mask"
+    assert unknown["soft-mask"].text == "soft-mask (without scores or masked_scores or mask)"
 
 
 def test_a_causal_mask_on_an_encoder_is_over_blocked_and_on_a_decoder_right() -> None:

@@ -15,6 +15,7 @@ from attenscope.masks.rule import (
     hides_future,
     parse_meaning,
 )
+from attenscope.masks.softmax import softmax
 from attenscope.masks.structure import CAUSAL, Structure, name_structure, parse_structure, recognise_structure
 
 T = 8
@@ -36,7 +37,9 @@ def test_both_forms_mean_the_same_at_every_door(short: str, long: str) -> None:
     one, other = (build_mask(text, MaskSizes(T, T, (T,))) for text in (short, long))
     assert np.array_equal(one, other)
     mask = build_meaning_mask(long, T, T)
-    assert diagnose(mask=mask, meant=short).verdict == diagnose(mask=mask, meant=long).verdict == "sound"
+    keep = np.ones((1, T), bool)
+    for text in (short, long):
+        assert diagnose(mask=mask, meant=text, key_keep=keep).verdict == "sound"
 
 
 def test_a_rule_that_is_no_single_structure_is_a_meaning_too() -> None:
@@ -139,3 +142,36 @@ def test_spans_read_in_both_directions_are_no_leak() -> None:
     assert np.array_equal(Structure(hi=0, spans=((3, 6),)).build_mask(10, 10), IMAGE)
     assert "1 span read in both directions" in diagnose(mask=IMAGE, map="decoder").meaning
     assert diagnose(mask=IMAGE, map="decoder").verdict == "open"
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("ahead", [1, 2])
+@pytest.mark.parametrize(
+    "said", [{"meant": "causal"}, {"meant": "causal and full"}, {"map": "decoder", "meant": "causal"}]
+)
+def test_a_triangle_that_ends_too_late_is_told_from_none(seed: int, ahead: int, said: dict[str, str]) -> None:
+    random = np.random.default_rng(seed)
+    size, heads, samples = int(random.integers(5, 12)), int(random.integers(1, 4)), int(random.integers(1, 3))
+    scores = random.normal(size=(samples, heads, size, size))
+    late = diagnose(softmax(np.where(np.tri(size, k=ahead, dtype=bool), scores, -np.inf)), **said)
+    keys = "one key ahead" if ahead == 1 else "2 keys ahead"
+    assert [one.code for one in late.findings] == ["future-visible"]
+    assert f"every query sees {keys}, as with tril({ahead}) in place of tril(0)" in late.findings[0].message
+    none = diagnose(softmax(scores), **said)
+    assert "the causal part of the mask is missing" in none.findings[0].message
+
+
+@pytest.mark.parametrize("meant", ["padding", "causal and padding", "causal+window:3+padding", "padding / causal"])
+def test_padding_that_is_named_and_nowhere_given_is_not_called_sound(meant: str) -> None:
+    random = np.random.default_rng(len(meant))
+    shape = 2, 2, 1, T, T
+    masks = np.broadcast_to(build_layer_masks(meant, 2, T, T)[None, :, None], shape)
+    weights = softmax(np.where(masks, random.normal(size=shape), -np.inf))
+    keep = np.ones((2, T), bool)
+    found = diagnose(weights, meant=meant)
+    assert (found.verdict, found.padding_unknown, found.findings) == ("open", True, ())
+    assert found.unknown[0].text == "padding-visible (without key_keep)"
+    assert diagnose(weights, meant=meant, key_keep=keep).verdict == "sound"
+    keep[1, :2] = False
+    assert "padding-visible" in [one.code for one in diagnose(weights, meant=meant, key_keep=keep).findings]
+    assert diagnose(weights, meant=meant.replace("padding", "full")).verdict == "sound"

@@ -72,7 +72,8 @@ def test_padding_is_told_from_the_weights_for_layers_in_turn(seed: int, side: st
     size = keep.shape[1]
     window = parse_structure("window:3").build_mask(size, size)
     layers = np.stack([one & keep[:, None, :] for one in (np.ones((size, size), bool), window, window)], 1)
-    assert diagnose(weights(layers, seed), meant="padding / window:3 / window:3").verdict == "sound"
+    known = "open" if keep.all() else "sound"  # Without a column that nobody looks at, nothing says what is padding.
+    assert diagnose(weights(layers, seed), meant="padding / window:3 / window:3").verdict == known
     swapped = diagnose(weights(layers[:, ::-1], seed), meant="padding / window:3 / window:3", key_keep=keep)
     assert named(swapped) == ["wrong-layer-pattern"]
 

@@ -36,7 +36,7 @@ CASES: list[dict[str, Any]] = [
 
 
 def texts(found: Diagnosis) -> list[str]:
-    messages = [one.message for one in found.findings] + [one.message for one in found.unknown]
+    messages = [one.message for one in found.findings] + [one.text for one in found.unknown]
     return [re.sub(NAMED, "", text) for text in (*messages, found.meaning)]
 
 
