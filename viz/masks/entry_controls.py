@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -182,7 +183,8 @@ def draw_upload_input() -> MaskInput | None:
         draw_caption(escape_markdown(note))
     if contents.tokens[1]:
         draw_caption(say("This is a saved trace: Explore shows it as well."))
-    return draw_array_interpretation(contents, f"file {chosen} {[one.file_id for one in files]}")
+    read = draw_array_interpretation(contents, f"file {chosen} {[one.file_id for one in files]}")
+    return replace(read, by_hand=True) if read and chosen != next(iter(found)) else read
 
 
 def _choose_newest_map(files: list[UploadedFile], found: dict[str, MapContents]) -> None:

@@ -42,7 +42,7 @@ from attenscope.viz.masks.pictures import (
 )
 from attenscope.viz.masks.verdict import Judgement, judge_with_edits
 from attenscope.viz.talk import attachments
-from attenscope.viz.traces.session import StageValues
+from attenscope.viz.traces.session import CHANGED_MASK_KEY, StageValues
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.traces.verdict import LONGEST_ORIGIN, describe_attention_call_origin
 from attenscope.viz.ui import controls, style
@@ -105,7 +105,11 @@ def _share_mask_with_presenter(mask_input: MaskInput | None) -> None:
     """Let the stage show the same mask with the same edits; pasted arrays stand in no address."""
     if is_on_stage():
         return
-    made = {EDITS_KEY: load_edits(mask_input.identity)} if mask_input else {}
+    edits = load_edits(mask_input.identity) if mask_input else None
+    st.session_state[CHANGED_MASK_KEY] = bool(
+        mask_input and edits and (edits.cells or edits.fixes or mask_input.by_hand)
+    )
+    made = {EDITS_KEY: edits} if edits else {}
     size = sum(array.nbytes for array in mask_input.arrays.values()) if mask_input else 0
     try:
         attachments.share_with_stage(StageValues({STAGE_MASK_KEY: mask_input, **made}), size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import get_args
 
 import numpy as np
 import streamlit as st
@@ -27,12 +26,12 @@ from attenscope.masks.diagnosis_checks import convert_cu_seqlens_to_meant
 from attenscope.masks.read_files import MapContents, PassedMasks
 from attenscope.masks.read_text import ambiguous_axes_text, describe_axes
 from attenscope.masks.toy_attention import MaskReader
-from attenscope.trace import Kind
+from attenscope.trace import KINDS
 from attenscope.untrusted_trace import normalize_token_spaces
 from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.traces.session import MOST_ARRAY_CELLS
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.addresses.masks import MASKS_CHANGED_CELLS
+from attenscope.viz.ui.addresses.masks import MASKS_ATTENTION, MASKS_CHANGED_CELLS, MASKS_MEANT
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 
 
@@ -66,12 +65,13 @@ class MaskInput:
     """The masks that these calls were given beside those in force, where a trace knows them."""
     tokens: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The tokens of the queries and of the keys, where they are known."""
+    by_hand: bool = False
+    """Whether the person chose what an array is, or a map of several: a page that opens the files reads them else."""
 
 
 # How the arrays are read: what each one is, of which attention, and what mask was meant.
 
 
-MAP_KINDS: tuple[str, ...] = get_args(Kind)
 MEANT_EXAMPLES = (
     *("full", "causal", "causal+window:4", "causal+window:4+sinks:1", "prefix:2", "causal+span:2-4"),
     *("causal+chunked:4", "packed:3,3", "causal+window:4 / causal"),
@@ -115,34 +115,39 @@ def draw_array_interpretation(contents: MapContents, identity: str) -> MaskInput
         draw_caption(join_sentences(*notes, *mask.notes))
     queries, keys = map(normalize_token_spaces, contents.tokens)
     blocks = any(role == "mask blocks" for role, _ in roles.values())
-    return replace(mask, tokens=(queries, keys), blocks=blocks, calls=contents.calls, passed=contents.passed)
+    by_hand = any(role != found.role for role, found in roles.values())
+    read = replace(mask, tokens=(queries, keys), blocks=blocks, by_hand=by_hand)
+    return replace(read, calls=contents.calls, passed=contents.passed)
 
 
 def _choose_intended_mask_and_kind(kind: str, identity: str) -> tuple[str | None, str]:
     """What was meant, and of which attention the map is: a mask that is right for one is wrong for another."""
+    MASKS_MEANT.hold()
     named = controls.draw_untranslated_choice(
         st.selectbox,
         say("Meant"),
         MEANT_EXAMPLES,
         index=None,
-        key="mask_meant",
+        **MASKS_MEANT.synced_widget_arguments,
         placeholder=say("not said: guess it"),
         accept_new_options=True,
         width=270,
     )
     if kind:
         return named, kind
-    chosen = controls.draw_untranslated_choice(
+    key = _make_widget_key("map", identity)
+    st.session_state[key] = MASKS_ATTENTION.hold(of=identity)
+    return named, controls.draw_untranslated_choice(
         st.selectbox,
         say("Attention"),
-        MAP_KINDS,
+        KINDS,
         None,
         say,
-        key=_make_widget_key("map", identity),
+        key=key,
+        on_change=lambda: MASKS_ATTENTION.set(st.session_state[key], identity),
         placeholder=say("not said"),
         width=270,
-    )
-    return named, chosen or ""
+    ) or ""
 
 
 def _make_widget_key(what: str, identity: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from attenscope.language import format_number, join_items, say, say_many, to_say
+from attenscope.language import format_number, join_items, join_sentences, say, say_many, to_say
 from attenscope.mask_tests.outcomes import compute_layer_reach
 from attenscope.masks.arrays import Arrays
 from attenscope.masks.evidence import gather_evidence
@@ -26,6 +26,7 @@ from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import NumberParameter
 from attenscope.viz.ui.addresses.masks import MASKS_DEPTH, MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
 from attenscope.viz.web.mask_editor import CellMark, CellState, LegendSign, MaskPanel, draw_mask_editor
+from attenscope.viz.web.page_components import is_on_stage
 
 LEGEND_STATES = (
     ("allowed", "", to_say("allowed")),
@@ -139,7 +140,8 @@ def _build_intended_mask_panel(mask_input: MaskInput, judgement: Judgement, one:
 
 def _build_given_mask_panel(mask_input: MaskInput, one: HeadSlice) -> MaskPanel:
     if one.allowed is None:
-        return MaskPanel("given", say("Given"), say("No mask was given. Add one as “mask = …”."))
+        hint = "" if is_on_stage() else say("Add one as “mask = …”.")
+        return MaskPanel("given", say("Given"), join_sentences(say("No mask was given."), hint))
     note = say("the mask, as True = may attend") if one.bias is None else say("the mask, added to the scores")
     editable = "given" in mask_input.editable
     states = classify_cells_by_intended_mask(one.allowed, one.meant)

@@ -31,8 +31,9 @@ from attenscope.masks.toy_attention import MaskReader
 from attenscope.viz.masks.mask_input import Edits, MaskInput, apply_finding_fix, toggle_marked_cells, undo_last_fix
 from attenscope.viz.traces.verdict import describe_attention_call_origin, diagnose_arrays_maybe_in_worker
 from attenscope.viz.ui import controls
-from attenscope.viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_SAMPLE
+from attenscope.viz.ui.addresses.masks import MASKS_HEAD, MASKS_LAYER, MASKS_MEANT, MASKS_SAMPLE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.web.page_components import is_on_stage
 
 # The findings in words, the worst first, each with its place and its fix.
 
@@ -49,8 +50,6 @@ AXIS_NAMES = (to_say("sample {number}"), to_say("layer {number}"), to_say("head 
 """The axes of a place."""
 FIX_API_KEY = "mask_fix_for"
 """The state of the choice of the interface in which fixes are written."""
-MEANT_KEY = "mask_meant"
-"""The state of the choice under Meant."""
 USUAL_MEANINGS = {
     to_say("causal"): "causal",
     to_say("padding"): "padding",
@@ -66,7 +65,7 @@ def draw_headline(mask_input: MaskInput, judgement: Judgement) -> None:
     with st.container(key="verdict-line"):
         st.markdown(f"### {escape_markdown(describe_headline(judgement))}")
         draw_caption(describe_intended_mask(mask_input, judgement.diagnosis))
-    if not judgement.diagnosis.stated:
+    if not judgement.diagnosis.stated and not is_on_stage():
         _draw_intended_mask_choices(judgement.diagnosis)
     if judgement.done:
         with st.container(key="fixes-done", horizontal=True, vertical_alignment="center"):
@@ -110,6 +109,8 @@ def describe_headline(judgement: Judgement) -> str:
                 leaks,
                 meaning=diagnosis.meaning,
             )
+        if diagnosis.padding_unknown:
+            return say("No contradiction, but nothing says which keys are padding: add key_keep")
         return say("Mended: no contradiction left") if mended else say("What was meant? No contradiction so far.")
     errors, warnings, questions = (sum(one.rank == name for one in diagnosis.findings) for name in RANKS[:3])
     if diagnosis.verdict == "question":
@@ -132,7 +133,10 @@ def count_leaks_against_guess(judgement: Judgement) -> int:
     diagnosis, arrays = judgement.diagnosis, judgement.arrays
     if diagnosis.stated or diagnosis.meant is None:
         return 0
-    leaks = (arrays.weights > 0) & ~diagnosis.meant & arrays.real_queries[:, None, None, :, None]
+    real = arrays.real_queries[:, None, None, :]
+    if arrays.sizes[3] == arrays.sizes[4] and arrays.self_or_cross != "cross":  # a key that none may see is padding
+        real = real & diagnosis.meant.any(-2)
+    leaks = (arrays.weights > 0) & ~diagnosis.meant & real[..., None]
     return int(leaks.any((0, 1, 2)).sum())
 
 
@@ -152,7 +156,7 @@ def _draw_intended_mask_choices(diagnosis: Diagnosis) -> None:
 
 
 def _set_intended_mask(name: str) -> None:
-    st.session_state[MEANT_KEY] = name
+    MASKS_MEANT.set(name)
 
 
 def describe_intended_mask(mask_input: MaskInput, diagnosis: Diagnosis) -> str:
@@ -170,6 +174,8 @@ def describe_intended_mask(mask_input: MaskInput, diagnosis: Diagnosis) -> str:
         meaning=diagnosis.meaning,
         sure=diagnosis.sure,
     )
+    if is_on_stage():
+        return guessed
     return join_sentences(
         guessed,
         say("Say it here, or under Meant, or click cells of the first picture.")
@@ -270,7 +276,7 @@ def _draw_possible_faults(diagnosis: Diagnosis) -> None:
         len(diagnosis.unknown),
     )
     with st.expander(title):
-        st.markdown("\n".join(f"- {escape_markdown(one.message)}" for one in diagnosis.unknown))
+        st.markdown("\n".join(f"- {escape_markdown(one.text)}" for one in diagnosis.unknown))
 
 
 # The findings as files: JSON as the command line writes it, and CSV.

@@ -33,7 +33,13 @@ from attenscope.viz.talk.scenes import (
     explain_live_scene_obstacle,
     list_guessable_picture_parts,
 )
-from attenscope.viz.traces.session import PASTED_MASK_KEY, UPLOADED_MASKS_KEY, get_open_trace, get_open_training_run
+from attenscope.viz.traces.session import (
+    CHANGED_MASK_KEY,
+    PASTED_MASK_KEY,
+    UPLOADED_MASKS_KEY,
+    get_open_trace,
+    get_open_training_run,
+)
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.address import AddressPage
@@ -249,9 +255,14 @@ def _draw_view_address_field(at: int, scene: Scene, revision: str) -> None:
         of, mistakes = st.session_state.get("view-mistakes", ("", ()))
         for one in mistakes if of == revision else ():
             st.error(escape_markdown(join_sentences(str(one), say("The view stays as it was."))))
-        draw_caption(
-            say("The names are those in the page's address. To change a view by hand, open it and add it again.")
-        )
+        file = escape_markdown(scene.trace or scene.arrays)
+        names = say("The names are those in the page's address.")
+        change = say("To change a view by hand, open it and add it again.")
+        if file:
+            change = say("To change a view by hand, open {file} on its page and add it again.", file=file)
+        draw_caption(join_sentences(names, change))
+    if file:  # Another tab would not have it.
+        return
     model = session.get_talk()[0].model
     st.link_button(say("Open this view"), scene.address(model), type="tertiary")
 
@@ -317,7 +328,8 @@ def _build_scene_from_view(page: AddressPage, opened: OpenedTrace | None, trace:
     left_out = MODEL_PARAMETERS if trace else (masks.MASKS_SOURCE.name,) if arrays else ()
     view = {one.name: st.session_state[one.key] for one in carried if st.session_state.get(one.key)}
     view |= {name: value for name, value in page.current_view_parameters().items() if name not in left_out}
-    source = opened.drawable.source if opened else view.get(SENTENCE.name, arrays)
+    brought = "" if arrays.startswith(PASTED_FILE_NAME.partition(".")[0]) else arrays
+    source = opened.drawable.source if opened else view.get(SENTENCE.name, brought)
     return Scene(_build_scene_title(page.name, view, source), page.name, view, trace=trace, arrays=arrays)
 
 
@@ -327,8 +339,17 @@ def _explain_view_refusal(page: str, scenes: int) -> str:
         return say("A talk has at most {most} scenes: save this one and begin another.", most=MOST_SCENES)
     if is_opened_training_shown(page):
         return say("A scene is an address or a file: a training that was opened is neither.")
-    if not _is_judge_view(page) or masks.MASKS_SOURCE.get() == "build" or len(_collect_judged_mask_files(page)) == 1:
+    if not _is_judge_view(page) or masks.MASKS_SOURCE.get() == "build":
         return ""
+    if len(_collect_judged_mask_files(page)) == 1:
+        return (
+            say(
+                "A scene shows a mask as it was brought, with what is meant: take back what you changed (cells, fixes, "
+                "what an array is read as, another map of the file), or save the page."
+            )
+            if st.session_state.get(CHANGED_MASK_KEY)
+            else ""
+        )
     if _collect_judged_mask_files(page):
         return say("A scene shows one file: take the other uploads away, or open each on the page Talk.")
     if masks.MASKS_SOURCE.get() == "opened trace":
@@ -364,7 +385,8 @@ def _build_scene_title(page: str, view: dict[str, str], source: str) -> str:
     kind = KIND_NAMES.get(view.get("kind", ""), "")
     layer, head = view.get("layer", 1), view.get("head", 1)
     place = say("layer {layer}, head {head}", layer=layer, head=head) if {"layer", "head"} & view.keys() else ""
-    parts = (say(PAGE_TITLES[page]), what and say(what), fault, kind and say(kind), place)
+    meant = view.get(masks.MASKS_MEANT.name, "")
+    parts = (say(PAGE_TITLES[page]), what and say(what), meant, fault, kind and say(kind), place)
     seen = join_items(filter(None, parts))
     shown = source if len(source) <= LONGEST_TITLE_SENTENCE else f"{source[: LONGEST_TITLE_SENTENCE - 1]}…"
     return say("“{sentence}” · {seen}", sentence=shown, seen=seen) if shown else seen

@@ -30,6 +30,8 @@ OPEN_ERROR_KEY = "open-error"
 """Session key of the sentence that says why a file could not be opened, until it is shown."""
 UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
 """Session keys of the files that were uploaded to the page Masks, and of the text that was pasted there."""
+CHANGED_MASK_KEY = "mask changed"
+"""Session key of whether the mask on the page Masks is edited, or read by hand: its file alone does not show that."""
 OWN_PACKAGE = "attenscope."
 """What the modules begin with whose objects are looked into; those of libraries may lead to all that there is."""
 SHORT_TRACE_BYTES = 2**20

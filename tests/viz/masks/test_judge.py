@@ -278,11 +278,11 @@ def test_what_attention_it_is_decides_what_is_right() -> None:
     assert "Faulty" not in told(app)
     app.button(key="meant-Yes: causal").click().run()
     assert "Faulty: 1 error" in told(app)
-    app.selectbox(key="mask_meant").set_value(None).run()
+    app.selectbox(key="meant").set_value(None).run()
     kind = next(one for one in app.selectbox if one.label == "Attention")
     kind.select("cross").run()
     assert "No contradiction so far" in told(app)
-    app.button(key="meant-Yes: padding").click().run()
+    app.button(key="meant-Yes: full").click().run()
     assert "Nothing wrong" in told(app)
 
 
@@ -406,6 +406,53 @@ def test_a_pasted_mask_is_kept_as_a_text_beside_the_talk() -> None:
     stage.query_params.update(scene.query())
     assert "Faulty: 1 error" in told(stage.run())
     assert "Faulty: 1 error" in told(app)
+
+
+def test_what_was_said_of_a_pasted_mask_is_in_its_scene() -> None:
+    app = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
+    app.query_params["from"] = "paste"
+    app.session_state["share"] = True
+    app.run().text_area(key="mask_text").set_value(f"weights = {LEAKY.tolist()}").run()
+    assert "Faulty" not in told(app)
+    app.button(key="meant-causal").click().run()
+    next(one for one in app.selectbox if one.label == "Attention").select("decoder").run()
+    assert "Faulty: 1 error" in told(app)
+    app.button(key="add-this-view").click().run()
+    (talk, _) = app.session_state["talk"]
+    (scene,) = talk.scenes
+    assert scene.view == {"meant": "causal", "attention": "decoder"}
+    assert scene.title == "Masks, causal"
+    kept = get_upload_store().get(app.session_state["talk-files"]["pasted.txt"])
+    stage = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
+    for name, value in build_opened_file_session_values(kept).items():
+        stage.session_state[name] = value
+    stage.query_params.update(scene.query())
+    assert "Faulty: 1 error" in told(stage.run())
+
+
+def test_a_mask_changed_by_hand_is_no_scene() -> None:
+    app = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
+    app.query_params["from"] = "paste"
+    app.session_state["share"] = True
+    app.run().text_area(key="mask_text").set_value(f"weights = {LEAKY.tolist()}\nmeant = {CAUSAL.tolist()}").run()
+    fix = next(one for one in app.button if one.label == "Apply this fix")
+    fix.click().run()
+    app.button(key="add-this-view").click().run()
+    assert "talk" not in app.session_state
+    app.button(key="undo-fix").click().run()
+    app.button(key="add-this-view").click().run()
+    assert len(app.session_state["talk"][0].scenes) == 1
+
+
+@pytest.mark.parametrize("samples", [1, 2, 3])
+def test_rows_of_padding_queries_are_no_leaks_against_the_guess(samples: int) -> None:
+    keep = np.ones((samples, 6), bool)
+    keep[-1, :2] = False
+    scores = np.random.default_rng(samples).normal(size=(samples, 6, 6))
+    filled = np.where(np.tri(6, dtype=bool) & keep[:, None, :], scores, -1e9)  # Rows without a key become uniform.
+    app = page().run()
+    app.text_area(key="mask_text").set_value(f"weights = {softmax(filled)[:, None].tolist()}").run()
+    assert "What was meant? No contradiction so far." in told(app)
 
 
 def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:

@@ -1,4 +1,5 @@
-"""What the address of the page Masks can say. A mask that was pasted, uploaded or opened stays in the session."""
+"""What the address of the page Masks can say. A mask that was pasted, uploaded or opened stays in the session; what was
+said of it, what is meant and of which attention it is, is in the address: a scene of a talk needs it."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from attenscope.masks.toy_attention import (
     TOY_WRITING_NAMES,
     TOY_WRITINGS,
 )
+from attenscope.trace import KINDS, Kind
 from attenscope.viz.ui.address import (
     AddressPage,
     Parameter,
@@ -66,11 +68,21 @@ def _is_positive_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 4 and int(text) > 0
 
 
+def _read_kind(text: str) -> Kind:
+    if text not in KINDS:
+        raise ValueError(f"attention is one of {', '.join(KINDS)}.")
+    return text
+
+
 FIRST_PARTS: tuple[MasksPart, ...] = ("judge", "try on the model", "gallery")
 """The parts that stand beside each other; the others are folded."""
 MASKS_PART = choice_parameter("part", get_args(MasksPart))
 
 MASKS_SOURCE = choice_parameter("from", get_args(MaskSource), views=JUDGE_VIEWS)
+MASKS_MEANT: Parameter[str | None] = Parameter("meant", None, str, views=JUDGE_VIEWS)
+"""What a mask that was brought is meant to be, as :func:`model.masks.rule.parse_meaning` reads it; None: not said."""
+MASKS_ATTENTION: Parameter[Kind | None] = Parameter("attention", None, _read_kind, views=JUDGE_VIEWS)
+"""Of which attention a mask that was brought is; None: not said."""
 MASKS_RULE = text_parameter("rule", "causal and padding")
 """The rule of the mask that is built; the other parts of the page begin with it."""
 MASKS_QUERY_COUNT = number_parameter("queries", 6, 1, MAX_MASK_SIZE, views=JUDGE_VIEWS)
