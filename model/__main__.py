@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -171,7 +172,12 @@ def _run_command(given: list[str], commands: Mapping[str, Command], program: str
     chosen = parser.parse_args(given)
     try:
         with use_language(SOURCE_LANGUAGE if getattr(chosen, "json", False) else current_language()):
-            return int(chosen.run(chosen))
+            code = int(chosen.run(chosen))
+            sys.stdout.flush()
+            return code
+    except BrokenPipeError:  # Whoever read the lines has had enough, as ``head`` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ValueError, OSError) as error:
         print(f"{program} {chosen.command}: {error}", file=sys.stderr)
         return 2

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
 
@@ -63,10 +63,13 @@ Call = Callable[[Tensor, Tensor], Tensor]
 """Token ids (B, T) and (B, T) bool, True = a real token, to outputs (B, T, D)."""
 
 
-@pytest.fixture
-def mask_picture(tmp_path: Path) -> Path:
-    """Where an assertion given ``picture=mask_picture`` writes its HTML page when it fails."""
-    return tmp_path / "mask.html"
+with suppress(ModuleNotFoundError):  # The assertions do without pytest.
+    import pytest
+
+    @pytest.fixture
+    def mask_picture(tmp_path: Path) -> Path:
+        """Where an assertion given ``picture=mask_picture`` writes its HTML page when it fails."""
+        return tmp_path / "mask.html"
 
 
 def assert_no_future_leak(

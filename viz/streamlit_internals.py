@@ -231,6 +231,8 @@ def allow_caches_outside_of_runs() -> None:
         "streamlit.runtime.scriptrunner_utils.script_run_context", "_LOGGER"
     )
     logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
+    logger = _find_streamlit_object("streamlit.runtime.caching.cache_data_api", "_LOGGER")
+    logger.addFilter(lambda record: "No runtime found" not in record.getMessage())
 
 
 def serve_folder(name: str, folder: Path) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..language import join_items, say
+from ..language import join_items, join_sentences, say
 from ..masks.attention_call_origin import CAPTURED_CALLS, CAPTURED_EXTRA_KEYS
 from ..masks.softmax import count_extra_keys, detect_real_keys
 from ..network.hooks import HookPoint, OutputHook, hook_outputs
@@ -223,10 +223,16 @@ class Capture:
         traces = [self._make_trace_with_tokens(index) for index in range(max(self.batches(), default=0))]
         if kind == "decoder" and not any({"decoder", "cross"} & trace.maps.keys() for trace in traces):
             kind = "encoder"  # Self-attention that hides nothing is taken for that of an encoder.
+        captured = dict.fromkeys(name for trace in traces for name in trace.maps)
+        if kind not in captured:
+            none = say("There is no {kind} in what was captured.", kind=say(KIND_LABELS[kind]))
+            there = join_items(say(KIND_LABELS[name]) for name in captured)
+            counts = say(
+                "There is: {kinds}. Self-attention that hides the future counts as the decoder's.", kinds=there
+            )
+            raise TraceError(join_sentences(none, counts if captured else ""))
         traces = [trace for trace in traces if kind in trace.maps]
         maps = [trace.maps[kind] for trace in traces]
-        if not maps:
-            raise TraceError(say("There is no {kind} in what was captured.", kind=say(KIND_LABELS[kind])))
         names = [name for name in ("scores", "masked_scores") if all(name in one.tensors for one in maps)]
         tensors: dict[str, Any] = {name: np.stack([one.tensors[name] for one in maps]) for name in names}
         same = all(one.layer_masks is None for one in maps)
