@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[1]
 LIVE_FOLDER = "live"
 """Where the live model lies in the site; `docs/assets/live.js` asks for it there."""
 SPHINX_ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):(<code>)(?:~?\.?[\w.]+\.)?(?=\w+</code>)")
+FOUND_LAST = "---\nsearch:\n  boost: 0.2\n---\n\n"
+"""Before pages for people who work on the project: the search lists them after those for people who use it."""
 _state: dict[str, str] = {}
 
 
@@ -33,8 +35,8 @@ def on_files(files: Files, config: Any) -> Files:
     made = {
         "command-line.md": build_use_page(),
         "command-line-measure.md": build_measure_page(),
-        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        "contributing.md": FOUND_LAST + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        "changelog.md": FOUND_LAST + (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     }
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))

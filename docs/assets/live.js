@@ -4,10 +4,11 @@ const FROM_DISK =
   "This page was opened from a disk, where a browser lets no page fetch the model. Open the site from a web address " +
   "(in the folder of these pages: python -m http.server), or take the live file, which needs neither.";
 
+const colourScheme = () => (document.body.dataset.mdColorScheme === "slate" ? "dark" : "light");
+
 /** The address of the live page that begins with a sentence, in the colours of this one. */
 function liveAddress({ view }, sentence) {
-  const theme = document.body.dataset.mdColorScheme === "slate" ? "dark" : "light";
-  const asked = new URLSearchParams({ sentence, view, theme });
+  const asked = new URLSearchParams({ sentence, view, theme: colourScheme() });
   return new URL(`live/index.html#${asked}`, SITE);
 }
 
@@ -18,8 +19,14 @@ function frameOf(address) {
   frame.title = "The model, translating your sentence";
   frame.addEventListener("load", () => {
     const page = frame.contentDocument;
-    const fit = () => (frame.style.height = `${Math.min(Math.max(page.body.scrollHeight + 32, 480), 1600)}px`);
+    const fit = () => {
+      const shown = page.querySelector("main")?.getBoundingClientRect().bottom ?? 0; // The body is as high as the frame.
+      frame.style.height = `${Math.max(shown + page.defaultView.scrollY + 32, 480)}px`;
+    };
     new ResizeObserver(fit).observe(page.body);
+    new MutationObserver(fit).observe(page.body, { childList: true, attributeFilter: ["data-drawn"] });
+    const follow = () => page.documentElement.style.colorScheme !== colourScheme() && page.querySelector(".theme")?.click();
+    new MutationObserver(follow).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
   });
   return frame;
 }
@@ -27,7 +34,7 @@ function frameOf(address) {
 function begin(place) {
   const form = document.createElement("form");
   const label = form.appendChild(document.createElement("label"));
-  label.append("Your sentence, in English");
+  label.append("Your English sentence, to be translated into German");
   const box = label.appendChild(document.createElement("input"));
   box.value = place.dataset.sentence;
   box.autocomplete = "off";
@@ -35,7 +42,7 @@ function begin(place) {
   submit.textContent = "Translate";
   const note = form.appendChild(document.createElement("p"));
   note.setAttribute("role", "status");
-  note.textContent = "The model is loaded when you ask it: about 17 MB, on a phone 10 MB.";
+  note.textContent = "The first time, the model is loaded into this page: about 17 MB, on a phone 10 MB.";
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (location.protocol === "file:") note.textContent = FROM_DISK;

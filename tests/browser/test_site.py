@@ -58,7 +58,7 @@ def host(folder: Path) -> Iterator[str]:
 
 def ask(page: Page, sentence: str) -> None:
     """Type a sentence into the box of a page and ask the model."""
-    page.get_by_label("Your sentence, in English").fill(sentence)
+    page.get_by_label("Your English sentence, to be translated into German").fill(sentence)
     page.get_by_role("button", name="Translate").click()
 
 

@@ -121,7 +121,7 @@ function facts(known) {
 
 /** All that stands on the page but the pictures; `act` hears what a visitor does. */
 export function frame(header, act) {
-  const main = element("main", "live");
+  const main = element("main", window.parent === window ? "live" : "live framed"); // The page around it has a title.
   const head = main.appendChild(element("header"));
   head.append(element("h1", "", header.title));
   const names = Object.fromEntries(header.models.map(({ title }, at) => [at, title]));
