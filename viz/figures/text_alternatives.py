@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 ROW_EXPLANATIONS = {
     "encoder": to_say("Each row is how one piece of the sentence looks at all pieces of the sentence; {colour}."),
-    "decoder": to_say("Each row is how one step of the translation looks back at what is already written; {colour}."),
+    "decoder": to_say("Each row is how one piece of the output looks at those that it may see; {colour}."),
     "cross": to_say("Each row is how one step of the translation looks at the pieces of the sentence; {colour}."),
 }
 WORD_ROW_EXPLANATIONS = {
     "encoder": to_say("Each row is how one word of the sentence looks at all words of the sentence; {colour}."),
-    "decoder": to_say("Each row is how one word of the translation looks back at what is already written; {colour}."),
+    "decoder": to_say("Each row is how one word of the output looks at those that it may see; {colour}."),
     "cross": to_say("Each row is how one word of the translation looks at the words of the sentence; {colour}."),
 }
 TIE_TOLERANCE = 1e-6
@@ -193,7 +193,7 @@ def _describe_masked_cells(attention: AttentionMap) -> str:
     empty = int((~attention.mask.any(axis=1)).sum())
     return join_sentences(
         say("Grey and hatched is masked: not yet written when the row was computed.")
-        if attention.kind == "decoder"
+        if attention.kind == "decoder" and np.array_equal(attention.mask, np.tri(*attention.mask.shape, dtype=bool))
         else say("Grey and hatched is masked."),
         say_many("{count} row may attend to nothing: all zero.", "{count} rows may attend to nothing: all zero.", empty)
         if empty
