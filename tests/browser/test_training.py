@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from attenscope.analysis.telling_word import pick_telling_word
 from attenscope.checkpoint.load import list_checkpoints, list_snapshot_steps, load_checkpoint
 from attenscope.network.config import PRESETS
+from attenscope.translate import Translator
 from tests.browser.conftest import visit
 from tests.browser.steps import (
     LOADING,
@@ -181,6 +184,43 @@ def test_the_page_opens_as_a_film(chromium: Browser, server: str) -> None:
         visitor.reload()
         expect(view(visitor)).to_have_attribute("data-stop", "released")
         assert visitor.evaluate("window.seen") == ["released"]
+
+
+@pytest.mark.walk
+def test_each_model_keeps_its_own_head(page: Page) -> None:
+    """Training begins with a model of its own: its heads are no heads of the visitor's, nor the other way round."""
+
+    def asked(name: str) -> str:
+        return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
+
+    def place() -> list[str]:
+        return [asked(name) for name in ("kind", "layer", "head")]
+
+    def follow(name: str) -> None:
+        click(page.get_by_test_id("stTopNavLink").filter(has_text=name).first)
+        page.wait_for_function(
+            "path => location.pathname === path", arg="/" if name == "Explore" else f"/{name.lower()}"
+        )
+        settle(page)
+
+    model, _ = scrubbed_model()
+    open_page(page, "/?sentence=My+sister+often+drinks+cold+milk.")
+    settle(page)
+    own = place()
+    assert all(own[1:])
+    for _ in range(2):  # What is chosen on Training is of one visit.
+        follow("Training")
+        expect(page.get_by_role("combobox", name="Model")).to_have_value(model)
+        cross = Translator(load_checkpoint(model)).translate(asked("sentence")).trace.cross
+        telling = cross and pick_telling_word(cross)
+        assert telling
+        assert place() == ["", str(telling.layer + 1), str(telling.head + 1)]
+        before = page.url
+        click(page.locator('.snapshots .tile[data-place*="0"]').first)
+        page.wait_for_function("before => location.href !== before", arg=before)
+        settle(page)
+        follow("Explore")
+        assert place() == own
 
 
 @pytest.mark.walk

@@ -8,11 +8,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.analysis.telling_word import pick_telling_word
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.checkpoint.measurements import HistoryError, HistoryRow, ScoresError
 from attenscope.experiments.lens import SnapshotRun
 from attenscope.language import format_number, join_sentences, say, say_many
 from attenscope.network.config import TransformerConfig
+from attenscope.runnable_model import InputError
 from attenscope.trace import Sizes
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedRun
@@ -24,6 +26,8 @@ from attenscope.viz.traces.session import close_training_run
 from attenscope.viz.training import cache as training_cache
 from attenscope.viz.training import texts
 from attenscope.viz.ui import cache, controls, style
+from attenscope.viz.ui.address import is_in_address
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
 from attenscope.viz.ui.addresses.training import TRAINING_STOP
 from attenscope.viz.ui.captions import (
     draw_caption,
@@ -111,10 +115,24 @@ def count_attention_layers_and_heads(config: TransformerConfig) -> Sizes:
     return {"encoder": encoder, "decoder": decoder, "cross": decoder}
 
 
+def _select_telling_head(model: Translator, text: str) -> None:
+    """Choose the head that shows the telling word of the sentence best, where no head of this model was chosen."""
+    if KIND.get() != "cross" or any(one.key in st.session_state or is_in_address(one) for one in (LAYER, HEAD)):
+        return
+    try:
+        cross = cache.compute_translation(model.name, text).trace.cross
+    except InputError:
+        return
+    if cross is not None and (telling := pick_telling_word(cross)):
+        LAYER.put(telling.layer + 1)
+        HEAD.put(telling.head + 1)
+
+
 def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> None:
+    _select_telling_head(model, text)
     with bar:
         kind, layer, head = controls.draw_attention_head_selector(
-            count_attention_layers_and_heads(model.config), heads=False
+            count_attention_layers_and_heads(model.config), heads=False, shows_default=True
         )
     result = controls.require_translation(model, text)
     draw_model_run_badge(model, result, cache.compute_observer_check(model.name, text))

@@ -62,6 +62,8 @@ from attenscope.viz.web.page_components import can_audience_type_sentence, is_pr
 # Controls that return a plain value, which is kept in the address and in the session.
 
 
+OWN_MODEL_HEAD = "head of the own model"
+"""The session key of the head that the visitor had chosen before a page began with another model."""
 PAGE_DEFAULT_MODEL = "lent model"
 """Where the session has the model that a page began with for a visitor who had chosen none."""
 MAX_EARLIER_SENTENCES = 12
@@ -139,7 +141,7 @@ def draw_example_sentences(model: RunnableModel) -> None:
 def set_page_default_model(name: str) -> None:
     """Let a page begin with a model other than the first of the list, if the visitor chose none.
 
-    Every other page begins with the visitor's own again.
+    Every other page begins with the visitor's own again, and with the head that they had chosen of it.
     """
     if (
         get_address_record().arrived
@@ -147,6 +149,9 @@ def set_page_default_model(name: str) -> None:
         and not is_in_address(MODEL)
     ):
         st.session_state[MODEL.key] = st.session_state[PAGE_DEFAULT_MODEL] = name
+        own = [one for one in (LAYER, HEAD) if not is_in_address(one)]
+        st.session_state[OWN_MODEL_HEAD] = {one.key: st.session_state.get(one.key) for one in own}
+        reset_parameters_to_default(*own)
 
 
 def clear_page_default_model() -> None:
@@ -154,6 +159,12 @@ def clear_page_default_model() -> None:
     lent = st.session_state.pop(PAGE_DEFAULT_MODEL, None) if get_address_record().arrived else None
     if lent and _get_model_name() == lent and not is_in_address(MODEL):
         reset_parameters_to_default(MODEL)
+    own: dict[str, Any] = st.session_state.pop(OWN_MODEL_HEAD, {}) if lent else {}
+    for one in (LAYER, HEAD):
+        if one.key in own and not is_in_address(one):
+            reset_parameters_to_default(one)
+            if own[one.key] is not None:
+                st.session_state[one.key] = own[one.key]
 
 
 def hide_sentence_box() -> None:
