@@ -161,7 +161,7 @@ class ExploreRun(explore_controls.SwitchableHeads):
         step, cross = self.pinned_step, self.trace.cross
         if step is None or not cache.load_runnable_model(self.run.model).can("word facts"):
             return False
-        return is_presenting() or cross is None or not is_default_pinned_row(cross, step + self.first_row)
+        return cross is None or not is_default_pinned_row(cross, step + self.first_row)
 
     def word_card(self) -> None:
         step, cross = self.pinned_step, self.trace.cross
@@ -169,6 +169,8 @@ class ExploreRun(explore_controls.SwitchableHeads):
             return
         if cross is None or self.has_open_card:
             self._draw_word_card(step)
+            return
+        if is_presenting():  # What is folded on the page is no part of its picture.
             return
         position = step + self.first_row
         words = weigh_words(cross)
