@@ -62,9 +62,9 @@ def main(arguments: Sequence[str]) -> None:
     """Serve the app, warming up beside it; the command line takes Streamlit's options, and the app's after ``--``."""
     allow_caches_outside_of_runs()
     limit_glibc_retained_memory()
-    threading.Thread(target=_warm_up_then_collect_garbage, name="warm", daemon=True).start()
+    warm = threading.Thread(target=_warm_up_then_collect_garbage, name="warm", daemon=True)
     try:
-        serve_app(arguments, [PREVIEW_ROUTE])
+        serve_app(arguments, [PREVIEW_ROUTE], warm.start)
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +16,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from attenscope.language import replace_commands_when_installed, say
+from attenscope.language import IS_INSTALLED, replace_commands_when_installed, say
 from attenscope.viz.serving.middleware import (
     MEGABYTE,
     HeadScript,
@@ -50,10 +52,14 @@ def build_app(settings: ServerSettings, routes: Sequence[BaseRoute] = ()) -> st.
     )
 
 
-def serve_app(arguments: Sequence[str], routes: Sequence[BaseRoute] = ()) -> None:
+def serve_app(
+    arguments: Sequence[str], routes: Sequence[BaseRoute] = (), on_start: Callable[[], object] = lambda: None
+) -> None:
     """Serve the app, and `routes` beside its pages, under a command line until it is stopped.
 
-    Raises ValueError for a wrong command line.
+    `on_start` is called once the command line is known to be right.
+
+    Raises ValueError for a wrong command line, and for a port that is in use.
     """
     options, own = split_streamlit_options(arguments)
     settings = ServerSettings.from_process_environment()
@@ -61,10 +67,29 @@ def serve_app(arguments: Sequence[str], routes: Sequence[BaseRoute] = ()) -> Non
         raise ValueError(
             say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
         )
+    _check_port_is_free(options)
     served = build_app(settings, routes)
     sys.argv = [str(APP_SCRIPT), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
+    on_start()
     served.run(config=allow_any_host_name(options, os.environ))
+
+
+def _check_port_is_free(options: Mapping[str, Any]) -> None:
+    """Raise ValueError where another program listens at the port that was asked for."""
+    port, host = options.get("server.port"), str(options.get("server.address", ""))
+    if not isinstance(port, int):
+        return
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # As the server does.
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:  # Of any other error the server says what is wrong.
+                example = f"attenscope app --port {port + 99}" if IS_INSTALLED else f"make run PORT={port + 99}"
+                raise ValueError(
+                    say("Port {port} is used by another program. Choose another: {example}", port=port, example=example)
+                ) from error
 
 
 # The command line of ``python -m viz``: Streamlit's options, and after ``--`` the app's own.

@@ -293,6 +293,17 @@ def test_the_command_line_parts_options_of_the_server_from_those_of_the_app() ->
         split_streamlit_options(["--server.port", "--", "x"])
 
 
+def test_a_port_in_use_is_said_with_another_to_take() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        said = f"Port {port} is used by another program. Choose another: make run PORT={port + 99}"
+        for address in ([], ["--server.address", "127.0.0.1"]):
+            with pytest.raises(ValueError, match=said):
+                serve_app(["--server.port", str(port), *address])
+
+
 def test_other_machines_are_let_in_by_any_name_only_where_they_are_let_in() -> None:
     everywhere = {"server.address": "0.0.0.0"}
     for options in ({}, {"server.address": "127.0.0.1"}):
