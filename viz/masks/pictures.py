@@ -41,6 +41,7 @@ LEGEND_MARKS = (
     ("•", to_say("finite fill")),
     ("=", to_say("uniform row")),
     ("▫", to_say("a 1 was added")),
+    ("Σ", to_say("at the edges: sums of rows and columns")),
 )
 
 
