@@ -344,19 +344,30 @@ def _describe_annotators(found: AlignmentRates) -> str:
     )
 
 
+_COST_TEXT = to_say(
+    "A cost is that of one head alone: heads that can stand in for each other cost little until all are gone."
+)
+
+
 def describe_pruning(found: Pruning) -> str:
     """How many heads can go, by cost and by chance."""
     whole = found.by_cost.bleu[0]
     mean = [sum(values) / len(values) for values in zip(*(one.bleu for one in found.random), strict=True)]
-    return say(
+    by_cost = found.find_fewest_heads_keeping_bleu(KEPT_BLEU_SHARE, found.by_cost.bleu)
+    by_chance = found.find_fewest_heads_keeping_bleu(KEPT_BLEU_SHARE, mean)
+    counted = say(
         "With heads taken away by cost, BLEU stays at {kept:.0%} of the whole model's {whole:.1f} or more down to "
         "{by_cost} of {heads} heads; with random orders, on average, down to {by_chance}.",
         kept=KEPT_BLEU_SHARE,
         whole=whole,
-        by_cost=found.find_fewest_heads_keeping_bleu(KEPT_BLEU_SHARE, found.by_cost.bleu),
+        by_cost=by_cost,
         heads=found.left[0],
-        by_chance=found.find_fewest_heads_keeping_bleu(KEPT_BLEU_SHARE, mean),
+        by_chance=by_chance,
     )
+    why = say(
+        "A cost is that of one head alone: heads that can stand in for each other cost little until all are gone."
+    )
+    return join_sentences(counted, why if by_cost > by_chance else "")
 
 
 def describe_pruning_data(found: Pruning) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,19 @@ def test_pruning_shows_the_sentence_at_every_point(
     for row, text in zip(rows, written, strict=True):
         assert "".join(word for word, mark in row.words if mark != "gone").split() == text.split()
     assert opened(heads="pruning", away="5").select_slider[0].value == 0
+
+
+@pytest.mark.parametrize("worse", [True, False])
+def test_it_is_explained_where_the_order_by_cost_loses_to_chance(pruned_toy: Pruning, worse: bool) -> None:
+    whole, *rest = range(len(pruned_toy.left))
+    lost, kept = ([100.0, *(0.0 for _ in rest)], [100.0 for _ in (whole, *rest)])
+    by_cost, by_chance = (lost, kept) if worse else (kept, lost)
+    found = replace(
+        pruned_toy,
+        by_cost=replace(pruned_toy.by_cost, bleu=tuple(by_cost)),
+        random=tuple(replace(one, bleu=tuple(by_chance)) for one in pruned_toy.random),
+    )
+    assert ("A cost is that of one head alone" in texts.describe_pruning(found)) == worse
 
 
 def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> None:
