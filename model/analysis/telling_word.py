@@ -140,6 +140,8 @@ COUNTED_SIZE = 3
 """Up to which a jump counts: a long word tells more than an article that has jumped far with its noun."""
 SHORTER = 1
 """Letters by which a later word with the same match may be shorter and still be the one that is written for it."""
+SHORT = 3
+"""Letters of a word that is no longer than an article."""
 LEAST_MATCH, MATCH_MARGIN = 0.25, 1.5
 """The least weight that all heads together give the match of a word that is told, and how many times as much as they
 give any other: half of a compound, or a word of an idiom, is no pair that a newcomer may take home."""
@@ -343,6 +345,21 @@ def _is_match_contested(words: WordWeights, row: int) -> bool:
     return bool(most < LEAST_MATCH or (others and most < MATCH_MARGIN * others[-1]))
 
 
+def _jumps_with_next_word(words: WordWeights, one: WordReading) -> bool:
+    """Whether it is an article or as short, and so is its match, and the next word looks at the word after that."""
+    if one.row is None or one.key is None or one.row + 1 == len(words.rows):
+        return False
+    pair = words.row_words[one.row], words.key_words[one.key]
+    short = all(len(word) <= SHORT and not any(map(is_cjk, word)) for word in pair)
+    return short and bool(words.matched_source_words[one.row + 1] == one.key + 1)
+
+
+def _count_telling_letters(words: WordWeights, row: int) -> int:
+    """Return the letters of a word, as far as its match has as many: "meinem" at "my" is no long word."""
+    own, match = words.row_words[row], words.key_words[words.matched_source_words[row]]
+    return len(own) if any(map(is_cjk, own + match)) else min(len(own), len(match) + 1)
+
+
 def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     """What a reading is sorted by, the most telling first."""
     kind = "clear" if one.kind in ("back", "ahead") and one.size < LONG_JUMP else one.kind
@@ -350,10 +367,14 @@ def _make_sort_key(words: WordWeights, one: WordReading) -> tuple[float, ...]:
     doubtful = one.row is not None and (
         _has_other_word_with_same_match(words, one.row) or _is_match_contested(words, one.row)
     )
-    if (kind == "clear" and on_mark) or (kind in ("clear", "back", "ahead") and doubtful):
+    if (
+        (kind == "clear" and on_mark)
+        or (kind in ("back", "ahead") and _jumps_with_next_word(words, one))
+        or (kind in ("clear", "back", "ahead") and doubtful)
+    ):
         kind = "weak"
     rank = TELLING_KINDS.index(kind) if kind in TELLING_KINDS else len(TELLING_KINDS)
-    letters = 0 if one.row is None else len(words.row_words[one.row])
+    letters = 0 if one.row is None else _count_telling_letters(words, one.row)
     near = round(one.share / NEAR)  # Of two that are nearly as clear, the head that shows the others better.
     return (
         rank,

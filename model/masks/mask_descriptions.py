@@ -105,7 +105,7 @@ def _describe_structure_in_rows(structure: Structure, at: np.ndarray, queries: i
 def describe_keys_ahead(count: int) -> str:
     """Return in words that a triangle ends ``count`` keys too late."""
     return say_many(
-        "every query sees one key ahead, as with tril(1) in place of tril(0)",
+        "every query sees {count} key ahead, as with tril({count}) in place of tril(0)",
         "every query sees {count} keys ahead, as with tril({count}) in place of tril(0)",
         count,
     )

@@ -91,12 +91,12 @@ def test_what_a_talk_projects(talk: Page) -> None:
     expect(buttons).to_have_css("opacity", "0")
     (whole,) = boxes_at_rest(talk, [plot])
 
-    talk.keyboard.press("n")
+    talk.keyboard.press("Shift+N")
     expect(notes).to_be_visible()
     assert stands_above(plot, notes)
     assert stands_above(point, notes)
     expect(plot).to_be_in_viewport(ratio=1)
-    talk.keyboard.press("n")
+    talk.keyboard.press("Shift+N")
     assert boxes_at_rest(talk, [plot]) == [whole]
 
     talk.mouse.move(200, 200)
@@ -122,7 +122,7 @@ def test_what_a_talk_projects(talk: Page) -> None:
     expect(talk.locator("main.contrast")).to_have_count(1)
 
     with talk.expect_popup() as opened:
-        talk.keyboard.press("Shift+N")
+        talk.keyboard.press("n")
     opened.value.keyboard.press("Home")
     expect(talk.get_by_role("heading", level=1)).to_have_text("Who looks at whom?")
     expect(opened.value.locator(".notes")).to_have_text("Say this first. And this. And that.")

@@ -152,7 +152,7 @@ def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     expect(tile(disk, 1, 2)).to_be_hidden()
     disk.keyboard.press("PageDown")
     expect(tile(disk, 1, 2)).to_be_visible()
-    disk.keyboard.press("n")
+    disk.keyboard.press("Shift+N")
     expect(disk.get_by_label("Notes", exact=True)).to_have_text("Say this first.")
     disk.keyboard.press("ArrowRight")
     expect(heading).to_have_text("Step by step")

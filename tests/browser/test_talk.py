@@ -411,6 +411,24 @@ def test_a_key_is_answered_before_its_scene_is_there(own_talk: Page) -> None:
     expect(dialog(page).locator("iframe.seen")).to_have_css("opacity", "1")
 
 
+@pytest.mark.walk
+def test_the_preview_is_of_the_scene_that_is_edited_also_after_another_of_its_page(own_talk: Page) -> None:
+    shown = own_talk.locator(".picture.there img")
+    seen: list[str] = []
+    for name in ("1 Scene one", "2 Scene two", "3 Scene three"):
+        choose(own_talk, name)
+        for before in seen:
+            expect(shown).not_to_have_attribute("src", before, timeout=LOADING)
+        seen.append(str(shown.get_attribute("src", timeout=LOADING)))
+    for name, address in zip(("1 Scene one", "2 Scene two", "3 Scene three"), seen, strict=True):
+        choose(own_talk, name)
+        expect(shown).to_have_attribute("src", address, timeout=LOADING)
+
+
+def choose(page: Page, name: str) -> None:
+    click(page.locator(".st-key-scene-choice [data-testid=stRadioOption]").filter(has_text=name.partition(" ")[2]))
+
+
 def rehearse(page: Page, scenes: int) -> None:
     click(page.get_by_role("button", name="Rehearse"))
     expect(page.locator(".ready")).to_have_text(f"{scenes} of {scenes} ready, works without a network", timeout=LOADING)

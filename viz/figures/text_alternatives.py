@@ -191,9 +191,11 @@ def describe_lens_settling_place(lens: LogitLens, position: int) -> str:
 
 def _describe_masked_cells(attention: AttentionMap) -> str:
     empty = int((~attention.mask.any(axis=1)).sum())
+    queries, keys = attention.mask.shape
+    hides_future_alone = not np.tril(~attention.mask, keys - queries - 1).any()
     return join_sentences(
         say("Grey and hatched is masked: not yet written when the row was computed.")
-        if attention.kind == "decoder" and np.array_equal(attention.mask, np.tri(*attention.mask.shape, dtype=bool))
+        if attention.kind == "decoder" and hides_future_alone
         else say("Grey and hatched is masked."),
         say_many("{count} row may attend to nothing: all zero.", "{count} rows may attend to nothing: all zero.", empty)
         if empty

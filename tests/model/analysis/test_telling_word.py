@@ -66,6 +66,23 @@ def test_a_jump_back_is_told_before_what_stands_in_order() -> None:
     assert words.row_of(4) is None
 
 
+def test_an_article_that_jumps_with_its_noun_is_not_told() -> None:
+    keys, rows = (
+        ("When", " does", " the", " shop", " close", "</s>"),
+        ("Wann", " macht", " der", " Laden", " zu", "</s>"),
+    )
+    words, reading = telling(cross_map(keys, rows, diagonal(6, (0, 4, 2, 3, 4, 5))))
+    assert words.row_words[2] == "der"
+    assert reading.row != 2
+
+
+def test_a_long_word_at_a_short_one_tells_no_more_than_that() -> None:
+    keys, rows = ("In", " my", " salad", "</s>"), ("In", " meinem", " Salat", "</s>")
+    words, reading = telling(cross_map(keys, rows, diagonal(4, range(4))))
+    assert reading.row is not None
+    assert words.row_words[reading.row] == "Salat"
+
+
 def test_a_jump_ahead_is_over_a_word_that_is_written_later() -> None:
     cross = cross_map(KEYS, ("Ich", " dort", " sah", " ihn", "</s>"), diagonal(5, (0, 3, 1, 2, 4)))
     words = weigh_words(cross)

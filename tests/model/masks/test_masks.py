@@ -107,7 +107,7 @@ def test_exchanged_triangles_are_named_as_such() -> None:
     ("mask", "code", "words"),
     [
         (CAUSAL.T, "inverted", "triu in place of tril"),
-        (np.tril(np.ones((T, T), bool), 1), "future-visible", "one key ahead"),
+        (np.tril(np.ones((T, T), bool), 1), "future-visible", "1 key ahead"),
     ],
 )
 def test_a_mask_that_is_rarely_intended_gets_a_warning_where_nothing_is_stated(

@@ -154,7 +154,7 @@ def test_a_triangle_that_ends_too_late_is_told_from_none(seed: int, ahead: int, 
     size, heads, samples = int(random.integers(5, 12)), int(random.integers(1, 4)), int(random.integers(1, 3))
     scores = random.normal(size=(samples, heads, size, size))
     late = diagnose(softmax(np.where(np.tri(size, k=ahead, dtype=bool), scores, -np.inf)), **said)
-    keys = "one key ahead" if ahead == 1 else "2 keys ahead"
+    keys = "1 key ahead" if ahead == 1 else "2 keys ahead"
     assert [one.code for one in late.findings] == ["future-visible"]
     assert f"every query sees {keys}, as with tril({ahead}) in place of tril(0)" in late.findings[0].message
     none = diagnose(softmax(scores), **said)

@@ -2,7 +2,7 @@
 import { addressed, asked, writeScene } from "../../../viz/web/src/shared/element.js";
 import { followed, hears, leaves, stateOf } from "../../../viz/web/src/slide/follow.js";
 import { pack, unpack } from "../../../viz/web/src/shared/packed.js";
-import { guessesOf } from "../../../viz/web/src/talk/ballot.js";
+import { countedDigits, guessesOf } from "../../../viz/web/src/talk/ballot.js";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -18,6 +18,29 @@ describe("the address of a file", () => {
     vi.stubGlobal("history", { replaceState: (_state, _title, url) => written.push(url) });
     writeScene(4);
     expect([written, addressed().get("theme")]).toEqual([["#theme=dark&scene=5"], "dark"]);
+  });
+});
+
+describe("digits that were counted as guesses", () => {
+  let time = 0;
+  const typed = (...keys) => {
+    const digits = countedDigits(() => time);
+    keys.forEach((key) => (typeof key === "number" ? digits.add(key, key <= 2) : (time += Number(key))));
+    return digits;
+  };
+
+  test("are the number of a scene where Enter follows at once, and so many guesses less", () => {
+    expect(typed(4).begun()).toBe(true);
+    expect(typed(4).take()).toEqual({ number: 4, guessed: 0 });
+    expect(typed(1, "200", 2).take()).toEqual({ number: 12, guessed: 2 });
+  });
+
+  test("are guesses and nothing else after a while, or once they were taken", () => {
+    expect(typed(1, "1600").begun()).toBe(false);
+    expect(typed(1, "1600", 2).take()).toEqual({ number: 2, guessed: 1 });
+    const digits = typed(1);
+    digits.take();
+    expect(digits.begun()).toBe(false);
   });
 });
 

@@ -115,7 +115,8 @@ describe("the word that tells most", () => {
   });
 
   test("is one that looks back where the order changes", () => {
-    expect(kindOf([[row(2), row(0), row(1), row(3)]])).toMatchObject({ kind: "back", row: 1, key: 0 });
+    const [tokens, source] = [[" Nachts", " singt", " Peter", "</s>"], [" sings", " Peter", " tonight", "</s>"]];
+    expect(kindOf([[row(2), row(0), row(1), row(3)]], tokens, source)).toMatchObject({ kind: "back", row: 1, key: 0 });
   });
 
   test("is none that looks at what a later word is written for", () => {

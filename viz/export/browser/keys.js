@@ -1,3 +1,5 @@
+import { countedDigits } from "../../web/src/talk/ballot.js";
+
 const AFTER = 2500; // Milliseconds.
 
 /** Mark the page as at rest while nobody moves the mouse or touches the screen: its buttons are then not shown. */
@@ -43,12 +45,20 @@ export function listen(deck, picture, talk) {
     if (Number(typed) * 10 > deck.last + 1) arrive();
     else timer = setTimeout(arrive, 700);
   };
+  const counted = countedDigits();
+  const guess = (key) => counted.add(key, deck.guess(Number(key)));
+  const jump = () => {
+    const { number, guessed } = counted.take();
+    for (let at = 0; at < guessed; at += 1) deck.takeBack();
+    return number >= 1 && number <= deck.last + 1 ? deck.go(number - 1) : null;
+  };
   const actionOf = (event) => {
     const inside = event.composedPath().includes(picture);
-    if (event.key === "n") return deck.notes;
+    if (event.key === "N" || (event.key === "n" && !talk)) return deck.notes;
     if (!talk) return null;
-    if (event.key === "N") return () => deck.speak(hear);
-    if (/^[0-9]$/.test(event.key)) return () => (deck.asks() ? deck.guess(Number(event.key)) : digit(event.key));
+    if (event.key === "n") return () => deck.speak(hear);
+    if (/^[0-9]$/.test(event.key)) return () => (deck.asks() ? guess(event.key) : digit(event.key));
+    if (event.key === "Enter") return deck.asks() && counted.begun() ? jump : null;
     return inside && !/^(Page|Backspace|[cf]$)/.test(event.key) ? null : turn[event.key];
   };
   const onKey = (event) => {

@@ -17,7 +17,13 @@ function guessingAt(deck, file, parts) {
   const guesses = guessesOf(title, slides);
   const poll = ballot(parts.choices, (choice) => deck.guess(choice));
   deck.asks = () => deck.covered && slides[deck.at].guess.length > 0;
-  deck.guess = (choice) => (deck.asks() && guesses.add(deck.at, choice), deck.look());
+  /** Count a guess; whether it was one of the choices. */
+  deck.guess = (choice) => {
+    const before = guesses.total(deck.at);
+    if (deck.asks()) guesses.add(deck.at, choice);
+    deck.look();
+    return guesses.total(deck.at) > before;
+  };
   /** A click on a part of the picture that is a choice counts it, and does nothing else. */
   deck.click = (event) => {
     const choice = deck.asks() ? choiceAt(event, slides[deck.at]) : 0;

@@ -4,7 +4,7 @@ import { mergedWords } from "./word_view.js";
 // As model/analysis/telling_word.py; tests/browser/test_live_data.py holds them together.
 const TELLING_KINDS = ["back", "two", "ahead", "copied", "unread", "clear", "weak", "rest"];
 const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE] = [0.5, 0.3, 0.25, 0.05, 2, 3];
-const [SHORTER, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS, LEAST_MATCH, MATCH_MARGIN] = [1, 4, 4, 0.25, 1.5];
+const [SHORTER, SHORT, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS, LEAST_MATCH, MATCH_MARGIN] = [1, 3, 4, 4, 0.25, 1.5];
 const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
 const MARKS_ONLY = /^[\p{P}\p{S}]*$/u;
 
@@ -113,16 +113,29 @@ function isContested({ shared }, row) {
   return most < LEAST_MATCH || most < MATCH_MARGIN * next;
 }
 
+/** Whether it is an article or as short, and so is its match, and the next word looks at the word after that. */
+function jumpsWithNextWord({ rows, keys, matches }, row, key) {
+  const short = (word) => lengthOf(word) <= SHORT && !CJK_LETTER.test(word.text);
+  return key !== null && short(rows[row]) && short(keys[key]) && matches[row + 1] === key + 1;
+}
+
+/** The letters of a word, as far as its match has as many: "meinem" at "my" is no long word. */
+function tellingLetters({ rows, keys, matches }, row) {
+  const [own, match] = [rows[row], keys[matches[row]]];
+  return CJK_LETTER.test(own.text + match.text) ? lengthOf(own) : Math.min(lengthOf(own), lengthOf(match) + 1);
+}
+
 /** What a reading is sorted by, the most telling first. */
 function tellingOrder(words, { kind, row, key, head, size, share }) {
-  const { rows, keys, agreement } = words;
+  const { keys, agreement } = words;
   const short = ["back", "ahead"].includes(kind) && size < LONG_JUMP;
   const plain = short ? "clear" : kind;
   const onMark = plain === "clear" && key !== null && isMark(keys[key]);
   const pair = ["clear", "back", "ahead"].includes(plain) && row !== null;
-  const doubtful = pair && (hasOtherWord(words, row) || isContested(words, row));
+  const jumps = plain !== "clear";
+  const doubtful = pair && (hasOtherWord(words, row) || isContested(words, row) || (jumps && jumpsWithNextWord(words, row, key)));
   const rank = TELLING_KINDS.indexOf(onMark || doubtful ? "weak" : plain);
-  const letters = row === null ? 0 : lengthOf(rows[row]);
+  const letters = row === null ? 0 : tellingLetters(words, row);
   return [rank < 0 ? TELLING_KINDS.length : rank, -(Math.min(size, COUNTED_SIZE) + letters), -Math.round(share / NEARLY), -agreement[head], row ?? 0];
 }
 

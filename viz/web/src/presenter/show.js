@@ -1,7 +1,7 @@
 import { say } from "../shared/say.js";
 import { asked, inField, openFrame } from "../studio/frame.js";
 import { keptScene, openKept } from "../studio/kept.js";
-import { add, ballot, guessesOf, guessesSaid } from "../talk/ballot.js";
+import { add, ballot, countedDigits, guessesOf, guessesSaid } from "../talk/ballot.js";
 import { choiceAt } from "../talk/chosen.js";
 import { openNotes } from "../talk/notes.js";
 import { buildScreen, isDark } from "./rehearse.js";
@@ -60,6 +60,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     shown: (digits) => (screen.place.textContent = `→ ${digits}`),
     arrived: (one) => (scenes[one - 1] ? go(one - 1) : describe()),
   });
+  const counted = countedDigits();
   const listen = (target) => target.addEventListener("keydown", pressed, true);
   const hear = (target) => (listen(target), target.addEventListener("click", clicked, true));
 
@@ -67,11 +68,11 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     if (event.key === "Escape" && inField(event)) return (event.preventDefault(), event.composedPath()[0].blur());
     const what = asked(event);
     if (what === null || (!numbered && !["close", "contrast", "full"].includes(what))) return;
-    if (what === "enter" && !number.begun()) return;
+    if (what === "enter" && !number.begun() && !(asking() && counted.begun())) return;
     event.preventDefault();
     event.stopPropagation();
-    if (/^\d$/.test(what)) (asking() ? count : number.digit)(Number(what));
-    else if (what === "enter") number.finish();
+    if (/^\d$/.test(what)) (asking() ? countDigit : number.digit)(Number(what));
+    else if (what === "enter") (number.begun() ? number.finish : jump)();
     else if (what === "close") ACTIONS.close();
     else ACTIONS[what](event.timeStamp + event.view.performance.timeOrigin - performance.timeOrigin);
   }
@@ -79,6 +80,18 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
   function count(choice) {
     if (asking()) guesses.add(show.at, choice);
     describe();
+  }
+  function countDigit(digit) {
+    const before = guesses.total(show.at);
+    count(digit);
+    counted.add(digit, guesses.total(show.at) > before);
+  }
+  /** To the scene whose number was just counted as a guess. */
+  function jump() {
+    const { number: to, guessed } = counted.take();
+    for (let at = 0; at < guessed; at += 1) guesses.takeBack(show.at);
+    if (scenes[to - 1]) go(to - 1);
+    else describe();
   }
   /** A click on a part of the picture that is a choice counts it, and does nothing else. */
   function clicked(event) {

@@ -100,7 +100,7 @@ export function preview(root, tell) {
     below.hidden = !there;
     says.textContent = drawn === null ? say("This scene could not be drawn here.") : there ? "" : say("The scene is being drawn …");
     if (!there) return;
-    const now = JSON.stringify([drawn.address, names]);
+    const now = JSON.stringify([drawn.large, names]);
     if (shown !== now) build(drawn, names);
     shown = now;
     describe({ hide: [...scene.hide], omit: [...scene.omit] }, names);

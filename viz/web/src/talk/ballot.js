@@ -32,6 +32,28 @@ function write(place, text) {
   }
 }
 
+const AT_ONCE = 1500; // Milliseconds in which Enter makes digits that were counted as guesses the number of a scene.
+
+/** Digits that were just counted as guesses: Enter right after them means the scene of that number. */
+export function countedDigits(now = () => performance.now()) {
+  let [digits, guessed, last] = ["", 0, -Infinity];
+  const begun = () => now() - last <= AT_ONCE;
+  return {
+    begun,
+    /** A digit has been typed, and `counted` says whether it was one of the choices. */
+    add(digit, counted) {
+      if (!begun()) [digits, guessed] = ["", 0];
+      [digits, guessed, last] = [digits + digit, guessed + Number(counted), now()];
+    },
+    /** The number, and how many guesses are to be taken back; they are forgotten. */
+    take() {
+      const found = { number: Number(digits), guessed };
+      last = -Infinity;
+      return found;
+    },
+  };
+}
+
 const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
 
 /**
