@@ -81,6 +81,11 @@ def test_guesses_on_the_stage_are_counted_told_kept_saved_and_cleared(talk: Page
 
     click(talk.get_by_role("button", name="Start the talk"))
     on(1)
+    for key in ("3", "Enter"):  # A number after all: no guess is left of it.
+        talk.keyboard.press(key)
+    on(3)
+    talk.keyboard.press("Home")
+    on(1)
     vote(talk, stage)
     inside = talk.frame_locator("dialog.show iframe.seen")
     expect(inside.locator(".st-key-picture")).to_have_css("visibility", "visible")
@@ -109,6 +114,11 @@ def test_guesses_in_a_file_are_kept_until_they_are_cleared(talk: Page, disk: Pag
     open_file(disk, file)
     main = disk.locator("main")
     expect(disk.get_by_role("button", name="What the audience guessed, as CSV")).to_be_hidden()
+    for key in ("3", "Enter"):
+        disk.keyboard.press(key)
+    expect(disk.locator("body")).to_have_attribute("data-slide", "3", timeout=LOADING)
+    disk.keyboard.press("Home")
+    expect(disk.locator("body")).to_have_attribute("data-slide", "1", timeout=LOADING)
     vote(disk, main)
     disk.keyboard.press("2")
     expect(disk.locator("body")).to_have_attribute("data-slide", "2", timeout=LOADING)

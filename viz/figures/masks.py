@@ -51,10 +51,14 @@ class MaskColours:
 _LEAK_COLOURS, _OVER_COLOURS, _NAN_COLOURS = ("#d55e00", "#ff8a5b"), ("#0072b2", "#56b4e9"), ("#e8c34a", "#8a7118")
 
 
+_ALLOWED_STEPS = (4, 5)
+"""Steps of 12 from the paper to a weight of 1, on which what is allowed is told from what is blocked by a projector."""
+
+
 def mask_colours(palette: Palette) -> MaskColours:
     """The colours of one theme."""
     at = int(palette == DARK)
-    tint = blend_colours(palette.background, palette.full, 5)[1]
+    tint = blend_colours(palette.background, palette.full, 13)[_ALLOWED_STEPS[at]]
     return MaskColours(
         blocked=palette.masked,
         allowed=tint,

@@ -178,7 +178,8 @@ def build_saved_view(mask_input: MaskInput, judgement: Judgement, panels: Sequen
 
 def _describe_finding(one: Finding) -> str:
     found = say("{code}: {finding}", code=one.code, finding=one.message)
-    return join_sentences(found, describe_attention_call_origin(one), say("Fix: {line}", line=one.fix))
+    fix = "" if one.severity == "info" else say("Fix: {line}", line=one.fix)
+    return join_sentences(found, describe_attention_call_origin(one), fix)
 
 
 def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
