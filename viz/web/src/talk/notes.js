@@ -1,4 +1,4 @@
-import { say } from "../shared/say.js";
+import { LANGUAGE, say } from "../shared/say.js";
 import { add } from "./ballot.js";
 
 const STYLE = `
@@ -40,7 +40,7 @@ export function openNotes(show, title, listen, scenes, pictureOf) {
   picture.alt = "";
   let [shown, pictured] = [-1, ""];
   const tick = () => {
-    const now = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    const now = new Date().toLocaleTimeString(LANGUAGE, { hour: "2-digit", minute: "2-digit" });
     const since = (performance.now() - show.started) / 1000;
     time.textContent = say("{now} · {time} since the start", { now, time: clock(since) });
     const minutes = scenes[shown]?.minutes;
