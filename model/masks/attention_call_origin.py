@@ -64,6 +64,8 @@ class AttentionCall:
     """Whether what was passed can be laid out as queries x keys; else ``passed`` says what cannot."""
     readings: Sequence[MaskReading] = ()
     """The same as ``passed``, a reading for each mask."""
+    inside: str = ""
+    """``nn.Transformer`` where the call is the self-attention of its decoder, whose mask is an argument of that."""
 
     def copy_with_mask_readings(self, readings: Sequence[MaskReading], cells: bool = True) -> AttentionCall:
         """Return the call with the masks that it was passed."""
@@ -88,7 +90,7 @@ class AttentionCall:
         """Return a call from the text of :meth:`as_json`. Raises ValueError and TypeError for other text."""
         call = cls(**json.loads(text))
         call = replace(call, readings=tuple(call.readings))
-        texts = [call.path, call.module, call.function, call.file, call.passed or ""]
+        texts = [call.path, call.module, call.function, call.file, call.passed or "", call.inside]
         texts += [*call.arguments, *call.arguments.values()]
         right = isinstance(call.line, int) and isinstance(call.passed_cells, bool)
         if not right or not all(isinstance(one, str) for one in texts):

@@ -108,7 +108,7 @@ def _write_api_fixes(diagnosis: Diagnosis, api: str, calls: Sequence[AttentionCa
         raise DiagnosisError(
             say("There is no interface {api}; there are {apis}.", api=repr(api), apis=join_items(APIS))
         )
-    called = {API_OF_FUNCTION.get(call.function, "") for call in calls}
+    called = {API_OF_FUNCTION.get(call.inside or call.function, "") for call in calls}
     chosen = api or (called.pop() if len(called) == 1 else "")
     return write_fixes_for_api(diagnosis, cast(Api, chosen)) if chosen else diagnosis
 

@@ -211,8 +211,9 @@ API_OF_FUNCTION: dict[str, Api] = {
     "F.scaled_dot_product_attention": "sdpa",
     "flex_attention": "flex_attention",
     "nn.MultiheadAttention": "multihead_attention",
+    "nn.Transformer": "transformer",
 }
-"""The interface of a captured call."""
+"""The interface of a captured call, or of what runs around it."""
 CODES_FIXED_BY_CALL = (
     *("inverted", "future-visible", "diagonal-blocked", "causal-on-cross", "padding-visible", "padding-swapped"),
     *("soft-mask", "weak-fill", "wrong-axis", "head-order", "mask-ignored", "top-left-causal", "window-off-by-one"),

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ...masks.attention_call_origin import PADDING_ARGUMENTS, AttentionCall, MaskReading
@@ -96,7 +96,16 @@ def make_call_origin(site: CallSite, name: str, arguments: Mapping[str, str]) ->
     """Return the call of a function of this name being made at ``site``, with its arguments for masks in words."""
     frame = next(_iterate_nonproject_frames(), None)
     file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-    return AttentionCall(site.path, type(site.module).__name__, name, file, line, arguments)
+    inside = "nn.Transformer" if _is_target_self_attention(site) else ""
+    return AttentionCall(site.path, type(site.module).__name__, name, file, line, arguments, inside=inside)
+
+
+def _is_target_self_attention(site: CallSite) -> bool:
+    """Whether it is the self-attention of a decoder's layer of nn.Transformer: that takes its mask as tgt_mask."""
+    running = [one.module for one in site.calls]
+    layer = next((one for one in running if isinstance(one, nn.TransformerDecoderLayer)), None)
+    whole = any(isinstance(one, nn.Transformer) for one in running)
+    return whole and layer is not None and site.module is layer.self_attn
 
 
 def find_surrounding_masks(site: CallSite) -> tuple[dict[str, Tensor], str]:

@@ -165,3 +165,28 @@ def test_calls_of_a_file_that_are_none_are_left_out(call: str, tmp_path: Path) -
 def test_calls_are_as_many_as_layers() -> None:
     with pytest.raises(TraceError, match="layer calls have the shape"):
         AttentionMap("decoder", np.full((2, 1, 1, 1), 1.0), ("a",), ("a",), np.ones((1, 1), bool), layer_calls=("x",))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_fix_of_a_transformer_of_torch_is_an_argument_of_it(wrapped: bool) -> None:
+    model = nn.Transformer(16, 4, 1, 2, 32, batch_first=True).eval()
+    src, tgt = torch.randn(2, 5, 16), torch.randn(2, 4, 16)
+
+    class Whole(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.translate = model
+
+        def forward(self, src: torch.Tensor, tgt: torch.Tensor, **masks: torch.Tensor) -> torch.Tensor:
+            return self.translate(src, tgt, **masks)
+
+    whole = Whole() if wrapped else model
+    with capture_attention(whole) as broken:
+        whole(src, tgt)
+    (found,) = diagnose(**broken.arrays("decoder"), meant="causal", map="decoder").findings
+    assert (found.code, "tgt_mask=" in found.fix) == ("future-visible", True)
+    with capture_attention(whole) as mended:
+        exec(found.fix, {"torch": torch, "model": whole, "src": src, "tgt": tgt, "Q": 4, "K": 4})
+    assert diagnose(**mended.arrays("decoder"), meant="causal", map="decoder").verdict == "sound"
+    (of_cross,) = diagnose(**broken.arrays("cross"), meant="window:2", map="cross").findings
+    assert "tgt_mask" not in of_cross.fix
