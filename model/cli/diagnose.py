@@ -1,7 +1,8 @@
 """``python -m model diagnose FILE...``: a verdict for each file, for people or one JSON object a line.
 
 A verdict is ``sound`` or ``faulty`` where what was meant is known, ``question`` where something would be wrong if a
-guess of it is right, and ``open`` where nothing contradicts and nobody said what was meant. Exit code 1 when a file is
+guess of it is right, and ``open`` where nothing contradicts and nobody said what was meant, or padding was named and
+nothing says which keys it is. Exit code 1 when a file is
 faulty, 2 when one cannot be read, else 0; 2 wins, and the others are still answered.
 """
 
@@ -168,14 +169,16 @@ def _finding_lines(one: Finding) -> list[str]:
 def _diagnosis_text(answer: FileDiagnosis) -> str:
     """Return text for people: the verdict, the findings with their fixes, what was assumed, what could not be told."""
     verdict = say(VERDICT_WORDS[answer.verdict])
-    if answer.verdict == "open" and any(one.padding_unknown for one in answer.diagnoses):
+    left_open = [one for one in answer.diagnoses if one.verdict == "open"]
+    if answer.verdict == "open" and all(one.padding_unknown for one in left_open):
         verdict = say("no contradiction, but nothing says which keys are padding: give key_keep, True = a real token")
     lines = [f"{answer.file}: {verdict}: {answer.reason}" if answer.reason else f"{answer.file}: {verdict}"]
     lines += [f"  {note}" for note in answer.notes]
     for diagnosis in answer.diagnoses:
         meaning, sure = diagnosis.meaning, diagnosis.sure
         guessed = say("taken to be meant: {meaning} ({sure:.0%} sure)", meaning=meaning, sure=sure)
-        lines += [f"  {say('meant: {meaning}', meaning=meaning) if diagnosis.stated else guessed}"]
+        told = diagnosis.stated and diagnosis.meant is not None
+        lines += [f"  {say('meant: {meaning}', meaning=meaning) if told else guessed}"]
         lines += [line for one in diagnosis.findings for line in _finding_lines(one)]
         if diagnosis.unknown:
             lines += [f"  {say('cannot tell: {faults}', faults=join_items(one.text for one in diagnosis.unknown))}"]

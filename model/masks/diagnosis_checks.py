@@ -102,14 +102,16 @@ def diagnose_arrays(arrays: Arrays, meant_name: str | None = None) -> Diagnosis:
     intent = stated if stop else _report_faults_and_find_intent(case, stated, meant_name)
     ranked = tuple(sorted(case.findings, key=lambda finding: finding.severity == "info"))
     unknown = find_undecided_faults(arrays.given | ({"meant"} if stated is not None else set()), ranked)
-    if meant_name is not None and names_padding(meant_name) and not _is_padding_known(arrays, intent):
-        unknown = (UndecidedFault("padding-visible", ("key_keep",)), *unknown)
+    untold = meant_name is not None and names_padding(meant_name) and not _is_padding_known(arrays, intent)
+    if untold:
+        others = (one for one in unknown if one.code != "padding-visible")
+        unknown = (UndecidedFault("padding-visible", ("key_keep",)), *others)
     if intent is None:
         return Diagnosis(ranked, unknown, say("cannot be told"), 0.0, stated=said)
     meant = intent.allowed & ~intent.keyless_queries[:, None, None, :, None]
     if extra:
         meant = np.concatenate([meant, np.ones((*meant.shape[:-1], extra), bool)], -1)
-    return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _find_intent_name(intent))
+    return Diagnosis(ranked, unknown, intent.words, intent.sure, meant, said, _find_intent_name(intent), untold)
 
 
 def _is_padding_known(arrays: Arrays, intent: IntendedMask | None) -> bool:

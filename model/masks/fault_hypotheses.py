@@ -316,8 +316,8 @@ def _describe_late_triangle(explanation: Explanation) -> str | None:
     opened = allowed & ~intent.allowed
     ahead = int(distance[opened.any((0, 1, 2))].max(initial=0))
     within = intent.columns & (distance > 0) & (distance <= ahead)
-    late = 0 < ahead < keys - 1 and not (allowed ^ (intent.allowed | within)).any()
-    return describe_keys_ahead(ahead) if late else None
+    late = 0 < ahead < queries - 1 and not (allowed ^ (intent.allowed | within)).any()
+    return describe_keys_ahead(ahead, keys - queries) if late else None
 
 
 def _count_lost_sinks(explanation: Explanation) -> int:

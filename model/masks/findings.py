@@ -95,6 +95,8 @@ class Diagnosis:
     """Whether somebody said what was meant, by name or as an array."""
     guess: str = ""
     """The name of the mask that was taken to be meant, as ``diagnose(meant=...)`` takes it; empty where it has none."""
+    padding_unknown: bool = False
+    """Whether padding was named as meant while nothing says which keys are padding."""
 
     @property
     def sound(self) -> bool:
@@ -110,11 +112,6 @@ class Diagnosis:
         if "likely" in levels:
             return "question"
         return "sound" if self.stated and not self.padding_unknown else "open"
-
-    @property
-    def padding_unknown(self) -> bool:
-        """Whether padding was named as meant while nothing says which keys are padding."""
-        return self.stated and any(one.code == "padding-visible" for one in self.unknown)
 
 
 def make_finding(

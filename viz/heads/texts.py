@@ -364,9 +364,7 @@ def describe_pruning(found: Pruning) -> str:
         heads=found.left[0],
         by_chance=by_chance,
     )
-    why = say(
-        "A cost is that of one head alone: heads that can stand in for each other cost little until all are gone."
-    )
+    why = say(_COST_TEXT)
     return join_sentences(counted, why if by_cost > by_chance else "")
 
 

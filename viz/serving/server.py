@@ -67,7 +67,7 @@ def serve_app(
         raise ValueError(
             say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
         )
-    _check_port_is_free(options)
+    check_port_is_free(options)
     served = build_app(settings, routes)
     sys.argv = [str(APP_SCRIPT), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
@@ -75,18 +75,22 @@ def serve_app(
     served.run(config=allow_any_host_name(options, os.environ))
 
 
-def _check_port_is_free(options: Mapping[str, Any]) -> None:
+def check_port_is_free(options: Mapping[str, Any]) -> None:
     """Raise ValueError where another program listens at the port that was asked for."""
-    port, host = options.get("server.port"), str(options.get("server.address", ""))
+    port = options.get("server.port")
     if not isinstance(port, int):
         return
+    if not 0 <= port <= MOST_PORT:
+        raise ValueError(say("A port is a number from 0 to {most}.", most=MOST_PORT))
+    host = str(options.get("server.address") or os.environ.get("STREAMLIT_SERVER_ADDRESS") or DEFAULT_HOST)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # As the server does.
         try:
             probe.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:  # Of any other error the server says what is wrong.
-                example = f"attenscope app --port {port + 99}" if IS_INSTALLED else f"make run PORT={port + 99}"
+                other = port + 99 if port + 99 <= MOST_PORT else port - 99
+                example = f"attenscope app --port {other}" if IS_INSTALLED else f"make run PORT={other}"
                 raise ValueError(
                     say("Port {port} is used by another program. Choose another: {example}", port=port, example=example)
                 ) from error
@@ -95,6 +99,9 @@ def _check_port_is_free(options: Mapping[str, Any]) -> None:
 # The command line of ``python -m viz``: Streamlit's options, and after ``--`` the app's own.
 
 
+DEFAULT_HOST = "127.0.0.1"
+"""As in .streamlit/config.toml."""
+MOST_PORT = 65535
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 

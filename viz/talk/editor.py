@@ -325,7 +325,8 @@ def _add_view_as_scene(page: AddressPage) -> None:
 
 def _build_scene_from_view(page: AddressPage, opened: OpenedTrace | None, trace: str, arrays: str) -> Scene:
     carried = () if trace or arrays else (MODEL, SENTENCE)
-    left_out = MODEL_PARAMETERS if trace else (masks.MASKS_SOURCE.name,) if arrays else ()
+    said = (masks.MASKS_MEANT.name, masks.MASKS_ATTENTION.name)  # Of a mask that was brought alone.
+    left_out = MODEL_PARAMETERS if trace else (masks.MASKS_SOURCE.name,) if arrays else said
     view = {one.name: st.session_state[one.key] for one in carried if st.session_state.get(one.key)}
     view |= {name: value for name, value in page.current_view_parameters().items() if name not in left_out}
     brought = "" if arrays.startswith(PASTED_FILE_NAME.partition(".")[0]) else arrays
@@ -385,11 +386,14 @@ def _build_scene_title(page: str, view: dict[str, str], source: str) -> str:
     kind = KIND_NAMES.get(view.get("kind", ""), "")
     layer, head = view.get("layer", 1), view.get("head", 1)
     place = say("layer {layer}, head {head}", layer=layer, head=head) if {"layer", "head"} & view.keys() else ""
-    meant = view.get(masks.MASKS_MEANT.name, "")
+    meant = _shorten(view.get(masks.MASKS_MEANT.name, ""))
     parts = (say(PAGE_TITLES[page]), what and say(what), meant, fault, kind and say(kind), place)
     seen = join_items(filter(None, parts))
-    shown = source if len(source) <= LONGEST_TITLE_SENTENCE else f"{source[: LONGEST_TITLE_SENTENCE - 1]}…"
-    return say("“{sentence}” · {seen}", sentence=shown, seen=seen) if shown else seen
+    return say("“{sentence}” · {seen}", sentence=_shorten(source), seen=seen) if source else seen
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_TITLE_SENTENCE else f"{text[: LONGEST_TITLE_SENTENCE - 1]}…"
 
 
 # The title and the menu: undo, open, save; and the mistakes in a talk.

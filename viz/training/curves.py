@@ -28,7 +28,7 @@ from attenscope.viz.training import texts
 from attenscope.viz.ui import cache, controls, style
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER
-from attenscope.viz.ui.addresses.training import TRAINING_STOP
+from attenscope.viz.ui.addresses.training import TRAINING_STOP, TRAINING_VIEW
 from attenscope.viz.ui.captions import (
     draw_caption,
     draw_model_button,
@@ -116,8 +116,13 @@ def count_attention_layers_and_heads(config: TransformerConfig) -> Sizes:
 
 
 def _select_telling_head(model: Translator, text: str) -> None:
-    """Choose the head that shows the telling word of the sentence best, where no head of this model was chosen."""
-    if KIND.get() != "cross" or any(one.key in st.session_state or is_in_address(one) for one in (LAYER, HEAD)):
+    """Choose the head that shows the telling word of the sentence best, where no head of this model was chosen.
+
+    An address that names this view and no head means the first.
+    """
+    chosen = any(one.key in st.session_state or is_in_address(one) for one in (LAYER, HEAD))
+    named = any(map(is_in_address, (TRAINING_VIEW, TRAINING_STOP)))
+    if KIND.get() != "cross" or chosen or named or is_presenting():
         return
     try:
         cross = cache.compute_translation(model.name, text).trace.cross

@@ -157,9 +157,10 @@ def set_page_default_model(name: str) -> None:
 def clear_page_default_model() -> None:
     """On arrival at a page, forget the model that the page before began with."""
     lent = st.session_state.pop(PAGE_DEFAULT_MODEL, None) if get_address_record().arrived else None
-    if lent and _get_model_name() == lent and not is_in_address(MODEL):
-        reset_parameters_to_default(MODEL)
     own: dict[str, Any] = st.session_state.pop(OWN_MODEL_HEAD, {}) if lent else {}
+    if not lent or _get_model_name() != lent or is_in_address(MODEL):
+        return
+    reset_parameters_to_default(MODEL)
     for one in (LAYER, HEAD):
         if one.key in own and not is_in_address(one):
             reset_parameters_to_default(one)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -157,8 +159,18 @@ def test_a_triangle_that_ends_too_late_is_told_from_none(seed: int, ahead: int, 
     keys = "1 key ahead" if ahead == 1 else "2 keys ahead"
     assert [one.code for one in late.findings] == ["future-visible"]
     assert f"every query sees {keys}, as with tril({ahead}) in place of tril(0)" in late.findings[0].message
+    cached = np.tri(4, size, k=size - 4 + ahead, dtype=bool)
+    (found,) = diagnose(softmax(np.where(cached, scores[..., -4:, :], -np.inf)), **said).findings
+    assert f"tril({size - 4 + ahead}) in place of tril({size - 4})" in found.message
     none = diagnose(softmax(scores), **said)
     assert "the causal part of the mask is missing" in none.findings[0].message
+
+
+@pytest.mark.parametrize("said", [{"meant": "causal"}, {"meant": "causal", "key_keep": np.ones((1, T), bool)}])
+def test_what_names_no_padding_needs_none(said: dict[str, Any]) -> None:
+    scores = np.where(np.tri(T, dtype=bool), np.random.default_rng(0).normal(size=(T, T)), -np.inf)
+    found = diagnose(masked_scores=scores, **said)
+    assert (found.verdict, found.padding_unknown) == ("sound", False)
 
 
 @pytest.mark.parametrize("meant", ["padding", "causal and padding", "causal+window:3+padding", "padding / causal"])
@@ -170,6 +182,7 @@ def test_padding_that_is_named_and_nowhere_given_is_not_called_sound(meant: str)
     keep = np.ones((2, T), bool)
     found = diagnose(weights, meant=meant)
     assert (found.verdict, found.padding_unknown, found.findings) == ("open", True, ())
+    assert [one.code for one in found.unknown].count("padding-visible") == 1
     assert found.unknown[0].text == "padding-visible (without key_keep)"
     assert diagnose(weights, meant=meant, key_keep=keep).verdict == "sound"
     keep[1, :2] = False

@@ -23,6 +23,7 @@ describe("the address of a file", () => {
 
 describe("digits that were counted as guesses", () => {
   let time = 0;
+  const among = (count) => (number) => number >= 1 && number <= count;
   const typed = (...keys) => {
     const digits = countedDigits(() => time);
     keys.forEach((key) => (typeof key === "number" ? digits.add(key, key <= 2) : (time += Number(key))));
@@ -31,15 +32,21 @@ describe("digits that were counted as guesses", () => {
 
   test("are the number of a scene where Enter follows at once, and so many guesses less", () => {
     expect(typed(4).begun()).toBe(true);
-    expect(typed(4).take()).toEqual({ number: 4, guessed: 0 });
-    expect(typed(1, "200", 2).take()).toEqual({ number: 12, guessed: 2 });
+    expect(typed(4).take(among(20))).toEqual({ number: 4, guessed: 0 });
+    expect(typed(1, "200", 2).take(among(20))).toEqual({ number: 12, guessed: 2 });
+    expect(typed(2, "200", 4).take(among(20))).toEqual({ number: 4, guessed: 0 });
+    expect(typed(1, "900", 2, "900", 1, "900", 2).take(among(20))).toEqual({ number: 12, guessed: 2 });
+  });
+
+  test("stay guesses where there is no such scene", () => {
+    expect(typed(1, "900", 4).take(among(3))).toBe(null);
   });
 
   test("are guesses and nothing else after a while, or once they were taken", () => {
     expect(typed(1, "1600").begun()).toBe(false);
-    expect(typed(1, "1600", 2).take()).toEqual({ number: 2, guessed: 1 });
+    expect(typed(1, "1600", 2).take(among(20))).toEqual({ number: 2, guessed: 1 });
     const digits = typed(1);
-    digits.take();
+    digits.take(among(20));
     expect(digits.begun()).toBe(false);
   });
 });

@@ -430,6 +430,19 @@ def test_what_was_said_of_a_pasted_mask_is_in_its_scene() -> None:
     assert "Faulty: 1 error" in told(stage.run())
 
 
+def test_a_mask_that_is_built_has_no_meaning_of_one_that_was_brought() -> None:
+    app = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
+    app.query_params["from"] = "paste"
+    app.session_state["share"] = True
+    app.run().text_area(key="mask_text").set_value(f"weights = {LEAKY.tolist()}").run()
+    app.button(key="meant-causal").click().run()
+    app.session_state["from"] = "build"
+    app.run().button(key="add-this-view").click().run()
+    (scene,) = app.session_state["talk"][0].scenes
+    assert "meant" not in scene.view
+    assert "causal" not in scene.title
+
+
 def test_a_mask_changed_by_hand_is_no_scene() -> None:
     app = AppTest.from_file(str(PAGES / "masks.py"), default_timeout=60)
     app.query_params["from"] = "paste"

@@ -33,7 +33,12 @@ from attenscope.viz.serving.middleware import (
     ServerSettings,
     UploadLimits,
 )
-from attenscope.viz.serving.server import allow_any_host_name, serve_app, split_streamlit_options
+from attenscope.viz.serving.server import (
+    allow_any_host_name,
+    check_port_is_free,
+    serve_app,
+    split_streamlit_options,
+)
 from attenscope.viz.streamlit_internals import is_allowed_host_header, read_browser_message_type
 
 R = TypeVar("R")
@@ -302,6 +307,18 @@ def test_a_port_in_use_is_said_with_another_to_take() -> None:
         for address in ([], ["--server.address", "127.0.0.1"]):
             with pytest.raises(ValueError, match=said):
                 serve_app(["--server.port", str(port), *address])
+
+
+def test_another_host_of_the_same_port_is_no_hindrance() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.2", 0))
+        other.listen()
+        check_port_is_free({"server.port": other.getsockname()[1]})
+
+
+def test_a_port_out_of_range_is_said() -> None:
+    with pytest.raises(ValueError, match="from 0 to 65535"):
+        serve_app(["--server.port", "70000"])
 
 
 def test_other_machines_are_let_in_by_any_name_only_where_they_are_let_in() -> None:

@@ -163,7 +163,7 @@ def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:
 def test_nonsense_in_the_address_falls_back(checkpoints: Path, key: str, nonsense: str) -> None:
     header, _ = sent(opened(**{"view": "snapshots"} | {"view" if key == "training" else key: nonsense}))
     plain, _ = sent(opened(view="snapshots"))
-    place = (0, 0) if key == "layer" else (plain["layer"], plain["head"])  # A layer that is named is a choice.
+    place = (0, 0) if key in ("layer", "at") else (plain["layer"], plain["head"])  # What names a view is an old link.
     assert (header["start"], header["layer"], header["head"]) == (3, *place)
 
 

@@ -48,9 +48,9 @@ export function listen(deck, picture, talk) {
   const counted = countedDigits();
   const guess = (key) => counted.add(key, deck.guess(Number(key)));
   const jump = () => {
-    const { number, guessed } = counted.take();
-    for (let at = 0; at < guessed; at += 1) deck.takeBack();
-    return number >= 1 && number <= deck.last + 1 ? deck.go(number - 1) : null;
+    const found = counted.take((number) => number >= 1 && number <= deck.last + 1);
+    for (let at = 0; at < (found?.guessed ?? 0); at += 1) deck.takeBack();
+    return found && deck.go(found.number - 1);
   };
   const actionOf = (event) => {
     const inside = event.composedPath().includes(picture);

@@ -80,7 +80,9 @@ MASKS_PART = choice_parameter("part", get_args(MasksPart))
 
 MASKS_SOURCE = choice_parameter("from", get_args(MaskSource), views=JUDGE_VIEWS)
 MASKS_MEANT: Parameter[str | None] = Parameter("meant", None, str, views=JUDGE_VIEWS)
-"""What a mask that was brought is meant to be, as :func:`model.masks.rule.parse_meaning` reads it; None: not said."""
+"""What a mask that was brought is meant to be, as :func:`model.masks.rule.parse_meaning` reads it; None: not said.
+
+It stays for the next mask: whoever mends one brings it again and again."""
 MASKS_ATTENTION: Parameter[Kind | None] = Parameter("attention", None, _read_kind, views=JUDGE_VIEWS)
 """Of which attention a mask that was brought is; None: not said."""
 MASKS_RULE = text_parameter("rule", "causal and padding")

@@ -88,10 +88,11 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
   }
   /** To the scene whose number was just counted as a guess. */
   function jump() {
-    const { number: to, guessed } = counted.take();
-    for (let at = 0; at < guessed; at += 1) guesses.takeBack(show.at);
-    if (scenes[to - 1]) go(to - 1);
-    else describe();
+    const found = counted.take((to) => Boolean(scenes[to - 1]));
+    if (!found) return;
+    for (let at = 0; at < found.guessed; at += 1) guesses.takeBack(show.at);
+    if (found.number - 1 === show.at) describe();
+    else go(found.number - 1);
   }
   /** A click on a part of the picture that is a choice counts it, and does nothing else. */
   function clicked(event) {

@@ -36,20 +36,23 @@ const AT_ONCE = 1500; // Milliseconds in which Enter makes digits that were coun
 
 /** Digits that were just counted as guesses: Enter right after them means the scene of that number. */
 export function countedDigits(now = () => performance.now()) {
-  let [digits, guessed, last] = ["", 0, -Infinity];
+  let [typed, last] = [[], -Infinity];
   const begun = () => now() - last <= AT_ONCE;
   return {
     begun,
     /** A digit has been typed, and `counted` says whether it was one of the choices. */
     add(digit, counted) {
-      if (!begun()) [digits, guessed] = ["", 0];
-      [digits, guessed, last] = [digits + digit, guessed + Number(counted), now()];
+      typed = [...(begun() ? typed : []), { digit, counted }].slice(-2);
+      last = now();
     },
-    /** The number, and how many guesses are to be taken back; they are forgotten. */
-    take() {
-      const found = { number: Number(digits), guessed };
+    /** Of the last two digits, or the last alone, the number of a scene, and how many guesses it was; null for none. */
+    take(isScene) {
       last = -Infinity;
-      return found;
+      const numbers = [typed, typed.slice(-1)].map((some) => ({
+        number: Number(some.map(({ digit }) => digit).join("")),
+        guessed: some.filter(({ counted }) => counted).length,
+      }));
+      return numbers.find(({ number }) => isScene(number)) ?? null;
     },
   };
 }
