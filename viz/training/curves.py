@@ -121,7 +121,7 @@ def _select_telling_head(model: Translator, text: str) -> None:
     An address that names this view and no head means the first.
     """
     chosen = any(one.key in st.session_state or is_in_address(one) for one in (LAYER, HEAD))
-    named = any(map(is_in_address, (TRAINING_VIEW, TRAINING_STOP)))
+    named = is_in_address(TRAINING_VIEW) or is_in_address(TRAINING_STOP)
     if KIND.get() != "cross" or chosen or named or is_presenting():
         return
     try:
