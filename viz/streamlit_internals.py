@@ -29,6 +29,11 @@ from typing import Any
 
 import streamlit as st
 
+# A cache of a command, which has no server, is kept in memory without a warning.
+logging.getLogger("streamlit.runtime.caching.cache_data_api").addFilter(
+    lambda record: "No runtime found" not in record.getMessage()
+)
+
 STREAMLIT_VERSION = "1.67"
 MANIFEST_PARTS = ("ComponentManifest", "ComponentConfig")
 
@@ -231,8 +236,6 @@ def allow_caches_outside_of_runs() -> None:
         "streamlit.runtime.scriptrunner_utils.script_run_context", "_LOGGER"
     )
     logger.addFilter(lambda record: "missing ScriptRunContext" not in record.getMessage())
-    logger = _find_streamlit_object("streamlit.runtime.caching.cache_data_api", "_LOGGER")
-    logger.addFilter(lambda record: "No runtime found" not in record.getMessage())
 
 
 def serve_folder(name: str, folder: Path) -> str:
