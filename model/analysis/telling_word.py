@@ -140,8 +140,8 @@ COUNTED_SIZE = 3
 """Up to which a jump counts: a long word tells more than an article that has jumped far with its noun."""
 SHORTER = 1
 """Letters by which a later word with the same match may be shorter and still be the one that is written for it."""
-SHORT = 3
-"""Letters of a word that is no longer than an article."""
+ARTICLE_LETTERS = 3
+"""The most letters of an article: der, the."""
 LEAST_MATCH, MATCH_MARGIN = 0.25, 1.5
 """The least weight that all heads together give the match of a word that is told, and how many times as much as they
 give any other: half of a compound, or a word of an idiom, is no pair that a newcomer may take home."""
@@ -350,7 +350,7 @@ def _jumps_with_next_word(words: WordWeights, one: WordReading) -> bool:
     if one.row is None or one.key is None or one.row + 1 == len(words.rows):
         return False
     pair = words.row_words[one.row], words.key_words[one.key]
-    short = all(len(word) <= SHORT and not any(map(is_cjk, word)) for word in pair)
+    short = all(len(word) <= ARTICLE_LETTERS and not any(map(is_cjk, word)) for word in pair)
     return short and bool(words.matched_source_words[one.row + 1] == one.key + 1)
 
 

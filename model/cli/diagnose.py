@@ -2,8 +2,8 @@
 
 A verdict is ``sound`` or ``faulty`` where what was meant is known, ``question`` where something would be wrong if a
 guess of it is right, and ``open`` where nothing contradicts and nobody said what was meant, or padding was named and
-nothing says which keys it is. Exit code 1 when a file is
-faulty, 2 when one cannot be read, else 0; 2 wins, and the others are still answered.
+nothing says which keys it is. Exit code 1 when a file is faulty, 2 when one cannot be read, else 0; 2 wins, and the
+others are still answered.
 """
 
 from __future__ import annotations

@@ -224,7 +224,8 @@ def _report_unlikely_mask(case: DiagnosisCase, intent: IntendedMask) -> None:
         return
     looks, where = say("the mask is one that is rarely intended"), intent.allowed
     if all(structure.one_key_ahead for structure in intent.structures):
-        case.add("future-visible", where, "warning", describe_keys_ahead(1), looks=looks)
+        queries, keys = case.arrays.sizes[3:]
+        case.add("future-visible", where, "warning", describe_keys_ahead(1, keys - queries), looks=looks)
     if all(structure.anti_causal for structure in intent.structures):
         detail = say("every query sees itself and what comes after it, as with triu in place of tril")
         case.add("inverted", where, "warning", detail, TRIANGLE_FIX, looks)

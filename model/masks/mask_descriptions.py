@@ -102,7 +102,7 @@ def _describe_structure_in_rows(structure: Structure, at: np.ndarray, queries: i
     return say("{mask} in {queries}", mask=structure.words(), queries=format_query_ranges(at))
 
 
-def describe_keys_ahead(count: int, offset: int = 0) -> str:
+def describe_keys_ahead(count: int, offset: int) -> str:
     """Return in words that a triangle ends ``count`` keys too late; ``offset`` keys stand before the queries."""
     return say_many(
         "every query sees {count} key ahead, as with tril({found}) in place of tril({meant})",

@@ -190,11 +190,11 @@ def test_the_page_opens_as_a_film(chromium: Browser, server: str) -> None:
 def test_each_model_keeps_its_own_head(page: Page) -> None:
     """Training begins with a model of its own: its heads are no heads of the visitor's, nor the other way round."""
 
-    def asked(name: str) -> str:
+    def read_address(name: str) -> str:
         return parse_qs(urlsplit(page.url).query).get(name, [""])[0]
 
     def place() -> list[str]:
-        return [asked(name) for name in ("kind", "layer", "head")]
+        return [read_address(name) for name in ("kind", "layer", "head")]
 
     def follow(name: str) -> None:
         click(page.get_by_test_id("stTopNavLink").filter(has_text=name).first)
@@ -211,7 +211,7 @@ def test_each_model_keeps_its_own_head(page: Page) -> None:
     for _ in range(2):  # What is chosen on Training is of one visit.
         follow("Training")
         expect(page.get_by_role("combobox", name="Model")).to_have_value(model)
-        cross = Translator(load_checkpoint(model)).translate(asked("sentence")).trace.cross
+        cross = Translator(load_checkpoint(model)).translate(read_address("sentence")).trace.cross
         telling = cross and pick_telling_word(cross)
         assert telling
         assert place() == ["", str(telling.layer + 1), str(telling.head + 1)]

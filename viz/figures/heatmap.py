@@ -58,15 +58,46 @@ def heatmap(
     pinned_key: int | None = None,
     numbers: bool = False,
 ) -> go.Figure:
-    """The weights (Q, K) of one head; layer, head, the pinned row and the pinned column count from 0.
+    """Return the weights (Q, K) of one head as a figure of the size that its cells need.
 
-    With `numbers`, each weight stands in its cell, where there is room.
+    Args:
+        attention: A map of a trace, such as ``trace.encoder``.
+        layer: Counted from 0; the title, which people read, counts from 1.
+        head: Counted from 0, as well.
+        model: A name to stand beside the title.
+        look: The colours and the scale; light, by the square root of the weight, where None.
+        rows: What rows of a decoder are named by: the token ``predicted``, or the one ``fed`` in.
+        pinned: The row, from 0, that is outlined.
+        pinned_key: The column, from 0, that is outlined.
+        numbers: Whether each weight stands in its cell, where there is room.
 
     Axes are integer positions with tokens as tick labels: token strings as categories would drop repeated tokens.
     A masked cell is no weight at all: it is grey and hatched, and says so on hover.
     """
     grid = make_head_grid(attention, layer, head, rows)
-    return plot_weight_grid(grid, look or Look(), model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers)
+    figure = plot_weight_grid(grid, look or Look(), model=model, pinned=pinned, pinned_key=pinned_key, numbers=numbers)
+    figure.update_traces(colorbar={"lenmode": "pixels", "len": COLOUR_BAR_HEIGHT}, selector={"name": "weights"})
+    return figure.update_layout(_layout_of_own_size(*grid.weights.shape))
+
+
+LONGEST_SIDE, LARGEST_CELL, SMALLEST_CELL = 640, 44, 3
+"""Pixels of a map's longer side, and of a cell at most and at least, in a figure that stands alone."""
+LEAST_WIDTH, COLOUR_BAR_HEIGHT = 620, 200
+"""Pixels that a title, and beside the cells a colour bar, need."""
+
+
+def _layout_of_own_size(queries: int, keys: int) -> dict[str, Any]:
+    """Return what a figure's layout is in no column of a page: no wider and no higher than its cells need."""
+    cell = float(np.clip(LONGEST_SIDE / max(queries, keys, 1), SMALLEST_CELL, LARGEST_CELL))
+    across, down = keys * cell, queries * cell
+    margin = {"l": 112, "r": max(72, LEAST_WIDTH - 112 - across), "t": 100, "b": max(16, COLOUR_BAR_HEIGHT + 24 - down)}
+    return {
+        "width": margin["l"] + across + margin["r"],
+        "height": margin["t"] + down + margin["b"],
+        "margin": margin,
+        "xaxis": {"range": [-0.5, keys - 0.5]},
+        "yaxis": {"range": [queries - 0.5, -0.5]},
+    }
 
 
 def make_head_grid(attention: AttentionMap, layer: int, head: int, rows: RowLabel) -> WeightGrid:

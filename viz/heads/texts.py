@@ -364,8 +364,7 @@ def describe_pruning(found: Pruning) -> str:
         heads=found.left[0],
         by_chance=by_chance,
     )
-    why = say(_COST_TEXT)
-    return join_sentences(counted, why if by_cost > by_chance else "")
+    return join_sentences(counted, say(_COST_TEXT) if by_cost > by_chance else "")
 
 
 def describe_pruning_data(found: Pruning) -> str:

@@ -30,6 +30,8 @@ from attenscope.viz.figures.heatmap import (
     diverging_colours,
     hatch_lines,
     heatmap,
+    make_head_grid,
+    plot_weight_grid,
 )
 from attenscope.viz.figures.text_alternatives import (
     describe_pinned_row,
@@ -138,7 +140,7 @@ def test_a_figure_names_kind_layer_head_and_model(cross: AttentionMap) -> None:
 
 
 def test_cells_of_a_short_sentence_are_not_blown_up(cross: AttentionMap) -> None:
-    low, high = heatmap(cross, 0, 0).layout.xaxis.range
+    low, high = plot_weight_grid(make_head_grid(cross, 0, 0, "predicted"), Look()).layout.xaxis.range
     assert high - low == FEWEST_CELLS
 
 

@@ -4,7 +4,7 @@ import { mergedWords } from "./word_view.js";
 // As model/analysis/telling_word.py; tests/browser/test_live_data.py holds them together.
 const TELLING_KINDS = ["back", "two", "ahead", "copied", "unread", "clear", "weak", "rest"];
 const [SHOWN_FROM, SHARED_FROM, READ_FROM, NEARLY, LONG_JUMP, COUNTED_SIZE] = [0.5, 0.3, 0.25, 0.05, 2, 3];
-const [SHORTER, SHORT, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS, LEAST_MATCH, MATCH_MARGIN] = [1, 3, 4, 4, 0.25, 1.5];
+const [SHORTER, ARTICLE_LETTERS, MIN_AHEAD_LETTERS, MIN_UNREAD_LETTERS, LEAST_MATCH, MATCH_MARGIN] = [1, 3, 4, 4, 0.25, 1.5];
 const CJK_LETTER = /[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9d\u{20000}-\u{3ffff}]/u;
 const MARKS_ONLY = /^[\p{P}\p{S}]*$/u;
 
@@ -115,7 +115,7 @@ function isContested({ shared }, row) {
 
 /** Whether it is an article or as short, and so is its match, and the next word looks at the word after that. */
 function jumpsWithNextWord({ rows, keys, matches }, row, key) {
-  const short = (word) => lengthOf(word) <= SHORT && !CJK_LETTER.test(word.text);
+  const short = (word) => lengthOf(word) <= ARTICLE_LETTERS && !CJK_LETTER.test(word.text);
   return key !== null && short(rows[row]) && short(keys[key]) && matches[row + 1] === key + 1;
 }
 

@@ -1,5 +1,8 @@
-"""What the address of the page Masks can say. A mask that was pasted, uploaded or opened stays in the session; what was
-said of it, what is meant and of which attention it is, is in the address: a scene of a talk needs it."""
+"""What the address of the page Masks can say.
+
+A mask that was pasted, uploaded or opened stays in the session. What is meant by it, and of which attention it is, is
+in the address: a scene of a talk needs both.
+"""
 
 from __future__ import annotations
 
