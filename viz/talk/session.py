@@ -56,7 +56,7 @@ def refresh_shipped_talk_language() -> None:
 
 def is_own_talk() -> bool:
     """Whether the talk is the visitor's own."""
-    return "talk" in st.session_state
+    return bool(st.session_state.get("talk"))
 
 
 def can_undo() -> bool:
@@ -143,18 +143,27 @@ def set_edited_scene(at: int) -> None:
 
 def rename_talk(title: str) -> None:
     """Give the talk a title."""
-    _save_undo_state()
     current_talk, mistakes = get_talk()
-    st.session_state["talk"] = replace(current_talk, title=title), mistakes
+    _set_edited_talk(replace(current_talk, title=title), mistakes)
 
 
 def edit_scene(at: int, **changes: object) -> None:
     """Change fields of a scene where they stand; the fields on the page already show it."""
-    _save_undo_state()
     current_talk, mistakes = get_talk()
     scenes = list(current_talk.scenes)
     scenes[at] = replace(scenes[at], **changes)  # type: ignore[arg-type]
-    st.session_state["talk"] = replace(current_talk, scenes=tuple(scenes)), mistakes
+    _set_edited_talk(replace(current_talk, scenes=tuple(scenes)), mistakes)
+
+
+def _set_edited_talk(edited: Talk, mistakes: tuple[Mistake, ...]) -> None:
+    """Keep what the fields on the page say.
+
+    A run that is cut short has Streamlit report every field that it drew anew as changed, each as it was drawn: the
+    same talk is no change, and nothing to undo.
+    """
+    if edited != get_talk()[0]:
+        _save_undo_state()
+        st.session_state["talk"] = edited, mistakes
 
 
 def refresh_editor_fields() -> None:

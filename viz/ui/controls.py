@@ -583,8 +583,13 @@ def selectbox_with_default(label: str, of: Parameter[T | None], options: Sequenc
     if chosen not in options:
         chosen = None
         of.show_in_address(None)
-    st.session_state[of.name] = default if chosen is None else chosen
-    choose = lambda: of.set(st.session_state[of.name])  # noqa: E731
+    shown = default if chosen is None else chosen
+    st.session_state[of.name] = shown
+
+    def choose() -> None:
+        if st.session_state[of.name] != shown:  # As drawn it is reported after a run that was cut short.
+            of.set(st.session_state[of.name])
+
     return draw_untranslated_choice(st.selectbox, label, options, key=of.name, on_change=choose, **more)
 
 

@@ -186,6 +186,31 @@ def test_changes_are_taken_back_one_after_another(page: AppTest) -> None:
     assert not page.exception
 
 
+def report_every_field_as_it_was_drawn() -> None:
+    """What Streamlit does of fields that a run drew anew and did not come to its end."""
+    from attenscope.viz.talk import editor, session
+
+    talk, _ = session.get_talk()
+    session.rename_talk(talk.title)
+    for at, scene in enumerate(talk.scenes):
+        for name in ("title", "point", "notes", "minutes", "hide", "omit", "guess", "live"):
+            session.edit_scene(at, **{name: getattr(scene, name)})
+        found, _ = editor._parse_scene(editor.format_scene_view_toml(scene))
+        assert found
+        session.edit_scene(at, page=found.page, view=found.view, lines={})
+
+
+@pytest.mark.parametrize("talk", [None, Talk("Mine", (Scene("One", "explore", notes="Say this."),))])
+def test_a_field_that_says_what_it_said_changes_nothing(talk: Talk | None) -> None:
+    page = AppTest.from_function(report_every_field_as_it_was_drawn)
+    if talk:
+        page.session_state["talk"] = (talk, ())
+    page.run()
+    assert not page.exception
+    assert session._UNDO_KEY not in page.session_state
+    assert ("talk" in page.session_state) == bool(talk)
+
+
 def test_a_scene_is_called_by_its_sentence_and_what_is_seen() -> None:
     view = {"view": "links", "kind": "cross", "layer": "3", "head": "7"}
     assert (
