@@ -26,6 +26,7 @@ from tests.browser.steps import (
     click,
     enter,
     move_scene,
+    open_file,
     open_page,
     open_talk,
     save_talk,
@@ -350,6 +351,39 @@ def test_every_change_is_undone_down_to_the_talk_that_ships(page: Page) -> None:
         expect(page.get_by_test_id("stException")).to_have_count(0)
         expect(page.locator(".st-key-scene-choice").get_by_role("radio")).to_have_count(scenes, timeout=PATIENCE)
     expect(page.get_by_role("button", name="Undo", exact=True)).to_be_disabled()
+
+
+@pytest.mark.walk
+def test_the_sentence_is_the_picture_where_the_others_are_left_out(page: Page, disk: Page, tmp_path: Path) -> None:
+    """On the stage and in the file the words stand with the line between them, and a guess does not give it away."""
+    view = {"sentence": "Where did you buy this red bicycle?"}
+    scenes = (Scene("Words", "explore", view, hide=("translation",), omit=("heads", "picture")),)
+    path = tmp_path / "talk.toml"
+    path.write_text(format_talk(Talk("Words", scenes, "everyday-en-de")), encoding="utf-8")
+    open_page(page, "/talk")
+    open_talk(page, path)
+    expect(page.get_by_text("the sentence is the picture")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="One file").click()
+    download.value.save_as(tmp_path / "talk.html")
+    click(page.get_by_role("button", name="Start the talk"))
+    ready(page, 1)
+    open_file(disk, tmp_path / "talk.html")
+    expect(disk.locator("body")).to_have_attribute("data-slide", "1")
+    for seen, inside in ((page, page.frame_locator("dialog.show iframe.seen")), (disk, disk)):
+        bought, buy = inside.get_by_role("button", name="gekauft", exact=True), inside.get_by_role("button", name="buy")
+        expect(bought).to_be_hidden()
+        plain = buy.evaluate("(one) => getComputedStyle(one).backgroundColor")
+        seen.keyboard.press("PageDown")
+        expect(bought).to_be_visible()
+        assert buy.evaluate("(one) => getComputedStyle(one).backgroundColor") != plain
+        curve = inside.locator(".sentence > svg path").last.bounding_box()
+        ends = (buy.bounding_box(), bought.bounding_box())
+        assert curve
+        middles = [one["x"] + one["width"] / 2 for one in ends if one]
+        assert len(middles) == 2
+        assert abs(curve["x"] - middles[0]) < 24  # The box has the width of the line in it.
+        assert abs(curve["x"] + curve["width"] - middles[1]) < 24
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from attenscope.viz.explore.screen import (
 )
 from attenscope.viz.explore.texts import build_head_change_effect_parts
 from attenscope.viz.explore.view_data import DisplayOptions, RunKey, TokenDisplay
-from attenscope.viz.export.parts import Component, Part, Words
+from attenscope.viz.export.parts import SENTENCE_PICTURE_ROLE, Component, Part, Words
 from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
@@ -44,7 +44,7 @@ from attenscope.viz.ui.controls import (
     set_layer_and_head,
 )
 from attenscope.viz.ui.links import compute_head_effects, draw_token_card, open_in_decode, open_why, set_explore_head
-from attenscope.viz.web.page_components import is_presenting
+from attenscope.viz.web.page_components import is_on_stage, is_presenting
 from attenscope.viz.web.text_components import (
     SURE_FROM,
     CardActions,
@@ -52,6 +52,7 @@ from attenscope.viz.web.text_components import (
     SentenceSide,
     draw_sentence_picture,
     draw_tokens,
+    encode_sentence_picture,
     is_low_probability_token,
     token_line_data,
 )
@@ -195,7 +196,10 @@ class ExploreRun(explore_controls.SwitchableHeads):
     def saved_texts(self) -> list[Part]:
         data = token_line_data(self.translation.steps, self.pinned_step)
         effect = build_head_change_effect_parts(self.run) if self.run.changes else []
-        return [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation"), *effect]
+        texts: list[Part] = [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation")]
+        picture = _build_sentence_picture(self) if is_on_stage() else None  # Pages are saved without.
+        lines = [Component("sentence", encode_sentence_picture(picture), SENTENCE_PICTURE_ROLE)] if picture else []
+        return [*texts, *lines, *effect]
 
 
 def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
@@ -235,22 +239,40 @@ def _draw_given_translation_field(model: RunnableModel, text: str, own: str) -> 
 
 def _draw_sentence_and_translation(run: ExploreRun) -> None:
     """Draw the sentence above its translation, word by word; without cross-attention, the pieces written alone."""
-    text, cross, first = run.run.sentence, run.trace.cross, run.first_row
-    words = weigh_words(cross) if cross is not None and not is_presenting() else None
-    if words is None or cross is None:
-        pin = lambda at: toggle_pins(text, {"target": at + first})  # noqa: E731
+    text, cross = run.run.sentence, run.trace.cross
+    picture = _build_sentence_picture(run)
+    if is_presenting() or picture is None:
+        pin = lambda at: toggle_pins(text, {"target": at + run.first_row})  # noqa: E731
         draw_tokens(run.translation.steps, run.pinned_step, key="translation", on_pin=pin)
+    if picture is None or cross is None:
         return
+    key = SENTENCE_PICTURE_ROLE if is_presenting() else "translation"
+    draw_sentence_picture(picture, key=key, on_pin=partial(pin_word, run.run, cross))
+
+
+def _build_sentence_picture(run: ExploreRun) -> SentencePicture | None:
+    """Return the words with the links of the head that is shown; without cross-attention or words there are none."""
+    text, cross = run.run.sentence, run.trace.cross
+    words = weigh_words(cross) if cross is not None else None
+    if words is None or cross is None:
+        return None
     row = words.row_of(get_pin(text, "target"))
     place = get_chosen_cross_head(cross) if KIND.get() == "cross" else find_best_head(words, row or 0)
     pinned: dict[SentenceSide, int | None] = {side: get_pin(text, side) for side in get_args(SentenceSide)}
     own = not (run.run.given or run.run.changes)  # What is typed is translated by the unchanged model alone.
     note = say("Press Enter to see its heads below.")
-    preview = {"model": run.run.model, "language": current_language(), "sentence": text, "note": note} if own else None
+    can_type = own and not is_on_stage()
+    preview = {"model": run.run.model, "language": current_language(), "sentence": text, "note": note}
     picked = is_head_auto_selected(run.run.model, text)
-    leads, steps = run.has_open_card and not is_presenting(), run.translation.steps
-    picture = SentencePicture(words, *place, steps, pinned, head_picked=picked, preview=preview, has_card=leads)
-    draw_sentence_picture(picture, key="translation", on_pin=partial(pin_word, run.run, cross))
+    return SentencePicture(
+        words,
+        *place,
+        run.translation.steps,
+        pinned,
+        head_picked=picked,
+        preview=preview if can_type else None,
+        has_card=run.has_open_card and not is_on_stage(),
+    )
 
 
 def _draw_translation_caption(model: RunnableModel, shown: Translation) -> None:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 REMARKS_ROLE = "remarks"
 """The role of what a page says about its pictures; scenes leave it out, as the speaker says it."""
+SENTENCE_PICTURE_ROLE = "sentence-picture"
+"""The role of the words of a sentence and its translation with the links between them. It takes the place of both texts
+where a scene leaves out all other pictures; elsewhere these have the room. On the stage parts.js decides the same."""
+PICTURES_BESIDE_SENTENCE = frozenset({"heads", "picture"})
+"""The roles of the pictures that a scene of Explore leaves out for its sentence to be the picture."""
 
 FACT_NAMES = (
     *(to_say("model"), to_say("hash"), to_say("sentence"), to_say("translation"), to_say("settings"), to_say("corpus")),
@@ -158,7 +163,13 @@ class Slide:
     @property
     def parts(self) -> tuple[Part, ...]:
         """The parts that are shown, hidden ones included."""
-        return tuple(_remove_parts_with_roles(self.view.parts, self.omit)) if self.view else ()
+        if not self.view:
+            return ()
+        parts = tuple(_remove_parts_with_roles(self.view.parts, self.omit))
+        roles = {getattr(part, "role", "") for part in parts}
+        is_alone = SENTENCE_PICTURE_ROLE in roles and not self.live and set(self.omit) >= PICTURES_BESIDE_SENTENCE
+        without = ("sentence", "translation") if is_alone else (SENTENCE_PICTURE_ROLE,)
+        return tuple(_remove_parts_with_roles(parts, without))
 
 
 def flatten_parts(parts: Sequence[Part]) -> Iterator[Component | Chart | Words | Table | Formula]:

@@ -45,8 +45,8 @@ editor.draw_mistakes(scene_checks, reading)
 draw_caption(
     say(
         "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n opens the "
-        "notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back here. Where a "
-        "scene lets the audience guess, 1 to 9 count and Backspace takes one back."
+        "notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back here and Shift+P "
+        "returns to the stage. Where a scene lets the audience guess, 1 to 9 count and Backspace takes one back."
     )
 )
 editor.draw_scene_editor(talk, models, attached_files, dict(zip(scene_checks.numbers, scenes, strict=True)))

@@ -116,6 +116,10 @@ def _draw_scene_preview_and_thumbnails(at: int, talk: Talk, drawn: Mapping[int, 
     draw_scene_preview_and_thumbnails(
         "scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep_parts
     )
+    if talk.scenes[at].page == "explore":
+        draw_caption(
+            say("With the heads and the picture left out, the sentence is the picture: lines lead from word to word.")
+        )
 
 
 def _choose_scene() -> None:

@@ -138,6 +138,15 @@ describe("a part of a file", () => {
     expect(unpack(followed(heatmap, view)).header).toMatchObject(expected);
   });
 
+  test("that pins a word of a sentence lets go of it again", () => {
+    const { player, view } = made();
+    player.data = { pinned: { source: null, target: 2 } };
+    expect(hears(player, view, "pin", { side: "source", index: 1 })).toBe(true);
+    expect(followed(player, view).pinned).toEqual({ source: 1, target: 2 });
+    hears(player, view, "pin", { side: "source", index: 1 });
+    expect(followed(player, view).pinned).toEqual({ source: null, target: 2 });
+  });
+
   test("keeps the step it was left at, without being drawn again", () => {
     const { player, view } = made();
     expect(hears(player, view, "step", 4)).toBe(false);

@@ -22,7 +22,17 @@ from attenscope.language import use_language
 from attenscope.viz.export import talk_html
 from attenscope.viz.export.__main__ import main as command_line
 from attenscope.viz.export.offline_html import TILES_PICTURE_SHARES, build_talk_page, build_view_page
-from attenscope.viz.export.parts import Chart, Columns, Component, Slide, View, Words, flatten_parts
+from attenscope.viz.export.parts import (
+    SENTENCE_PICTURE_ROLE,
+    Chart,
+    Columns,
+    Component,
+    LiveSlide,
+    Slide,
+    View,
+    Words,
+    flatten_parts,
+)
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.web import maps, players, text_components
@@ -163,6 +173,24 @@ def test_what_a_scene_omits_is_not_in_the_file() -> None:
     (columns,) = slide.parts
     assert isinstance(columns, Columns)
     assert columns.shares == (0.4,)
+
+
+@pytest.mark.parametrize(
+    ("omit", "live", "expected"),
+    [
+        ((), None, ["sentence", "translation", "heads", "picture"]),
+        (("heads",), None, ["sentence", "translation", "picture"]),
+        (("heads", "picture"), None, [SENTENCE_PICTURE_ROLE]),
+        (("heads", "picture"), LiveSlide("m", {}), ["sentence", "translation"]),
+    ],
+)
+def test_the_sentence_with_its_links_takes_the_place_of_its_texts_where_it_is_the_only_picture(
+    omit: tuple[str, ...], live: LiveSlide | None, expected: list[str]
+) -> None:
+    drawn = [Component("any", b"", role) for role in ("sentence", "translation", SENTENCE_PICTURE_ROLE)]
+    beside = Columns(([Component("any", b"", "heads")], [Component("any", b"", "picture")]), (0.4, 0.6))
+    slide = Slide("Words", View("Words", [*drawn, beside]), omit=omit, live=live)
+    assert [part.role for part in flatten_parts(slide.parts)] == expected
 
 
 TALK = """[[scene]]

@@ -59,11 +59,12 @@ function build(root, view) {
     view.start(sceneAsked() ?? 0);
   };
   const listen = (event) => {
-    if (event.key !== "p" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || inField(event)) return;
+    if (event.key.toLowerCase() !== "p" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || inField(event)) return;
     if (view.show) return;
     event.preventDefault();
-    if (view.scenes) writeScene(0);
-    view.start(0);
+    const at = event.shiftKey && view.scenes ? view.at : 0;
+    if (view.scenes) writeScene(at);
+    view.start(at);
   };
   document.addEventListener("keydown", listen);
   return { dispose: () => (document.removeEventListener("keydown", listen), view.show?.close()) };
@@ -77,7 +78,7 @@ function button(className, text, title, act) {
 
 function buttons(view) {
   view.button = button("start", say("Start the talk"), say("Or press p"), () => begin(0));
-  view.here = button("here", say("Start here"), say("Begin at the scene that is edited"), () => begin(view.at));
+  view.here = button("here", say("Start here"), say("Begin at the scene that is edited, or where you left the stage; or press Shift+P"), () => begin(view.at));
   const begin = (at) => (writeScene(at), view.start(at));
   const guesses = () => guessesOf(view.title, view.scenes);
   view.ofGuesses = [

@@ -75,8 +75,9 @@ function linksOf(view, spot) {
 function curveOf(view, frame, { row, column, share }, strength) {
   const from = view.sides.source.buttons[column].getBoundingClientRect();
   const to = view.sides.target.buttons[row].getBoundingClientRect();
-  const [x, y] = [from.x + from.width / 2 - frame.x, from.bottom - frame.y];
-  const [ends, below] = [to.x + to.width / 2 - frame.x, to.y - frame.y];
+  const zoom = view.curves.currentCSSZoom ?? 1; // Of a slide in a file.
+  const [x, y] = [from.x + from.width / 2 - frame.x, from.bottom - frame.y].map((at) => at / zoom);
+  const [ends, below] = [to.x + to.width / 2 - frame.x, to.y - frame.y].map((at) => at / zoom);
   const middle = (y + below) / 2;
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", `M${x} ${y}C${x} ${middle} ${ends} ${middle} ${ends} ${below}`);

@@ -67,6 +67,7 @@ const ANSWERS = {
   cell: ({ row, column }, { pinned }) => ({ chosen: [row, column], pinned: String(pinned) === `${row},${column}` ? [null, null] : [row, column] }),
   pin({ side, index, position }, { pinned }) {
     if (position !== undefined) return { pinned: toggled(pinned, position) };
+    if (!Array.isArray(pinned)) return { pinned: { ...pinned, [side]: toggled(pinned[side], index) } };
     return { pinned: pinned.map((at, i) => (SIDES[i] === side ? toggled(at, index) : at)) };
   },
 };

@@ -4,8 +4,8 @@ import { NOT_OPERATED, ON_STAGE } from "./stage.js";
 // Where the parts of viz/talk/scenes.py stand: in the page, and inside the views drawn in the browser.
 const column = (key) => `${COLUMN}:has(${key})`;
 const WHERE = {
-  sentence: [".st-key-sentence"],
-  translation: [".st-key-translation", ".st-key-again", ".versions .after"],
+  sentence: [".st-key-sentence", ".sentence > .source"],
+  translation: [".st-key-translation", ".st-key-again", ".versions .after", ".sentence > :is(.target, .says, svg)"],
   heads: [column(".st-key-overview"), column(".st-key-changes")],
   picture: [column(".st-key-head-picture"), column(".st-key-compared"), ".st-key-picture", ".st-key-fault-pair"],
   "next token": [".candidates", ".text [data-state=predicted]", ".legend .predicted"],
@@ -29,17 +29,24 @@ const BESIDE_A_TREE = `
   .slide:is(:has(> [data-role=tree]), :has(:not([hidden]) > [data-role=tree])) [data-role=decoding] { display: none !important; }
   :root:has(.st-key-tree) .st-key-sentence { display: block !important; }`;
 
+// A scene of Explore without its other pictures (PICTURES_BESIDE_SENTENCE in viz/export/parts.py): the sentence is the
+// picture, with the links between its words, in place of both texts.
+const SENTENCE_ALONE = `
+  :root:has(.st-key-sentence-picture) :is(.st-key-sentence:not(:has(textarea)), .st-key-translation) { display: none !important; }
+  .st-key-sentence-picture { display: flex !important; }`;
+
 /** The style that covers the parts `hide`, leaves out `omit`, and says `always` besides. */
 export function partRules(hide, omit, always) {
   const of = (parts) => parts.flatMap((part) => WHERE[part] ?? []).join(", ");
-  const alone = omit.includes("matrix") || omit.includes("candidates");
-  const wide = alone ? ".decode-player .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
+  const wide = omit.includes("matrix") || omit.includes("candidates") ? ".decode-player .below { grid-template-columns: minmax(0, 44rem) !important; justify-content: center; }" : "";
   const unseen = [...hide, ...omit].includes("attention");
   const shade = unseen ? ".text .source .piece { color: var(--st-text-color) !important; background: none !important; }" : "";
+  const met = [...hide, ...omit].includes("translation") ? ".sentence > .source button { color: inherit !important; background: none !important; }" : "";
   // The tree of a beam search needs the room: the player stands there where the tree is left out.
   const tree = always && !omit.includes("tree") ? BESIDE_A_TREE : "";
+  const words = always && ["heads", "picture"].every((part) => omit.includes(part)) ? SENTENCE_ALONE : "";
   const names = hide.includes("broken or fixed") ? UNNAMED : "";
-  const gone = `${always}${tree}${shade}${wide}${names}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
+  const gone = `${always}${tree}${words}${met}${shade}${wide}${names}${omit.length ? `:is(${of(omit)}) { display: none !important; }` : ""}`;
   if (!hide.some((part) => WHERE[part])) return gone;
   const plain = ":is(span, b, svg, p, .piece)";
   return `${gone}

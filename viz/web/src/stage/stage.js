@@ -25,6 +25,9 @@ export const ON_STAGE = `
     aspect-ratio: auto;
     height: clamp(var(--wide), (var(--tiles, var(--picture, 350px)) - 1.5rem) / var(--layers) - 7px, 2 * var(--wide));
   }
+  .sentence { text-align: center; padding: 1rem 0; }
+  .sentence .words { justify-content: center; font-size: 2rem !important; }
+  .sentence .between { height: 7rem; }
   .texts { padding-top: 0; }
   @media (min-aspect-ratio: 1) { .texts { grid-template-columns: auto auto; } } /* The longer text has more of the line. */
   .texts h3 { min-height: 0; }
