@@ -49,8 +49,10 @@
   const every = [...new Set(places.flatMap(([root, zoom]) => [...within(root)].map((node) => [node, zoom])))];
   const find = (selector) => every.filter(([node]) => node.matches?.(selector) && node.checkVisibility());
   const heights = [
-    ...find(".js-plotly-plot").flatMap(([{ _fullLayout: { _plots: plots } }, zoom]) =>
-      Object.values(plots ?? {}).map(({ yaxis }) => zoom * yaxis._length)),
+    ...find(".js-plotly-plot").flatMap(([node, zoom]) => {
+      const grown = frame ? zoom : (node.currentCSSZoom ?? 1); // In a file the slide itself is zoomed.
+      return Object.values(node._fullLayout._plots ?? {}).map(({ yaxis }) => grown * yaxis._length);
+    }),
     ...find(".heatmap > canvas, .curves svg").map(([node, zoom]) => zoom * node.getBoundingClientRect().height),
   ];
   /** A text's box along its own line. */

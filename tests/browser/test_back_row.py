@@ -30,11 +30,14 @@ LOWEST = 160 / 720
 """Of the screen's height, that a chart takes at least."""
 EMPTY = ("from=paste", "from=upload", "/talk")
 """What shows nothing before something is brought."""
-NO_PICTURE = ("training=architecture", "training=parameters", "training=card", "training=comparison", "=text")
+NO_PICTURE = (
+    *("training=architecture", "training=parameters", "training=card", "training=comparison", "=text"),
+    "why=source+words",
+)
 """Tables and words, which have no picture to fill the screen with."""
-SMALLER = ("=pipeline", "from=build", "heads=pruning")
-"""A picture whose last row comes with its last step; four square ones beside each other, as high as they are wide; one
-above the translations that it is about."""
+SMALLER = ("=pipeline", "from=build", "view=compare", "heads=pruning")
+"""A picture whose last row comes with its last step; four or three square ones beside each other, as high as they are wide;
+one above the translations that it is about."""
 COMPARED = tuple(f"/?{SENTENCE}&view=compare&compared={view}" for view in ("links", "text", "pipeline"))
 """Two sides beside each other."""
 

@@ -160,3 +160,15 @@ def test_presented_the_picture_stays_until_the_large_one_is_there(page: Page, si
     canvas = page.frame_locator("iframe.seen").locator(".st-key-heatmap canvas")
     assert canvas.evaluate("canvas => canvas.clientWidth / innerWidth") >= 0.33
     assert canvas.evaluate("canvas => canvas.getBoundingClientRect().bottom <= innerHeight + 1")
+
+
+def test_a_number_stands_in_its_cell_or_is_left_out(page: Page) -> None:
+    """In the picture of a fault: with room the numbers are there, on a phone none stands on the next."""
+    widest = """(labels) => Math.max(0, ...labels.filter((one) => one.checkVisibility())
+        .map((one) => one.getBoundingClientRect().width))"""
+    for width, shown in ((1280, True), (390, False), (1280, True)):
+        page.set_viewport_size({"width": width, "height": 844})
+        open_page(page, "/masks")
+        labels = page.locator(".st-key-fault-pair .heatmap-label")
+        expect(labels).not_to_have_count(0)
+        assert bool(labels.evaluate_all(widest)) == shown

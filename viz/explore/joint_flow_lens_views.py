@@ -28,7 +28,7 @@ from attenscope.viz.explore import controls
 from attenscope.viz.explore.saving import DrawnView, build_chart_view, build_weight_matrix_table
 from attenscope.viz.explore.texts import ViewText
 from attenscope.viz.explore.view_data import Scene, TokenDisplay, display_tokens
-from attenscope.viz.export.parts import Chart, Part, Words
+from attenscope.viz.export.parts import Chart, Columns, Part, Words
 from attenscope.viz.figures.explore import (
     FlowKind,
     describe_joint_strongest_links,
@@ -45,6 +45,7 @@ from attenscope.viz.ui.addresses.explore import EXPLORE_FLOW
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart, draw_plotly_figure
+from attenscope.viz.web.page_components import is_on_stage
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -264,20 +265,27 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
     def pin(row: int, column: int) -> None:
         scene.pin_places({"target": column + scene.source.first_row})
 
-    draw_chart(
-        plot_lens_grid(lens, look=scene.look, pinned=position),
-        join_sentences(line, text),
-        key=scene.element_key("lens"),
-        on_cell=pin,
-    )
-    draw_caption(line)
-    ranks = plot_lens_ranks(lens, column, look=scene.look)
-    draw_plotly_figure(ranks, text, key=scene.element_key("ranks"))
-    draw_caption(join_sentences(text, "" if position is not None else say("Click a column to follow another.")))
+    staged = is_on_stage()  # There the charts stand beside each other: each has all the height.
+    left, right = st.columns(2, gap="large") if staged else (st.container(), st.container())
+    with left:
+        draw_chart(
+            plot_lens_grid(lens, look=scene.look, pinned=position),
+            join_sentences(line, text),
+            key=scene.element_key("lens"),
+            on_cell=pin,
+        )
+        draw_caption(line)
+    with right:
+        ranks = plot_lens_ranks(lens, column, look=scene.look)
+        draw_plotly_figure(ranks, text, key=scene.element_key("ranks"))
+        draw_caption(join_sentences(text, "" if position is not None else say("Click a column to follow another.")))
 
     def build_parts(look: Look) -> list[Part]:
-        grid, ranks = plot_lens_grid(lens, look=look, pinned=position), plot_lens_ranks(lens, column, look=look)
-        return [Chart(grid, join_sentences(line, text)), Words(line), Chart(ranks, text), Words(text)]
+        grid = Chart(plot_lens_grid(lens, look=look, pinned=position), join_sentences(line, text))
+        ranks = Chart(plot_lens_ranks(lens, column, look=look), text)
+        if staged:
+            return [Columns(([grid], [ranks]), (0.5, 0.5)), Words(text)]
+        return [grid, Words(line), ranks, Words(text)]
 
     return DrawnView(build_parts, lambda: lens_table(lens))
 

@@ -123,6 +123,8 @@ TRAINING_PANELS = {
     "rate": (to_say("learning rate"), (0.0, 0.2), ".2e"),
 }
 """Field of a row -> axis title, share of the height, format on hover."""
+BESIDE_PLACES = {"": (0.0, 0.26), "2": (0.37, 0.63), "3": (0.74, 1.0)}
+"""Number of an axis of steps -> its share of the width, where the three stand beside each other."""
 
 
 def plot_training_curves(
@@ -132,21 +134,27 @@ def plot_training_curves(
     *,
     log_steps: bool = False,
     marked: Collection[int] = (),
+    beside: bool = False,
 ) -> go.Figure:
     """`histories` by model name, drawn below each other over one axis of steps; `marked` steps get a dotted line.
 
-    Several models are told apart by colour, each named at the end of its loss.
+    With `beside` the three stand beside each other, as on a stage, where each has all the height. Several models are
+    told apart by colour, each named at the end of its loss.
     """
     traces, axes = [], {}
     for at, (field, (heading, domain, _)) in enumerate(TRAINING_PANELS.items(), start=1):
         number = "" if at == 1 else str(at)
         axes[f"yaxis{number}"] = build_plot_axis(
-            palette, say(heading), domain=domain, anchor="x", rangemode="tozero", nticks=6
+            palette,
+            say(heading),
+            domain=(0.0, 1.0) if beside else domain,
+            anchor=f"x{number}" if beside else "x",
+            rangemode="tozero",
+            nticks=6,
         )
         traces += [
-            _training_line(
-                rows, field, name, _model_colour(palette, which, len(histories)), f"y{number}", len(histories) > 1
-            )
+            _training_line(rows, field, name, _model_colour(palette, which, len(histories)), len(histories) > 1)
+            | {"yaxis": f"y{number}", "xaxis": f"x{number}" if beside else "x"}
             for which, (name, rows) in enumerate(histories.items())
         ]
     axes["yaxis3"] |= {"tickformat": "~e"}
@@ -156,13 +164,17 @@ def plot_training_curves(
     )
     if log_steps:
         steps |= {"type": "log", "range": np.log10([first, last]).tolist(), "dtick": "D2"}
+    places = BESIDE_PLACES if beside else {"": (0.0, 1.0)}
+    axes |= {
+        f"xaxis{number}": steps | ({"domain": domain, "anchor": f"y{number}", "nticks": 4} if beside else {})
+        for number, domain in places.items()
+    }
     drawn = build_titled_layout(
         palette,
         title,
         TRAINING_HEIGHT,
-        xaxis=steps,
         **axes,
-        shapes=[_step_mark(step, palette) for step in marked if first <= step <= last],
+        shapes=[_step_mark(step, palette, x) for x in places for step in marked if first <= step <= last],
         annotations=_build_model_name_annotations(histories, palette),
         hovermode="x",
     )
@@ -176,7 +188,7 @@ def _step_range(histories: Mapping[str, Sequence[HistoryRow]], log_steps: bool) 
     return min(steps) if log_steps else 0, max(steps)
 
 
-def _training_line(rows: Sequence[HistoryRow], field: str, name: str, colour: str, y_axis: str, several: bool) -> dict:
+def _training_line(rows: Sequence[HistoryRow], field: str, name: str, colour: str, several: bool) -> dict:
     known = [row for row in rows if getattr(row, field) is not None]
     heading, _, form = TRAINING_PANELS[field]
     said = say("step {step} · {measure}", step="%{x:,}", measure=say(heading))
@@ -184,7 +196,6 @@ def _training_line(rows: Sequence[HistoryRow], field: str, name: str, colour: st
         "type": "scatter",
         "x": [row.step for row in known],
         "y": [getattr(row, field) for row in known],
-        "yaxis": y_axis,
         "mode": "lines+markers" if field == "bleu" else "lines",
         "line": {"color": colour, "width": 2},
         "marker": {"size": 5, "color": colour},
@@ -197,9 +208,19 @@ def _model_colour(palette: Palette, which: int, count: int) -> str:
     return palette.accent if count == 1 else head_colour(palette, which)
 
 
-def _step_mark(step: int, palette: Palette) -> dict:
+def _step_mark(step: int, palette: Palette, x_axis: str) -> dict:
     line = {"color": palette.soft, "width": 1, "dash": "dot"}
-    return {"type": "line", "x0": step, "x1": step, "yref": "paper", "y0": 0, "y1": 1, "line": line, "layer": "below"}
+    return {
+        "type": "line",
+        "x0": step,
+        "x1": step,
+        "xref": f"x{x_axis}",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": line,
+        "layer": "below",
+    }
 
 
 def _build_model_name_annotations(histories: Mapping[str, Sequence[HistoryRow]], palette: Palette) -> list[dict]:

@@ -27,6 +27,7 @@ from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.captions import draw_caption
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.maps import MatrixData, draw_matrix, encode_matrix
+from attenscope.viz.web.page_components import is_on_stage
 
 # The sentence: what is added to what, and how long either is.
 
@@ -38,18 +39,23 @@ def draw_embedding_sum_view(model: RunnableModel, result: Translation) -> SavedV
         last = len(parts.pieces)
         piece = int(positions_controls.draw_number_input(say("Piece"), POSITIONS_PIECE, 1, last, min(2, last))) - 1
     alt = say("Length of embeddings and encodings")
+    staged = is_on_stage()  # There the pictures stand beside each other: each has all the height.
     with st.container(key="picture"):
-        bars = plot_embedding_lengths(parts, piece, style.get_palette())
-        draw_chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _choose_piece(round(x), last))
-        draw_matrix(_build_embedding_sum_matrix(parts, piece, style.get_palette()), key="sum")
+        left, right = st.columns(2, gap="large") if staged else (st.container(), st.container())
+        with left:
+            bars = plot_embedding_lengths(parts, piece, style.get_palette())
+            draw_chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _choose_piece(round(x), last))
+        with right:
+            draw_matrix(_build_embedding_sum_matrix(parts, piece, style.get_palette()), key="sum")
     draw_caption(texts.describe_embedding_norms(parts))
     draw_caption(texts.describe_piece_vectors(parts))
 
     def draw_figure(palette: Palette) -> list[Part]:
+        bars = Chart(plot_embedding_lengths(parts, piece, palette), alt)
+        matrix = Component("matrix", encode_matrix(_build_embedding_sum_matrix(parts, piece, palette)))
         return [
             Words(result.trace.source, "sentence", "large"),
-            Chart(plot_embedding_lengths(parts, piece, palette), alt),
-            Component("matrix", encode_matrix(_build_embedding_sum_matrix(parts, piece, palette))),
+            *([Columns(([bars], [matrix]), (0.5, 0.5))] if staged else [bars, matrix]),
             Words(texts.describe_embedding_norms(parts)),
         ]
 

@@ -37,7 +37,7 @@ from attenscope.viz.ui.captions import (
     escape_markdown,
 )
 from attenscope.viz.web.charts import draw_chart
-from attenscope.viz.web.page_components import is_presenting
+from attenscope.viz.web.page_components import is_on_stage, is_presenting
 from attenscope.viz.web.players import SnapshotSequence, SnapshotText, draw_snapshot_player, encode_snapshot_player
 
 # Curves: loss, BLEU and learning rate over the steps of the training.
@@ -59,9 +59,10 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
         return
     title = say("Training of {model}", model=model.name)
     said = describe_history(history, bool(marked))
+    look = {"log_steps": log_steps, "beside": is_on_stage()}
 
     def draw_figure(palette: Palette) -> Chart:
-        figure = plot_training_curves({model.name: history}, palette, title, log_steps=log_steps, marked=marked)
+        figure = plot_training_curves({model.name: history}, palette, title, marked=marked, **look)
         return Chart(figure, say("{title}: loss, BLEU and learning rate", title=title))
 
     with st.container(key="picture"):

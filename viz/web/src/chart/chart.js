@@ -44,6 +44,19 @@ function still(plot, root) {
   return copy;
 }
 
+/** Leave out the numbers in the cells of a heatmap where one would stand on the next. */
+function fitNumbers(plot) {
+  for (const map of plot.querySelectorAll(".hm")) {
+    const labels = [...map.querySelectorAll(".heatmap-label")];
+    for (const label of labels) label.style.display = "";
+    const boxes = labels.map((label) => label.getBoundingClientRect());
+    const middles = [...new Set(boxes.map(({ left, width }) => Math.round(left + width / 2)))].sort((one, other) => one - other);
+    const step = Math.min(...middles.slice(1).map((at, i) => at - middles[i]));
+    const meet = boxes.some(({ width }) => width > step);
+    for (const label of labels) label.style.display = meet ? "none" : "";
+  }
+}
+
 /**
  * Watches the chart beside this component. Streamlit mounts a chart anew whenever its data changes, which leaves a
  * blank for a few frames: until the next one is painted, the last one's copy covers it.
@@ -61,9 +74,10 @@ function watch(root, frame, view) {
     }
     copy?.remove();
     seen = plot;
+    const fit = () => (fitNumbers(plot), view.place?.(plot));
+    fit();
     copy = still(plot, root);
-    view.place?.(plot);
-    plot.on("plotly_afterplot", () => view.place?.(plot)); // Drawn anew where the window is another.
+    plot.on("plotly_afterplot", fit); // Drawn anew where the window is another.
     plot.on("plotly_click", ({ points: [point] }) => view.send({ row: point.y, column: point.x }));
   };
   const observer = new MutationObserver(look);
