@@ -36,8 +36,8 @@ NO_PICTURE = (
 )
 """Tables and words, which have no picture to fill the screen with."""
 SMALLER = ("=pipeline", "from=build", "view=compare", "heads=pruning")
-"""A picture whose last row comes with its last step; four or three square ones beside each other, as high as they are wide;
-one above the translations that it is about."""
+"""A picture whose last row comes with its last step; three or four square ones beside each other, as high as they are
+wide; one above the translations that it is about."""
 COMPARED = tuple(f"/?{SENTENCE}&view=compare&compared={view}" for view in ("links", "text", "pipeline"))
 """Two sides beside each other."""
 

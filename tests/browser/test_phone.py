@@ -169,6 +169,6 @@ def test_a_number_stands_in_its_cell_or_is_left_out(page: Page) -> None:
     for width, shown in ((1280, True), (390, False), (1280, True)):
         page.set_viewport_size({"width": width, "height": 844})
         open_page(page, "/masks")
-        labels = page.locator(".st-key-fault-pair .heatmap-label")
+        labels = page.locator(".st-key-opening-pair .heatmap-label")
         expect(labels).not_to_have_count(0)
         assert bool(labels.evaluate_all(widest)) == shown

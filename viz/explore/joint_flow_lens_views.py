@@ -251,6 +251,10 @@ LAYERS_TEXT = ViewText(
 )
 
 
+LENS_SHARES = (0.6, 0.4)
+"""Widths of the words and of their ranks, where they stand beside each other."""
+
+
 def draw_layers_view(scene: Scene) -> DrawnView | None:
     """Draw the logit lens, and the ranks of one position across the layers."""
     try:
@@ -266,7 +270,7 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
         scene.pin_places({"target": column + scene.source.first_row})
 
     staged = is_on_stage()  # There the charts stand beside each other: each has all the height.
-    left, right = st.columns(2, gap="large") if staged else (st.container(), st.container())
+    left, right = st.columns(LENS_SHARES, gap="large") if staged else (st.container(), st.container())
     with left:
         draw_chart(
             plot_lens_grid(lens, look=scene.look, pinned=position),
@@ -284,7 +288,7 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
         grid = Chart(plot_lens_grid(lens, look=look, pinned=position), join_sentences(line, text))
         ranks = Chart(plot_lens_ranks(lens, column, look=look), text)
         if staged:
-            return [Columns(([grid], [ranks]), (0.5, 0.5)), Words(text)]
+            return [Columns(([grid], [ranks]), LENS_SHARES), Words(text)]
         return [grid, Words(line), ranks, Words(text)]
 
     return DrawnView(build_parts, lambda: lens_table(lens))

@@ -41,7 +41,9 @@ def draw_embedding_sum_view(model: RunnableModel, result: Translation) -> SavedV
     alt = say("Length of embeddings and encodings")
     staged = is_on_stage()  # There the pictures stand beside each other: each has all the height.
     with st.container(key="picture"):
-        left, right = st.columns(2, gap="large") if staged else (st.container(), st.container())
+        left, right = (
+            st.columns(2, gap="large", vertical_alignment="center") if staged else (st.container(), st.container())
+        )
         with left:
             bars = plot_embedding_lengths(parts, piece, style.get_palette())
             draw_chart(bars, alt, key="lengths-bars", on_cell=lambda _, x: _choose_piece(round(x), last))

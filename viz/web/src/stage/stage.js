@@ -48,7 +48,7 @@ export const ON_STAGE = `
   .snapshots .frame { grid-template-rows: 4.8rem max(5rem, calc(var(--picture, 350px) - 6.6rem)); }
   .snapshots .grid { max-width: max(9rem, calc(var(--picture, 350px) - 2rem)); }
   .snapshots .reading { display: none; }
-  .pipeline { display: flex; flex-wrap: wrap; gap: 0.8rem 2rem; align-items: center; }
+  .pipeline { display: flex; flex-wrap: wrap; gap: 0.3rem 2rem; align-items: center; }
   .pipeline .lead { flex: 1 1 17rem; position: relative; top: 0; container-type: inline-size; }
   .pipeline .words { display: block; max-width: none; min-height: 0; }
   .pipeline .moves { display: none; }
