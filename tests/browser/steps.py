@@ -169,11 +169,14 @@ def save_talk(page: Page, folder: Path) -> Path:
     return saved
 
 
-def move_scene(page: Page, way: str) -> None:
-    """Move the scene that is edited "earlier" or "later", on the page Talk."""
+def move_scene(page: Page, way: str, places: int = 1) -> None:
+    """Move the scene that is edited "earlier" or "later", on the page Talk; the menu stays open until it is closed."""
     click(page.locator(".st-key-scene-moves").get_by_test_id("stPopoverButton"))
-    page.get_by_role("button", name=f"Move {way}", exact=True).click()
-    settle(page)
+    for _ in range(places):
+        page.get_by_role("button", name=f"Move {way}", exact=True).click()
+        settle(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
 
 
 def open_talk(page: Page, file: Path) -> None:

@@ -313,17 +313,17 @@ def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: P
 @pytest.mark.walk
 def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
-    for _ in range(2):
+    for _ in range(3):
         add_to_talk(page)
     click(page.get_by_role("link", name="Talk", exact=True))
     settle(page)
-    expect(page.get_by_text("Scene 2 of 2")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("Scene 3 of 3")).to_be_visible(timeout=PATIENCE)
     settle(page)
     expect(page.get_by_label("Title", exact=True)).to_have_count(1, timeout=PATIENCE)
     enter(page.get_by_label("Title", exact=True), "Waves")
-    expect(page.get_by_role("radio", name="2 Waves")).to_have_count(1, timeout=PATIENCE)
-    move_scene(page, "earlier")
-    expect(page.get_by_text("Scene 1 of 2")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("radio", name="3 Waves")).to_have_count(1, timeout=PATIENCE)
+    move_scene(page, "earlier", places=2)
+    expect(page.get_by_text("Scene 1 of 3")).to_be_visible(timeout=PATIENCE)
     saved = save_talk(page, tmp_path)
     talk, mistakes = parse_talk(saved.read_text(encoding="utf-8"))
     assert not mistakes

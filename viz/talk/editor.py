@@ -155,9 +155,9 @@ def _draw_scene_menu(at: int, count: int) -> None:
         del scenes[at]
         return at
 
-    # Keyed by the place, so that the menu closes once the scenes stand otherwise.
+    # It stays open while a scene is moved, several places perhaps, and closes once there are more or fewer.
     place = say("Scene {number} of {count}", number=at + 1, count=count)
-    with st.container(key="scene-moves"), st.popover(place, type="tertiary", key=f"scene-menu-{at}-{count}"):
+    with st.container(key="scene-moves"), st.popover(place, type="tertiary", key=f"scene-menu-{count}"):
         button(say("Move earlier"), "earlier", at > 0, move(-1))
         button(say("Move later"), "later", at < count - 1, move(1))
         button(say("Copy"), "copy", count < MOST_SCENES, copy)
