@@ -50,7 +50,7 @@
   const find = (selector) => every.filter(([node]) => node.matches?.(selector) && node.checkVisibility());
   const heights = [
     ...find(".js-plotly-plot").flatMap(([node, zoom]) => {
-      const grown = frame ? zoom : (node.currentCSSZoom ?? 1); // In a file the slide itself is zoomed.
+      const grown = (zoom * node.getBoundingClientRect().height) / node.offsetHeight; // In a file by a transform of its own.
       return Object.values(node._fullLayout._plots ?? {}).map(({ yaxis }) => grown * yaxis._length);
     }),
     ...find(".heatmap > canvas, .curves svg").map(([node, zoom]) => zoom * node.getBoundingClientRect().height),
