@@ -20,6 +20,7 @@ from attenscope.viz.web.page_components import watch_colour_scheme
 STYLE_SHEET = Path(__file__).parent / "style.css"
 STYLE_WORDS = {
     "try": to_say("Try"),
+    "more": to_say("More"),
 }
 """Words that style sheets write, by the name of the CSS variable."""
 
