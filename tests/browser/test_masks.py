@@ -169,6 +169,35 @@ def test_what_is_pasted_is_judged_at_once(page: Page) -> None:
 
 
 @pytest.mark.walk
+def test_what_is_pasted_is_there_after_another_page_and_a_new_start_is_a_new_judgement(page: Page) -> None:
+    open_page(page, "/masks?meant=causal")
+    box, future = page.get_by_label("Printed tensor"), "[[1,1,1,1],[1,1,0,0],[1,1,1,0],[1,1,1,1]]"
+    write(box, future)
+    verdict(page, "1 error")
+    click(page.get_by_role("button", name="Apply this fix"))
+    verdict(page, "Sound, once mended")
+    settle(page)
+    click(page.get_by_role("link", name="Explore", exact=True))
+    settle(page)
+    click(page.get_by_role("link", name="Masks", exact=True))
+    expect(box).to_have_value(future)
+    verdict(page, "Sound, once mended")
+    settle(page)
+    write(box, "")
+    expect(page.locator(".st-key-verdict-line")).to_have_count(0)
+    settle(page)
+    write(box, future)
+    verdict(page, "1 error")
+
+
+def write(box: Locator, text: str) -> None:
+    settle(box.page)
+    box.fill(text)
+    box.press("Control+Enter")
+    settle(box.page)
+
+
+@pytest.mark.walk
 def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
     open_page(page, "/masks")
     box = page.get_by_label("Printed tensor")

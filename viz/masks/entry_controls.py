@@ -37,7 +37,12 @@ from attenscope.masks.toy_attention import (
 from attenscope.trace import AttentionMap, Kind
 from attenscope.untrusted_trace import OpenError
 from attenscope.viz.fair_queue import BusyError
-from attenscope.viz.masks.mask_input import MaskInput, draw_array_interpretation, list_flipped_cells
+from attenscope.viz.masks.mask_input import (
+    MaskInput,
+    draw_array_interpretation,
+    forget_edits,
+    list_flipped_cells,
+)
 from attenscope.viz.traces.session import (
     MOST_ARRAY_CELLS,
     PASTED_MASK_KEY,
@@ -88,8 +93,10 @@ def draw_paste_input() -> MaskInput | None:
         height=190,
         placeholder=PASTE_PLACEHOLDER,
         label_visibility="collapsed",
+        persist_state="session",  # Who looks at another page finds it again.
     )
     if not (text or "").strip():
+        forget_edits()
         draw_caption(
             say(
                 "Paste what torch, numpy or a nested list printed. Several arrays need a name each: weights = …, "

@@ -242,6 +242,12 @@ def load_edits(identity: str) -> Edits:
     return found if isinstance(found, Edits) and found.identity == identity else Edits(identity)
 
 
+def forget_edits() -> None:
+    """Start anew: the same mask, given again, is judged as it was given."""
+    if EDITS_KEY in st.session_state:
+        _store_edits(Edits(""))
+
+
 def list_flipped_cells(identity: str, picture: str, shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
     """Cells of one picture that were turned over and lie inside (B, H, Q, K), sorted."""
     _read_flipped_cells_from_address(identity, picture)

@@ -129,7 +129,7 @@ def draw_architecture_view() -> None:
 def _draw_config_input() -> str:
     """The text of a config.json, pasted or of a file; the file goes first."""
     st.session_state.setdefault(_CONFIGURATION_KEY, EXAMPLE_CONFIGURATION)
-    pasted: str = st.text_area("config.json", key=_CONFIGURATION_KEY, height=280)
+    pasted: str = st.text_area("config.json", key=_CONFIGURATION_KEY, height=280, persist_state="session")
     file = st.file_uploader(say("or a file"), type="json", key=_FILE_KEY, max_upload_size=1)
     if file is None:
         return pasted
