@@ -41,6 +41,14 @@ function showPicture() {
   if (stands && picture.top > innerHeight / 2) document.querySelector(".st-key-head-picture").scrollIntoView();
 }
 
+/** A new step of the tour speaks of the picture of a head: where that is out of sight, bring it there. */
+function followTour(view) {
+  const step = document.querySelector(".st-key-tour")?.textContent.match(/\d+/)?.[0];
+  const picture = document.querySelector(".st-key-head-picture");
+  if (step && step !== view.step && picture?.getBoundingClientRect().top > innerHeight / 2) picture.scrollIntoView();
+  view.step = step;
+}
+
 /** Switch heads off, or on where all of them are off: at once, before Python has answered. */
 function toggle(view, places) {
   const names = places.map(String);
@@ -88,6 +96,7 @@ export default function overview({ data, parentElement, setTriggerValue }) {
   });
   const size = queries * keys;
   grid.setAttribute("aria-label", header.label);
+  requestAnimationFrame(() => followTour(view)); // Once the picture beside it stands.
   Object.assign(view, { header, bytes: indices.map((at) => body.subarray(at * size, (at + 1) * size)) });
   colour(view, header);
   smooth(tiles, keys, queries);
