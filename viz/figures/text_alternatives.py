@@ -164,7 +164,7 @@ def describe_strongest_row_keys(query: str, keys: Sequence[str], weights: np.nda
     best = np.argsort(-weights, kind="stable")[:3]
     named = [key for key in best if weights[key] >= LEAST_NAMED_WEIGHT] or [key for key in best if weights[key] > 0]
     if not named:
-        return say("{query} may attend to nothing.", query=quote_token(query))
+        return say("{query} may attend to nothing that is shown.", query=quote_token(query))
     found = [f"{quote_token(keys[key])} {format_number(float(weights[key]), '.2f')}" for key in named]
     return say("{query} looks at {keys}.", query=quote_token(query), keys=join_items(found))
 
@@ -197,7 +197,11 @@ def _describe_masked_cells(attention: AttentionMap) -> str:
         say("Grey and hatched is masked: not yet written when the row was computed.")
         if attention.kind == "decoder" and hides_future_alone
         else say("Grey and hatched is masked."),
-        say_many("{count} row may attend to nothing: all zero.", "{count} rows may attend to nothing: all zero.", empty)
+        say_many(
+            "{count} row may attend to nothing that is shown: all zero.",
+            "{count} rows may attend to nothing that is shown: all zero.",
+            empty,
+        )
         if empty
         else "",
     )

@@ -58,7 +58,7 @@ test.each([
   [[0.1, 0.6, 0.25, 0.05], "“\u2068q\u2069” looks at “\u2068b\u2069” 0.60, “\u2068c\u2069” 0.25, “\u2068a\u2069” 0.10."],
   [[0, 0, 1, 0], "“\u2068q\u2069” looks at “\u2068c\u2069” 1.00."],
   [[0.994, 0.004, 0.002, 0], "“\u2068q\u2069” looks at “\u2068a\u2069” 0.99."],
-  [[0, 0, 0, 0], "“\u2068q\u2069” may attend to nothing."],
+  [[0, 0, 0, 0], "“\u2068q\u2069” may attend to nothing that is shown."],
 ])("the weights %j in words", (weights, words) => {
   expect(rowInWords(" q", [" a", " b", " c", " d"], weights)).toBe(words);
 });

@@ -101,8 +101,10 @@ def test_an_empty_row_is_masked_all_along() -> None:
     weights = np.array([[[[0.5, 0.5], [0, 0]]]], dtype=np.float32)
     one = AttentionMap("cross", weights, ("a", "b"), ("x", "y"), mask)
     assert np.isnan(trace_named(heatmap(one, 0, 0), "weights")["z"][1]).all()
-    assert "1 row may attend to nothing" in explain_heatmap_reading(one, "fed", "sqrt")
-    assert describe_pinned_row(one, 0, 0, 1, "fed") == f"Pinned: {quote_token('b')} may attend to nothing."
+    assert "1 row may attend to nothing that is shown" in explain_heatmap_reading(one, "fed", "sqrt")
+    assert (
+        describe_pinned_row(one, 0, 0, 1, "fed") == f"Pinned: {quote_token('b')} may attend to nothing that is shown."
+    )
 
 
 def test_hatch_of_two_by_two_by_hand() -> None:

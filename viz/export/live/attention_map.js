@@ -53,7 +53,7 @@ export function rowInWords(query, keys, weights) {
   const best = keys.map((_, at) => at).sort((a, b) => weights[b] - weights[a]).slice(0, 3);
   const least = weights[best[0]] >= LEAST_NAMED_WEIGHT ? LEAST_NAMED_WEIGHT : Number.MIN_VALUE;
   const named = best.filter((key) => weights[key] >= least).map((key) => `${quoted(keys[key])} ${written(weights[key].toFixed(2))}`);
-  if (!named.length) return say("{query} may attend to nothing.", { query: quoted(query) });
+  if (!named.length) return say("{query} may attend to nothing that is shown.", { query: quoted(query) });
   return say("{query} looks at {keys}.", { query: quoted(query), keys: listed(named) });
 }
 
