@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -85,6 +86,18 @@ def test_which_head_matters_most(page: Page) -> None:
     settle(page)
     expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)  # It stays closed with what comes next.
     assert values.all_inner_texts() == before  # No tile moves away from under the key that switched it.
+
+
+def test_the_sentence_speaks_of_the_head_that_is_opened_because_it_matters_most(page: Page) -> None:
+    open_page(page, "/?sentence=My+little+brother+lost+his+blue+umbrella+in+the+park+yesterday.")
+    for question in ("Which head aligns?", "Which head matters most?"):
+        settle(page)
+        click(open_menu(page, "trials").get_by_role("button", name=question))
+        settle(page)
+    place = page.locator(".st-key-overview .tile[aria-pressed=true]").get_attribute("data-place")
+    layer, head = json.loads(str(place)).values()
+    expect(page.get_by_text("Of all heads, cross ", exact=False)).to_be_visible()  # Else the sentence has another.
+    expect(page.locator(".st-key-translation .says")).to_contain_text(f"{layer + 1}.{head + 1}")
 
 
 def test_clicking_a_tile_changes_every_view(page: Page) -> None:

@@ -328,7 +328,7 @@ def draw_strongest_head_button() -> None:
 def open_strongest_head_if_requested(source: TraceSource) -> None:
     """Open the head that matters most for the translation, if that was asked.
 
-    Call it before the controls of the head. No callback: what it computes draws a progress bar.
+    Call it before anything shows a head. No callback: what it computes draws a progress bar.
     """
     if st.session_state.pop(_STRONGEST_ASKED, False) and (effects := source.measure_effects()):
         (kind, layer, head), _ = effects.strongest()[0]

@@ -211,6 +211,7 @@ def draw_explore_run(model: RunnableModel, text: str) -> ExploreRun:
     given = _draw_given_translation_field(model, text, own.text) if is_given_translation_on(text) else ""
     key = RunKey(model.name, text, given, explore_controls.draw_change_effect(model, text, given))
     run = ExploreRun(key, cache.compute_translation_with_changes(*key))
+    explore_controls.open_strongest_head_if_requested(run)
     first = run.translation.first_row
     with key_of_line:
         _draw_translation_caption(model, run.translation)

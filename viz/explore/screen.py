@@ -79,7 +79,6 @@ def draw_screen(source: TraceSource) -> None:
     A view of all heads has the whole width.
     """
     unregister_savable_view()
-    explore_controls.open_strongest_head_if_requested(source)
     maps = source.trace.maps
     with st.container(key="viewbar", horizontal=True, vertical_alignment="center"):
         # Head 1.1 stands in the address too: without a head the page would pick one.

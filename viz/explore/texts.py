@@ -63,6 +63,11 @@ WEIGHTS_TEXT = (
 # Captions of the chosen head, and of how its tokens are displayed.
 
 
+PLACE_TEXTS: dict[AlignmentReading, str] = {
+    "predicted": to_say("Place {place} of {count}, read by the token predicted."),
+    "fed": to_say("Place {place} of {count}, read by the token fed in."),
+}
+"""Which of all heads it is; the tiles are ordered by the better of both readings."""
 OTHER_READING_TEXTS: dict[AlignmentReading, str] = {
     "fed": to_say("Read one row late, at the token just fed in, head {head} aligns better: {mass:.0%}."),
     "predicted": to_say("Read at the token that a row predicts, head {head} aligns better: {mass:.0%}."),
@@ -97,7 +102,7 @@ def draw_head_alignment_captions(scene: Scene) -> None:
     ranking = rank_heads_by_alignment(scene.tokens.original, readings=(scene.rows,))
     places = [(one.layer, one.head) for one in ranking]
     place = places.index((scene.layer, scene.head))
-    position = say("Place {place} of {count}.", place=place + 1, count=len(ranking))
+    position = say(PLACE_TEXTS[scene.rows], place=place + 1, count=len(ranking))
     draw_caption(
         join_sentences(ranking[place].sentence, position, _describe_alignment_by_other_rows(scene, ranking[0]))
     )

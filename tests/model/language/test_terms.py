@@ -28,7 +28,8 @@ OTHERWISE: dict[str, tuple[str, ...]] = {
         "Click a part: it is hidden until the next key (?), then left out (×), then shown again.",
         "Page Down and Page Up, or the arrow keys, go through the scenes; a number and Enter goes to one; n "
         "opens the notes in a window of their own, f fills the screen, c raises the contrast, Escape comes back "
-        "here. Where a scene lets the audience guess, 1 to 9 count and Backspace takes one back.",
+        "here and Shift+P returns to the stage. Where a scene lets the audience guess, 1 to 9 count and Backspace "
+        "takes one back.",
         "Two to nine parts of the picture. On stage the keys 1 to 9, or clicks, count the guesses; the next key "
         "shows them. Cover what would tell with “Hidden until the next key”.",
         "a key has more than fifty parts",

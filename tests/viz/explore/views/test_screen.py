@@ -263,6 +263,6 @@ def test_the_aligning_head_is_the_best_as_rows_are_named(app: AppTest, translato
     best, other = (rank_heads_by_alignment(cross, (reading,))[0] for reading in ALIGNMENT_READINGS)
     assert (app.session_state["layer"], app.session_state["head"]) == (best.layer + 1, best.head + 1)
     said = " ".join(captions_of(app))
-    assert f"{best.sentence} Place 1 of {cross.layers * cross.heads}." in said
+    assert f"{best.sentence} Place 1 of {cross.layers * cross.heads}, read by the token " in said
     late = f"at the token just fed in, head {other.layer + 1}.{other.head + 1} aligns better: {other.mass:.0%}."
     assert (late in said) == (other.mass > best.mass)
