@@ -49,10 +49,9 @@ function fitNumbers(plot) {
   for (const map of plot.querySelectorAll(".hm")) {
     const labels = [...map.querySelectorAll(".heatmap-label")];
     for (const label of labels) label.style.display = "";
-    const boxes = labels.map((label) => label.getBoundingClientRect());
-    const middles = [...new Set(boxes.map(({ left, width }) => Math.round(left + width / 2)))].sort((one, other) => one - other);
+    const middles = [...new Set(labels.map((label) => Number(label.getAttribute("x"))))].sort((one, other) => one - other);
     const step = Math.min(...middles.slice(1).map((at, i) => at - middles[i]));
-    const meet = boxes.some(({ width }) => width > step);
+    const meet = labels.some((label) => label.getBBox().width > step);
     for (const label of labels) label.style.display = meet ? "none" : "";
   }
 }
