@@ -44,14 +44,18 @@ function still(plot, root) {
   return copy;
 }
 
+const SAME_COLUMN = 2; // Pixels between the middles of numbers that stand below each other, at most.
+
 /** Leave out the numbers in the cells of a heatmap where one would stand on the next. */
 function fitNumbers(plot) {
   for (const map of plot.querySelectorAll(".hm")) {
     const labels = [...map.querySelectorAll(".heatmap-label")];
     for (const label of labels) label.style.display = "";
-    const middles = [...new Set(labels.map((label) => Number(label.getAttribute("x"))))].sort((one, other) => one - other);
-    const step = Math.min(...middles.slice(1).map((at, i) => at - middles[i]));
-    const meet = labels.some((label) => label.getBBox().width > step);
+    const boxes = labels.map((label) => label.getBoundingClientRect());
+    const middles = boxes.map(({ left, width }) => left + width / 2).sort((one, other) => one - other);
+    const steps = middles.slice(1).map((at, i) => at - middles[i]);
+    const step = Math.min(...steps.filter((one) => one > SAME_COLUMN));
+    const meet = boxes.some(({ width }) => width > step);
     for (const label of labels) label.style.display = meet ? "none" : "";
   }
 }
