@@ -34,10 +34,12 @@ NO_PICTURE = (
     *("training=architecture", "training=parameters", "training=card", "training=comparison", "=text"),
     "why=source+words",
 )
-"""Tables and words, which have no picture to fill the screen with."""
-SMALLER = ("=pipeline", "from=build", "view=compare", "heads=pruning")
-"""A picture whose last row comes with its last step; three or four square ones beside each other, as high as they are
-wide; one above the translations that it is about."""
+"""Tables and words, shaded ones too, which have no picture to fill the screen with."""
+SMALLER = ("=pipeline", "from=build", "heads=pruning")
+"""A picture whose last row comes with its last step; four square ones beside each other, as high as they are wide; one
+above the translations that it is about."""
+SQUARES = f"/?{SENTENCE}&view=compare"
+"""Two maps and their difference beside each other, as high as they are wide."""
 COMPARED = tuple(f"/?{SENTENCE}&view=compare&compared={view}" for view in ("links", "text", "pipeline"))
 """Two sides beside each other."""
 
@@ -69,7 +71,9 @@ def problems(found: dict[str, dict[str, Any]]) -> list[str]:
     """Every view with type that is too small, or a picture that is."""
     small = [f"{address}: {one['smallest']:.1f} px, {one['small']}" for address, one in found.items() if one["small"]]
     pictures = {
-        address: one for address, one in found.items() if not any(word in address for word in (*NO_PICTURE, *SMALLER))
+        address: one
+        for address, one in found.items()
+        if address != SQUARES and not any(word in address for word in (*NO_PICTURE, *SMALLER))
     }
     low = [
         f"{address}: charts of {', '.join(f'{height:.0%}' for height in one['heights'])}"

@@ -173,3 +173,21 @@ def test_a_number_stands_in_its_cell_or_is_left_out(page: Page) -> None:
         labels = page.locator(".st-key-opening-pair .heatmap-label")
         expect(labels).not_to_have_count(0)
         assert bool(labels.evaluate_all(widest)) == shown
+
+
+@pytest.mark.parametrize("size", [(390, 844), (800, 900), (1280, 720), (1440, 900)])
+def test_what_the_tour_says_stays_in_sight(page: Page, size: tuple[int, int]) -> None:
+    """Where the window is narrow the picture that a step speaks of comes under its words; elsewhere nothing moves."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    open_page(page, "/")
+    click(page.get_by_role("button", name="Start here"))
+    tour, picture = page.locator(".st-key-tour"), page.locator(".st-key-head-picture")
+    for step in (2, 3):
+        click(page.get_by_role("button", name="Next", exact=True))
+        expect(tour).to_contain_text(f"{step}/")
+        settle(page)
+        expect(tour).to_be_in_viewport(ratio=0.99)
+        if size[0] <= 1000:
+            under = "([one, other]) => other.getBoundingClientRect().top >= one.getBoundingClientRect().bottom - 1"
+            assert page.evaluate(under, [tour.element_handle(), picture.element_handle()])
+            expect(picture).to_be_in_viewport()

@@ -166,7 +166,7 @@ class Slide:
         if not self.view:
             return ()
         parts = tuple(_remove_parts_with_roles(self.view.parts, self.omit))
-        roles = {getattr(part, "role", "") for part in parts}
+        roles = {part.role for part in flatten_parts(parts)}
         is_alone = SENTENCE_PICTURE_ROLE in roles and not self.live and set(self.omit) >= PICTURES_BESIDE_SENTENCE
         without = ("sentence", "translation") if is_alone else (SENTENCE_PICTURE_ROLE,)
         return tuple(_remove_parts_with_roles(parts, without))

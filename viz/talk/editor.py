@@ -69,6 +69,11 @@ VIEW_FIELD_HEIGHT = 190
 """Pixels of the field that holds a view."""
 
 
+SENTENCE_SCENE_HINT = to_say(
+    "With the heads and the picture left out, the sentence is the picture: lines lead from word to word."
+)
+
+
 def draw_scene_editor(
     talk: Talk,
     models: Mapping[str, TransformerConfig | None],
@@ -95,7 +100,10 @@ def draw_scene_editor(
     with right:
         _draw_scene_menu(at, len(talk.scenes))
         _draw_scene_preview_and_thumbnails(at, talk, drawn)
-        _draw_scene_fields(at, talk.scenes[at], find_scene_trace_or_config(talk.scenes[at], talk, models, beside))
+        network = find_scene_trace_or_config(talk.scenes[at], talk, models, beside)
+        if talk.scenes[at].page == "explore" and isinstance(network, TransformerConfig):
+            draw_caption(say(SENTENCE_SCENE_HINT))
+        _draw_scene_fields(at, talk.scenes[at], network)
 
 
 def _draw_scene_preview_and_thumbnails(at: int, talk: Talk, drawn: Mapping[int, Mapping[str, Any]]) -> None:
@@ -116,10 +124,6 @@ def _draw_scene_preview_and_thumbnails(at: int, talk: Talk, drawn: Mapping[int, 
     draw_scene_preview_and_thumbnails(
         "scene-choice", pictured, at, scheme, {part: say(part) for part in there}, keep_parts
     )
-    if talk.scenes[at].page == "explore":
-        draw_caption(
-            say("With the heads and the picture left out, the sentence is the picture: lines lead from word to word.")
-        )
 
 
 def _choose_scene() -> None:

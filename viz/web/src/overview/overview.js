@@ -41,8 +41,11 @@ function showPicture() {
   if (stands && picture.top > innerHeight / 2) document.querySelector(".st-key-head-picture").scrollIntoView();
 }
 
-/** A new step of the tour speaks of the picture of a head: where that is out of sight, bring it there. */
+const NARROW = "(max-width: 1000px)"; // There the words of the tour stay above what is scrolled, as the page's style sheet says.
+
+/** A new step of the tour speaks of the picture of a head: where that is out of sight, bring it there, under the words. */
 function followTour(view) {
+  if (!matchMedia(NARROW).matches) return;
   const step = document.querySelector(".st-key-tour")?.textContent.match(/\d+/)?.[0];
   const picture = document.querySelector(".st-key-head-picture");
   if (step && step !== view.step && picture?.getBoundingClientRect().top > innerHeight / 2) picture.scrollIntoView();

@@ -78,7 +78,7 @@ function button(className, text, title, act) {
 
 function buttons(view) {
   view.button = button("start", say("Start the talk"), say("Or press p"), () => begin(0));
-  view.here = button("here", say("Start here"), say("Begin at the scene that is edited, or where you left the stage; or press Shift+P"), () => begin(view.at));
+  view.here = button("here", say("Start here"), say("Begin at the scene that is edited, or press Shift+P"), () => begin(view.at));
   const begin = (at) => (writeScene(at), view.start(at));
   const guesses = () => guessesOf(view.title, view.scenes);
   view.ofGuesses = [
