@@ -9,11 +9,12 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from attenscope.language import join_items, join_sentences, say, to_say
+from attenscope.network.config import TransformerConfig
 from attenscope.untrusted_trace import MAX_FILE_MEGABYTES, OpenedTrace
 from attenscope.viz.figures.figure_style import KIND_NAMES
 from attenscope.viz.talk import attachments, session
@@ -48,9 +49,6 @@ from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.page_components import draw_scene_preview_and_thumbnails
-
-if TYPE_CHECKING:
-    from attenscope.network.config import TransformerConfig
 
 # The list of scenes, and the fields of the one that is edited.
 
