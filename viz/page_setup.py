@@ -30,6 +30,7 @@ from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
 from attenscope.viz.web.page_components import (
     draw_copy_and_present_buttons,
     get_scene_file_key,
+    get_scene_turn,
     hide_until_ready,
     is_on_stage,
     is_presenting,
@@ -60,7 +61,9 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
         unregister_savable_view()
     too_long: list[Parameter[Any]] = []
     if page in PAGES:
-        too_long = clean_address(PAGES[page], CARRIED_PARAMETERS, HELD_PARAMETERS)
+        # A scene is what its address says: it takes over nothing of the one before.
+        carried = () if is_presenting() else CARRIED_PARAMETERS
+        too_long = clean_address(PAGES[page], carried, HELD_PARAMETERS)
     else:
         record_page_without_address(page)
     clear_page_default_model()
@@ -76,6 +79,8 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
         )
     if is_presenting():
         st.html(PRESENTED_STYLE)
+        # A frame shows one scene after another: by its turn the stage knows whose page stands there (studio/frame.js).
+        st.html(f"<style>:root {{ --presenting: {get_scene_turn()}; }}</style>")
         if open_scene_file_and_check_if_lost(get_scene_file_key()):
             st.info(say("The file that this scene shows is no longer kept: open the talk with its files again."))
             st.stop()

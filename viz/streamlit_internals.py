@@ -12,7 +12,7 @@
 - The logger that warns at every use of a cache outside of a visitor's run.
 - A folder served beside the files of components, as it is of one that is installed (``BidiComponentManager``): what is
   given as text is sent again with every message.
-- The files of the font that pages are set in.
+- The files of the font that pages are set in, and the script that a page loads for its charts.
 
 Where another version lacks a part, :class:`InternalsError` names it.
 """
@@ -252,10 +252,18 @@ def serve_folder(name: str, folder: Path) -> str:
 
 def find_font_file(*, italic: bool) -> Path:
     """The font of the pages, upright or italic, in all weights, as WOFF2. Raises InternalsError."""
-    name = f"SourceSansVF-{'Italic' if italic else 'Upright'}*.woff2"
-    found = next((Path(st.__file__).parent / "static" / "static" / "media").glob(name), None)
+    return _find_static_file(f"media/SourceSansVF-{'Italic' if italic else 'Upright'}*.woff2")
+
+
+def find_chart_script() -> Path:
+    """The script that a page loads once it has a chart of Plotly. Raises InternalsError."""
+    return _find_static_file("js/PlotlyChart.*.js")
+
+
+def _find_static_file(pattern: str) -> Path:
+    found = next((Path(st.__file__).parent / "static" / "static").glob(pattern), None)
     if found is None:
-        raise InternalsError(f"static/static/media/{name}")
+        raise InternalsError(f"static/static/{pattern}")
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.language import LANGUAGE_TAGS, current_language, say
+from attenscope.viz.streamlit_internals import find_chart_script
 from attenscope.viz.web.component_scripts import (
     component_value,
     create_mount_function,
@@ -193,13 +194,21 @@ def draw_preferences(
 _mount_presenter = create_mount_function("presenter")
 _SERVER_ID = secrets.token_hex(8)
 """Identifies this process: another one may have other models, and other code that draws them."""
+LONGEST_TURN = 6
+"""Digits of the number of a scene in its frame."""
 COLLECTED_VIEWS = "collected views"
 """The session key of the list that collects the views of a scene while it is saved in a talk's file."""
 
 
 def is_presenting() -> bool:
     """Whether this page is a scene on the whole screen: in a frame, large, with nothing but its pictures."""
-    return bool(st.context.is_embedded) and st.query_params.get("present") == "1"
+    return bool(st.context.is_embedded) and get_scene_turn() > 0
+
+
+def get_scene_turn() -> int:
+    """Which of the scenes of its frame this is, from 1, as ``present=1`` says; 0 where nothing is presented."""
+    text = st.query_params.get("present", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_TURN else 0
 
 
 def is_on_stage() -> bool:
@@ -244,7 +253,7 @@ def mount_talk_presenter(
     """
     left = lambda: on_left(int(st.session_state["show"].left["scene"]))  # noqa: E731
     data = {"title": title, "scenes": [dict(scene) for scene in scenes], "at": at, "own": own}
-    data |= {"server": _SERVER_ID, "scheme": scheme}
+    data |= {"server": _SERVER_ID, "scheme": scheme, "script": find_chart_script().name}
     _mount_presenter(key="show", data=data, on_left_change=left)
 
 

@@ -45,7 +45,7 @@ function build(root, view) {
       view.look?.();
       if (view.scenes && scene >= 0) view.tell("left", { scene });
     };
-    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes), keyOf: view.keyOf }, { moved, closed });
+    view.show = openShow(root, { scenes, title: view.title, at, contrast, numbered: Boolean(view.scenes), keyOf: view.keyOf, script: view.script }, { moved, closed });
   };
   /**
    * Once the visitor's own talk has come back from where the browser keeps it, and then its files, it takes the place of
@@ -149,6 +149,7 @@ export default function presenter({ data, parentElement, setTriggerValue }) {
   view.keyOf = (scene) => keyOf(scene, data);
   view.title = data.title ?? "";
   view.file = data.file;
+  view.script = data.script;
   view.own = data.own;
   if (data.scenes && !view.button) buttons(view);
   Object.assign(view, { at: data.at, tell: setTriggerValue });

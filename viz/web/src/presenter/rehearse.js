@@ -41,22 +41,28 @@ function hiddenStage(root) {
   return { ...screen, floor: height / ROWS };
 }
 
+/** The frame of the stage with a scene in it: the one that is there, or a new one. */
+function frameOf(stage, scene) {
+  if (stage.frame?.canGoTo(scene)) stage.frame.goTo(scene);
+  else {
+    stage.frame?.remove();
+    stage.frame = openFrame(stage.box, scene, () => {}, { floor: stage.floor });
+  }
+  return stage.frame;
+}
+
 /** A scene as it is shown once all is uncovered, for kept.js; null where its page does not come. */
 async function drawn(stage, scene) {
   stage.title.textContent = scene.title;
   stage.point.textContent = scene.point;
-  const frame = openFrame(stage.box, { ...scene, hide: [], live: false }, () => {}, stage.floor);
+  const frame = frameOf(stage, { ...scene, hide: [], live: false });
   frame.revealed = true;
-  try {
-    if (!(await frame.ready)) return null;
-    const page = frame.element.contentDocument;
-    const { innerWidth: width, innerHeight: height } = page.defaultView;
-    const misfits = misfitsOf(frame, frame.element.currentCSSZoom / stage.floor);
-    const html = snapshotOf(page, await lettersOf(page));
-    return { html, width, height, misfits, small: await blobOf(await imageOf(page), THUMBNAIL) };
-  } finally {
-    frame.remove();
-  }
+  if (!(await frame.ready)) return null;
+  const page = frame.element.contentDocument;
+  const { innerWidth: width, innerHeight: height } = page.defaultView;
+  const misfits = misfitsOf(frame, frame.element.currentCSSZoom / stage.floor);
+  const html = snapshotOf(page, await lettersOf(page));
+  return { html, width, height, misfits, fitted: frame.fitted, small: await blobOf(await imageOf(page), THUMBNAIL) };
 }
 
 /**

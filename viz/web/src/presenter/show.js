@@ -1,9 +1,10 @@
 import { say } from "../shared/say.js";
-import { asked, inField, openFrame } from "../studio/frame.js";
+import { asked, inField } from "../studio/frame.js";
 import { keptScene, openKept } from "../studio/kept.js";
 import { add, ballot, countedDigits, guessesOf, guessesSaid } from "../talk/ballot.js";
 import { choiceAt } from "../talk/chosen.js";
 import { openNotes } from "../talk/notes.js";
+import { liveFrames } from "./live_frames.js";
 import { buildScreen, isDark } from "./rehearse.js";
 
 const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
@@ -26,7 +27,8 @@ export function typedNumber({ shown, arrived }) {
   return { digit, finish, begun: () => Boolean(typed), stop: () => clearTimeout(timer) };
 }
 
-const AHEAD = [0, 1, 2, -1]; // Scenes kept ready around the one that is shown, the most wanted first.
+// Scenes kept ready around the one that is shown, the most wanted first: pictures, and pages.
+const AHEAD = { kept: [0, 1, 2, -1], live: [0, 1, -1] };
 const SETTLES = 250; // Milliseconds a new scene has for itself.
 const HURRIES = 3000; // Milliseconds: who asks for the next scene sooner sees kept pictures, and no page is begun.
 const RESTED = 1500; // Milliseconds without a key after which one is begun all the same.
@@ -45,11 +47,10 @@ const isOpen = ({ hide, guess }) => !hide.length && !guess.length;
  * The scenes on the whole screen. Each is the app's own page in a frame, `live`; the next ones are built out of sight
  * before they are asked for, so a key only changes which frame is seen. Where it is not built yet, what was `kept` of it
  * is shown until it is (its key is `keyOf(scene)`); where nothing was, its title and number stand there at once, and the
- * scene before it is dimmed. `moved(scene)` hears which one is asked for, and `closed(scene)` of the end.
+ * scene before it is dimmed. `script` is one that pages load ahead. `moved(scene)` hears which one is asked for, and `closed(scene)` of the end.
  */
-export function openShow(root, { scenes, title, at, contrast, numbered, keyOf }, { moved, closed }) {
+export function openShow(root, { scenes, title, at, contrast, numbered, keyOf, script }, { moved, closed }) {
   const screen = buildScreen(root, numbered);
-  const frames = { live: new Map(), kept: new Map() };
   const revealed = scenes.map(isOpen);
   const guesses = guessesOf(title, scenes);
   const poll = ballot(add(screen.box, "div", ""), count);
@@ -103,20 +104,28 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     count(choice);
   }
 
-  const openLive = (index) => frames.live.get(index) ?? frames.live.set(index, openFrame(screen.box, scenes[index], hear)).get(index);
+  const fits = new Map(); // By the number of a scene: how it was fitted on this screen, or when it was rehearsed.
+  async function optionsOf(index) {
+    const picture = await pictureOf(index);
+    // Who has no picture of it waits for the scene alone.
+    return { fitted: fits.get(index) ?? picture?.fitted ?? null, script: picture ? script : "" };
+  }
+  const live = liveFrames(screen.box, scenes, hear, optionsOf);
+  const frames = { live: live.shown, kept: new Map() };
+  const around = (of) => AHEAD[of].map((step) => show.wanted + step).filter((one) => scenes[one]);
   async function openPicture(index) {
     const picture = await pictureOf(index);
     if (picture && !frames.kept.has(index)) frames.kept.set(index, openKept(screen.box, scenes[index], picture, hear));
     return frames.kept.get(index);
   }
   function leave(of, index) {
+    if (of === frames.live) return live.leave(index);
     of.get(index).remove();
     of.delete(index);
   }
-  /** The frames `of` the scenes around the one that is asked for, one built after the other; the others leave. */
-  async function keep(of, open, arrived) {
-    const around = show.wanted;
-    const near = AHEAD.map((step) => around + step).filter((one) => scenes[one]);
+  /** The frames of a `kind`, of the scenes around the one that is asked for, one built after the other; the others leave. */
+  async function keep(kind, open, arrived) {
+    const [wanted, near, of] = [show.wanted, around(kind), frames[kind]];
     for (const [index, frame] of of)
       if (!near.includes(index) && frame !== show.seen) {
         leave(of, index);
@@ -125,17 +134,27 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     for (const index of near) {
       const frame = await open(index);
       await frame?.ready;
-      if (show.wanted !== around || !screen.dialog.isConnected) return false;
+      if (show.wanted !== wanted || !screen.dialog.isConnected) return false;
       if (frame?.done) arrived?.(index);
       else if (frame && of.get(index) === frame) leave(of, index);
     }
     return true;
   }
-  /** Build the pages; the one that is shown takes the place of its picture once it is there. */
+  /** A page is there: if it is that of the scene that is shown, it takes the place of its picture. */
+  function arrived(index) {
+    fits.set(index, frames.live.get(index).fitted);
+    if (index === show.at && show.seen !== frames.live.get(index)) see(index);
+  }
+  /** Build the pages. */
   async function prepare() {
-    const around = show.wanted;
-    const arrived = (index) => index === show.at && show.seen !== frames.live.get(index) && see(index);
-    if (await keep(frames.live, openLive, arrived)) screen.dialog.dataset.ready = around + 1;
+    const { wanted } = show;
+    if (await keep("live", live.open, arrived)) screen.dialog.dataset.ready = wanted + 1;
+  }
+  /** Those for which frames are there, each at the cost of the least needed: they come even while somebody hurries. */
+  function goLive() {
+    const near = around("live");
+    const goTo = (index) => live.goTo(index, near.slice(near.indexOf(index) + 1).filter((one) => frames.live.get(one) !== show.seen));
+    return keep("live", goTo, arrived);
   }
   /** Unless a key has come meanwhile that uncovers a scene: who presses it may go on at once. */
   function prepareRested() {
@@ -152,7 +171,7 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     clearTimeout(show.later);
     // A page that is still being built would keep the next pictures waiting with its scripts.
     if (isHurried && frames.kept.size)
-      for (const [index, frame] of frames.live) if (!frame.done) leave(frames.live, index);
+      for (const [index, frame] of frames.live) if (!frame.done && !(frame.arrived && index === to)) leave(frames.live, index);
     const dropped = () => show.wanted !== to || !screen.dialog.isConnected; // Another scene was asked for, or none.
     if (!best(to)) {
       describe();
@@ -161,14 +180,17 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
       const picture = await opening;
       if (dropped()) return;
       if (!picture) prepare();
-      await (picture ?? openLive(to)).ready;
+      await (picture ?? (await live.open(to))).ready;
       if (dropped()) return;
     }
     if (!best(to)) return fail();
     swap(to, pressedAt);
     const later = (act, time) => !dropped() && (show.later = setTimeout(act, time));
-    // Not while the scene is being painted; and while somebody goes through pictures, no page keeps the browser from it.
-    later(() => keep(frames.kept, openPicture).then(() => later(prepareRested, isHurried && frames.kept.size ? RESTED : 0)), SETTLES);
+    await painted();
+    if (dropped()) return;
+    goLive();
+    // While somebody goes through pictures, no page that is begun keeps the browser from it.
+    later(() => keep("kept", openPicture).then(() => later(prepareRested, isHurried && frames.kept.size ? RESTED : 0)), SETTLES);
   }
   function see(index) {
     show.seen = best(index);
@@ -236,7 +258,8 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf },
     close(tell = true) {
       const before = tell && screen.dialog.isConnected;
       screen.dialog.remove();
-      Object.values(frames).forEach((of) => of.forEach((frame) => frame.remove()));
+      live.remove();
+      frames.kept.forEach((frame) => frame.remove());
       removeEventListener("keydown", pressed, true);
       number.stop();
       clearTimeout(show.later);

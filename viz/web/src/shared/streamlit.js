@@ -29,3 +29,11 @@ export const ICON = '[data-testid="stIconMaterial"]';
 export function mainMenuPart(theme) {
   return document.querySelector(`[data-testid="${theme ? `stMainMenuItem-theme-${theme}` : "stMainMenuButton"}"]`);
 }
+
+const VIEWS = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) > ${COMPONENT}`;
+
+/** Whether all that a page's script has sent is there; each view has an element of its own beside that of its style. */
+export function isDrawn(page) {
+  const isViewDrawn = (view) => view.querySelector(SHADOWED)?.shadowRoot?.childElementCount > 1;
+  return !page.querySelector(`${CONTENT} ${SKELETON}`) && [...page.querySelectorAll(VIEWS)].every(isViewDrawn);
+}

@@ -1,26 +1,22 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { stored } from "../shared/stored.js";
-import { APP, AT_REST, CLOSES_DRAWER, COMPONENT, CONTENT, ELEMENT, LAYOUT, SHADOWED, SKELETON } from "../shared/streamlit.js";
+import { APP, AT_REST, CLOSES_DRAWER, CONTENT, ELEMENT, LAYOUT, isDrawn } from "../shared/streamlit.js";
 import historySteps from "./history.js";
 
 const LOOK_EVERY = 50; // Milliseconds.
 const NARROW = "(max-width: 768px)"; // Where Streamlit lays its drawer over the page.
 const STILL_FOR = 4; // Looks in a row that find nothing moved.
 const ELEMENTS = `${CONTENT} :is(${ELEMENT}, ${LAYOUT})`;
-const VIEWS = `${CONTENT} ${ELEMENT}:not(.st-key-arrival, .st-key-browser-history) > ${COMPONENT}`;
 
 const box = (part) => [part.offsetLeft, part.offsetTop, part.offsetWidth, part.offsetHeight].join(" ");
 const standing = () => [...document.querySelectorAll(ELEMENTS)].map(box).join();
-
-/** Whether a view has drawn itself; each has an element of its own beside that of its style. */
-const isDrawn = (view) => view.querySelector(SHADOWED)?.shadowRoot?.childElementCount > 1;
 
 /** Whether all that the script has sent is there: styled, the views drawn, the fonts loaded. */
 function isComplete() {
   const app = document.querySelector(AT_REST);
   if (!app || !getComputedStyle(app).getPropertyValue("--accent") || document.fonts.status !== "loaded") return false;
-  return !document.querySelector(`${CONTENT} ${SKELETON}`) && [...document.querySelectorAll(VIEWS)].every(isDrawn);
+  return isDrawn(document);
 }
 
 /** The browser counts what moved unseen as a jump when it paints that part next: it has to forget where things stood. */

@@ -46,6 +46,28 @@ export function cutLists(root, over, scale) {
   return any;
 }
 
+const parentsOf = (root) => [...new Set([...roots(root)].flatMap((inside) => [...inside.querySelectorAll(LISTED)]).map((row) => row.parentElement))];
+
+/** How many rows each list of `root` leaves out. */
+export const cutsOf = (root) => parentsOf(root).map((list) => list.querySelectorAll(":scope > .left-out").length);
+
+/** Leave out as many rows of each list as cutsOf() has found; false where these are not the same lists. */
+export function cutAgain(root, counts) {
+  const lists = parentsOf(root);
+  if (lists.length !== counts.length) return false;
+  const rowsOf = (list) => [...list.querySelectorAll(LISTED)].filter((row) => row.parentElement === list && row.checkVisibility());
+  lists.forEach((list, at) => counts[at] && leaveOut(list, rowsOf(list).slice(-counts[at])));
+  return true;
+}
+
+/** Have all lists show all of their rows again. */
+export function undoCuts(root) {
+  for (const inside of roots(root)) {
+    for (const line of inside.querySelectorAll(".left-out ~ .more")) line.remove();
+    for (const row of inside.querySelectorAll(".left-out")) row.classList.remove("left-out"), (row.style.display = "");
+  }
+}
+
 const TOUCHES = 0.25; // Of a name's height: its box is higher than its letters.
 const NAMES = [
   '[class^="yaxislayer"] [class$="tick"] text', '[class^="xaxislayer"] [class$="tick"] text',
@@ -101,7 +123,7 @@ const COMFORT = 260; // The same; before a picture gets less, lists are made sho
 const LOWEST = [190, 150]; // The least it gets alone, and where two stand one below the other.
 const GROWS = 0.3; // Pixels that a scene must gain with each pixel of its pictures, for them to be fitted.
 const ROUNDS = 5;
-const SPARE = 3; // Pixels.
+export const SPARE = 3; // Pixels.
 
 /** Zoom at which type of 12 pixels is 1/45 of the screen's shorter side. */
 export const readable = () => Math.min(innerWidth, innerHeight) / ROWS;

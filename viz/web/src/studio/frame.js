@@ -1,6 +1,6 @@
 import { say } from "../shared/say.js";
-import { AT_REST, CONTENT } from "../shared/streamlit.js";
-import { cutLists, fitScene, leaveOutCovered, readable } from "../stage/fit.js";
+import { AT_REST, CONTENT, isDrawn } from "../shared/streamlit.js";
+import { SPARE, cutAgain, cutLists, cutsOf, fitScene, leaveOutCovered, readable, undoCuts } from "../stage/fit.js";
 import { cover } from "../stage/parts.js";
 
 const TYPED = "input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable], [role=combobox]";
@@ -32,7 +32,8 @@ export function asked(event) {
 }
 
 const LOOK_EVERY = 60; // Milliseconds.
-const STILL_FOR = 5; // Looks in a row that find nothing changed.
+const STILL_FOR = 5; // Looks in a row that find nothing changed in a page that comes,
+const STILL_AGAIN_FOR = 3; // or in one that is there, or is laid out at once as it was fitted before.
 const STARTS = 400; // Milliseconds until the page has begun with what was typed.
 const GIVE_UP = 90_000;
 const ROUNDS = 3;
@@ -54,19 +55,21 @@ function state(frame) {
   if (!page?.defaultView) return null; // The frame has left.
   const app = page.querySelector(AT_REST);
   const content = page.querySelector(CONTENT);
-  if (!app || !content || !page.defaultView.getComputedStyle(page.documentElement).getPropertyValue("--presenting")) return null;
+  if (!app || !content || Number(page.defaultView.getComputedStyle(page.documentElement).getPropertyValue("--presenting")) !== frame.turn) return null;
+  if (!isDrawn(page)) return null;
   const plots = [...page.querySelectorAll(".js-plotly-plot")];
   if (plots.some((plot) => !plot.querySelector(".main-svg"))) return null;
   return [tall(page), content.clientWidth, content.querySelectorAll("*").length, plots.length].join();
 }
 
-async function still(frame) {
-  const started = performance.now();
+async function still(frame, looks = STILL_FOR) {
+  const [started, { turn }] = [performance.now(), frame];
   let before = null;
-  for (let same = 0; same < STILL_FOR && performance.now() - started < GIVE_UP; ) {
+  for (let same = 0; same < looks && performance.now() - started < GIVE_UP; ) {
     await rest(LOOK_EVERY);
-    if (!frame.element.isConnected || frame.refused) return false;
+    if (!frame.element.isConnected || frame.refused || frame.turn !== turn) return false;
     const now = state(frame);
+    if (now) dress(frame);
     same = now && now === before ? same + 1 : 0;
     before = now;
   }
@@ -74,52 +77,109 @@ async function still(frame) {
 }
 
 /** `--zoom` is for the style sheet: a length there is as many pixels of the zoomed frame. */
-function zoomTo(element, zoom) {
-  element.style.zoom = zoom;
-  element.style.setProperty("--zoom", zoom);
+function zoomTo(frame, zoom) {
+  frame.zoom = zoom;
+  frame.element.style.zoom = zoom;
+  frame.element.style.setProperty("--zoom", zoom);
 }
 
+function setPicture(frame, height) {
+  frame.picture = height;
+  frame.element.contentDocument.documentElement.style.setProperty("--picture", `${height}px`);
+}
+
+const roomOf = (frame) => frame.element.contentDocument?.defaultView?.innerHeight ?? 0; // 0 as tall() has it: the frame has left.
+const sizeOf = ({ element, floor }) => [element.parentElement?.clientWidth, element.parentElement?.clientHeight, floor].join();
+
 /** As large as it fits: a page's own zoom, so that type, strokes and pictures grow alike and stay sharp. */
-function fit(frame) {
+async function fit(frame) {
   const page = frame.element.contentDocument;
-  return fitScene({
+  frame.fitted = null;
+  await fitScene({
     floor: frame.floor,
     tall: () => tall(page),
-    room: () => page.defaultView?.innerHeight ?? 0, // 0 as tall() has it: the frame has left.
+    room: () => roomOf(frame),
     zoom(value) {
-      zoomTo(frame.element, value);
-      return still(frame);
+      zoomTo(frame, value);
+      return still(frame, STILL_AGAIN_FOR);
     },
-    cut: (over) => cutLists(page, over, 1) && still(frame),
+    cut: (over) => cutLists(page, over, 1) && still(frame, STILL_AGAIN_FOR),
     picture(height) {
-      page.documentElement.style.setProperty("--picture", `${height}px`);
-      return still(frame);
+      setPicture(frame, height);
+      return still(frame, STILL_AGAIN_FOR);
     },
   });
+  if (page.defaultView) frame.fitted = { size: sizeOf(frame), zoom: frame.zoom, picture: frame.picture, cuts: cutsOf(page) };
+}
+
+const isFitted = (frame) => frame.fitted?.size === sizeOf(frame);
+
+/** What the scene leaves out of a view goes as soon as that is there; its pictures are as high as they were. */
+function dress(frame) {
+  frame.cover();
+  if (isFitted(frame) && frame.picture !== frame.fitted.picture) setPicture(frame, frame.fitted.picture);
+}
+
+/** Whether the scene fits as it did when it was fitted on a screen of this size. */
+async function fitsAgain(frame) {
+  const { fitted } = frame;
+  const page = frame.element.contentDocument;
+  if (fitted.cuts.some(Boolean) && !(cutAgain(page, fitted.cuts) && (await still(frame)))) return false;
+  return cutsOf(page).join() === fitted.cuts.join() && tall(page) <= roomOf(frame) + SPARE;
+}
+
+/** Whether a scene is what its address says, and nothing that was typed or handed over besides. */
+const isAddressAlone = ({ address, live }) => !live && !new URL(address, location.href).searchParams.has("file");
+
+/** Have a page load the script of its charts now, which takes it a second, and not with the first scene that has one. */
+function loadAhead(page, name) {
+  const { src } = /** @type {HTMLScriptElement} */ (page.querySelector('script[type="module"][src]'));
+  page.head.append(Object.assign(page.createElement("script"), { type: "module", src: new URL(name, src).href }));
 }
 
 /**
  * A scene's page in a frame of its own, built out of sight; `frame.ready` resolves to whether it can be shown. `floor` is
- * the zoom at which its type is read.
+ * the zoom at which its type is read. `fitted` is how it was fitted before, as `frame.fitted` says it, and `script` the
+ * name of a script that the page loads ahead.
+ *
+ * `frame.goTo(scene, fitted)` has the same frame show another scene, where `frame.canGoTo(scene)`: its page runs again,
+ * which takes a tenth of the time that a new page does.
  */
-export function openFrame(box, scene, listen, floor = readable()) {
+export function openFrame(box, scene, listen, { floor = readable(), fitted = null, script = "" } = {}) {
   const element = document.createElement("iframe");
-  element.title = scene.title || say("The page, presented");
-  const frame = { element, floor, revealed: !scene.hide.length && !scene.guess.length, done: false, refused: false, unnamed: 0 };
-  element.classList.toggle("asks", scene.guess.length > 0);
-  zoomTo(element, floor);
-  element.src = `${scene.address}${scene.address.includes("?") ? "&" : "?"}present=1&embed=true`;
+  const frame = { element, floor, turn: 0, refused: false, unnamed: 0, fitted };
+  const take = (next, before) => {
+    const isOpen = !next.hide.length && !next.guess.length;
+    Object.assign(frame, { scene: next, fitted: before, revealed: isOpen, done: false, unnamed: 0, turn: frame.turn + 1 });
+    element.title = next.title || say("The page, presented");
+    element.classList.toggle("asks", next.guess.length > 0);
+    zoomTo(frame, before?.size === sizeOf(frame) ? before.zoom : floor);
+    return `${next.address}${next.address.includes("?") ? "&" : "?"}present=${frame.turn}&embed=true`;
+  };
+  frame.cover = () => cover(element.contentDocument, frame.revealed ? [] : frame.scene.hide, frame.scene.omit);
+  frame.remove = () => element.remove();
+  frame.canGoTo = (next) => frame.arrived && !frame.refused && element.isConnected && isAddressAlone(frame.scene) && isAddressAlone(next);
+  frame.goTo = (next, before = null) => {
+    const page = /** @type {Window & typeof globalThis} */ (element.contentWindow);
+    const address = take(next, before);
+    undoCuts(page.document);
+    frame.cover();
+    // Past the rule for what a visitor does (shell/history.js), and without an entry in the history of the whole page.
+    page.History.prototype.replaceState.call(page.history, page.history.state, "", address);
+    page.dispatchEvent(new page.PopStateEvent("popstate"));
+    frame.ready = prepare(frame);
+  };
   element.setAttribute("aria-hidden", "true");
   element.onload = () => {
     frame.refused = !element.contentDocument; // The browser's own page, which says that the server does not answer.
     if (frame.refused) return;
     listen(element.contentWindow);
-    if (scene.live) element.contentWindow.addEventListener("keydown", (event) => answer(frame, event));
+    if (script) loadAhead(element.contentDocument, script);
+    element.contentWindow.addEventListener("keydown", (event) => frame.scene.live && answer(frame, event));
   };
-  frame.cover = () => cover(element.contentDocument, frame.revealed ? [] : scene.hide, scene.omit);
-  frame.remove = () => element.remove();
-  frame.ready = prepare(frame);
   box.append(element);
+  element.src = take(scene, fitted);
+  frame.ready = prepare(frame);
   return frame;
 }
 
@@ -128,25 +188,28 @@ async function answer(frame, event) {
   if (event.key !== "Enter" || !inField(event)) return;
   event.composedPath()[0].blur();
   await rest(STARTS);
+  frame.fitted = null;
   await arrange(frame);
 }
 
 /** Whether it is there; a page does not come where the stage was left meanwhile, or its server does not answer. */
 async function arrange(frame) {
-  // A view that comes late, on a busy machine, is measured only once what the scene leaves out of it is gone.
-  for (let round = 0; round < ROUNDS; round += 1) {
-    do if (!(await still(frame))) return false;
-    while (frame.cover());
-    await fit(frame);
-    if (!frame.element.isConnected) return false;
-    if (!frame.cover()) break;
+  const { turn } = frame;
+  const again = isFitted(frame);
+  if (!(await still(frame, again ? STILL_AGAIN_FOR : STILL_FOR))) return false;
+  if (!(again && (await fitsAgain(frame)))) {
+    // A view that comes late, on a busy machine, is measured only once what the scene leaves out of it is gone.
+    for (let round = 0; round < ROUNDS && (round === 0 || frame.cover()); round += 1) await fit(frame);
   }
+  if (!frame.element.isConnected || frame.turn !== turn) return false;
   frame.unnamed = leaveOutCovered(frame.element.contentDocument);
   return true;
 }
 
 async function prepare(frame) {
+  const { turn } = frame;
   await rest(0);
-  frame.done = await arrange(frame);
-  return frame.done;
+  const done = await arrange(frame);
+  if (frame.turn === turn) Object.assign(frame, { done, arrived: frame.arrived || done });
+  return done && frame.turn === turn;
 }

@@ -112,7 +112,7 @@ export async function taken(scene) {
   box.style.cssText = "position: fixed; left: -20000px; top: 0";
   document.body.append(box);
   try {
-    const frame = openFrame(box, { ...scene, hide: [], guess: [], live: false }, () => {}, 1);
+    const frame = openFrame(box, { ...scene, hide: [], guess: [], live: false }, () => {}, { floor: 1 });
     frame.element.style.cssText += `; width: ${WIDTH}px; height: ${HEIGHT}px; border: 0`;
     await frame.ready;
     const page = frame.element.contentDocument;
