@@ -25,6 +25,7 @@ from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_FAULT, MASKS_PART, MASKS_SYMPTOM
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.charts import draw_chart
+from attenscope.viz.web.page_components import is_presenting
 
 # One entry of the gallery: its two sides, what the diagnosis says of each, and the line that mends it.
 
@@ -47,8 +48,10 @@ def run_and_draw_entry(entry: Exhibit, about: EntryText) -> None:
     for column, side, function in zip(columns, (broken, fixed), (entry.broken, entry.fixed), strict=True):
         with column:
             st.markdown("  \n".join(map(escape_markdown, list_verdict_lines(side))))
-            st.code(read_function_and_helper_sources(function)[0], language="python", wrap_lines=True)
-    _draw_fix(entry, about)
+            if not is_presenting():
+                st.code(read_function_and_helper_sources(function)[0], language="python", wrap_lines=True)
+    if not is_presenting():
+        _draw_fix(entry, about)
     register_savable_view(_build_saved_view(entry, about, broken, fixed))
 
 
