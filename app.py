@@ -6,10 +6,12 @@ from attenscope.language import say
 from attenscope.viz import FOLDER, visitor_language
 from attenscope.viz.traces.session import open_command_line_trace
 from attenscope.viz.ui.address import restore_history_entry_address
+from attenscope.viz.web.page_components import forget_previous_scene
 
 # Not wide: viz/ui/style.css says how wide a page is, at once with all else, so that nothing moves as it arrives.
 st.set_page_config(page_title="Attenscope", page_icon=str(FOLDER / "icon.png"))
 restore_history_entry_address()
+forget_previous_scene()
 visitor_language.set_visitor_language()
 # The name "explore" is taken below.
 EXPLORE = st.Page(FOLDER / "pages/explore.py", title=say("Explore"), url_path="start", default=True)

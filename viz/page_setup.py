@@ -61,9 +61,7 @@ def draw_page_frame(page: str, explain: DrawMenu = _draw_nothing, settings: Draw
         unregister_savable_view()
     too_long: list[Parameter[Any]] = []
     if page in PAGES:
-        # A scene is what its address says: it takes over nothing of the one before.
-        carried = () if is_presenting() else CARRIED_PARAMETERS
-        too_long = clean_address(PAGES[page], carried, HELD_PARAMETERS)
+        too_long = clean_address(PAGES[page], CARRIED_PARAMETERS, HELD_PARAMETERS)
     else:
         record_page_without_address(page)
     clear_page_default_model()

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from attenscope.language import LANGUAGE_TAGS, current_language, say
-from attenscope.viz.streamlit_internals import find_chart_script
+from attenscope.viz.streamlit_internals import find_chart_script, is_history_navigation
 from attenscope.viz.web.component_scripts import (
     component_value,
     create_mount_function,
@@ -209,6 +209,15 @@ def get_scene_turn() -> int:
     """Which of the scenes of its frame this is, from 1, as ``present=1`` says; 0 where nothing is presented."""
     text = st.query_params.get("present", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_TURN else 0
+
+
+def forget_previous_scene() -> None:
+    """Empty the session where a frame goes on to another scene: that one is what its address says, and nothing else.
+
+    Call it before anything reads the session.
+    """
+    if is_presenting() and is_history_navigation():
+        st.session_state.clear()
 
 
 def is_on_stage() -> bool:
