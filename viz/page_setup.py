@@ -162,4 +162,4 @@ def _mount_presenter_with_visitor_file(page: str) -> None:
     try:
         mount_page_presenter(attachments.share_trace_with_stage(opened) if opened else "")
     except UploadStoreError as error:
-        draw_caption(join_sentences(say("On the whole screen it cannot be shown."), str(error)))
+        draw_caption(join_sentences(say("It cannot be shown full screen."), str(error)))

@@ -14,15 +14,17 @@ def test_a_page_is_presented_and_its_link_copied(page: Page) -> None:
     open_page(page, "/?layer=3&head=2")
     expect_head(page, 3, 2)
     open_menu(page, "page-help").get_by_text("Keyboard", exact=True).click()
-    expect(page.get_by_text("the view on the whole screen, and back")).to_be_visible()
+    expect(page.get_by_text("the view full screen, and back")).to_be_visible()
     close_menu(page)
     open_menu(page, "share").get_by_role("button", name="Copy the link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
-    page.get_by_role("button", name="Present this page").click()
+    page.get_by_role("button", name="Full screen").click()
     expect(page.locator("dialog.show iframe").first).to_be_attached()
+    page.wait_for_function("document.fullscreenElement !== null")
     page.keyboard.press("Escape")  # Also before the picture is ready.
     expect(page.locator("dialog.show")).to_have_count(0)
+    page.wait_for_function("document.fullscreenElement === null")
     page.wait_for_timeout(1500)
     page.wait_for_url(re.compile("layer=3"))
 

@@ -72,14 +72,14 @@ def test_a_finger_goes_through_a_talk_and_leaves_it(hand: Page) -> None:
     expect(show).to_have_attribute("data-scene", "2", timeout=LOADING)
     show.get_by_role("button", name="Back").tap()
     expect(show).to_have_attribute("data-scene", "1")
-    show.get_by_role("button", name="Leave the whole screen").tap()
+    show.get_by_role("button", name="Leave full screen").tap()
     expect(show).to_have_count(0)
 
 
 def test_a_finger_leaves_a_page_that_is_presented(hand: Page) -> None:
     open_page(hand)
-    click(open_menu(hand, "share").get_by_role("button", name="Present this page"))
-    leave = hand.locator("dialog.show").get_by_role("button", name="Leave the whole screen")
+    click(open_menu(hand, "share").get_by_role("button", name="Full screen"))
+    leave = hand.locator("dialog.show").get_by_role("button", name="Leave full screen")
     expect(hand.locator("dialog.show:not(.waiting)")).to_be_visible(timeout=LOADING)
     leave.tap()
     expect(hand.locator("dialog.show")).to_have_count(0)

@@ -18,6 +18,7 @@ from attenscope.viz.streamlit_internals import (
     count_uploaded_bytes,
     create_connection_probe,
     end_absent_sessions,
+    find_chart_script,
     find_font_file,
     is_history_navigation,
     read_browser_message_type,
@@ -103,10 +104,12 @@ def test_nothing_else_imports_what_is_not_public() -> None:
     assert private == []
 
 
-def test_a_font_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(streamlit_internals.st, "__file__", str(tmp_path / "__init__.py"))
     with pytest.raises(InternalsError, match=r"has no static/static/media/SourceSansVF-Italic.*written for"):
         find_font_file(italic=True)
+    with pytest.raises(InternalsError, match=r"has no static/static/js/PlotlyChart"):
+        find_chart_script()
 
 
 class Serving:

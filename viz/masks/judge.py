@@ -114,7 +114,7 @@ def _share_mask_with_presenter(mask_input: MaskInput | None) -> None:
     try:
         attachments.share_with_stage(StageValues({STAGE_MASK_KEY: mask_input, **made}), size)
     except UploadStoreError as error:
-        draw_caption(join_sentences(say("On the whole screen it cannot be shown."), str(error)))
+        draw_caption(join_sentences(say("It cannot be shown full screen."), str(error)))
 
 
 def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) -> None:

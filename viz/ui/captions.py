@@ -229,12 +229,12 @@ def mark_glossary_terms(markdown: str) -> str:
 
 
 KEY_HELP: tuple[tuple[str, str], ...] = (
-    ("p", to_say("the view on the whole screen, and back")),
+    ("p", to_say("the view full screen, and back")),
     ("← → ↑ ↓", to_say("the next tile, cell or step of what has the focus")),
     (to_say("Home, End"), to_say("the first and the last step")),
     (to_say("Space"), to_say("plays a decoding, and pauses it")),
     (to_say("Enter"), to_say("opens the tile, pins the cell")),
-    (to_say("Esc"), to_say("closes a menu, leaves the whole screen")),
+    (to_say("Esc"), to_say("closes a menu, leaves full screen")),
 )
 """The keys and what each does."""
 

@@ -161,8 +161,8 @@ _mount_page_menu = create_mount_function("page_menu")
 
 
 def draw_copy_and_present_buttons(*, key: str) -> None:
-    """Draw buttons that copy the page's address and present the page."""
-    words = {"copy": say("Copy the link"), "copied": say("Copied"), "present": say("Present this page")}
+    """Draw buttons that copy the page's address and show the page full screen."""
+    words = {"copy": say("Copy the link"), "copied": say("Copied"), "present": say("Full screen")}
     _mount_page_menu(key=key, data=words)
 
 

@@ -16,7 +16,11 @@ function build(root, words) {
   root.className = "menu";
   const [present, link] = [element("button", "", words.present), element("button", "", words.copy)];
   // The key is heard by components/presenter, which knows what the page is.
-  present.onclick = () => document.dispatchEvent(new KeyboardEvent("keydown", { key: "p", bubbles: true }));
+  present.onclick = () => {
+    // A browser that has no such screen for pages, as on some phones, shows the page in its window.
+    document.documentElement.requestFullscreen?.().catch(() => {});
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "p", bubbles: true }));
+  };
   link.onclick = async () => {
     await copy(location.href);
     link.textContent = words.copied;

@@ -135,8 +135,9 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf, s
       const frame = await open(index);
       await frame?.ready;
       if (show.wanted !== wanted || !screen.dialog.isConnected) return false;
-      if (frame?.done) arrived?.(index);
-      else if (frame && of.get(index) === frame) leave(of, index);
+      if (!frame || of.get(index) !== frame) continue; // It shows another scene by now.
+      if (frame.done) arrived?.(index);
+      else leave(of, index);
     }
     return true;
   }
@@ -261,16 +262,21 @@ export function openShow(root, { scenes, title, at, contrast, numbered, keyOf, s
       live.remove();
       frames.kept.forEach((frame) => frame.remove());
       removeEventListener("keydown", pressed, true);
+      document.removeEventListener("fullscreenchange", leaveWithScreen);
+      if (!numbered && document.fullscreenElement) document.exitFullscreen();
       number.stop();
       clearTimeout(show.later);
       show.notes?.close();
       if (before) closed(show.at);
     },
   };
+  /** A page alone goes with the full screen that it was given: Escape ends both. */
+  const leaveWithScreen = () => numbered || document.fullscreenElement || ACTIONS.close();
+  document.addEventListener("fullscreenchange", leaveWithScreen);
   /** Who has no keyboard taps; elsewhere the style sheet hides them. */
   const taps = add(screen.dialog, "div", "taps");
   const now = (act) => () => act(performance.now());
-  const named = [...(numbered ? [["‹", say("Back"), now(ACTIONS.previous)], ["›", say("Next"), now(ACTIONS.next)]] : []), ["×", say("Leave the whole screen"), () => ACTIONS.close()]];
+  const named = [...(numbered ? [["‹", say("Back"), now(ACTIONS.previous)], ["›", say("Next"), now(ACTIONS.next)]] : []), ["×", say("Leave full screen"), () => ACTIONS.close()]];
   for (const [sign, name, act] of named) {
     const button = add(taps, "button", "");
     Object.assign(button, { textContent: sign, ariaLabel: name, onclick: act });

@@ -5,6 +5,8 @@
 export const APP = '[data-testid="stApp"]';
 /** The app while no script of a page runs. */
 export const AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]';
+/** The app while it has a server. */
+export const CONNECTED = '[data-testid="stApp"][data-test-connection-state="CONNECTED"]';
 export const MAIN = '[data-testid="stMain"]';
 export const CONTENT = '[data-testid="stMainBlockContainer"]';
 export const COLUMN = '[data-testid="stColumn"]';

@@ -1,5 +1,5 @@
 import { say } from "../shared/say.js";
-import { AT_REST, CONTENT, isDrawn } from "../shared/streamlit.js";
+import { AT_REST, CONNECTED, CONTENT, isDrawn } from "../shared/streamlit.js";
 import { SPARE, cutAgain, cutLists, cutsOf, fitScene, leaveOutCovered, readable, undoCuts } from "../stage/fit.js";
 import { cover } from "../stage/parts.js";
 
@@ -89,7 +89,7 @@ function setPicture(frame, height) {
 }
 
 const roomOf = (frame) => frame.element.contentDocument?.defaultView?.innerHeight ?? 0; // 0 as tall() has it: the frame has left.
-const sizeOf = ({ element, floor }) => [element.parentElement?.clientWidth, element.parentElement?.clientHeight, floor].join();
+const sizeOf = ({ box, floor }) => [box.clientWidth, box.clientHeight, floor].join();
 
 /** As large as it fits: a page's own zoom, so that type, strokes and pictures grow alike and stay sharp. */
 async function fit(frame) {
@@ -147,7 +147,7 @@ function loadAhead(page, name) {
  */
 export function openFrame(box, scene, listen, { floor = readable(), fitted = null, script = "" } = {}) {
   const element = document.createElement("iframe");
-  const frame = { element, floor, turn: 0, refused: false, unnamed: 0, fitted };
+  const frame = { element, box, floor, turn: 0, refused: false, unnamed: 0, fitted };
   const take = (next, before) => {
     const isOpen = !next.hide.length && !next.guess.length;
     Object.assign(frame, { scene: next, fitted: before, revealed: isOpen, done: false, unnamed: 0, turn: frame.turn + 1 });
@@ -158,7 +158,10 @@ export function openFrame(box, scene, listen, { floor = readable(), fitted = nul
   };
   frame.cover = () => cover(element.contentDocument, frame.revealed ? [] : frame.scene.hide, frame.scene.omit);
   frame.remove = () => element.remove();
-  frame.canGoTo = (next) => frame.arrived && !frame.refused && element.isConnected && isAddressAlone(frame.scene) && isAddressAlone(next);
+  frame.canGoTo = (next) => {
+    const hasServer = frame.arrived && !frame.refused && element.contentDocument?.querySelector(CONNECTED);
+    return Boolean(hasServer) && isAddressAlone(frame.scene) && isAddressAlone(next);
+  };
   frame.goTo = (next, before = null) => {
     const page = /** @type {Window & typeof globalThis} */ (element.contentWindow);
     const address = take(next, before);
@@ -177,8 +180,8 @@ export function openFrame(box, scene, listen, { floor = readable(), fitted = nul
     if (script) loadAhead(element.contentDocument, script);
     element.contentWindow.addEventListener("keydown", (event) => frame.scene.live && answer(frame, event));
   };
-  box.append(element);
   element.src = take(scene, fitted);
+  box.append(element);
   frame.ready = prepare(frame);
   return frame;
 }
