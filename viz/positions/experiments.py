@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attenscope.language import join_sentences, say, to_say
+from attenscope.language import join_items, join_sentences, say, to_say
 from attenscope.positions.experiments import (
     ExperimentError,
     ExperimentResult,
@@ -275,6 +275,8 @@ FORCED_TEXTS = {
         "was gained, orange where it was lost."
     ),
 }
+MOST_LOST_WORDS = 6
+"""Of those that are named."""
 BELIEF_TITLES = {
     "translation": to_say("How much of its old translation the model still believes, by size of the experiment"),
     "continuation": to_say("How much of its old continuation the model still believes, by size of the experiment"),
@@ -283,20 +285,29 @@ BELIEF_TITLES = {
 
 
 def describe_words_kept_in_order(experiment: PositionExperiment, before: str, after: str, written: str) -> str:
-    """How many words of the text are left once the positions are changed, in the order in which they stood."""
-    same = " ".join(run.text for run in compare_texts_by_word(before, after) if run.change == "same")
-    facts = {"kept": _count_words(same), "words": _count_words(before)}
+    """How many words of the text are left in their order once the positions are changed, and which are not."""
+    runs = compare_texts_by_word(before, after)
+    same = _list_words(" ".join(run.text for run in runs if run.change == "same"))
+    lost = _list_words(" ".join(run.text for run in runs if run.change == "removed"))
+    facts = {"kept": len(same), "words": len(_list_words(before))}
     alone = experiment.move == "remove" and experiment.sides == "both"
     if before == after:
         return say(STILL_THE_SAME_TEXTS[written]) if alone else say(UNCHANGED_TEXTS[written])
-    if alone:
-        return say(WITHOUT_POSITIONS_TEXTS[written], **facts)
-    return say(CHANGED_POSITIONS_TEXTS[written], **facts)
+    kept = say((WITHOUT_POSITIONS_TEXTS if alone else CHANGED_POSITIONS_TEXTS)[written], **facts)
+    return join_sentences(kept, _describe_lost_words(lost))
 
 
-def _count_words(text: str) -> int:
+def _describe_lost_words(lost: Sequence[str]) -> str:
+    """Name the words that are not left, the first of them where they are many; nothing where none is."""
+    named = join_items(lost[:MOST_LOST_WORDS])
+    if len(lost) > MOST_LOST_WORDS:
+        return say("Not left: {words}, and {count} more.", words=named, count=len(lost) - MOST_LOST_WORDS)
+    return say("Not left: {words}.", words=named) if lost else ""
+
+
+def _list_words(text: str) -> list[str]:
     """The words of a text; punctuation is none."""
-    return sum(any(map(str.isalnum, word)) for word in split_words(text))
+    return [word.strip() for word in split_words(text) if any(map(str.isalnum, word))]
 
 
 def describe_experiment(chosen: PositionExperiment, length: int, table_length: int, *, alone: bool = False) -> str:

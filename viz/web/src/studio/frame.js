@@ -133,8 +133,8 @@ const isAddressAlone = ({ address, live }) => !live && !new URL(address, locatio
 
 /** Have a page load the script of its charts now, which takes it a second, and not with the first scene that has one. */
 function loadAhead(page, name) {
-  const { src } = /** @type {HTMLScriptElement} */ (page.querySelector('script[type="module"][src]'));
-  page.head.append(Object.assign(page.createElement("script"), { type: "module", src: new URL(name, src).href }));
+  const src = page.querySelector('script[type="module"][src]')?.src;
+  if (src) page.head.append(Object.assign(page.createElement("script"), { type: "module", src: new URL(name, src).href }));
 }
 
 /**
