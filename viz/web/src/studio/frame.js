@@ -85,7 +85,7 @@ function zoomTo(frame, zoom) {
 
 function setPicture(frame, height) {
   frame.picture = height;
-  frame.element.contentDocument.documentElement.style.setProperty("--picture", `${height}px`);
+  frame.element.contentDocument?.documentElement.style.setProperty("--picture", `${height}px`);
 }
 
 const roomOf = (frame) => frame.element.contentDocument?.defaultView?.innerHeight ?? 0; // 0 as tall() has it: the frame has left.
