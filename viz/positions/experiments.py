@@ -276,7 +276,7 @@ FORCED_TEXTS = {
     ),
 }
 MOST_LOST_WORDS = 6
-"""Of those that are named."""
+"""How many words that are gone or moved a sentence names."""
 BELIEF_TITLES = {
     "translation": to_say("How much of its old translation the model still believes, by size of the experiment"),
     "continuation": to_say("How much of its old continuation the model still believes, by size of the experiment"),
@@ -298,11 +298,11 @@ def describe_words_kept_in_order(experiment: PositionExperiment, before: str, af
 
 
 def _describe_lost_words(lost: Sequence[str]) -> str:
-    """Name the words that are not left, the first of them where they are many; nothing where none is."""
+    """Name the words that are gone or moved, the first of them where they are many; nothing where none is."""
     named = join_items(lost[:MOST_LOST_WORDS])
     if len(lost) > MOST_LOST_WORDS:
-        return say("Not left: {words}, and {count} more.", words=named, count=len(lost) - MOST_LOST_WORDS)
-    return say("Not left: {words}.", words=named) if lost else ""
+        return say("Gone or moved: {words}, and {count} more.", words=named, count=len(lost) - MOST_LOST_WORDS)
+    return say("Gone or moved: {words}.", words=named) if lost else ""
 
 
 def _list_words(text: str) -> list[str]:

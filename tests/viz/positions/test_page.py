@@ -168,13 +168,13 @@ def test_the_words_that_are_left_are_counted_in_their_order() -> None:
     removed, shifted = PositionExperiment("remove"), PositionExperiment("shift", amount=3)
     say = experiments.describe_words_kept_in_order
     assert say(removed, "Der Hund schläft.", "Der Mann schläft.", "translation").endswith(
-        "2 of 3 words of its translation are left in their order. Not left: Hund."
+        "2 of 3 words of its translation are left in their order. Gone or moved: Hund."
     )
-    assert say(removed, "a b c d e f g h", "h", "translation").endswith("Not left: a, b, c, d, e, f, and 1 more.")
+    assert say(removed, "a b c d e f g h", "h", "translation").endswith("Gone or moved: a, b, c, d, e, f, and 1 more.")
     assert say(removed, "Der Hund", "Der Hund", "translation") == experiments.STILL_THE_SAME_TEXTS["translation"]
     assert say(shifted, "Der Hund", "Der Hund", "translation") == experiments.UNCHANGED_TEXTS["translation"]
     assert say(shifted, "Der Hund", "Hund Der", "translation") == (
-        "With these positions 1 of 2 words of its translation are left in their order. Not left: Hund."
+        "With these positions 1 of 2 words of its translation are left in their order. Gone or moved: Hund."
     )
 
 

@@ -93,23 +93,26 @@ const sizeOf = ({ box, floor }) => [box.clientWidth, box.clientHeight, floor].jo
 
 /** As large as it fits: a page's own zoom, so that type, strokes and pictures grow alike and stay sharp. */
 async function fit(frame) {
-  const page = frame.element.contentDocument;
+  const [page, { turn }] = [frame.element.contentDocument, frame];
+  const isAsked = () => frame.turn === turn; // Else the frame has gone on, and what fits is of another scene.
   frame.fitted = null;
   await fitScene({
     floor: frame.floor,
     tall: () => tall(page),
     room: () => roomOf(frame),
-    zoom(value) {
+    async zoom(value) {
+      if (!isAsked()) return;
       zoomTo(frame, value);
-      return still(frame, STILL_AGAIN_FOR);
+      await still(frame, STILL_AGAIN_FOR);
     },
-    cut: (over) => cutLists(page, over, 1) && still(frame, STILL_AGAIN_FOR),
-    picture(height) {
+    cut: (over) => isAsked() && cutLists(page, over, 1) && still(frame, STILL_AGAIN_FOR),
+    async picture(height) {
+      if (!isAsked()) return;
       setPicture(frame, height);
-      return still(frame, STILL_AGAIN_FOR);
+      await still(frame, STILL_AGAIN_FOR);
     },
   });
-  if (page.defaultView) frame.fitted = { size: sizeOf(frame), zoom: frame.zoom, picture: frame.picture, cuts: cutsOf(page) };
+  if (isAsked() && page.defaultView) frame.fitted = { size: sizeOf(frame), zoom: frame.zoom, picture: frame.picture, cuts: cutsOf(page) };
 }
 
 const isFitted = (frame) => frame.fitted?.size === sizeOf(frame);
@@ -202,7 +205,7 @@ async function arrange(frame) {
   if (!(await still(frame, again ? STILL_AGAIN_FOR : STILL_FOR))) return false;
   if (!(again && (await fitsAgain(frame)))) {
     // A view that comes late, on a busy machine, is measured only once what the scene leaves out of it is gone.
-    for (let round = 0; round < ROUNDS && (round === 0 || frame.cover()); round += 1) await fit(frame);
+    for (let round = 0; round < ROUNDS && frame.turn === turn && (round === 0 || frame.cover()); round += 1) await fit(frame);
   }
   if (!frame.element.isConnected || frame.turn !== turn) return false;
   frame.unnamed = leaveOutCovered(frame.element.contentDocument);
@@ -212,6 +215,7 @@ async function arrange(frame) {
 async function prepare(frame) {
   const { turn } = frame;
   await rest(0);
+  if (frame.turn !== turn) return false;
   const done = await arrange(frame);
   if (frame.turn === turn) Object.assign(frame, { done, arrived: frame.arrived || done });
   return done && frame.turn === turn;
