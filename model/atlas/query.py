@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..analysis.heads import head_name
+from ..analysis.heads import ALIGNMENT_READINGS, AlignmentReading, head_name
 from ..checkpoint.load import find_checkpoint_folder
 from ..language import join_items, join_sentences, say, say_many
 from ..text.parts_of_speech import WORD_TAGS
@@ -419,6 +419,30 @@ _REPETITION_QUERY = """
         AND NOT list_contains(?, query_piece) AND pieces[key + ?] = query_piece
     ORDER BY hash(sentence::BIGINT * 1000003 + query) LIMIT ?
 """
+_ALIGNED_QUERY = """
+    WITH links AS (
+        FROM {table} WHERE map = 'cross'
+    ), texts AS (
+        FROM read_parquet(?) SELECT sentence, source_pieces, target_pieces
+    ), of_all_heads AS (
+        FROM links JOIN texts USING (sentence) SELECT sentence, query, key, sum(weight) AS weight
+        WHERE NOT list_contains(?, source_pieces[key + 1]) GROUP BY ALL
+    ), matches AS (
+        FROM of_all_heads SELECT sentence, query AS token, arg_max(key, weight) AS key GROUP BY ALL
+        HAVING max(weight) > sum(weight) / 2
+    ), own AS (
+        FROM links SELECT sentence, query, query - ? AS token, arg_max(key, weight) AS key
+        WHERE layer = ? AND head = ? GROUP BY ALL HAVING max(weight) > 0.5
+    ), words AS (
+        FROM own JOIN matches USING (sentence, token, key) JOIN texts USING (sentence)
+        SELECT sentence, query, target_pieces[token + 1] AS word, source_pieces[key + 1] AS match,
+            coalesce(target_pieces[token + 2], '') AS rest
+    )
+    FROM words SELECT sentence, query
+    WHERE regexp_matches(word, '^ \\p{{L}}{{4,}}$') AND NOT regexp_matches(rest, '^\\p{{L}}')
+        AND lower(word) != lower(match)
+    ORDER BY hash(sentence::BIGINT * 1000003 + query) LIMIT ?
+"""
 _LINKS_QUERY = """
     FROM {table} SELECT sentence, query, key, weight
     WHERE map = ? AND layer = ? AND head = ? AND list_contains(?, sentence)
@@ -494,6 +518,28 @@ def find_repetition_rows(atlas: Atlas, head: Head, place: Place, count: int) -> 
     return load_attention_rows(
         atlas, [(head, int(one), int(at)) for one, at in zip(drawn["sentence"], drawn["query"], strict=True)]
     )
+
+
+def find_aligned_rows(atlas: Atlas, head: Head, reading: AlignmentReading, count: int) -> list[HeadRow]:
+    """Return rows of a cross-attention head in which it is sure of the match of a word.
+
+    The word is whole, no copy, and of four letters or more. More than half of its weight, and more than half of the
+    weight of all heads together on text where that word is predicted, are on one source token. They are drawn in an
+    order that is the same every time.
+
+    Args:
+        reading: The token of a row that is aligned. ``query`` of what is returned is the place of that token: the row
+            that a token is fed into is the one behind the row that predicts it.
+    """
+    atlas.row(head)
+    late = ALIGNMENT_READINGS.index(reading)
+    sentences = str(atlas.folder / f"{SENTENCES_TABLE}.parquet")
+    given = [sentences, sorted(SPECIAL_TOKENS), late, *head[1:], count]
+    drawn = run_query(atlas.folder, LINKS_TABLE, _ALIGNED_QUERY, given)
+    rows = load_attention_rows(
+        atlas, [(head, int(one), int(at)) for one, at in zip(drawn["sentence"], drawn["query"], strict=True)]
+    )
+    return [replace(row, query=row.query - late) for row in rows]
 
 
 def find_most_ablation_sensitive_sentences(atlas: Atlas, head: Head, count: int = 8) -> pd.DataFrame:

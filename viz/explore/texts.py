@@ -14,13 +14,14 @@ from attenscope.analysis.heads import (
     ALIGNMENT_READINGS,
     AlignmentReading,
     HeadAlignment,
+    head_name,
     rank_heads_by_alignment,
 )
 from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import HeadChange, ModelChange, parse_changes
 from attenscope.language import format_number, join_items, join_sentences, say, to_say
 from attenscope.text.words import WordChange
-from attenscope.trace import Kind
+from attenscope.trace import Head, Kind
 from attenscope.viz.explore.view_data import RunKey, Scene, TokenDisplay
 from attenscope.viz.export.parts import Part, Words
 from attenscope.viz.figures.figure_style import quote_token
@@ -28,6 +29,7 @@ from attenscope.viz.figures.text_alternatives import describe_pinned_row, descri
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.captions import CHANGE_MARKS, draw_caption, escape_markdown
+from attenscope.viz.ui.head_alignment import describe_head_alignment
 from attenscope.viz.web.maps import ROLE_NAMES, AxisRoles
 
 # The explanation of a view, in one line and in detail.
@@ -69,8 +71,8 @@ PLACE_TEXTS: dict[AlignmentReading, str] = {
 }
 """Which of all heads it is; the tiles are ordered by the better of both readings."""
 OTHER_READING_TEXTS: dict[AlignmentReading, str] = {
-    "fed": to_say("Read one row late, at the token just fed in, head {head} aligns better: {mass:.0%}."),
-    "predicted": to_say("Read at the token that a row predicts, head {head} aligns better: {mass:.0%}."),
+    "fed": to_say("Read one row late, at the token just fed in, {head} aligns better: {mass:.0%}."),
+    "predicted": to_say("Read at the token that a row predicts, {head} aligns better: {mass:.0%}."),
 }
 
 
@@ -103,10 +105,21 @@ def draw_head_alignment_captions(scene: Scene) -> None:
     places = [(one.layer, one.head) for one in ranking]
     place = places.index((scene.layer, scene.head))
     position = say(PLACE_TEXTS[scene.rows], place=place + 1, count=len(ranking))
+    measured = describe_measured_alignment(scene)
     draw_caption(
-        join_sentences(ranking[place].sentence, position, _describe_alignment_by_other_rows(scene, ranking[0]))
+        join_sentences(
+            ranking[place].sentence, position, measured or _describe_alignment_by_other_rows(scene, ranking[0])
+        )
     )
     draw_caption(say(ALIGNMENT_EXPLANATION))
+
+
+def describe_measured_alignment(scene: Scene) -> str:
+    """How well the chosen head aligns against links drawn by hand; "" for a model as it does not run by itself."""
+    if scene.source.run is None or scene.source.changes:
+        return ""
+    head: Head = (scene.kind, scene.layer, scene.head)
+    return describe_head_alignment(scene.source.model, scene.trace.model_hash, head, scene.rows)
 
 
 def _describe_alignment_by_other_rows(scene: Scene, best: HeadAlignment) -> str:
@@ -114,7 +127,7 @@ def _describe_alignment_by_other_rows(scene: Scene, best: HeadAlignment) -> str:
     other = rank_heads_by_alignment(scene.tokens.original, [one for one in ALIGNMENT_READINGS if one != scene.rows])[0]
     if other.mass <= best.mass:
         return ""
-    return say(OTHER_READING_TEXTS[other.reading], head=f"{other.layer + 1}.{other.head + 1}", mass=other.mass)
+    return say(OTHER_READING_TEXTS[other.reading], head=head_name(("cross", other.layer, other.head)), mass=other.mass)
 
 
 def draw_map_preprocessing_captions(displays: Mapping[str, TokenDisplay]) -> None:

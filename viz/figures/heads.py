@@ -191,7 +191,7 @@ def plot_alignment_error_rates(tables: Sequence[RateTable], title: str, palette:
         "title": title_layout(palette, f"<b>{escape_markup(title)}</b>"),
         "xaxis": plain
         | {"side": "top", "range": [-0.5, columns - 0.5], "tickvals": list(range(columns)), "tickfont": small}
-        | {"ticktext": [*(f"{head + 1}" for head in range(columns - 1)), say("mean")]},
+        | {"ticktext": [*(f"{head + 1}" for head in range(columns - 1)), say("all")]},
         "yaxis": plain
         | {"range": [len(cells) - 0.5, -0.5], "tickfont": small}
         | {"tickvals": [find_table_start_row(at, rows) + row for at in range(len(tables)) for row in range(rows)]}

@@ -37,6 +37,7 @@ from attenscope.viz.ui.addresses.heads import (
     HEADS_TRACKED_MEASURE,
     PruningMeasure,
 )
+from attenscope.viz.ui.cache import load_alignment_rates
 from attenscope.viz.ui.captions import draw_caption, draw_model_button, escape_markdown, mark_word_changes
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 from attenscope.viz.web.text_components import (
@@ -53,7 +54,7 @@ READING_NAMES = {"predicted": to_say("Read at the token predicted"), "fed": to_s
 
 
 def draw_alignment_view(model: Translator, bar: DeltaGenerator) -> SavedView:
-    found = cache.load_alignment_rates(model.name, model.checkpoint.hash)
+    found = load_alignment_rates(model.name, model.checkpoint.hash)
     tables = build_rate_tables(found)
     said = texts.describe_alignment(found)
     title = say("Alignment error rate, %: {model}", model=model.name)

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attenscope.analysis.heads import AlignmentReading
 from attenscope.atlas import query
 from attenscope.atlas.files import ATLAS_FOLDER, MANIFEST_FILE, AtlasError, check_atlas_model, read_manifest
 from attenscope.atlas.heads_over_training import TIMELINE_FILE, Timeline, read_timeline
@@ -24,6 +25,7 @@ from attenscope.atlas.query import (
     Atlas,
     HeadRow,
     SearchResult,
+    find_aligned_rows,
     find_most_ablation_sensitive_sentences,
     find_repetition_rows,
     load_attention_rows,
@@ -44,7 +46,6 @@ from attenscope.viz.heads import texts
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.cache import queue_and_cache
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.word_alignment.measure import ALIGNMENT_FILE, AlignmentRates, read_alignment_rates
 
 # Cached results, shared by all visitors: open atlases, and answers about them.
 
@@ -128,6 +129,12 @@ def load_repetition_rows(identity: str, head: Head, place: Place, count: int, _a
 
 
 @queue_and_cache(128)
+def load_aligned_rows(identity: str, head: Head, reading: AlignmentReading, count: int, _atlas: Atlas) -> list[HeadRow]:
+    """Rows of the corpus in which a head finds the match of a word. Raises AtlasError."""
+    return find_aligned_rows(_atlas, head, reading, count)
+
+
+@queue_and_cache(128)
 def load_tag_pairs(identity: str, head: Head, _atlas: Atlas) -> pd.DataFrame:
     """The weight of a head between parts of speech. Raises AtlasError."""
     return query.load_tag_pairs(_atlas, head)
@@ -151,21 +158,6 @@ def compute_token_projection(
 ) -> Projection:
     """Tokens of the corpus in one plane, those of a word among them. Raises AtlasError."""
     return project_tokens(cache.load_runnable_model(name), _atlas, space, head, asked)
-
-
-def load_alignment_rates(name: str, model_hash: str) -> AlignmentRates:
-    """The alignment error rates of a model; shared. Raises AlignmentError."""
-    return _read_cached_rates(
-        str(find_checkpoint_folder(name)),
-        name,
-        model_hash,
-        _modification_time(find_checkpoint_folder(name) / ALIGNMENT_FILE),
-    )
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _read_cached_rates(place: str, name: str, model_hash: str, written: int) -> AlignmentRates:
-    return read_alignment_rates(Path(place), name, model_hash)
 
 
 def load_pruning_measurement(name: str, model_hash: str) -> Pruning:

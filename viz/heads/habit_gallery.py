@@ -24,7 +24,7 @@ from attenscope.viz.heads import cache, texts
 from attenscope.viz.heads.measure_scatter import open_one_head_view, tabulate_all_heads
 from attenscope.viz.heads.one_head import render_shaded_rows
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
-from attenscope.word_alignment.measure import AlignmentError
+from attenscope.viz.ui.head_alignment import describe_head_alignment
 
 EXAMPLES = 3
 """Sentences of a habit."""
@@ -100,7 +100,7 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
                 with column:
                     _draw_habit_card(atlas, one, describe_habit_alignment(model, one))
     if habits:
-        draw_caption(texts.describe_shaded_rows(atlas))
+        draw_caption(texts.describe_shaded_rows(atlas, any(one.label.place == "aligned_fed" for one in habits)))
     headings = ["", say("head"), say("label")]
     cells = [[name_habit(one), head_name(one.head), one.label.text] for one in habits]
 
@@ -114,7 +114,7 @@ def draw_habits_view(model: RunnableModel, atlas: Atlas, bar: DeltaGenerator) ->
 def find_examples(found: Mapping[str, Sequence[HeadRow]], habit: Habit) -> list[HeadRow]:
     """Rows that show a habit: of those drawn for the head, from its surest tenth on, where most weight lies there.
 
-    What a row alone does not tell, such as the alignment of its token, is not asked: its surest rows stand as they are.
+    What a row alone does not tell is not asked: its surest rows stand as they are.
     """
     every = [row for tenth in found.values() for row in tenth]
     assert habit.label.place is not None
@@ -166,10 +166,12 @@ def describe_habit(habit: Habit) -> str:
 
 
 def load_habit_example_rows(atlas: Atlas, habit: Habit) -> list[HeadRow]:
-    """Rows of the corpus that show a habit; none where it was found on random tokens and no text shows it."""
+    """Rows of the corpus that show a habit; none where no text shows it."""
     identity, place = cache.make_atlas_identity(atlas), habit.label.place
     if place in REPETITION_PLACES:  # which few rows have, so that those drawn for the head may hold none
         return cache.load_repetition_rows(identity, habit.head, place, EXAMPLES, atlas)
+    if place in HABIT_READINGS:  # A row alone does not tell what its token is aligned to.
+        return cache.load_aligned_rows(identity, habit.head, HABIT_READINGS[place], EXAMPLES, atlas)
     return find_examples(cache.load_head_example_rows(identity, habit.head, atlas), habit)
 
 
@@ -178,11 +180,7 @@ def describe_habit_alignment(model: RunnableModel, habit: Habit) -> str:
     reading = HABIT_READINGS.get(habit.label.place) if habit.label.place else None
     if reading is None or not isinstance(model, Translator):
         return ""
-    try:
-        found = cache.load_alignment_rates(model.name, model.checkpoint.hash)
-    except AlignmentError:
-        return ""
-    return texts.describe_head_alignment(found, habit.head, reading)
+    return describe_head_alignment(model.name, model.checkpoint.hash, habit.head, reading)
 
 
 def _draw_habit_card(atlas: Atlas, habit: Habit, alignment: str) -> None:

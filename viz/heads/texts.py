@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from attenscope.analysis.heads import AlignmentReading, head_name
+from attenscope.analysis.heads import head_name
 from attenscope.atlas.heads_over_training import Timeline
 from attenscope.atlas.measure import KEYS_A_ROW, MEASURE_EXPLANATIONS, WEIGHT_STEPS
 from attenscope.atlas.projection import Projection, ProjectionSpace
@@ -20,6 +20,7 @@ from attenscope.runnable_model import RunnableModel
 from attenscope.text.parts_of_speech import END_TAG, START_TAG, TAGGER_MODELS, UNKNOWN_TAG
 from attenscope.trace import KINDS, Head, Kind
 from attenscope.viz.ui.addresses.heads import HEADS_MEASURE_NAMES
+from attenscope.viz.ui.head_alignment import READING_TOKENS
 from attenscope.word_alignment.gold import (
     GOLD_FOLDER,
     GoldError,
@@ -90,9 +91,10 @@ def describe_corpus(atlas: Atlas) -> str:
     return join_sentences(measured, left_out if skipped else "")
 
 
-def describe_shaded_rows(atlas: Atlas) -> str:
-    """What the example rows of an atlas show."""
-    return say(ONE_TEXT_ROWS_HINT if atlas.is_one_text else SHADED_ROWS_HINT)
+def describe_shaded_rows(atlas: Atlas, late: bool = False) -> str:
+    """What the example rows of an atlas show; `late` if some frame the token fed in, in cross-attention too."""
+    hint = say(ONE_TEXT_ROWS_HINT if atlas.is_one_text else SHADED_ROWS_HINT)
+    return join_sentences(hint, say("Of the late aligner it is the token fed in.") if late else "")
 
 
 def explain_link_search_counts(atlas: Atlas) -> str:
@@ -270,7 +272,6 @@ PRUNING_EXPLANATION = to_say(
     "The band goes from the least to the most of the random orders, its line is their mean. Below, the sentence "
     "translated greedily with the heads left by cost; click a row or move the slider."
 )
-READING_TOKENS = {"predicted": to_say("the token predicted"), "fed": to_say("the token fed in")}
 KIND_MEAN_CHANGES: dict[Kind, str] = {
     "encoder": to_say("encoder self-attention {first:.2f}, then {last:.2f}"),
     "decoder": to_say("decoder self-attention {first:.2f}, then {last:.2f}"),
@@ -282,11 +283,11 @@ def describe_alignment(found: AlignmentRates) -> str:
     """Which head aligns best, and what averages, order alone and a choice on other pairs give."""
     head, layer, every = (found.best(part) for part in ("head", "layer", "all"))
     return say(
-        "Best: head {head} read at {head_token}, {head_rate}; chosen on one half of the pairs and measured on the "
-        "other, {held_out:.1%}. Mean of the heads of a layer, at best: layer {layer} read at {layer_token}, "
-        "{layer_rate}. Mean of all heads read at {token}: {rate}. Linking words by their place in the sentence alone: "
-        "{diagonal:.1%}.",
-        head=f"{head.layer + 1}.{head.head + 1}",
+        "Best: {head} read at {head_token}, {head_rate}; chosen on one half of the pairs and measured on the "
+        "other, {held_out:.1%}. The weights of all heads of a layer averaged, at best: layer {layer} read at "
+        "{layer_token}, {layer_rate}. The weights of all heads averaged, read at {token}: {rate}. Linking words by "
+        "their place in the sentence alone: {diagonal:.1%}.",
+        head=head_name(("cross", head.layer, head.head)),
         head_token=say(READING_TOKENS[head.reading]),
         head_rate=_format_error_rate_with_interval(head),
         held_out=found.held_out,
@@ -296,21 +297,6 @@ def describe_alignment(found: AlignmentRates) -> str:
         token=say(READING_TOKENS[every.reading]),
         rate=_format_error_rate_with_interval(every),
         diagonal=found.diagonal,
-    )
-
-
-def describe_head_alignment(found: AlignmentRates, head: Head, reading: AlignmentReading) -> str:
-    """How well one head of cross-attention aligns, and which does it best."""
-    own, best = found.select_rate("head", *head[1:], reading), found.best("head")
-    if own == best:
-        return say("Against links drawn by hand its error is {rate:.1%}, the least of all heads.", rate=own.aer)
-    return say(
-        "Against links drawn by hand its error is {rate:.1%}; the least of all heads, {best_rate:.1%}, is that of "
-        "{best} read at {token}.",
-        rate=own.aer,
-        best=head_name(("cross", best.layer, best.head)),
-        best_rate=best.aer,
-        token=say(READING_TOKENS[best.reading]),
     )
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -48,6 +49,7 @@ from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
 from attenscope.user_model import MODELS_OPTION, list_named_folders, load_user_model, read_option
 from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
 from attenscope.viz.streamlit_internals import create_connection_probe
+from attenscope.word_alignment.measure import ALIGNMENT_FILE, AlignmentRates, read_alignment_rates
 
 # How a result is computed once for all visitors: in turns, and on the CPU where the GPU is full.
 
@@ -415,3 +417,16 @@ def load_in_domain_score(name: str) -> Familiarity | None:
         return read_familiarity(find_checkpoint_folder(name), name, load_translator(name).checkpoint.hash)
     except (CheckpointError, FamiliarityError):  # A model of the command line has no folder.
         return None
+
+
+def load_alignment_rates(name: str, model_hash: str) -> AlignmentRates:
+    """The alignment error rates of a model; shared. Raises AlignmentError, or CheckpointError for no folder."""
+    folder = find_checkpoint_folder(name)
+    file = folder / ALIGNMENT_FILE
+    return _read_alignment_rates(folder, name, model_hash, file.stat().st_mtime_ns if file.is_file() else 0)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _read_alignment_rates(folder: Path, name: str, model_hash: str, written: int) -> AlignmentRates:
+    """Cached also by `written`, the time of the file, which changes when it is measured anew."""
+    return read_alignment_rates(folder, name, model_hash)

@@ -12,11 +12,21 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from attenscope.analysis.heads import ALIGNMENT_READINGS, AlignmentReading, compute_mean_alignment
 from attenscope.atlas.build import Corpus, build_atlas
-from attenscope.atlas.files import ATLAS_FOLDER
+from attenscope.atlas.duckdb_queries import run_query
+from attenscope.atlas.files import ATLAS_FOLDER, SENTENCES_TABLE
 from attenscope.atlas.measure import MEASURE_EXPLANATIONS
 from attenscope.atlas.projection import ProjectionSpace, project_tokens
-from attenscope.atlas.query import Atlas, HeadLabel, HeadRow, open_atlas, parse_question, search_atlas
+from attenscope.atlas.query import (
+    Atlas,
+    HeadLabel,
+    HeadRow,
+    find_aligned_rows,
+    open_atlas,
+    parse_question,
+    search_atlas,
+)
 from attenscope.atlas.teacher_forced_batches import PLACES, Place
 from attenscope.checkpoint import load
 from attenscope.trace import Head
@@ -42,6 +52,7 @@ from attenscope.viz.ui.addresses.heads import (
     format_map_box,
     parse_map_box,
 )
+from attenscope.viz.ui.cache import load_alignment_rates
 from tests import toy
 from tests.viz.page_texts import as_read
 
@@ -117,7 +128,7 @@ def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> No
 
 def test_a_head_that_aligns_says_how_well_and_which_does_best() -> None:
     model = ui_cache.load_translator("everyday-en-de")
-    rates = heads_cache.load_alignment_rates(model.name, model.checkpoint.hash)
+    rates = load_alignment_rates(model.name, model.checkpoint.hash)
     heads = [one for one in rates.rates if one.part == "head"]
     best = min(heads, key=lambda one: one.aer)
     for one in (best, next(other for other in heads if other != best)):
@@ -131,6 +142,29 @@ def test_a_head_that_aligns_says_how_well_and_which_does_best() -> None:
             assert f"{best.aer:.1%}, is that of cross {best.layer + 1}.{best.head + 1} read at" in told
     other = dataclasses.replace(habit, label=HeadLabel("previous", 0.7, 0.1, 1.0))
     assert habit_gallery.describe_habit_alignment(model, other) == ""
+
+
+@pytest.mark.parametrize("reading", ALIGNMENT_READINGS)
+def test_the_examples_of_an_aligner_are_matches(reading: AlignmentReading) -> None:
+    """The model itself is asked: does its head, and do all its heads together, look where the card says?"""
+    model = ui_cache.load_translator("everyday-en-de")
+    atlas = heads_cache.load_atlas(model.name, model.checkpoint.hash)
+    best = load_alignment_rates(model.name, model.checkpoint.hash).best("head")
+    head: Head = ("cross", best.layer, best.head) if best.reading == reading else ("cross", 2, 2)
+    rows = find_aligned_rows(atlas, head, reading, habit_gallery.EXAMPLES)
+    assert len(rows) == habit_gallery.EXAMPLES
+    texts_of_rows = run_query(atlas.folder, SENTENCES_TABLE, "FROM {table}").set_index("sentence")
+    for row in rows:
+        given = texts_of_rows.loc[row.sentence]
+        cross = model.force(given["source"], given["target"]).trace.maps["cross"]
+        key = int(row.weights.argmax())
+        late = ALIGNMENT_READINGS.index(reading)
+        assert cross.weights[*head[1:], row.query + late].argmax() == key
+        assert cross.weights[*head[1:], row.query + late, key] > 0.5
+        assert compute_mean_alignment(cross)[row.query, key] > 0.4  # more than half of the weights that the atlas keeps
+        word, match = row.queries[row.query], row.keys[key]
+        assert len(word.strip()) >= 4
+        assert word.lower() != match.lower()
 
 
 def test_each_place_of_a_label_is_a_habit() -> None:
