@@ -146,22 +146,15 @@ def load_broken_example(name: str) -> None:
 
 
 MAX_FILES, MAX_FILE_MEGABYTES = 32, 64
+_UPLOADER_KEY, _STAYED_KEY = "mask_files", "stayed mask files"
 SHORT_FILE_BYTES = 2**14
 """Bytes of a file that is read at once; a longer one is read by the worker process, in turn."""
 
 
 def draw_upload_input() -> MaskInput | None:
     """Draw the place to drop files, a sentence for each that cannot be read, and the choice among all maps."""
-    if handed := get_open_arrays_file():
-        files = [handed]
-    else:
-        files = controls.file_uploader(
-            say("Files"),
-            MAX_FILE_MEGABYTES,
-            accept_multiple_files=True,
-            key=UPLOADED_MASKS_KEY,
-            label_visibility="collapsed",
-        )
+    handed = get_open_arrays_file()
+    files = [handed] if handed else _draw_uploader()
     most = min(MAX_FILE_MEGABYTES, controls.max_upload_megabytes())
     draw_caption(
         say(
@@ -192,6 +185,37 @@ def draw_upload_input() -> MaskInput | None:
         draw_caption(say("This is a saved trace: Explore shows it as well."))
     read = draw_array_interpretation(contents, f"file {chosen} {[one.file_id for one in files]}")
     return replace(read, by_hand=True) if read and chosen != next(iter(found)) else read
+
+
+def _draw_uploader() -> list[UploadedFile]:
+    """Draw the place to drop files, and return them with those that stayed: one that is not drawn forgets its files."""
+
+    def take_over() -> None:
+        st.session_state[UPLOADED_MASKS_KEY] = [*st.session_state[_STAYED_KEY], *st.session_state[_UPLOADER_KEY]]
+
+    def remove(file: UploadedFile) -> None:
+        st.session_state[UPLOADED_MASKS_KEY].remove(file)
+
+    new: list[UploadedFile] = controls.file_uploader(
+        say("Files"),
+        MAX_FILE_MEGABYTES,
+        accept_multiple_files=True,
+        key=_UPLOADER_KEY,
+        label_visibility="collapsed",
+        on_change=take_over,
+    )
+    here = {file.file_id for file in new}
+    stayed = [file for file in st.session_state.get(UPLOADED_MASKS_KEY, []) if file.file_id not in here]
+    st.session_state[_STAYED_KEY], st.session_state[UPLOADED_MASKS_KEY] = stayed, [*stayed, *new]
+    for file in stayed:
+        st.button(
+            f"{escape_markdown(file.name)} ✕",
+            key=f"remove {file.file_id}",
+            help=say("Remove this file"),
+            on_click=remove,
+            args=(file,),
+        )
+    return [*stayed, *new]
 
 
 def _choose_newest_map(files: list[UploadedFile], found: dict[str, MapContents]) -> None:

@@ -65,7 +65,7 @@ def draw_mask_introduction() -> None:
     broken, fixed = run_exhibit(entry)
     with st.container(key="opening"):
         st.markdown(f"### {escape_markdown(about.title)}")
-        st.markdown(escape_markdown(describe_mask_introduction(broken)))
+        st.markdown(escape_markdown(describe_mask_introduction(broken, fixed)))
         figure = plot_largest_difference_map(entry, broken, fixed, Look(style.get_palette()))
         draw_chart(figure, _make_alt_text(about), key="opening-pair", on_cell=lambda _, __: None)
         why = say("Why this happens, and the line that mends it")
@@ -73,14 +73,17 @@ def draw_mask_introduction() -> None:
             st.rerun()  # The parts of the page stand outside of the fragment that this is drawn in.
 
 
-def describe_mask_introduction(broken: ExhibitSide) -> str:
-    """What a mask is for, and how much of the attention goes where the mask should have let none go."""
-    astray = np.where(broken.meant, 0.0, broken.weights).sum(-1)
-    rows = np.broadcast_to(broken.query_keep[:, None, None, :], astray.shape)
+def describe_mask_introduction(broken: ExhibitSide, fixed: ExhibitSide) -> str:
+    """What a mask is for, and how much of the attention in the picture goes where the mask should have let none go."""
+    place = find_largest_difference(broken, fixed)
+    words = broken.query_keep[place[0]]
+    astray = np.where(broken.meant, 0.0, broken.weights)[place].sum(-1)[words]
     return say(
         "A mask says which words may look at which. On the left it was forgotten that a word may not see those after "
-        "it: {share:.0%} of all attention goes to words that are still to be written. On the right it is mended.",
-        share=float(astray[rows].mean()),
+        "it: {share:.0%} of the attention of its {count} words goes to words that are still to be written. On the "
+        "right it is mended.",
+        share=float(astray.mean()),
+        count=len(astray),
     )
 
 

@@ -28,7 +28,7 @@ from attenscope.viz.worker_process import call_here_if_short
 T = TypeVar("T")
 OPEN_ERROR_KEY = "open-error"
 """Session key of the sentence that says why a file could not be opened, until it is shown."""
-UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "mask_files", "mask_text"
+UPLOADED_MASKS_KEY, PASTED_MASK_KEY = "own mask files", "mask_text"
 """Session keys of the files that were uploaded to the page Masks, and of the text that was pasted there."""
 CHANGED_MASK_KEY = "mask changed"
 """Session key of whether the mask on the page Masks is edited, or read by hand: its file alone does not show that."""

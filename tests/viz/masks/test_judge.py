@@ -483,6 +483,29 @@ def test_a_file_uploaded_second_is_the_one_that_is_judged() -> None:
     assert app.selectbox(key="mask_file").value == "first.csv"
 
 
+def test_uploaded_files_stay_while_another_part_is_looked_at() -> None:
+    app = AppTest.from_string(APP, default_timeout=30)
+    app.session_state["from"] = "upload"
+    app.run()
+    app.file_uploader(key="mask_files").set_value([("first.csv", b"1,0\n1,1\n", "text/csv")]).run()
+    for other in ("paste", "build"):
+        app.session_state["from"] = other
+        app.run()
+        app.session_state["from"] = "upload"
+        app.run()
+        assert not app.exception
+        assert app.file_uploader(key="mask_files").value == []
+        assert "2 queries × 2 keys" in told(app)
+    app.file_uploader(key="mask_files").set_value([("second.csv", b"1,0,0\n1,1,0\n1,1,1\n", "text/csv")]).run()
+    assert app.selectbox(key="mask_file").value == "second.csv"
+    next(one for one in app.button if one.key and one.key.startswith("remove ")).click().run()
+    assert "3 queries × 3 keys" in told(app)
+    assert [one.name for one in app.session_state["own mask files"]] == ["second.csv"]
+    app.file_uploader(key="mask_files").set_value([]).run()
+    assert app.session_state["own mask files"] == []
+    assert "queries ×" not in told(app)
+
+
 def test_arrays_of_files_that_are_replaced_or_refused_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = ArrayBytesCounter(of_one=20 * MEGABYTE, of_all=100 * MEGABYTE)
     monkeypatch.setattr("attenscope.viz.masks.entry_controls.get_array_bytes_counter", lambda: counted)
