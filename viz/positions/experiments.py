@@ -69,7 +69,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
     with st.container(key="lead"):
         draw_caption(lead)
         if result.after.text == before.text and model.card.get("source_language") == ORDER_LANGUAGE:
-            label = say("A sentence whose order matters: {sentence}", sentence=escape_markdown(ORDER_SENTENCE))
+            label = say("Try a sentence whose order matters: {sentence} →", sentence=escape_markdown(ORDER_SENTENCE))
             if st.button(label, key="order-matters", type="tertiary", on_click=_set_word_order_example_sentence):
                 st.rerun()  # The sentence box stands outside of the fragment that this is drawn in.
     st.html(build_translation_comparison_html(before.text, marked))

@@ -60,6 +60,21 @@ function fitNumbers(plot) {
   }
 }
 
+/** Keep as many names of slanted columns as can be read: where they would lie on each other, every second or third. */
+function fitColumnNames(plot) {
+  const axes = Map.groupBy(plot.querySelectorAll('[class^="x"][class$="tick"] > text'), (name) => name.parentElement.className.baseVal);
+  for (const named of axes.values()) {
+    const placed = named.map((name) => /translate\(([\d.]+),.*rotate\((-?[\d.]+)/.exec(name.getAttribute("transform")));
+    const [first, second] = placed.map((place) => Number(place?.[1]));
+    const turned = Number(placed[0]?.[2] ?? 0);
+    const apart = (second - first) * Math.abs(Math.sin((turned * Math.PI) / 180));
+    const every = apart > 0 ? Math.ceil((Number.parseFloat(getComputedStyle(named[0]).fontSize) * 0.9) / apart) : 1;
+    named.forEach((name, i) => {
+      name.style.display = i % every ? "none" : "";
+    });
+  }
+}
+
 /**
  * Watches the chart beside this component. Streamlit mounts a chart anew whenever its data changes, which leaves a
  * blank for a few frames: until the next one is painted, the last one's copy covers it.
@@ -77,7 +92,7 @@ function watch(root, frame, view) {
     }
     copy?.remove();
     seen = plot;
-    const fit = () => (fitNumbers(plot), view.place?.(plot));
+    const fit = () => (fitNumbers(plot), fitColumnNames(plot), view.place?.(plot));
     fit();
     copy = still(plot, root);
     plot.on("plotly_afterplot", fit); // Drawn anew where the window is another.
