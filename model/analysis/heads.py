@@ -332,8 +332,8 @@ ALIGNMENT_READINGS: tuple[AlignmentReading, ...] = ("predicted", "fed")
 ALIGNMENT_EXPLANATION = to_say(
     "The weights of all cross-attention heads of all layers are averaged, the end-of-sentence token left out, and the "
     "strongest source token of each row is taken as the alignment of the token that the row predicts. A head's score "
-    "is the weight it puts on these tokens, averaged over the rows: on that of the same row (it aligns the token "
-    "predicted) or on that of the row before (it aligns the token just fed in), whichever is more. It says which head "
+    "is the weight it puts on these tokens, averaged over the rows: on that of the same row where rows are named by "
+    "the token predicted, on that of the row before where they are named by the token fed in. It says which head "
     "agrees with the others, not which is right."
 )
 _ALIGNMENT_TEXTS = {

@@ -105,8 +105,8 @@ def _describe_structure_in_rows(structure: Structure, at: np.ndarray, queries: i
 def describe_keys_ahead(count: int, offset: int) -> str:
     """Return in words that a triangle ends ``count`` keys too late; ``offset`` keys stand before the queries."""
     return say_many(
-        "every query sees {count} key ahead, as with tril({found}) in place of tril({meant})",
-        "every query sees {count} keys ahead, as with tril({found}) in place of tril({meant})",
+        "queries see up to {count} key ahead, as with tril({found}) in place of tril({meant})",
+        "queries see up to {count} keys ahead, as with tril({found}) in place of tril({meant})",
         count,
         found=offset + count,
         meant=offset,

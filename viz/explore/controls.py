@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import (
     MEASURE_EXPLANATIONS,
+    AlignmentReading,
     HeadPlace,
     Measure,
     head_name,
@@ -20,6 +21,7 @@ from attenscope.analysis.heads import (
     rank_heads,
     rank_heads_by_alignment,
 )
+from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.interventions.changes import HeadChange, InterventionError, ModelChange, format_changes, parse_changes
 from attenscope.language import format_number, join_sentences, say, to_say
@@ -57,7 +59,7 @@ from attenscope.viz.ui.addresses.explore import (
     PicturedModel,
     SingleView,
 )
-from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, ROWS
+from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, PIN, ROWS
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.web.maps import RankedHead, TileSwitches
 from attenscope.viz.web.page_components import is_presenting
@@ -78,6 +80,19 @@ LAYER_MEANS: tuple[FlowKind, ...] = ("mean of layers", "mean of all")
 """Means that no layer is chosen for."""
 SMALLEST_FIRST_MEASURES: tuple[Measure, ...] = ("entropy", "distance")
 """Measures by which the heads with the smallest values come first."""
+
+
+ALIGNMENT_ORDER_TEXTS: dict[AlignmentReading, str] = {
+    "predicted": to_say(
+        "In this sentence {head} aligns best: {mass:.0%} of its weight lies on the token that all heads together point "
+        "to in the same row. The tiles are ordered by that share."
+    ),
+    "fed": to_say(
+        "In this sentence {head} aligns best: {mass:.0%} of its weight lies on the token that all heads together point "
+        "to in the row before, so it aligns the token just fed in. The tiles are ordered by that share."
+    ),
+}
+"""What is said of the order by alignment, by the token that rows are named by."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +214,7 @@ def draw_stop_head_switching_button() -> None:
 
 def sync_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
     """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
-    statistics = source.statistics(kind)
+    statistics = _measure_heads(kind, source)
     # There are measures that only another kind of attention has.
     measure = EXPLORE_HEAD_ORDER.hold(_list_head_orders(statistics, source))
     if measure in statistics:
@@ -212,7 +227,7 @@ def sync_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
 
 def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
     """Draw the choice of the order of the heads of a map, and of the range of the measure whose heads are shown."""
-    statistics = source.statistics(kind)
+    statistics = _measure_heads(kind, source)
     orders = _list_head_orders(statistics, source)
     EXPLORE_HEAD_ORDER.hold(orders)
     measure = controls.draw_untranslated_choice(
@@ -227,6 +242,18 @@ def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
         top = _compute_range_maximum(statistics[measure])
         label = say("Show heads between")
         st.slider(label, 0.0, top, (low, high), 0.05, key=_range_key(kind, measure), persist_state="session")
+
+
+def _measure_heads(kind: Kind, source: TraceSource) -> dict[Measure, np.ndarray]:
+    """Return every measure of the heads of a map, (L, H) each; alignment is read as the rows are named."""
+    found = dict(source.statistics(kind))
+    if "alignment" in found:
+        ranking = rank_heads_by_alignment(source.trace.maps[kind], readings=(ROWS.get(),))
+        values = np.zeros_like(found["alignment"])
+        for one in ranking:
+            values[one.layer, one.head] = one.mass
+        found["alignment"] = values
+    return found
 
 
 def _list_head_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSource) -> tuple[str, ...]:
@@ -253,15 +280,21 @@ def _order_by_measure(measure: Measure, values: np.ndarray, shown: tuple[float, 
     smallest = measure in SMALLEST_FIRST_MEASURES
     heads = rank_heads(values, largest_first=not smallest)
     by = EXPLORE_HEAD_ORDER.label(measure)
-    ordered = (
-        say("Ordered by {measure}, the smallest first.", measure=by)
-        if smallest
-        else say("Ordered by {measure}, the largest first.", measure=by)
-    )
+    if measure == "alignment":
+        text = say(
+            ALIGNMENT_ORDER_TEXTS[ROWS.get()], head=head_name(("cross", *heads[0])), mass=float(values[heads[0]])
+        )
+    else:
+        order = (
+            to_say("Ordered by {measure}, the smallest first.")
+            if smallest
+            else to_say("Ordered by {measure}, the largest first.")
+        )
+        text = join_sentences(say(order, measure=by), say(MEASURE_EXPLANATIONS[measure]))
     ranked = tuple(
         RankedHead(*place, format_number(float(values[place]), ".2f"), bool(inside[place])) for place in heads
     )
-    return HeadOrder(ranked, join_sentences(ordered, say(MEASURE_EXPLANATIONS[measure])), measure)
+    return HeadOrder(ranked, text, measure)
 
 
 def _order_by_effect(effects: HeadEffects, kind: Kind) -> HeadOrder:
@@ -300,14 +333,19 @@ def _close_experiments_menu() -> None:
     st.session_state[_ANSWERS_GIVEN] = st.session_state.get(_ANSWERS_GIVEN, 0) + 1
 
 
-def draw_aligning_head_button(attention: AttentionMap) -> None:
+def draw_aligning_head_button(attention: AttentionMap, identity: str) -> None:
     """Draw a button that opens the cross-attention head that aligns best, and orders all heads by how well they do.
 
-    It is read as the rows are named: by the token predicted, or by the token fed in.
+    It is read as the rows are named: by the token predicted, or by the token fed in. `identity` is what pins belong
+    to: the word is pinned that the head shows best.
     """
 
     def open_best() -> None:
         best = rank_heads_by_alignment(attention, readings=(ROWS.get(),))[0]
+        others = frozenset(np.ndindex(*attention.weights.shape[:2])) - {(best.layer, best.head)}
+        telling, words = pick_telling_word(attention, others), weigh_words(attention)
+        if telling and words and telling.row is not None:
+            PIN.set({"target": words.rows[telling.row].start}, of=identity)
         st.session_state[KIND.key], st.session_state[EXPLORE_HEAD_ORDER.key] = "cross", "alignment"
         _close_experiments_menu()
         controls.set_layer_and_head(best.layer, best.head)

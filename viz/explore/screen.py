@@ -113,7 +113,7 @@ def _draw_experiments_menu(source: TraceSource, attention: AttentionMap, view: S
         return
     with menu:
         if cross := source.trace.cross:
-            explore_controls.draw_aligning_head_button(cross)
+            explore_controls.draw_aligning_head_button(cross, source.identity)
         if source.run:
             explore_controls.draw_strongest_head_button()
         explore_controls.draw_head_order_choice(attention.kind, source)

@@ -69,7 +69,7 @@ PLACE_TEXTS: dict[AlignmentReading, str] = {
     "predicted": to_say("Place {place} of {count}, read by the token predicted."),
     "fed": to_say("Place {place} of {count}, read by the token fed in."),
 }
-"""Which of all heads it is; the tiles are ordered by the better of both readings."""
+"""Which of all heads it is, in the order of the tiles."""
 OTHER_READING_TEXTS: dict[AlignmentReading, str] = {
     "fed": to_say("Read one row late, at the token just fed in, {head} aligns better: {mass:.0%}."),
     "predicted": to_say("Read at the token that a row predicts, {head} aligns better: {mass:.0%}."),

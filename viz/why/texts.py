@@ -46,6 +46,8 @@ MATTERS_BELOW = 0.9
 """A word matters to X where less than this share of its probability is left without the word."""
 NEEDED_BELOW = 0.5
 """And X needs it where less than this share is left."""
+ABOUT_EQUAL = math.log(1.05)
+"""A difference of two logits below which one piece is "1.0 times" as probable as the other."""
 LEFT_OUT_HINTS = {
     True: to_say("under each word: how probable the chosen word is without it; with all words, {value}"),
     False: to_say("under each word: the difference of the two logits without it; with all words, {value}"),
@@ -118,6 +120,10 @@ def _describe_contrast_answer(found: WordsLeftOut, own: str, other: str) -> str:
         return join_sentences(
             say("No single word decides between {own} and {other}.", **facts),
             describe_target_value(found.target, found.value),
+        )
+    if abs(after) < ABOUT_EQUAL:
+        return say(
+            "{own} is {times} times as probable as {other}; without {word} both are about equally probable.", **facts
         )
     if found.value > 0 > after:
         return say(

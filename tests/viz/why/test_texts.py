@@ -74,6 +74,7 @@ def test_the_answer_names_the_word_without_which_least_is_left(shares: tuple[flo
     [
         ((20, 1 / 5, 20, 19), "“y” is 20 times as probable as “z”; without “a” it is the other way round: “z” is 5.0"),
         ((20, 19, 20, 2), "“y” is 20 times as probable as “z”; without “x”, which it had written before, 2.0 times."),
+        ((20, 1.04, 20, 19), "“y” is 20 times as probable as “z”; without “a” both are about equally probable."),
         ((1 / 4, 1 / 30, 1, 1), "“z” is 4.0 times as probable as “y”; without “a” 30 times."),
         ((20, 19, 20, 21), "No single word decides between “y” and “z”."),
     ],

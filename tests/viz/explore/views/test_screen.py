@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from attenscope.analysis.attention_steps import PROJECTION_NORM_EXPLANATION, VALUE_NORM_EXPLANATION
 from attenscope.analysis.flow import compute_rollout
 from attenscope.analysis.heads import ALIGNMENT_READINGS, rank_heads_by_alignment
+from attenscope.analysis.telling_word import pick_telling_word, weigh_words
 from attenscope.text.words import SPECIAL_TOKENS, group_tokens_into_words
 from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
@@ -264,5 +265,12 @@ def test_the_aligning_head_is_the_best_as_rows_are_named(app: AppTest, translato
     assert (app.session_state["layer"], app.session_state["head"]) == (best.layer + 1, best.head + 1)
     said = " ".join(captions_of(app))
     assert f"{best.sentence} Place 1 of {cross.layers * cross.heads}, read by the token " in said
-    late = f"at the token just fed in, head {other.layer + 1}.{other.head + 1} aligns better: {other.mass:.0%}."
+    late = f"at the token just fed in, cross {other.layer + 1}.{other.head + 1} aligns better: {other.mass:.0%}."
     assert (late in said) == (other.mass > best.mass)
+    assert f"In this sentence cross {best.layer + 1}.{best.head + 1} aligns best: {best.mass:.0%} of its weight" in said
+    words, others = weigh_words(cross), set(np.ndindex(cross.layers, cross.heads)) - {(best.layer, best.head)}
+    telling = pick_telling_word(cross, frozenset(others))
+    assert words
+    assert telling
+    assert telling.row is not None
+    assert app.query_params["pin"] == f"target.{words.rows[telling.row].start + 1}"
