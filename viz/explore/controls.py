@@ -304,8 +304,8 @@ def _order_by_effect(effects: HeadEffects, kind: Kind) -> HeadOrder:
     strongest, change = effects.strongest()[0]
     text = say(
         "Of all heads, {head} matters most: switched off alone in the unchanged model, it changes the log-probability "
-        "of the translation by {change} nats. The tiles are ordered by that change; below 0, the head speaks for the "
-        "translation.",
+        "of the translation by {change} nats. The tiles are ordered by the size of that change; below 0, the head "
+        "speaks for the translation.",
         head=head_name(strongest),
         change=format_signed(change, plus=True),
     )

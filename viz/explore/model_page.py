@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, get_args
@@ -13,6 +13,7 @@ import streamlit as st
 from attenscope.analysis.attention_steps import weight_trace_by_value_norms
 from attenscope.analysis.heads import HeadPlace, Measure, compute_head_statistics
 from attenscope.analysis.telling_word import find_best_head, read_target_word, weigh_words
+from attenscope.decoding.greedy_and_sampling import DecodingStep
 from attenscope.experiments.ablation import HeadEffects
 from attenscope.experiments.lens import LogitLens
 from attenscope.language import current_language, join_sentences, say
@@ -33,7 +34,7 @@ from attenscope.viz.explore.view_data import DisplayOptions, RunKey, TokenDispla
 from attenscope.viz.export.parts import SENTENCE_PICTURE_ROLE, Component, Part, Words
 from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.ui import cache, controls
-from attenscope.viz.ui.addresses.explore import SingleView
+from attenscope.viz.ui.addresses.explore import EXPLORE_HIDE_SPECIAL, SingleView
 from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
 from attenscope.viz.ui.captions import draw_caption, draw_model_run_badge, draw_translation_warnings, escape_markdown
 from attenscope.viz.ui.controls import (
@@ -164,6 +165,12 @@ class ExploreRun(explore_controls.SwitchableHeads):
             return False
         return cross is None or not is_default_pinned_row(cross, step + self.first_row)
 
+    @property
+    def written_steps(self) -> Sequence[DecodingStep]:
+        """The pieces of the translation; its end is left out where special tokens are hidden."""
+        steps = self.translation.steps
+        return steps if EXPLORE_HIDE_SPECIAL.get() is False else [step for step in steps if step.stopped != "eos"]
+
     def word_card(self) -> None:
         step, cross = self.pinned_step, self.trace.cross
         if step is None or not cache.load_runnable_model(self.run.model).can("word facts"):
@@ -194,7 +201,7 @@ class ExploreRun(explore_controls.SwitchableHeads):
         return example_hint_text(self.run.sentence, text, cross, layer, head, self.pinned_step)
 
     def saved_texts(self) -> list[Part]:
-        data = token_line_data(self.translation.steps, self.pinned_step)
+        data = token_line_data(self.written_steps, self.pinned_step)
         effect = build_head_change_effect_parts(self.run) if self.run.changes else []
         texts: list[Part] = [Words(self.trace.source, "sentence", "large"), Component("tokens", data, "translation")]
         picture = _build_sentence_picture(self) if is_on_stage() else None  # Pages are saved without.
@@ -244,7 +251,7 @@ def _draw_sentence_and_translation(run: ExploreRun) -> None:
     picture = _build_sentence_picture(run)
     if is_presenting() or picture is None:
         pin = lambda at: toggle_pins(text, {"target": at + run.first_row})  # noqa: E731
-        draw_tokens(run.translation.steps, run.pinned_step, key="translation", on_pin=pin)
+        draw_tokens(run.written_steps, run.pinned_step, key="translation", on_pin=pin)
     if picture is None or cross is None:
         return
     key = SENTENCE_PICTURE_ROLE if is_presenting() else "translation"

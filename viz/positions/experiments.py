@@ -350,6 +350,7 @@ def build_translation_comparison_html(before: str, words: Sequence[tuple[str, Ch
     ]
     after = "".join(shown) or html.escape(say("(nothing)"))
     return (
-        f'<div class="versions"><p class="before" dir="auto">{html.escape(before)}</p>'
-        f'<p class="after" dir="auto">{after}</p></div>'
+        f'<div class="versions"><small>{html.escape(say("before"))}</small>'
+        f'<p class="before" dir="auto">{html.escape(before)}</p>'
+        f'<small>{html.escape(say("after"))}</small><p class="after" dir="auto">{after}</p></div>'
     )
