@@ -6,7 +6,7 @@ Layout shift as browsers measure it (https://web.dev/articles/cls): the share of
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.steps import LOADING, open_page, settle, tile
 
@@ -90,3 +90,23 @@ def test_a_page_shows_even_where_it_never_comes_to_rest(page: Page) -> None:
     page.goto("/masks")
     expect(page.get_by_text("Paste what torch")).to_be_visible(timeout=LOADING)
     expect(page.locator(":root[data-arrived]")).to_have_count(0)
+    assert page.evaluate("getComputedStyle(document.body, '::after').visibility") == "hidden"
+
+
+def test_a_page_is_never_white(page: Page) -> None:
+    """Its name and the shape of what comes are there before any script of Streamlit, and while another page is made."""
+    shape = "getComputedStyle(document.body, '::after').content"
+    held: list[Route] = []
+    page.route("**/static/js/**", lambda route: held.append(route))
+    page.goto("/", wait_until="commit")
+    page.wait_for_function(f"() => document.body && {shape} === '\"\"'")
+    assert page.evaluate("getComputedStyle(document.body, '::before').content") == '"Attenscope"'
+    for request in held:
+        request.continue_()
+    page.unroute("**/static/js/**")
+    page.locator(":root[data-arrived]").wait_for(state="attached", timeout=LOADING)
+    assert page.evaluate(shape) == "none"
+    page.get_by_role("link", name="Heads").first.click()
+    page.wait_for_function(f"() => {shape} === '\"\"'")
+    page.wait_for_function(f"() => {shape} === 'none'")
+    expect(page.locator(".st-key-habits")).to_be_visible()

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attenscope.language import find_closest_language, say, to_say, use_language
-from attenscope.viz.web.component_scripts import read_standalone_script
+from attenscope.viz.web.component_scripts import read_standalone_script, read_style_sheet
 
 # Headers of every reply: where scripts may come from and who may frame the app; and paths that are not served.
 
@@ -290,14 +290,15 @@ def _read_megabytes(environment: Mapping[str, str], name: str, default: int) -> 
     return int(text) * MEGABYTE if text else default
 
 
-# A script before Streamlit's in every page: the rules of the browser's history (src/shell/history.js).
+# What stands in every page before Streamlit: the rules of the browser's history (src/shell/history.js), and the shape
+# of what comes (src/shell/begin.css).
 
 
 HEAD_TAG = b"<head>"
 
 
-class HeadScript:
-    """ASGI middleware that puts the script into the head of every page.
+class PageHead:
+    """ASGI middleware that puts the script and its sheet into the head of every page.
 
     What the first run writes into the address belongs to the history entry that was opened. A component is mounted too
     late for that: by then Streamlit has made further entries.
@@ -305,7 +306,8 @@ class HeadScript:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._script = HEAD_TAG + f'<script type="module">{read_standalone_script("begin")}()</script>'.encode()
+        script = f'<script type="module">{read_standalone_script("begin")}()</script>'
+        self._head = HEAD_TAG + f"<style>{read_style_sheet('begin')}</style>{script}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (
@@ -330,7 +332,7 @@ class HeadScript:
                 body.extend(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                page = bytes(body).replace(HEAD_TAG, self._script, 1)
+                page = bytes(body).replace(HEAD_TAG, self._head, 1)
                 headers = MutableHeaders(scope=began[0])
                 headers["content-length"] = str(len(page))
                 for name in ("etag", "last-modified", "accept-ranges"):  # These describe Streamlit's own file.

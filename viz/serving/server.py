@@ -19,8 +19,8 @@ from starlette.routing import BaseRoute
 from attenscope.language import IS_INSTALLED, replace_commands_when_installed, say
 from attenscope.viz.serving.middleware import (
     MEGABYTE,
-    HeadScript,
     MessageGuard,
+    PageHead,
     SafeHeaders,
     ServerSettings,
     UploadLimits,
@@ -47,7 +47,7 @@ def build_app(settings: ServerSettings, routes: Sequence[BaseRoute] = ()) -> st.
             Middleware(SafeHeaders, settings=settings, is_own=is_allowed_host_header),
             Middleware(UploadLimits, settings=settings, stored=count_uploaded_bytes),
             Middleware(MessageGuard, kind=read_browser_message_type),
-            Middleware(HeadScript),
+            Middleware(PageHead),
         ],
     )
 

@@ -28,6 +28,7 @@ const LIBRARIES = ["shared", "stage", "slide", "pictures", "talk", "studio"];
  */
 const MORE = {
   ballot: "src/talk/ballot.css",
+  begin: "src/shell/begin.css",
   page: "../export/browser/page",
   live: "../export/live/live",
   sentence_form: "../export/live/sentence.css",
