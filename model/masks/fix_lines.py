@@ -44,7 +44,7 @@ _FIXES_BY_WRITING: dict[str, dict[MaskWriting, str]] = {
         "added": "weights = (scores + mask).softmax(-1)  # scaled once; the bias in every step, of its own sample",
     },
     "mask-ignored": {
-        "blocks": "out = F.scaled_dot_product_attention(q, k, v, attn_mask=~mask)  # True keeps there",
+        "blocks": "out = F.scaled_dot_product_attention(q, k, v, attn_mask=~mask.bool())  # True keeps there",
     },
 }
 """Codes whose fix says something else than which cells are allowed, in the conventions in which it differs."""
@@ -166,7 +166,7 @@ def _write_restricted_mask(cells: str, writing: MaskWriting) -> str:
     """Return the mask that blocks all but ``cells`` as well."""
     if writing == "added":
         return f"mask.masked_fill(~{cells}, {_FILL_VALUE})"
-    return f"mask & {cells}" if writing == "keeps" else f"mask | ~{cells}"
+    return f"mask.bool() & {cells}" if writing == "keeps" else f"mask.bool() | ~{cells}"  # It may have come as 1. and 0.
 
 
 def _write_mask(cells: str, writing: MaskWriting) -> str:

@@ -6,7 +6,7 @@ Layout shift as browsers measure it (https://web.dev/articles/cls): the share of
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.steps import LOADING, open_page, settle, tile
 
@@ -96,14 +96,11 @@ def test_a_page_shows_even_where_it_never_comes_to_rest(page: Page) -> None:
 def test_a_page_is_never_white(page: Page) -> None:
     """Its name and the shape of what comes are there before any script of Streamlit, and while another page is made."""
     shape = "getComputedStyle(document.body, '::after').content"
-    held: list[Route] = []
-    page.route("**/static/js/**", lambda route: held.append(route))
+    page.route("**/static/js/**", lambda _: None)
     page.goto("/", wait_until="commit")
     page.wait_for_function(f"() => document.body && {shape} === '\"\"'")
     assert page.evaluate("getComputedStyle(document.body, '::before').content") == '"Attenscope"'
-    for request in held:
-        request.continue_()
-    page.unroute("**/static/js/**")
+    page.unroute("**/static/js/**")  # Sends on what waited.
     page.locator(":root[data-arrived]").wait_for(state="attached", timeout=LOADING)
     assert page.evaluate(shape) == "none"
     page.get_by_role("link", name="Heads").first.click()

@@ -72,7 +72,7 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     click_at(page, page.locator(".st-key-compare .draglayer .x2y2 .nsewdrag"), 0.02, 0.02)
     expect(page.locator(".st-key-compare .shapelayer path")).to_have_count(6)  # Row and column in all three maps.
     click(page.get_by_text("1 finding"))
-    expect(page.get_by_text("mask = mask & torch.ones(Q, K")).to_be_visible()
+    expect(page.get_by_text("mask = mask.bool() & torch.ones(Q, K")).to_be_visible()
     click(page.get_by_role("link", name="Masks"))
     expect(page.locator(".st-key-verdict-line")).to_contain_text("1 question: was causal meant?", timeout=LOADING)
     expect(page.locator(".st-key-verdict")).to_contain_text("future-visible")

@@ -146,7 +146,7 @@ def _draw_intended_mask_choices(diagnosis: Diagnosis) -> None:
     with st.container(key="meant-choices", horizontal=True, vertical_alignment="center", gap="small"):
         if guess := diagnosis.guess:
             st.button(
-                say("Yes: {meaning}", meaning=guess),
+                say("Yes: {meaning}", meaning=diagnosis.meaning),
                 key=f"meant-Yes: {guess}",
                 on_click=_set_intended_mask,
                 args=(guess,),

@@ -51,7 +51,7 @@ def test_the_mask_of_torch_is_read_in_its_own_convention_and_fixed_in_it() -> No
     blocked = ~CAUSAL
     blocked[0, 3] = False
     (leak,) = diagnose(attn_mask=blocked, meant="causal").findings
-    assert leak.fix.startswith("mask = mask | ~")
+    assert leak.fix.startswith("mask = mask.bool() | ~")
 
 
 def test_a_mask_that_reads_both_ways_is_asked_about() -> None:

@@ -128,8 +128,8 @@ def finding(mask: np.ndarray, blocks: bool = False, meant: str = "causal") -> Fi
 
 def test_a_finding_carries_the_line_for_the_mask_at_hand() -> None:
     full = np.ones((Q, Q), bool)
-    assert finding(full).fix.startswith("mask = mask & torch.ones")
-    assert finding(full, blocks=True).fix.startswith("mask = mask | ~torch.ones")
+    assert finding(full).fix.startswith("mask = mask.bool() & torch.ones")
+    assert finding(full, blocks=True).fix.startswith("mask = mask.bool() | ~torch.ones")
     assert finding(np.zeros((Q, Q), np.float32)).fix.startswith("mask = mask.masked_fill(~torch.ones")
     window = np.tri(Q, dtype=bool)
     assert "(i - j < 3)" in finding(window, meant="causal+window:3").fix
