@@ -137,7 +137,7 @@ def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page
     before = page.locator(".versions .before").inner_text()
     expect(page.locator(".versions .new").first).to_be_visible()
     expect(page.locator(".st-key-lead")).to_have_text(re.compile(r"^Without positions .*: \d of \d words"))
-    choose(page, "Experiment", "shift")
+    choose(page, "Positions", "shift")
     expect(page.get_by_text("a position further on")).to_be_visible()
     expect(page.locator(".st-key-belief .js-line").first).to_be_visible()
     enter(page.get_by_label("By", exact=True), "0")

@@ -137,7 +137,7 @@ def tabulate_log_probs(result: ExperimentResult) -> pd.DataFrame:
 
 def _draw_experiment_controls(model: RunnableModel, before: Translation, menu: DeltaGenerator) -> PositionExperiment:
     """The experiment that the controls stand at."""
-    move = controls.selectbox(say("Experiment"), POSITIONS_MOVE, width=260)
+    move = controls.selectbox(say("Positions"), POSITIONS_MOVE, width=260)
     sides: ExperimentSides = "both"
     if model.can("translate"):
         with menu:
