@@ -47,8 +47,11 @@ def pieces(size: int = 66) -> bytes:
     return written.getvalue()
 
 
-def marian(folder: Path, targets: tuple[str, ...] = ()) -> Path:
-    """One that writes German or, of several `targets`, the one whose token stands before the source."""
+def marian(folder: Path, targets: tuple[str, ...] = (), **settings: Any) -> Path:
+    """One that writes German or, of several `targets`, the one whose token stands before the source.
+
+    `settings` are those of its configuration.
+    """
     from transformers import MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
@@ -73,7 +76,9 @@ def marian(folder: Path, targets: tuple[str, ...] = ()) -> Path:
         "forced_eos_token_id": 0,
     }
     torch.manual_seed(SEED)
-    made = MarianMTModel(MarianConfig(vocab_size=len(names), scale_embedding=True, **ids, **SIZES))
+    made = MarianMTModel(
+        MarianConfig(**{"vocab_size": len(names), "scale_embedding": True, **ids, **SIZES, **settings})
+    )
     made.generation_config.bad_words_ids = [[pad]]
     made.save_pretrained(folder)
     return folder
