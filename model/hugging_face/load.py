@@ -49,6 +49,7 @@ from .attention import (
     install_and_verify_hook_points,
     register_attention,
 )
+from .distances import DistanceScores, measure_distance_scores
 from .folder import (
     CONTINUATION_LACKS,
     NO_MASK_MESSAGE,
@@ -92,6 +93,8 @@ class FolderModel(RunnableModel):
     generation: GenerationConfig | None = None
     """What its folder says of writing."""
     absent: AbsentMaps = AbsentMaps()
+    distances: Sequence[DistanceScores] = ()
+    """What its attention makes of distances, where it adds no table of positions."""
     tokenizer: FolderTokenizer
     templates: Mapping[str, PromptTemplate | None]
     """What can be applied to a typed text, by name."""
@@ -285,6 +288,7 @@ def _load_text_generator(
     lacks = dict(TRANSLATION_LACKS if two_sided else CONTINUATION_LACKS)
     if len(network.added) != 1 + two_sided:
         lacks["positions"] = NO_POSITIONS_MESSAGE
+        found.distances = measure_distance_scores(network, int(target[0, 1]))
     if not can_patch_all_streams(network, ids, target):
         lacks |= NO_STREAMS_LACKS
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)

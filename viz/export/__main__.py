@@ -19,7 +19,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from attenscope.atomic_write import write_file
-from attenscope.checkpoint.load import CheckpointError, list_checkpoints, load_checkpoint
+from attenscope.checkpoint.load import Checkpoint, CheckpointError, list_checkpoints, load_checkpoint
 from attenscope.cli.translate_and_evaluate import WritableError, check_writable
 from attenscope.language import (
     add_language_option,
@@ -62,7 +62,8 @@ def export_browser_models(arguments: Sequence[str]) -> int:
             given.out.mkdir(parents=True, exist_ok=True)
         else:
             check_writable(given.out)
-        models = [*(load_checkpoint(name) for name in names), *map(_load_folder_model, folders)]
+        models: list[Checkpoint | EngineModel] = [load_checkpoint(name) for name in names]
+        models += map(_load_folder_model, folders)
         with use_language(given.language):
             if given.folder:
                 made = build_live_model_site(models, _read_build_date(), form)
