@@ -26,6 +26,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    WhisperForConditionalGeneration,
 )
 
 from ..decoding.greedy_and_sampling import Constraints
@@ -73,6 +74,7 @@ from .prompt_templates import (
     find_task_prefixes,
     find_translation_task,
 )
+from .speech import make_speech_model
 from .tokenizer import FolderTokenizer, resolve_requested_languages
 
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -148,6 +150,8 @@ def load_folder_model(
         folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")
     ):
         tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
+    if kind is WhisperForConditionalGeneration:
+        return make_speech_model(folder, _load_pretrained_model(folder, kind, dtype), tokenizer)
     if not kind.can_generate():
         return _load_encoder_only(folder, kind, tokenizer, dtype)
     return _load_text_generator(folder, kind, tokenizer, dtype, options, find_task_prefixes(config))
@@ -173,7 +177,7 @@ def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrain
             )
         )
     assert issubclass(kind, PreTrainedModel)
-    if kind.main_input_name != TEXT_INPUT:
+    if kind.main_input_name != TEXT_INPUT and kind is not WhisperForConditionalGeneration:
         message = OTHER_INPUTS.get(kind.main_input_name, to_say("{folder} does not read text."))
         raise LocalError(say(message, folder=folder.name))
     return kind
