@@ -20,7 +20,7 @@ from attenscope.checkpoint.load import Checkpoint, unique_weights
 from attenscope.evaluation.quality import quantise_rows, read_all_int8_quality
 from attenscope.language import say
 from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from attenscope.runnable_model import RunnableModel
+from attenscope.runnable_model import LocalError, RunnableModel
 from attenscope.viz.figures.figure_style import Look, head_colour
 from attenscope.viz.web.component_scripts import build_messages_statement, pack_arrays, read_standalone_script
 
@@ -178,10 +178,24 @@ def describe_model(model: RunnableModel) -> EngineModel:
     if model.folder is None:
         raise PackageError(say("it is neither a checkpoint nor a folder"))
     if model not in _described_folders:
-        from attenscope.viz.engine.describe_marian import describe_marian
-
-        _described_folders[model] = describe_marian(model)
+        _described_folders[model] = _describe_marian(model)
     return _described_folders[model]
+
+
+def _describe_marian(model: RunnableModel) -> EngineModel:
+    from attenscope.hugging_face.marian import take_marian_apart  # only here: it needs transformers
+
+    try:
+        parts = take_marian_apart(model)
+    except LocalError as error:
+        raise PackageError(str(error)) from error
+    kind = check_sentence_pieces(parts.sentence_pieces)
+    if kind not in (UNIGRAM_MODEL_TYPE, BPE_MODEL_TYPE):
+        raise PackageError(say("its tokenizer cuts words in a way that the engine does not know"))
+    vocabulary = {**parts.vocabulary, "merges": kind == BPE_MODEL_TYPE}
+    return EngineModel(
+        model.name, model.weights_hash, model.card, parts.config, parts.weights, parts.sentence_pieces, vocabulary
+    )
 
 
 def pack_model(checkpoint: Checkpoint | EngineModel, form: WeightForm = "half") -> PackedModel:
