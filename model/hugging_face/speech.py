@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from transformers import AutoFeatureExtractor, PreTrainedTokenizerBase, WhisperForConditionalGeneration
 
+from ..analysis.token_times import FRAME_SECONDS, MEDIAN_WIDTH, compute_token_times
 from ..capture.attention import capture_attention
 from ..language import join_items, say, to_say
 from ..runnable_model import LocalError, LocalModel
 from ..text.words import mark_special_tokens
 from ..trace import AttentionTrace
-from ..word_alignment.token_times import FRAME_SECONDS, MEDIAN_WIDTH, compute_token_times
 from .folder import convert_failure_to_local_error
 from .tokenizer import FolderTokenizer
 
@@ -24,7 +24,8 @@ DECODER_PATHS = ("model.decoder.*",)
 """What is recorded: the maps of the encoder are of 1,500 positions a side and layer."""
 TIMES_SETTING = "token seconds"
 """Among the settings of a trace: the second at which the token of each row begins."""
-SAMPLE_BYTES = {1: np.uint8, 2: np.int16, 4: np.int32}
+SAMPLE_TYPES: dict[int, type[np.integer[Any]]] = {1: np.uint8, 2: np.int16, 4: np.int32}
+"""How a WAV file holds a sample, by its bytes."""
 CANNOT_READ_MESSAGE = to_say("{file} cannot be read as sound: a WAV file of whole numbers is (PCM, 8, 16 or 32 bits).")
 
 
@@ -57,7 +58,8 @@ class SpeechModel(LocalModel):
             )
         given = self.extractor(sound, sampling_rate=self.extractor.sampling_rate, return_tensors="pt")
         features = given.input_features.to(self.model.device, self.model.dtype)
-        ids = self.model.generate(features, num_beams=1, do_sample=False, return_dict_in_generate=True)["sequences"]
+        model: Any = self.model
+        ids = model.generate(features, num_beams=1, do_sample=False, return_dict_in_generate=True)["sequences"]
         with capture_attention(self.model, modules=DECODER_PATHS) as capture:
             self.model(input_features=features, decoder_input_ids=ids[:, :-1])
         frames = max(1, -(-len(sound) // (2 * self.extractor.hop_length)))
@@ -107,7 +109,7 @@ class SpeechModel(LocalModel):
 
     def _list_heads(self) -> list[tuple[int, int]]:
         """The heads that its folder says follow the sound; where it says none, all of the upper half of the layers."""
-        config = self.model.config
+        config: Any = self.model.config
         named = getattr(self.model.generation_config, "alignment_heads", None)
         if named:
             return [(int(layer), int(head)) for layer, head in named]
@@ -164,13 +166,13 @@ def read_sound(path: Path, rate: int) -> np.ndarray:
     """
     try:
         with wave.open(str(path)) as file:
-            kind = SAMPLE_BYTES[file.getsampwidth()]
+            kind = SAMPLE_TYPES[file.getsampwidth()]
             data = np.frombuffer(file.readframes(file.getnframes()), kind).reshape(-1, file.getnchannels())
             own = file.getframerate()
     except (OSError, EOFError, wave.Error, KeyError, ValueError) as error:
         raise LocalError(say(CANNOT_READ_MESSAGE, file=path.name)) from error
-    values = data.astype(np.float32)
-    values = (values - 128) / 128 if kind is np.uint8 else values / -float(np.iinfo(kind).min)
+    largest = -float(np.iinfo(kind).min) or 128.0  # eight bits count from 0, with silence at 128
+    values = (data.astype(np.float32) - (128 if kind is np.uint8 else 0)) / largest
     sound = values.mean(1)
     if own == rate or not len(sound):
         return sound
