@@ -2,12 +2,13 @@
 
 The file is that of everyday-en-de, in half precision, opened from disk. The sentence has 18 pieces; both sides take
 turns, Python in one thread, and both record every weight of every head. The kernel is held against the same product in
-plain JavaScript on typed arrays.
+plain JavaScript on typed arrays. Beside it stands the file of a Marian folder of the same sizes, with random weights.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,14 +16,18 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 
+import sentencepiece
 import torch
 from playwright.sync_api import Browser, Page
 
 from attenscope.checkpoint.load import find_checkpoint_folder
+from attenscope.runnable_model import RunnableModel
 from attenscope.translate import Translator
-from attenscope.viz.engine.pack_checkpoint import ENGINE_FOLDER, KERNEL_FILE, pack_checkpoint
+from attenscope.user_model import load_user_model
+from attenscope.viz.engine.pack_checkpoint import ENGINE_FOLDER, KERNEL_FILE, describe_model, pack_checkpoint
 from attenscope.viz.export import talk_html
 from bench.browser import chromium, served
+from bench.peers import marian
 from bench.retrained import MODEL, PIECES, SENTENCE
 from bench.timing import Row
 
@@ -91,7 +96,47 @@ def measure() -> list[Row]:
         mine, theirs = (f"{one / 1e6:.1f}" for one in (file.stat().st_size, weights))
         what = "live: MB of the file / of the weights in half precision"
         size = Row(what, mine, theirs, share, f"at most {SIZE:g}", share <= SIZE)
-        return [size, *opened(browser, file, translator), *kernels(browser, translator)]
+        return [
+            size,
+            *opened(browser, file, translator),
+            *kernels(browser, translator),
+            *marian_rows(browser, translator),
+        ]
+
+
+def marian_rows(browser: Browser, translator: Translator) -> list[Row]:
+    """A Marian folder of the same sizes and the same pieces, with random weights, beside the released model."""
+    from attenscope.viz.export.browser_model_file import build_live_model_html
+
+    with tempfile.TemporaryDirectory() as folder:
+        described = describe_model(save_marian_folder(translator, Path(folder) / "marian"))
+        file = Path(folder) / "marian.html"
+        file.write_text(build_live_model_html([described], date.today()), encoding="utf-8")
+        mine, ours = file.stat().st_size / 1e6, described.parameter_count * 2 / 1e6
+        what = "live: MB of the file of a Marian folder of the same sizes / its weights in half precision"
+        size = Row(what, f"{mine:.1f}", f"{ours:.1f}", mine / ours, f"at most {SIZE:g}", mine / ours <= SIZE)
+        ready = median([open_file(browser, file) for _ in range(OPENINGS)])
+        return [
+            size,
+            limited("live: ms from opening that file to its first translation drawn, ours / the limit", ready, READY),
+        ]
+
+
+def save_marian_folder(translator: Translator, folder: Path) -> RunnableModel:
+    """Save a Marian of a released model's sizes and pieces, with random weights, and open it."""
+    folder.mkdir()
+    processor = sentencepiece.SentencePieceProcessor(model_proto=translator.tokenizer.model)
+    pieces = {processor.IdToPiece(at): at for at in range(processor.GetPieceSize())}
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(translator.tokenizer.model)
+    (folder / "vocab.json").write_text(json.dumps(pieces), encoding="utf-8")
+    facts = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "de"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(facts), encoding="utf-8")
+    torch.manual_seed(0)
+    marian(translator.checkpoint.model.config).save_pretrained(folder)
+    model = load_user_model(f"hf:{folder}")
+    assert isinstance(model, RunnableModel)
+    return model
 
 
 def written(translator: Translator, folder: Path) -> Path:
@@ -105,15 +150,10 @@ def written(translator: Translator, folder: Path) -> Path:
 
 
 def opened(browser: Browser, file: Path, translator: Translator) -> list[Row]:
-    starts = []
-    for _ in range(OPENINGS):
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        begin = time.perf_counter()
-        page.goto(file.as_uri(), wait_until="commit")
-        page.wait_for_selector(OPENED)
-        starts.append(1000 * (time.perf_counter() - begin))
-        if len(starts) < OPENINGS:
-            page.close()
+    starts = [open_file(browser, file) for _ in range(OPENINGS)]
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(file.as_uri(), wait_until="commit")
+    page.wait_for_selector(OPENED)
     assert len(translator.encode(SENTENCE).ids) == PIECES, len(translator.encode(SENTENCE).ids)
     rows = [
         limited(
@@ -132,6 +172,16 @@ def opened(browser: Browser, file: Path, translator: Translator) -> list[Row]:
         *rows,
         limited("live: ms that an event of the page waits while the model works, ours / the limit", waited, KEY),
     ]
+
+
+def open_file(browser: Browser, file: Path) -> float:
+    """Milliseconds until a file's first translation is drawn."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    begin = time.perf_counter()
+    page.goto(file.as_uri(), wait_until="commit")
+    page.wait_for_selector(OPENED)
+    page.close()
+    return 1000 * (time.perf_counter() - begin)
 
 
 def limited(what: str, ours: float, limit: float) -> Row:

@@ -26,6 +26,7 @@ PUBLIC = {
     "Diagnosis": "masks.findings",
     "intervene": "interventions.any_model",
     "head_effects": "interventions.any_model",
+    "patches": "text.patches",
     "watch": "capture.training_watch",
     "show": "viz.notebook.widget",
 }
@@ -41,6 +42,7 @@ __all__ = [
     "diagnose",
     "head_effects",
     "intervene",
+    "patches",
     "watch",
 ]
 

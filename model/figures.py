@@ -3,6 +3,6 @@
 They are drawn in ``viz/figures``; nothing of the model side uses them.
 """
 
-from .viz.figures import DARK, LIGHT, Look, heatmap
+from .viz.figures import DARK, LIGHT, Look, heatmap, patch_heatmap
 
-__all__ = ["DARK", "LIGHT", "Look", "heatmap"]
+__all__ = ["DARK", "LIGHT", "Look", "heatmap", "patch_heatmap"]

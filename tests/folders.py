@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,11 @@ def pieces(size: int = 66) -> bytes:
     return written.getvalue()
 
 
-def marian(folder: Path, targets: tuple[str, ...] = ()) -> Path:
-    """One that writes German or, of several `targets`, the one whose token stands before the source."""
+def marian(folder: Path, targets: tuple[str, ...] = (), **settings: Any) -> Path:
+    """One that writes German or, of several `targets`, the one whose token stands before the source.
+
+    `settings` are those of its configuration.
+    """
     from transformers import MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
@@ -73,7 +77,9 @@ def marian(folder: Path, targets: tuple[str, ...] = ()) -> Path:
         "forced_eos_token_id": 0,
     }
     torch.manual_seed(SEED)
-    made = MarianMTModel(MarianConfig(vocab_size=len(names), scale_embedding=True, **ids, **SIZES))
+    made = MarianMTModel(
+        MarianConfig(**{"vocab_size": len(names), "scale_embedding": True, **ids, **SIZES, **settings})
+    )
     made.generation_config.bad_words_ids = [[pad]]
     made.save_pretrained(folder)
     return folder
@@ -217,7 +223,43 @@ def bert(folder: Path) -> Path:
     return folder
 
 
-FOLDERS = {
+def whisper(folder: Path) -> Path:
+    """A Whisper of 3 seconds with a sound of 2, two heads of which are said to follow it."""
+    import wave
+
+    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
+
+    marks = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>"]
+    names = dict.fromkeys(("eos", "bos", "unk", "pad"), marks[0])
+    fast = make_byte_level(folder, marks, closes=False, **names)
+    fast.add_special_tokens({"additional_special_tokens": marks[1:]})
+    fast.save_pretrained(folder)
+    sizes = {"d_model": 32, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "num_mel_bins": 16, "init_std": 0.3}
+    sizes |= {f"{side}_layers": 2 for side in ("encoder", "decoder")}
+    sizes |= {f"{side}_attention_heads": 4 for side in ("encoder", "decoder")}
+    ids = {"decoder_start_token_id": 1, "eos_token_id": 0, "pad_token_id": 0, "bos_token_id": 0}
+    none: dict[str, Any] = {"suppress_tokens": [], "begin_suppress_tokens": []}
+    lengths = {"max_source_positions": 150, "max_target_positions": 24}
+    torch.manual_seed(1)
+    made = WhisperForConditionalGeneration(WhisperConfig(vocab_size=len(fast), **sizes, **ids, **none, **lengths))
+    for name, value in {
+        "_from_model_config": False,  # else they are not read again
+        "is_multilingual": False,
+        "alignment_heads": [[0, 1], [1, 2]],
+        "no_timestamps_token_id": 4,
+        "max_length": 24,
+    }.items():
+        setattr(made.generation_config, name, value)
+    made.save_pretrained(folder)
+    WhisperFeatureExtractor(feature_size=16, chunk_length=3).save_pretrained(folder)
+    samples = torch.randn(32_000, generator=torch.Generator().manual_seed(2)).mul(3000).to(torch.int16)
+    with wave.open(str(folder / "speech.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(samples.numpy().tobytes())
+    return folder
+
+
+FOLDERS: dict[str, Callable[[Path], Path]] = {
     "marian": marian,
     "t5": t5,
     "bart": bart,
@@ -226,6 +268,7 @@ FOLDERS = {
     "llama": llama,
     "chat": chat,
     "bert": bert,
+    "whisper": whisper,
 }
 
 

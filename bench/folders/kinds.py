@@ -403,7 +403,7 @@ KINDS: tuple[FolderKind, ...] = (
         "speech",
         BART | {"num_mel_bins": 8, "max_source_positions": 32, "max_target_positions": 32},
         replaces=True,
-        refused="reads sound",
+        refused="preprocessor_config.json",
     ),
     FolderKind(
         "Speech2TextForConditionalGeneration",

@@ -24,9 +24,11 @@ OPTIONS_EXAMPLE = "?source=en&target=de&dtype=bfloat16"
 CONFIG_FILE, ADAPTER_FILE = "config.json", "adapter_config.json"
 SAFETENSORS_FILES = ("model.safetensors", "model.safetensors.index.json")
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack")
-LAYER_COUNT_NAMES = re.compile("^(?!vocab_).*(layer|block|expert|depth|stage)", re.IGNORECASE)
-"""Names of numbers of a configuration that say how many modules are made, before any weight is read."""
+LAYER_COUNT_NAMES = re.compile("^(?!vocab_)(?!.*size).*(layer|block|expert|depth|stage)", re.IGNORECASE)
+"""Names of numbers of a configuration that say how many modules are made, before any weight is read; no widths."""
 MAX_LAYERS = 1024
+MAX_EXPERTS = 32_768
+"""Experts of a layer are one tensor, and some models have many small ones."""
 MAX_NAME_CHARACTERS = 300
 """Characters of a name in a configuration that a sentence shows."""
 TRANSFORMERS_MISSING_MESSAGE = to_say(
@@ -128,7 +130,8 @@ def _check_layer_counts(folder: Path, config: Mapping[str, Any]) -> None:
         for name, value in within.pop().items():
             if isinstance(value, dict):
                 within.append(value)
-            elif isinstance(value, (int, float)) and LAYER_COUNT_NAMES.search(name) and value > MAX_LAYERS:
+            most = MAX_EXPERTS if "expert" in name.lower() else MAX_LAYERS
+            if isinstance(value, int | float) and LAYER_COUNT_NAMES.search(name) and value > most:
                 raise LocalError(
                     say(
                         "{folder}: {config} asks for {name} = {value}; at most {most:,} are made.",
@@ -136,7 +139,7 @@ def _check_layer_counts(folder: Path, config: Mapping[str, Any]) -> None:
                         config=CONFIG_FILE,
                         name=name[:MAX_NAME_CHARACTERS],
                         value=str(value)[:20],
-                        most=MAX_LAYERS,
+                        most=most,
                     )
                 )
 

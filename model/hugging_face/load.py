@@ -26,6 +26,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    WhisperForConditionalGeneration,
 )
 
 from ..decoding.greedy_and_sampling import Constraints
@@ -49,6 +50,7 @@ from .attention import (
     install_and_verify_hook_points,
     register_attention,
 )
+from .distances import DistanceScores, measure_distance_scores
 from .folder import (
     CONTINUATION_LACKS,
     NO_MASK_MESSAGE,
@@ -72,6 +74,7 @@ from .prompt_templates import (
     find_task_prefixes,
     find_translation_task,
 )
+from .speech import make_speech_model
 from .tokenizer import FolderTokenizer, resolve_requested_languages
 
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -92,6 +95,8 @@ class FolderModel(RunnableModel):
     generation: GenerationConfig | None = None
     """What its folder says of writing."""
     absent: AbsentMaps = AbsentMaps()
+    distances: Sequence[DistanceScores] = ()
+    """What its attention makes of distances, where it adds no table of positions."""
     tokenizer: FolderTokenizer
     templates: Mapping[str, PromptTemplate | None]
     """What can be applied to a typed text, by name."""
@@ -145,6 +150,8 @@ def load_folder_model(
         folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")
     ):
         tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
+    if kind is WhisperForConditionalGeneration:
+        return make_speech_model(folder, _load_pretrained_model(folder, kind, dtype), tokenizer)
     if not kind.can_generate():
         return _load_encoder_only(folder, kind, tokenizer, dtype)
     return _load_text_generator(folder, kind, tokenizer, dtype, options, find_task_prefixes(config))
@@ -170,7 +177,7 @@ def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrain
             )
         )
     assert issubclass(kind, PreTrainedModel)
-    if kind.main_input_name != TEXT_INPUT:
+    if kind.main_input_name != TEXT_INPUT and kind is not WhisperForConditionalGeneration:
         message = OTHER_INPUTS.get(kind.main_input_name, to_say("{folder} does not read text."))
         raise LocalError(say(message, folder=folder.name))
     return kind
@@ -285,6 +292,7 @@ def _load_text_generator(
     lacks = dict(TRANSLATION_LACKS if two_sided else CONTINUATION_LACKS)
     if len(network.added) != 1 + two_sided:
         lacks["positions"] = NO_POSITIONS_MESSAGE
+        found.distances = measure_distance_scores(network, int(target[0, 1]))
     if not can_patch_all_streams(network, ids, target):
         lacks |= NO_STREAMS_LACKS
     found.generation, found.folder, found.absent = generation, folder, find_absent_maps(network)

@@ -101,6 +101,8 @@ def _find_embedding_scale_and_reader(
     inputs: list[tuple[nn.Module, Tensor]], embedded: Tensor, added: Tensor
 ) -> tuple[float, nn.Module] | None:
     """What the embeddings were multiplied by and the first module that was given the sum; None where none was."""
+    if added.shape[-1] != embedded.shape[-1]:  # a table that turns queries and keys, as RoFormer's
+        return None
     for factor in (1.0, math.sqrt(embedded.shape[-1])):
         total = embedded * factor + added
         for module, given in inputs:

@@ -153,7 +153,7 @@ class FolderTokenizer:
         `prefix` stands before every source, which the `template` is applied to.
         """
         self._tokenizer, self._size, self._continues = tokenizer, size, continues
-        self._prefix, self._template = prefix, template
+        self.prefix, self._template = prefix, template
         self._lock = Lock()
         """A fast tokenizer may not be asked by two threads at once."""
         with self._lock:
@@ -180,7 +180,7 @@ class FolderTokenizer:
         """Return the pieces of a source. Raises InputError where the template cannot be applied to it."""
         prompt = Prompt(text) if self._template is None else self._template.apply(text)
         if not prompt.is_whole:
-            return self._encode_text(f"{self._prefix}{prompt.text}")
+            return self._encode_text(f"{self.prefix}{prompt.text}")
         encoded = self._encode_text(prompt.text, add_special_tokens=False)
         return dataclasses.replace(encoded, roles=self._find_role_token_spans(prompt))
 

@@ -11,7 +11,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from attenscope.checkpoint.load import Checkpoint
-from attenscope.viz.engine.pack_checkpoint import KERNEL_FILE, WeightForm, pack_checkpoint
+from attenscope.viz.engine.pack_checkpoint import KERNEL_FILE, EngineModel, WeightForm, pack_checkpoint
 from tests.browser.modules import import_names
 
 START = """([packed, code]) => {
@@ -47,9 +47,11 @@ EXPLAIN = """(asked) => {
 
 
 class EnginePage:
-    """One checkpoint in the engine, in a page of its own."""
+    """One model in the engine, in a page of its own."""
 
-    def __init__(self, page: Page, folder: Path, checkpoint: Checkpoint, form: WeightForm = "half") -> None:
+    def __init__(
+        self, page: Page, folder: Path, checkpoint: Checkpoint | EngineModel, form: WeightForm = "half"
+    ) -> None:
         self.page = page
         file = folder / "engine.html"
         file.write_text('<!doctype html><meta charset="utf-8">')

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
 def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of an app that was started with a directory of folders."""
     base = tmp_path_factory.mktemp("models")
-    for name in ("marian", "gpt2", "chat", "bert"):
+    for name in ("marian", "gpt2", "chat", "bert", "whisper"):
         folders.FOLDERS[name](base / name)
     with serving(tmp_path_factory.mktemp("server"), "--models", str(base)) as url:
         yield url
@@ -88,6 +88,23 @@ def test_a_chat_has_bands_and_its_template_is_taken_away_and_back(page: Page) ->
         close_menu(page)
     open_page(page, address("/decode", "chat?template=none"))
     shows(page, "is not applied")
+
+
+def test_scores_by_distance_are_drawn_for_each_head(page: Page) -> None:
+    open_page(page, address("/positions", "chat"))
+    shows(page, "Rotary positions: pair i of the 8")
+    shows(page, "Score by distance · chat, decoder, head 1")
+    open_page(page, address("/positions", "chat", head="3"))
+    shows(page, "Score by distance · chat, decoder, head 3")
+
+
+def test_a_sound_is_named_in_place_of_a_sentence(page: Page) -> None:
+    open_page(page, address("/", "whisper", kind="cross", sentence="speech.wav"))
+    shows(page, "Cross-attention · layer 1")
+    open_page(page, address("/", "whisper"))
+    shows(page, "There are: speech.wav")
+    open_page(page, address("/why", "whisper"))
+    shows(page, "whisper reads sound")
 
 
 def test_a_masked_word_has_a_card(page: Page) -> None:

@@ -1,7 +1,8 @@
 import { grouped, say, sentences } from "../web/src/shared/say.js";
 import { changesOf, explained, lookedAt } from "./explain.js";
+import { marianTokenizer } from "./marian_tokenizer.js";
 import { beamSearch, forced, greedy } from "./search.js";
-import { END, tokenizer } from "./tokenizer.js";
+import { tokenizer } from "./tokenizer.js";
 import { transformer } from "./transformer.js";
 import { readWeights } from "./weights.js";
 
@@ -83,8 +84,9 @@ function told({ own, cross, candidates, ...step }, token) {
  * the generator of what a translation rests on.
  */
 export function engine({ header, body }, code) {
-  const { config, tensors, tokenizer: [from, length] } = header;
-  const tokens = tokenizer(body.subarray(from, from + length));
+  const { config, tensors, vocabulary, tokenizer: [from, length] } = header;
+  const bytes = body.subarray(from, from + length);
+  const tokens = vocabulary ? marianTokenizer(bytes, vocabulary) : tokenizer(bytes);
   const weights = readWeights(tensors, body, code);
   const [model, looked] = [transformer(config, weights), lookedAt(weights, config)];
 
@@ -93,10 +95,11 @@ export function engine({ header, body }, code) {
     nodes: nodes.map((node) => ({ ...node, token: tokens.token(node.ids.at(-1)) })),
   });
 
-  const translate = (text, { beam = 1, alpha = 1, stop = "proven", changes: given = "", constraints = {}, target = null } = {}) => {
+  const translate = (text, { beam = 1, alpha = 1, stop = "proven", changes: given = "", constraints: asked = /** @type {{ prefix?: number[], forbidden?: number[][] }} */ ({}), target = null } = {}) => {
     const encoded = pieces(text, tokens, config.max_length);
     const changes = changesOf(given);
     const { memory, weights: seen } = model.encode(encoded.ids, changes);
+    const constraints = { ...asked, forbidden: [...config.forbidden, ...(asked.forbidden ?? [])] };
     const limit = Math.min(config.max_length - 1, 2 * encoded.ids.length + 20);
     const task = { crossing: model.crossOf(memory), changes, limit, constraints };
     const tree = beam > 1 ? beamSearch(model, task, { width: beam, alpha, stop }) : null;
@@ -106,13 +109,14 @@ export function engine({ header, body }, code) {
     return {
       text: tokens.decode(ids),
       ids,
+      start: tokens.token(config.ids.start),
       tokens: ids.map(tokens.token),
       sourceIds: encoded.ids,
       sourceTokens: encoded.tokens,
       unknown: encoded.unknown,
       logProbs: Float32Array.from(steps, ({ logProb }) => logProb),
       steps: steps.map((step) => told(step, tokens.token)),
-      stopped: ids.at(-1) === END ? "eos" : "length",
+      stopped: config.ids.end.includes(ids.at(-1)) ? "eos" : "length",
       tree: tree && named(tree),
       looked: looked(steps, task.crossing),
       maps: mapsOf(seen, steps, config.heads, encoded.ids.length, changes),

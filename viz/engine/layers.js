@@ -1,5 +1,3 @@
-import { PAD } from "./tokenizer.js";
-
 /** The weights of one query over `count` keys, for all heads: -> (heads, count), a row of zeros where no key is allowed. */
 function weightsOf(query, keys, count, allowed, { heads, scale, width }, changes) {
   const weights = new Float32Array(heads * count);
@@ -58,12 +56,13 @@ export function attend(queries, rows, shape) {
   return { context, weights };
 }
 
-/** Row `position` of the table of section 3.5. */
-function sinusoidal(position, width) {
+/** Row `position` of the table of section 3.5; Marian has all its sines before all its cosines. */
+function sinusoidal(position, width, inHalves) {
   const row = new Float32Array(width);
+  const sines = Math.ceil(width / 2);
   for (let i = 0; i < width; i += 1) {
     const angle = position / 10000 ** ((i - (i % 2)) / width);
-    row[i] = i % 2 ? Math.cos(angle) : Math.sin(angle);
+    row[inHalves ? (i >> 1) + (i % 2) * sines : i] = i % 2 ? Math.cos(angle) : Math.sin(angle);
   }
   return row;
 }
@@ -79,8 +78,8 @@ export function embedding({ tensors, row }, side, config) {
   const encoding = (id, position) => {
     if (positions === "learned") return row(learned, position);
     // The table with a row for PAD has it before all others: those of real tokens are the same.
-    if (positions === "sinusoidal_pad_row" && id === PAD) return new Float32Array(width);
-    if (!sines.has(position)) sines.set(position, sinusoidal(position, width));
+    if (positions === "sinusoidal_pad_row" && id === config.ids.pad) return new Float32Array(width);
+    if (!sines.has(position)) sines.set(position, sinusoidal(position, width, positions === "sinusoidal_halves"));
     return sines.get(position);
   };
   const rows = (ids, offset) => {
@@ -129,9 +128,22 @@ function residual({ tensors }, name, config) {
   return config.norm_order === "pre" ? (x, sublayer) => sum(x, sublayer(normed(x))) : (x, sublayer) => normed(sum(x, sublayer(x)));
 }
 
-function feedForward(weights, name) {
+/** The error function within 1.5e-7, Abramowitz and Stegun (1964), 7.1.26: single precision rounds as coarsely. */
+function erf(x) {
+  const t = 1 / (1 + 0.3275911 * Math.abs(x));
+  const sum = [1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592].reduce((all, factor) => (all + factor) * t, 0);
+  return Math.sign(x) * (1 - sum * Math.exp(-x * x));
+}
+
+const ACTIVATIONS = {
+  gelu: (value) => (value / 2) * (1 + erf(value / Math.SQRT2)),
+  relu: (value) => (value > 0 ? value : 0),
+  silu: (value) => value / (1 + Math.exp(-value)),
+};
+
+function feedForward(weights, name, { activation }) {
   const [inner, outer] = [linear(weights, `${name}.inner`), linear(weights, `${name}.outer`)];
-  return (x) => outer(inner(x).map((value) => (value > 0 ? value : 0)));
+  return (x) => outer(inner(x).map(ACTIVATIONS[activation]));
 }
 
 /** The four projections of an attention. */
@@ -146,7 +158,7 @@ export function layerParts(weights, name, config) {
   return {
     own: projections(weights, `${name}.self_attention`),
     cross: crossing ? projections(weights, `${name}.cross_attention`) : null,
-    feedForward: feedForward(weights, `${name}.feed_forward`),
+    feedForward: feedForward(weights, `${name}.feed_forward`, config),
     afterOwn: residual(weights, `${name}.after_self_attention`, config),
     afterCross: crossing ? residual(weights, `${name}.after_cross_attention`, config) : null,
     afterFeedForward: residual(weights, `${name}.after_feed_forward`, config),

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sentencepiece import sentencepiece_model_pb2
@@ -18,15 +19,19 @@ from sentencepiece import sentencepiece_model_pb2
 from attenscope.checkpoint.load import Checkpoint, unique_weights
 from attenscope.evaluation.quality import quantise_rows, read_all_int8_quality
 from attenscope.language import say
-from attenscope.runnable_model import RunnableModel
+from attenscope.network.config import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from attenscope.runnable_model import LocalError, RunnableModel
 from attenscope.viz.figures.figure_style import Look, head_colour
 from attenscope.viz.web.component_scripts import build_messages_statement, pack_arrays, read_standalone_script
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ENGINE_FOLDER = Path(__file__).parent
 KERNEL_FILE = ENGINE_FOLDER / "kernel.wasm"
 WeightForm = Literal["half", "int8"]
-BPE_MODEL_TYPE = 2
-"""The model type of a SentencePiece file whose pieces are merged pair by pair."""
+UNIGRAM_MODEL_TYPE, BPE_MODEL_TYPE = 1, 2
+"""Model types of a SentencePiece file: the most probable pieces, and pieces that are merged pair by pair."""
 KNOWN_PIECE_TYPES = {1, 2, 3, 6}
 """Normal, unknown, control and byte pieces, by their number in sentencepiece_model.proto."""
 
@@ -35,26 +40,68 @@ class PackageError(ValueError):
     """A checkpoint that the engine cannot run; the message says why."""
 
 
-def pack_checkpoint(checkpoint: Checkpoint, form: WeightForm = "half", facts: Mapping[str, Any] | None = None) -> bytes:
-    """Return a checkpoint's configuration, tokenizer and weights as bytes for the engine. Raises PackageError.
+@dataclass(frozen=True, eq=False)
+class EngineModel:
+    """A model as the engine runs it, whatever it was made from."""
+
+    name: str
+    hash: str
+    """Says which weights they are."""
+    card: Mapping[str, Any]
+    config: Mapping[str, Any]
+    """The fields of a TransformerConfig that the engine reads, with ``activation``, ``ids`` of special tokens and the
+    sequences that are ``forbidden``."""
+    weights: Mapping[str, Tensor]
+    """By the names of :class:`attenscope.network.transformer.Transformer`."""
+    sentence_pieces: bytes
+    """The SentencePiece model that cuts a source."""
+    vocabulary: Mapping[str, Any] | None = None
+    """What marian_tokenizer.js needs beside it; None where the ids are those of the SentencePiece model."""
+
+    @property
+    def parameter_count(self) -> int:
+        return sum(one.numel() for one in self.weights.values())
+
+
+def describe_checkpoint(checkpoint: Checkpoint) -> EngineModel:
+    """Return a checkpoint as the engine runs it. Raises PackageError."""
+    check_tokenizer(checkpoint.tokenizer.model)
+    ids = {"pad": PAD_ID, "unknown": UNK_ID, "start": BOS_ID, "end": [EOS_ID]}
+    own = {"activation": "relu", "ids": ids, "forbidden": []}
+    return EngineModel(
+        checkpoint.name,
+        checkpoint.hash,
+        checkpoint.card,
+        dataclasses.asdict(checkpoint.model.config) | own,
+        unique_weights(checkpoint.model),
+        checkpoint.tokenizer.model,
+    )
+
+
+def pack_checkpoint(
+    checkpoint: Checkpoint | EngineModel, form: WeightForm = "half", facts: Mapping[str, Any] | None = None
+) -> bytes:
+    """Return a model's configuration, tokenizer and weights as bytes for the engine. Raises PackageError.
 
     ``half``: every tensor in half precision. ``int8``: matrices as whole numbers from -127 to 127, with a scale for
     each row; vectors in half precision. `facts` go into the header beside configuration, tokenizer and tensors.
     """
-    check_tokenizer(checkpoint.tokenizer.model)
-    body = bytearray(checkpoint.tokenizer.model)
+    model = checkpoint if isinstance(checkpoint, EngineModel) else describe_checkpoint(checkpoint)
+    body = bytearray(model.sentence_pieces)
     tensors = []
-    for name, tensor in unique_weights(checkpoint.model).items():
+    for name, tensor in model.weights.items():
         values = tensor.cpu().numpy()
         own: WeightForm = "int8" if form == "int8" and values.ndim == 2 else "half"
         data = encode_int8(values) if own == "int8" else encode_half(values)
         tensors.append({"name": name, "shape": values.shape, "form": own, "at": len(body), "length": len(data)})
         body += data
-    header = {
-        "config": dataclasses.asdict(checkpoint.model.config),
-        "tokenizer": (0, len(checkpoint.tokenizer.model)),
+    header: dict[str, Any] = {
+        "config": dict(model.config),
+        "tokenizer": (0, len(model.sentence_pieces)),
         "tensors": tensors,
     }
+    if model.vocabulary is not None:
+        header["vocabulary"] = dict(model.vocabulary)
     return pack_arrays(header | dict(facts or {}), bytes(body))
 
 
@@ -72,13 +119,18 @@ def encode_int8(values: np.ndarray) -> bytes:
 @lru_cache(maxsize=16)  # Pages ask for it at every run, and a vocabulary takes milliseconds to read.
 def check_tokenizer(model: bytes) -> None:
     """Raise PackageError for a SentencePiece model that the engine's tokenizer does not read as Python does."""
+    if check_sentence_pieces(model) != BPE_MODEL_TYPE:
+        raise PackageError(say("its tokenizer is no byte-pair vocabulary"))
+
+
+def check_sentence_pieces(model: bytes) -> int:
+    """Return the model type of a SentencePiece file. Raises PackageError for what no tokenizer of the engine knows."""
     found = sentencepiece_model_pb2.ModelProto.FromString(model)  # type: ignore[attr-defined]
-    kinds = {piece.type for piece in found.pieces}
-    spec = found.normalizer_spec
-    if found.trainer_spec.model_type != BPE_MODEL_TYPE or not kinds <= KNOWN_PIECE_TYPES:
-        raise PackageError("its tokenizer is no byte-pair vocabulary, or has symbols of its own")
-    if found.trainer_spec.treat_whitespace_as_suffix or not spec.escape_whitespaces:
-        raise PackageError("its tokenizer writes spaces in another way")
+    if not {piece.type for piece in found.pieces} <= KNOWN_PIECE_TYPES:
+        raise PackageError(say("its tokenizer has symbols of its own"))
+    if found.trainer_spec.treat_whitespace_as_suffix or not found.normalizer_spec.escape_whitespaces:
+        raise PackageError(say("its tokenizer writes spaces in another way"))
+    return int(found.trainer_spec.model_type)
 
 
 # The package in a page: compressed, with what the page says of its model.
@@ -105,21 +157,49 @@ class PackedModel:
     """The package, compressed."""
 
 
-def find_packable_checkpoint(model: RunnableModel) -> Checkpoint | None:
-    """Return the checkpoint of a model that can stand in a file; None where it is none, or the engine cannot run it."""
-    from attenscope.translate import Translator  # only here: a notebook draws without torch
+_described_folders: WeakKeyDictionary[RunnableModel, EngineModel] = WeakKeyDictionary()
+"""Pages ask at every run, and the pieces of a vocabulary take a while to list."""
 
-    if not isinstance(model, Translator):
-        return None
+
+def find_packable_model(model: RunnableModel) -> EngineModel | None:
+    """Return a model as it can stand in a file; None where the engine cannot run it."""
     try:
-        check_tokenizer(model.tokenizer.model)
+        return describe_model(model)
     except PackageError:
         return None
-    return model.checkpoint
 
 
-def pack_model(checkpoint: Checkpoint, form: WeightForm = "half") -> PackedModel:
-    """Return a checkpoint as it stands in a file, with what the page says of it. PackageError."""
+def describe_model(model: RunnableModel) -> EngineModel:
+    """Return a checkpoint or a folder's model as the engine runs it. Raises PackageError with the reason."""
+    from attenscope.translate import Translator  # only here: a notebook draws without torch
+
+    if isinstance(model, Translator):
+        return describe_checkpoint(model.checkpoint)
+    if model.folder is None:
+        raise PackageError(say("it is neither a checkpoint nor a folder"))
+    if model not in _described_folders:
+        _described_folders[model] = _describe_marian(model)
+    return _described_folders[model]
+
+
+def _describe_marian(model: RunnableModel) -> EngineModel:
+    from attenscope.hugging_face.marian import take_marian_apart  # only here: it needs transformers
+
+    try:
+        parts = take_marian_apart(model)
+    except LocalError as error:
+        raise PackageError(str(error)) from error
+    kind = check_sentence_pieces(parts.sentence_pieces)
+    if kind not in (UNIGRAM_MODEL_TYPE, BPE_MODEL_TYPE):
+        raise PackageError(say("its tokenizer cuts words in a way that the engine does not know"))
+    vocabulary = {**parts.vocabulary, "merges": kind == BPE_MODEL_TYPE}
+    return EngineModel(
+        model.name, model.weights_hash, model.card, parts.config, parts.weights, parts.sentence_pieces, vocabulary
+    )
+
+
+def pack_model(checkpoint: Checkpoint | EngineModel, form: WeightForm = "half") -> PackedModel:
+    """Return a model as it stands in a file, with what the page says of it. PackageError."""
     card = checkpoint.card
     data = pack_checkpoint(checkpoint, form)
     known = {"model": checkpoint.name, "hash": checkpoint.hash, "weights": describe_weights(checkpoint.hash, form)}

@@ -1,5 +1,3 @@
-import { END, START } from "./tokenizer.js";
-
 /** The places of the `count` greatest of `values`, greatest first; of equal ones the first. */
 export function top(values, count) {
   const best = [];
@@ -37,7 +35,9 @@ function bannedAfter(written, forbidden) {
 export const rankOf = (logProbs, id) => logProbs.reduce((above, one) => above + (one > logProbs[id]), 1);
 
 /** A hypothesis of a task of which nothing is written. */
-export const begun = (model, { crossing, changes, limit }) => ({ token: START, caches: model.caches(limit), crossing, changes });
+export const begun = (model, { crossing, changes, limit }) => ({ token: model.config.ids.start, caches: model.caches(limit), crossing, changes });
+
+const ends = (model, id) => model.config.ids.end.includes(id);
 
 const CONSIDERED = 10;
 
@@ -53,7 +53,7 @@ export function decode(model, task, choose) {
   const { limit, constraints = {} } = task;
   const hypothesis = begun(model, task);
   const [steps, written] = [[], []];
-  while (written.length < limit && written.at(-1) !== END) {
+  while (written.length < limit && !ends(model, written.at(-1))) {
     const { logProbs: [logProbs], own, cross } = model.step([hypothesis], written.length);
     const id = choose(logProbs, written);
     const seen = { own: own.map(([row]) => row), cross: cross.map(([row]) => row) };
@@ -97,9 +97,9 @@ export function beamSearch(model, task, { width, alpha = 1, stop = "proven" }) {
     continuations(running, logProbs, width, constraints).forEach(({ parent, id, score }, place) => {
       const before = running[parent];
       const ids = [...before.ids, id];
-      const ends = id === END || position + 1 === limit;
-      const finishes = ends && place < width;
-      const alive = !ends && next.length < width;
+      const over = ends(model, id) || position + 1 === limit;
+      const finishes = over && place < width;
+      const alive = !over && next.length < width;
       nodes.push({ position, place, parent: before.node, ids, score, fate: finishes ? "finished" : alive ? "alive" : "pruned" });
       if (finishes) finished.push({ ids, score: score / penalty(position + 1) });
       if (alive) next.push({ ...before, ids, score, node: nodes.length - 1, token: id });

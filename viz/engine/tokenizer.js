@@ -56,7 +56,7 @@ const UNKNOWN_WRITTEN = " \u2047 ";
 const hexadecimal = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
 
 /** Without the spaces at both ends, by Python's idea of a space. */
-const stripped = (text) => text.replace(/^[\p{Z}\t-\r\x1c-\x1f\x85]+|[\p{Z}\t-\r\x1c-\x1f\x85]+$/gu, "");
+export const stripped = (text) => text.replace(/^[\p{Z}\t-\r\x1c-\x1f\x85]+|[\p{Z}\t-\r\x1c-\x1f\x85]+$/gu, "");
 
 /** The tokenizer of a checkpoint, from the bytes of its SentencePiece model; equal to model/text/tokenizer.py. */
 export function tokenizer(bytes) {

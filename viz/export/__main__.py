@@ -4,7 +4,8 @@ Usage::
 
     python -m viz.export TALK.toml OUT.html [--dark] [--int8] [--language CODE]
     python -m viz.export movie ADDRESS OUT.webm [--height 720] [--dark] [--language CODE]
-    python -m viz.export live [--checkpoint NAME ...] [--half | --int8] [--folder] [--language CODE] OUT
+    python -m viz.export live [--checkpoint NAME ...] [--model hf:FOLDER ...] [--half | --int8] [--folder]
+                              [--language CODE] OUT
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from attenscope.atomic_write import write_file
-from attenscope.checkpoint.load import CheckpointError, list_checkpoints, load_checkpoint
+from attenscope.checkpoint.load import Checkpoint, CheckpointError, list_checkpoints, load_checkpoint
 from attenscope.cli.translate_and_evaluate import WritableError, check_writable
 from attenscope.language import (
     add_language_option,
@@ -29,7 +30,9 @@ from attenscope.language import (
     translate_argparse,
     use_language,
 )
-from attenscope.viz.engine.pack_checkpoint import PackageError, WeightForm
+from attenscope.runnable_model import LocalError, RunnableModel
+from attenscope.user_model import load_user_model
+from attenscope.viz.engine.pack_checkpoint import EngineModel, PackageError, WeightForm, describe_model
 from attenscope.viz.export import talk_html
 from attenscope.viz.export.browser_recording import write_movie
 from attenscope.viz.figures.figure_style import DARK, LIGHT
@@ -44,8 +47,9 @@ from attenscope.viz.talk.scenes import Mistake
 def export_browser_models(arguments: Sequence[str]) -> int:
     """Write the file or folder and print its sizes; return 1, with the reason printed, where it cannot be made."""
     given = build_live_parser().parse_args(arguments)
-    names = given.checkpoint or list_checkpoints()[:1]
-    if not names:
+    folders = given.model or []
+    names = given.checkpoint or ([] if folders else list_checkpoints()[:1])
+    if not names and not folders:
         print(say("There is no checkpoint: train one with `python -m model train`."), file=sys.stderr)
         return 1
     talk_html.start_streamlit_runtime_without_server()
@@ -58,28 +62,38 @@ def export_browser_models(arguments: Sequence[str]) -> int:
             given.out.mkdir(parents=True, exist_ok=True)
         else:
             check_writable(given.out)
-        checkpoints = [load_checkpoint(name) for name in names]
+        models: list[Checkpoint | EngineModel] = [load_checkpoint(name) for name in names]
+        models += map(_load_folder_model, folders)
         with use_language(given.language):
             if given.folder:
-                made = build_live_model_site(checkpoints, _read_build_date(), form)
+                made = build_live_model_site(models, _read_build_date(), form)
                 files = {given.out / name: data for name, data in made.items()}
             else:
-                files = {given.out: build_live_model_html(checkpoints, _read_build_date(), form or "half").encode()}
+                files = {given.out: build_live_model_html(models, _read_build_date(), form or "half").encode()}
     except OSError as error:
         print(say("{file} cannot be written: {reason}", file=given.out, reason=error), file=sys.stderr)
         return 1
-    except (WritableError, CheckpointError) as error:
+    except (WritableError, CheckpointError, LocalError) as error:
         print(error, file=sys.stderr)
         return 1
     except PackageError as error:
         print(
-            say("{names} cannot run in the browser: {reason}.", names=join_items(names), reason=error), file=sys.stderr
+            say("{names} cannot run in the browser: {reason}.", names=join_items([*names, *folders]), reason=error),
+            file=sys.stderr,
         )
         return 1
     for path, data in files.items():
         write_file(path, data)
         print(f"{path}: {len(data) / 1e6:.1f} MB")
     return 0
+
+
+def _load_folder_model(spec: str) -> EngineModel:
+    """The model of a folder as the engine runs it. Raises LocalError and PackageError."""
+    model = load_user_model(spec)
+    if not isinstance(model, RunnableModel):
+        raise PackageError(say("it only reads"))
+    return describe_model(model)
 
 
 def build_live_parser() -> argparse.ArgumentParser:
@@ -96,6 +110,12 @@ def build_live_parser() -> argparse.ArgumentParser:
         action="append",
         metavar="NAME",
         help=say("a checkpoint, by name or folder; may be given repeatedly"),
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        metavar="hf:FOLDER",
+        help=say("a Marian folder of transformers; may be given repeatedly"),
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--half", action="store_true", help=say("weights in half precision (the default of a file)"))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
 from string import Template
-from typing import Any
+from typing import Any, TypeAlias
 
 import streamlit as st
 
@@ -21,6 +21,7 @@ from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import LANGUAGE_TAGS, current_language, say, to_say
 from attenscope.runnable_model import RunnableModel
 from attenscope.viz.engine.pack_checkpoint import (
+    EngineModel,
     PackedModel,
     WeightForm,
     build_engine_elements,
@@ -28,7 +29,7 @@ from attenscope.viz.engine.pack_checkpoint import (
     collect_model_facts,
     encode_palette,
     estimate_file_size,
-    find_packable_checkpoint,
+    find_packable_model,
     is_int8_loss_small,
     pack_model,
 )
@@ -43,6 +44,7 @@ LIVE_FILE_COMPONENTS = (
     *("beam_tree", "decode_player", "heatmap", "links", "overview", "switchboard", "text", "tokens", "versions"),
     "word_card",
 )
+LiveModel: TypeAlias = Checkpoint | EngineModel
 FORM_LABELS: dict[WeightForm, str] = {
     "half": to_say("Live file: the model too (HTML, about {size:.0f} MB)"),
     "int8": to_say("Live file in 8 bits (HTML, about {size:.0f} MB)"),
@@ -71,7 +73,7 @@ STARTING_TEXT = to_say(
 )
 
 
-def build_live_model_html(checkpoints: Sequence[Checkpoint], made: date, form: WeightForm = "half") -> str:
+def build_live_model_html(checkpoints: Sequence[LiveModel], made: date, form: WeightForm = "half") -> str:
     """The whole file as text. PackageError for a checkpoint that the engine cannot run."""
     packed = [pack_model(one, form) for one in checkpoints]
     return build_live_page(
@@ -80,7 +82,7 @@ def build_live_model_html(checkpoints: Sequence[Checkpoint], made: date, form: W
 
 
 def build_live_model_site(
-    checkpoints: Sequence[Checkpoint], made: date, form: WeightForm | None = None
+    checkpoints: Sequence[LiveModel], made: date, form: WeightForm | None = None
 ) -> dict[str, bytes]:
     """Return the files of a page for a web host by name: the page, and each model beside it. Raises PackageError.
 
@@ -100,7 +102,7 @@ def build_live_model_site(
     } | files
 
 
-def _build_model_page_data(checkpoints: Sequence[Checkpoint], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _build_model_page_data(checkpoints: Sequence[LiveModel], facts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """What the page reads of each model, with sentences to begin with and the tour."""
     return [
         own
@@ -125,24 +127,23 @@ def list_live_files(model: RunnableModel) -> dict[str, tuple[str, Callable[[], b
 
     On a phone the file in 8 bits comes first, where the measured loss is small.
     """
-    checkpoint = find_packable_checkpoint(model)
-    if checkpoint is None:
+    packable = find_packable_model(model)
+    if packable is None:
         return {}
-    parameters = sum(one.numel() for one in checkpoint.model.parameters())
     forms: list[WeightForm] = ["half", "int8"]
-    if is_phone_browser() and is_int8_loss_small(checkpoint.hash):
+    if is_phone_browser() and is_int8_loss_small(packable.hash):
         forms.reverse()
     return {
         f"{model.name}-live{'' if form == 'half' else '-8-bit'}.html": (
-            say(FORM_LABELS[form], size=estimate_file_size(parameters, form) / 1e6),
-            partial(_encode_live_file, checkpoint, form),
+            say(FORM_LABELS[form], size=estimate_file_size(packable.parameter_count, form) / 1e6),
+            partial(_encode_live_file, packable, form),
         )
         for form in forms
     }
 
 
-def _encode_live_file(checkpoint: Checkpoint, form: WeightForm) -> bytes:
-    return build_live_model_html([checkpoint], date.today(), form).encode()
+def _encode_live_file(model: EngineModel, form: WeightForm) -> bytes:
+    return build_live_model_html([model], date.today(), form).encode()
 
 
 def is_phone_browser() -> bool:

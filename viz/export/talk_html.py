@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from attenscope.checkpoint.load import Checkpoint
 from attenscope.language import bind_language, current_language, join_sentences, say, to_say, use_language
 from attenscope.viz import visitor_language
 from attenscope.viz.engine.pack_checkpoint import (
+    EngineModel,
     WeightForm,
     encode_palette,
     estimate_file_size,
-    find_packable_checkpoint,
+    find_packable_model,
     pack_model,
 )
 from attenscope.viz.export.offline_html import build_talk_page
@@ -78,7 +78,7 @@ def build_talk_file(
             drawn.append(build_scene_slides(scene, talk, models, (palette, other), beside or {}))
     slides, others = ([one[at] for one in drawn] for at in range(2))
     names = {one.live.model: None for one in slides if one.live}
-    packed = [pack_model(one, form) for one in filter(None, map(_load_packable_checkpoint, names))]
+    packed = [pack_model(one, form) for one in filter(None, map(_load_packable_model, names))]
     return build_talk_page(talk.title, slides, palette, made, packed, (others, other))
 
 
@@ -112,14 +112,14 @@ def build_scene_slides(
 
 def _build_live_slide(scene: Scene, model: str, view: View, palette: Palette) -> LiveSlide | None:
     """Return how a slide takes sentences; None where its scene is not live or a file cannot hold its model."""
-    if not scene.live or _load_packable_checkpoint(model) is None:
+    if not scene.live or _load_packable_model(model) is None:
         return None
     begun = {"sentence": view.facts["sentence"], "palette": encode_palette(scenes.build_live_look(scene, palette))}
     return LiveSlide(model, scenes.build_live_scene_state(scene) | begun)
 
 
-def _load_packable_checkpoint(model: str) -> Checkpoint | None:
-    return find_packable_checkpoint(ui_cache.load_runnable_model(model))
+def _load_packable_model(model: str) -> EngineModel | None:
+    return find_packable_model(ui_cache.load_runnable_model(model))
 
 
 def collect_savable_views(

@@ -372,6 +372,31 @@ def plot_position_similarity_by_distance(
     )
 
 
+def plot_scores_by_distance(
+    distances: np.ndarray, measured: np.ndarray, formula: np.ndarray | None, title: str, palette: Palette
+) -> Curves:
+    """What distance adds to a score, (N,) each: dots as measured, a line by the formula; NaN where no key is seen."""
+    says = say("{name}, {x} apart: {value}", name=say("measured"), x="{x}", value="{0:.4f}")
+    marks = [Mark("dots", np.stack([distances, measured], -1), palette.accent, 3.0, says, measured[:, None])]
+    legend = [(say("measured"), palette.accent)]
+    if formula is not None:
+        colour = negative_colour(palette)
+        says = say("{name}, {x} apart: {value}", name=say("by the formula"), x="{x}", value="{0:.4f}")
+        marks.append(Mark("line", np.stack([distances, formula], -1), colour, 2.0, says, formula[:, None]))
+        legend.append((say("by the formula"), colour))
+    seen = measured[np.isfinite(measured)]
+    low, high = min(0.0, float(seen.min())), max(0.0, float(seen.max()))
+    room = 0.05 * (high - low) or 1.0
+    return Curves(
+        title,
+        linear_axis(float(distances.min()), float(distances.max()), say("tokens from key to query"), whole=True),
+        linear_axis(low - room, high + room, say("score, less that of its own place"), grid=True),
+        marks,
+        palette,
+        legend=legend,
+    )
+
+
 def plot_position_shift_circles(
     before: np.ndarray, after: np.ndarray, pairs: Sequence[int], lengths: np.ndarray, shift: int, palette: Palette
 ) -> Curves:

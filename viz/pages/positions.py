@@ -5,7 +5,7 @@ import streamlit as st
 from attenscope.viz import page_setup
 from attenscope.viz.export.share_menu import register_savable_view
 from attenscope.viz.positions import controls as positions_controls
-from attenscope.viz.positions import experiments, precision, sentence_views, views
+from attenscope.viz.positions import distance_views, experiments, precision, sentence_views, views
 from attenscope.viz.ui import cache as ui_cache
 from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui.captions import draw_model_run_badge, draw_translation_warnings
@@ -14,6 +14,9 @@ from attenscope.viz.ui.links import draw_next_page_link
 page_setup.draw_page_frame("positions", settings=ui_controls.draw_look_settings)
 st.html(positions_controls.POSITIONS_STYLE)
 chosen, text = ui_controls.draw_sentence_and_model_controls()
+if distances := getattr(chosen, "distances", ()):  # of a folder whose attention itself knows them
+    distance_views.draw_distances_page(chosen, distances)
+    st.stop()
 model = ui_controls.require_ability(chosen, "positions")
 
 TABLE_VIEWS = {

@@ -328,6 +328,9 @@ class PieceQuestion(NamedTuple):
 
 def draw_user_model_page(own: LocalModel) -> None:
     """Draw the page: the sentence, the piece that is explained, and its scores or what is left without the first."""
+    if not own.reads_text:
+        st.info(escape_markdown(say("{model} reads sound, so no word of a source can be left out.", model=own.name)))
+        return
     text = ui_controls.draw_encoder_sentence_box()
     PIN.hold(of=text)
     if not text.strip():

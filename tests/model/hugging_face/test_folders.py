@@ -298,6 +298,7 @@ def test_a_directory_of_folders_and_the_language_that_is_written(folder: Any, tm
         ("[" * 200_000, "config.json is not JSON"),
         ('{"model_type":' * 100_000 + "1" + "}" * 100_000, "config.json is not JSON"),
         ('{"model_type": "gpt2", "n_layer": 1000000000}', "n_layer = 1000000000; at most 1,024 are made"),
+        ('{"model_type": "mixtral", "num_local_experts": 99999}', "= 99999; at most 32,768 are made"),
         ('{"model_type": "t5", "num_decoder_layers": 1e9}', "num_decoder_layers = 1000000000.0; at most"),
         ('{"model_type": "m", "text_config": {"num_hidden_layers": ' + "9" * 4000 + "}}", "num_hidden_layers = 99999"),
     ],
@@ -308,3 +309,12 @@ def test_a_configuration_that_would_not_end_is_refused(tmp_path: Path, config: s
     with pytest.raises(LocalError, match=says) as refused:
         load_user_model(f"hf:{tmp_path}")
     assert len(str(refused.value)) < 400
+
+
+def test_a_width_is_no_number_of_layers(tmp_path: Path) -> None:
+    """Of Qwen2-MoE as it is published."""
+    from attenscope.hugging_face.folder import read_checked_config
+
+    text = '{"model_type": "qwen2_moe", "shared_expert_intermediate_size": 5632, "block_size": 2048, "num_experts": 60}'
+    (tmp_path / "config.json").write_text(text)
+    assert read_checked_config(tmp_path)["num_experts"] == 60

@@ -136,8 +136,15 @@ test("rows of positions are those of section 3.5", () => {
   expect([...rows([5], 3)]).toEqual([Math.fround(Math.sin(3)), Math.fround(Math.cos(3)), sin, cos]);
 });
 
+test("a Marian's sines stand before its cosines", () => {
+  const config = { d_model: 5, positions: "sinusoidal_halves", scale_embedding: false };
+  const { rows } = embedding({ tensors: new Map(), row: () => new Float32Array(5) }, "source", config);
+  const angles = [0, 2, 4].map((i) => 3 / 10000 ** (i / 5));
+  expect([...rows([5], 3)]).toEqual([...angles.map(Math.sin), ...angles.slice(0, 2).map(Math.cos)].map(Math.fround));
+});
+
 test("padding has no position where the table has a row for it", () => {
-  const config = { d_model: 4, positions: "sinusoidal_pad_row", scale_embedding: true };
+  const config = { d_model: 4, positions: "sinusoidal_pad_row", scale_embedding: true, ids: { pad: PAD } };
   const { rows } = embedding({ tensors: new Map(), row: () => Float32Array.of(1, 1, 1, 1) }, "target", config);
   expect([...rows([PAD], 2)]).toEqual([2, 2, 2, 2]);
 });

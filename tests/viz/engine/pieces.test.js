@@ -2,6 +2,7 @@
 import { END, START, UNKNOWN, merged, tokenizer } from "../../../viz/engine/tokenizer.js";
 import { normalizer } from "../../../viz/engine/normalizer.js";
 import { KIND, fields, lengthOfCharacter, readModel, toBytes, toStrictText, toText, toTextByByte } from "../../../viz/engine/sentencepiece_model.js";
+import { mostProbable } from "../../../viz/engine/unigram.js";
 import { message, sentencePiece, varint } from "./toy_model.js";
 
 describe("UTF-8", () => {
@@ -163,4 +164,16 @@ describe("the tokenizer", () => {
     const bare = tokenizer(sentencePiece({ normalizer: [[3, 0], [4, 0]] }));
     expect(bare.decode(bare.encode(" the cat").ids)).toBe(" the cat");
   });
+});
+
+describe("the most probable cut", () => {
+  const cut = mostProbable(new Map([["a", -1], ["b", -1], ["ab", -1.5], ["abc", -4]]));
+  const pieces = (text) => cut([...text].map((one) => ({ text: one }))).map(({ text: piece }) => piece);
+  test.each([
+    ["ab", ["ab"]], // -1.5 against -2
+    ["abc", ["abc"]], // c alone is no piece: 10 below the least
+    ["ba", ["b", "a"]],
+    ["xab", ["x", "ab"]],
+    ["", []],
+  ])("%j is cut into %j", (text, expected) => expect(pieces(text)).toEqual(expected));
 });

@@ -39,7 +39,7 @@ export function sentencePiece({ words = WORDS, spells = false, normalizer = [] }
 export const CONFIG = {
   ...{ d_model: 8, heads: 2, encoder_layers: 2, decoder_layers: 2, max_length: 24, positions: "sinusoidal" },
   ...{ scale_embedding: true, shared_embedding: false, scale_scores: true, norm_form: "standard", norm_eps: 1e-5 },
-  ...{ norm_order: "post", final_norm: false },
+  ...{ norm_order: "post", final_norm: false, activation: "relu", ids: { pad: 0, unknown: 1, start: 2, end: [3] }, forbidden: [] },
 };
 const INNER = 12;
 const VOCABULARY = WORDS.length + 4;

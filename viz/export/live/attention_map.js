@@ -123,8 +123,6 @@ export function fine(weights, allowed) {
   return new Uint8Array(numbers.buffer);
 }
 
-const START = "<s>";
-
 /** The attention of one kind of a run, with the names of its rows (the tokens predicted) and columns. */
 export function mapOf(run, kind) {
   const { shape: [layers, heads, queries, keys], data, mask } = run.maps[kind];
@@ -132,7 +130,7 @@ export function mapOf(run, kind) {
   return {
     ...{ kind, layers, heads, queries, keys },
     rows: kind === "encoder" ? run.sourceTokens : run.tokens,
-    columns: kind === "decoder" ? [START, ...run.tokens.slice(0, -1)] : run.sourceTokens,
+    columns: kind === "decoder" ? [run.start, ...run.tokens.slice(0, -1)] : run.sourceTokens,
     weights: (layer, head, count = 1) => data.subarray((layer * heads + head) * size, (layer * heads + head + count) * size),
     row: (layer, head, query) => data.subarray(((layer * heads + head) * queries + query) * keys, ((layer * heads + head) * queries + query + 1) * keys),
     allowed: (layer) => (at) => mask[layer * size + (at % size)] === 1,

@@ -321,5 +321,10 @@ def test_positions_of_a_folder_are_read_and_moved(start: Start) -> None:
             assert any(f"Fed its old {written}, the model gave" in one for one in captions(app)) or (
                 model == "gpt2" and "its table ends at position 95" in said(app)[0]
             )
-    (sentence,) = said(page(start("llama"), "positions"))
-    assert "No table of positions is added" in sentence
+
+
+def test_positions_that_attention_itself_knows_are_drawn(start: Start) -> None:
+    for model, says in (("llama", "Rotary positions: pair i of the 8"), ("t5", "each of 32 ranges of distance")):
+        app = page(start(model), "positions")
+        assert not app.info, model
+        assert any(says in one and "Measured and computed differ by" in one for one in captions(app)), model

@@ -1,0 +1,54 @@
+import { normalizer } from "./normalizer.js";
+import { KIND, SPACE_MARK, readModel } from "./sentencepiece_model.js";
+import { merged, stripped } from "./tokenizer.js";
+import { mostProbable } from "./unigram.js";
+
+const LANGUAGE = /^>>.*?<</s; // The language to be written, before a source.
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/**
+ * The tokenizer of a Marian folder, from the bytes of the SentencePiece model of its sources; equal to that of transformers.
+ * `pieces` are those of its vocabulary by id, `special` the ids of those that stand for no text, `unknown` and `end` two
+ * of these, `prefix` what stands before every source, `merges` whether the pieces are made by merges of pairs.
+ */
+export function marianTokenizer(bytes, { pieces, special, unknown, end, prefix, merges }) {
+  const { pieces: own, normalizer: spec } = readModel(bytes);
+  const [normalize, names] = [normalizer(spec), special.map((id) => pieces[id])];
+  const scores = new Map(own.filter(({ kind }) => kind === KIND.normal).map(({ text, score }) => [text, score]));
+  const ids = new Map(pieces.map((piece, id) => [piece, id]));
+  const cut = merges ? (characters) => merged(characters, scores) : mostProbable(scores);
+  const token = (id) => (special.includes(id) ? pieces[id] : pieces[id].replaceAll(SPACE_MARK, " "));
+  const marks = new RegExp(`(${names.map(escaped).join("|")})`);
+
+  /** Text without special tokens -> pieces; neighbours that are none of the model's are one. */
+  const cutPlain = (text) => {
+    const code = LANGUAGE.exec(text)?.[0];
+    const found = code ? [code] : [];
+    let afterUnknown = false;
+    for (const { text: piece } of cut(normalize(code ? text.slice(code.length) : text))) {
+      const isUnknown = !scores.has(piece);
+      if (isUnknown && afterUnknown) found.push(found.pop() + piece);
+      else found.push(piece);
+      afterUnknown = isUnknown;
+    }
+    return found;
+  };
+  const idsOf = (text) =>
+    text.split(marks).flatMap((part) => (names.includes(part) ? [part] : cutPlain(part))).map((piece) => ids.get(piece) ?? unknown);
+
+  /** Text -> { ids, tokens, unknown }, the end last. */
+  const encode = (text) => {
+    const found = [...idsOf(`${prefix}${text}`), end];
+    const words = found.includes(unknown) ? `${prefix}${text}`.split(/[\p{Z}\t-\r\x1c-\x1f\x85]+/u).filter(Boolean) : [];
+    return { ids: found, tokens: found.map(token), unknown: words.filter((word) => idsOf(word).includes(unknown)) };
+  };
+
+  /** Ids -> text; special ones are left out, and so are the controls of the SentencePiece model. */
+  const controls = new Set(own.filter(({ kind }) => kind === KIND.control).map(({ text }) => text));
+  const decode = (given) => {
+    const written = given.filter((id) => !special.includes(id) && !controls.has(pieces[id]));
+    return stripped(written.map((id) => pieces[id]).join("").replaceAll(SPACE_MARK, " "));
+  };
+
+  return { encode, decode, token, size: pieces.length };
+}
