@@ -35,6 +35,7 @@ _INDISTINGUISHABLE_PAIRS = {
         ("mask-ignored", "padding-visible"),
         ("mask-ignored", "document-leak"),
         ("padding-swapped", "padding-visible"),
+        ("padding-swapped", "mask-shifted"),
     )
 }
 """Pairs of mistakes that can leave exactly the same weights."""
