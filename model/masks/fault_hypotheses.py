@@ -15,7 +15,7 @@ from .arrays import Arrays, broadcast_key_mask
 from .evidence import Evidence
 from .fault_catalogue import NOTHING_TO_FIX, Severity
 from .findings import DiagnosisCase
-from .index_ranges import find_differing_rows
+from .index_ranges import find_differing_rows, iterate_row_parts, take_rows
 from .intent import IntendedMask, find_padding_between_segments, stack_structure_masks
 from .mask_descriptions import describe_affected_rows, describe_keys_ahead, describe_mask_difference
 from .row_checks import find_empty_rows, find_fill_rows, find_fully_masked_samples
@@ -35,6 +35,7 @@ _INDISTINGUISHABLE_PAIRS = {
         ("mask-ignored", "padding-visible"),
         ("mask-ignored", "document-leak"),
         ("padding-swapped", "padding-visible"),
+        ("padding-swapped", "mask-shifted"),
     )
 }
 """Pairs of mistakes that can leave exactly the same weights."""
@@ -381,20 +382,31 @@ def match_mask(
     judged_rows = np.broadcast_to(judged_rows, evidence.all_zero.shape)
     blank = evidence.all_zero | evidence.nan | fill_rows
     rows = judged_rows & live & ~(evidence.all_zero & padding[:, None, None])
-    outside = (evidence.nonzero > allowed).any(-1) & judged_rows & live
+    stray, missing, zeros = _compare_cells(evidence, allowed, rows)
+    outside = stray & judged_rows & live
     void = judged_rows & ~live & ~(blank | evidence.uniform_nonzero)  # which two fills leave uneven
     broken = rows & (evidence.all_zero | evidence.nan)
-    zeros = allowed > evidence.nonzero
-    zeros &= rows[..., None]
-    if evidence.maybe_underflow.shape[-1] == 1:
-        missing = zeros.any(-1) & ~evidence.maybe_underflow[..., 0]
-    else:
-        missing = (zeros > evidence.maybe_underflow).any(-1)
     return MaskMatch(
         ~(outside | void | broken | missing).any(-1),
         int((~evidence.informative_rows & live & judged_rows).sum()),
-        int(zeros.sum()),
+        zeros,
     )
+
+
+def _compare_cells(evidence: Evidence, allowed: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the rows with weight outside of ``allowed``, those that lack some inside, and how many cells lack it.
+
+    Of the latter two, ``rows`` (B, L, H, Q) bool count alone.
+    """
+    stray, missing, zeros = [], [], 0
+    for part in iterate_row_parts(evidence.nonzero.shape):
+        inside, nonzero = take_rows(allowed, part), evidence.nonzero[..., part, :]
+        stray.append((nonzero > inside).any(-1))
+        lacking = inside > nonzero
+        lacking &= rows[..., part, None]
+        zeros += int(lacking.sum())
+        missing.append((lacking > take_rows(evidence.maybe_underflow, part)).any(-1))
+    return np.concatenate(stray, -1), np.concatenate(missing, -1), zeros
 
 
 def is_match_significant(

@@ -166,7 +166,8 @@ def _write_restricted_mask(cells: str, writing: MaskWriting) -> str:
     """Return the mask that blocks all but ``cells`` as well."""
     if writing == "added":
         return f"mask.masked_fill(~{cells}, {_FILL_VALUE})"
-    return f"mask.bool() & {cells}" if writing == "keeps" else f"mask.bool() | ~{cells}"  # It may have come as 1. and 0.
+    # It may have come as 1. and 0.
+    return f"mask.bool() & {cells}" if writing == "keeps" else f"mask.bool() | ~{cells}"
 
 
 def _write_mask(cells: str, writing: MaskWriting) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,19 +21,30 @@ def find_runs(cells: np.ndarray) -> list[tuple[int, int]]:
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
-def find_differing_rows(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return (..., Q) bool: rows of two grids (..., Q, K) that differ somewhere; axes may be 1.
+def iterate_row_parts(shape: Sequence[int]) -> Iterator[slice]:
+    """Yield the rows of a grid (..., Q, K) in parts, each so small that what is computed of it reuses its memory."""
+    *_, queries, _ = shape
+    size = max(1, _CELLS_AT_ONCE * queries // max(1, math.prod(shape)))
+    return (slice(first, first + size) for first in range(0, queries, size))
 
-    A part of the rows after the other, in the same memory.
-    """
-    queries = max(one.shape[-2], other.shape[-2])
-    size = max(1, _CELLS_AT_ONCE * queries // max(one.size, other.size))
-    parts = []
-    for first in range(0, queries, size):
-        at = slice(first, first + size)
-        some, others = (grid[..., at, :] if grid.shape[-2] > 1 else grid for grid in (one, other))
-        parts.append((some ^ others).any(-1))
-    return np.concatenate(parts, -1)
+
+def take_rows(grid: np.ndarray, rows: slice) -> np.ndarray:
+    """Return some rows of a grid (..., Q, K), whose axis of queries may be 1."""
+    return grid[..., rows, :] if grid.shape[-2] > 1 else grid
+
+
+def find_last_keys(seen: np.ndarray) -> np.ndarray:
+    """Return (Q,) the last key that each row of (Q, K) bool has; of a row without any, the last of all."""
+    ends = [seen[part, ::-1].argmax(1) for part in iterate_row_parts(seen.shape)]  # numpy copies what is reversed
+    return seen.shape[1] - 1 - np.concatenate(ends)
+
+
+def find_differing_rows(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return (..., Q) bool: rows of two grids (..., Q, K) that differ somewhere; axes may be 1."""
+    shape = np.broadcast_shapes(one.shape, other.shape)
+    return np.concatenate(
+        [(take_rows(one, part) ^ take_rows(other, part)).any(-1) for part in iterate_row_parts(shape)], -1
+    )
 
 
 def format_index_ranges(indices: Sequence[int] | np.ndarray, most: int | None = None) -> str:

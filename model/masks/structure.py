@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..language import join_items, say, say_many
-from .index_ranges import find_runs
+from .index_ranges import find_last_keys, find_runs
 
 # :class:`Structure` builds a mask, :func:`recognise_structure` finds the structure that a mask follows.
 #
@@ -76,13 +76,12 @@ class Structure:
     def _build_band(self, places: np.ndarray, keys: int) -> np.ndarray:
         """Return (Q, K) bool: the band of queries at ``places`` (Q, 1), or its blocks, its sinks and its prefix."""
         key = np.arange(keys)
-        grid = np.ones((len(places), keys), bool)
+        if self.block:
+            grid = self._number(key, self.block) <= self._number(places, self.block)
+        else:
+            grid = np.ones((len(places), keys), bool) if self.hi is None else key <= places + self.hi
         if self.lo is not None:
             grid &= key >= places + self.lo
-        if self.block:
-            grid &= self._number(key, self.block) <= self._number(places, self.block)
-        elif self.hi is not None:
-            grid &= key <= places + self.hi
         if self.sinks:
             grid[:, : self.sinks] |= True if self.hi is None else key[: self.sinks] <= places + self.hi
         if self.prefix:
@@ -204,7 +203,7 @@ def _list_neighbouring_window_ends(end: int | None) -> tuple[int | None, ...]:
 def _measure_band(seen: np.ndarray, places: np.ndarray) -> tuple[int, int]:
     """Return how far the first and the last key that is ``seen`` (Q, K) lies after its query, at ``places`` (Q, 1)."""
     rows = np.asarray(seen.any(1))
-    first, last = np.argmax(seen, 1), seen.shape[1] - 1 - np.argmax(seen[:, ::-1], 1)
+    first, last = np.argmax(seen, 1), find_last_keys(seen)
     return int((first - places[:, 0])[rows].min()), int((last - places[:, 0])[rows].max())
 
 
@@ -277,7 +276,7 @@ def _propose_blocks(seen: np.ndarray, lo: int) -> Iterator[Structure]:
     for size in (size for size in range(2, end + 1) if end % size == 0 and size < seen.shape[1]):
         yield Structure(hi=0, block=size)
         yield Structure(lo, 0, block=size)
-    ends = list(dict.fromkeys((seen.shape[1] - np.argmax(seen[rows][:, ::-1], 1)).tolist()))
+    ends = list(dict.fromkeys((find_last_keys(seen)[rows] + 1).tolist()))
     if len(ends) > 1 and (size := _find_common_spacing(ends[:-1]) or ends[0]) > 1:
         yield Structure(hi=0, block=size, origin=ends[0] % size)
 
@@ -381,7 +380,7 @@ def _find_document_starts(seen: np.ndarray) -> tuple[int, ...]:
         return ()
     rows = np.asarray(seen.any(1))
     first = np.where(rows, np.argmax(seen, 1), keys)
-    last = np.where(rows, keys - 1 - np.argmax(seen[:, ::-1], 1), -1)
+    last = np.where(rows, find_last_keys(seen), -1)
     before, after = np.maximum.accumulate(last), np.minimum.accumulate(first[::-1])[::-1]
     used = np.flatnonzero(seen.any(0) & rows)
     return tuple(int(t) for t in used[1:] if before[t - 1] < t <= after[t])

@@ -61,7 +61,7 @@ def click_cell(page: Page, name: str, query: int, key: int, size: int = 6) -> No
 def test_the_page_opens_on_a_broken_mask_beside_its_fixed_twin(page: Page) -> None:
     open_page(page, "/masks")
     expect(page.locator(".st-key-opening-pair .hm image").first).to_be_visible()
-    expect(page.get_by_text("of the attention of its 4 words goes to words that are still to be written")).to_be_visible()
+    expect(page.get_by_text("of the attention of its 4 words goes to words that are still to be")).to_be_visible()
     expect(page.get_by_role("radio", name="backends")).to_have_count(0)
     click(page.get_by_role("button", name="Padding is seen", exact=True))
     verdict(page, "Faulty: 1 error")

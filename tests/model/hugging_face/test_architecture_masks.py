@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from attenscope.hugging_face.masks import (
     shrink_configuration,
 )
 from attenscope.runnable_model import LocalError
+from bench.apart import run_apart
 from tests.model.hugging_face.published_shapes import PUBLISHED
 
 pytestmark = [
@@ -224,6 +226,27 @@ def test_on_fifty_texts_by_every_kernel(folder: Path, request: pytest.FixtureReq
     for seed in range(50):
         found = check(folder, draw_text(name, seed), ("eager", "sdpa", "flex_attention"))
         assert (set(found.left_out) == set()) == (name != "gpt-oss")
+
+
+MEASURED = """
+import sys, time
+from pathlib import Path
+from attenscope.hugging_face.masks import read_architecture_masks
+
+begun = time.process_time()
+read_architecture_masks(Path(sys.argv[1]), sys.argv[2])
+print(time.process_time() - begun)
+"""
+MOST_SECONDS, MOST_MEGABYTES = 5, 1000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone says what a process had at most")
+@pytest.mark.parametrize("folder", PUBLISHED, indirect=True, ids=str)
+def test_the_largest_sizes_take_little_time_and_memory(folder: Path) -> None:
+    (seconds,), megabytes = run_apart(MEASURED, str(folder), " ".join(draw_text("", 0)))
+    assert float(seconds) < MOST_SECONDS
+    assert megabytes < MOST_MEGABYTES
 
 
 @pytest.mark.parametrize("folder", ["gemma3"], indirect=True)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from attenscope.capture.attention import capture_attention
 from attenscope.mask_tests.checks import run_future_tests, run_mask_tests
@@ -137,6 +138,26 @@ def test_a_model_without_gradients_is_judged_by_the_other_tests(monkeypatch: pyt
     assert_no_future_leak(model, ids, embedding=model.embedding)
     good = False
     with pytest.raises(AssertionError, match=r"gradient-reach \(B5\) could not run: no gradient can be taken"):
+        assert_no_future_leak(model, ids, embedding=model.embedding)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.filterwarnings("ignore:_compile flag")
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ahead", [0, 1, 3])
+def test_flex_attention_which_has_no_gradient_on_a_processor_is_judged(seed: int, ahead: int) -> None:
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        block_mask = create_block_mask(lambda b, h, i, j: i + ahead >= j, None, None, T, T, device="cpu")
+        found = flex_attention(q, k, v, block_mask=block_mask)
+        assert isinstance(found, Tensor)
+        return found
+
+    model, ids = built(draw_sizes(seed), attend)
+    if not ahead:
+        assert_no_future_leak(model, ids, embedding=model.embedding)
+        return
+    with pytest.raises(AssertionError, match=r"future-token \(B1\): not so"):
         assert_no_future_leak(model, ids, embedding=model.embedding)
 
 

@@ -17,7 +17,7 @@ from attenscope.masks.evidence import gather_evidence
 from attenscope.masks.findings import Diagnosis, Finding
 
 MOST = 4
-BY_HAND = ("batch-axis", "dropout-on", "transposed")
+BY_HAND = ("batch-axis", "dropout-on")
 """Codes whose fix is made where the model is run."""
 RIGHT_MASK = ("weak-fill", "soft-mask", "fill-overflow", "empty-row", "double-fill", "applied-late", "scores-mismatch")
 """Codes whose mask is right, and what is done with it wrong."""
@@ -124,6 +124,8 @@ def _reader_names(code: str, arrays: Arrays, found: Diagnosis, layer: int) -> di
     }
     if "meant" in arrays.given:
         names["meant"] = meant_here
+    if code == "transposed" and arrays.transposed:
+        names["weights"] = weights.mT  # as they were given
     if code == "softmax-axis":
         names["scores"] = plain.masked_fill(~meant_here, float("-inf"))
     if code == "head-order":

@@ -54,6 +54,22 @@ def test_padding_that_ends_beside_its_place(lengths: tuple[int, int]) -> None:
         assert named(diagnose(weights(keep[:, None, None], 2, 4, 8, 8), key_keep=KEEP, meant=meant)) == ["mask-shifted"]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_padding_that_ends_beside_its_place_and_where_the_other_sentence_does_is_either(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    length, step, heads = int(random.integers(3, 7)), int(random.choice([-1, 1, 2])), int(random.integers(1, 4))
+    keys, queries = length + 3, length + int(random.integers(4, 8))
+    keep, others = np.arange(keys) < length, np.arange(queries) < length + step
+    mask = np.broadcast_to(np.arange(keys) < length + step, (queries, keys))
+    told = {"key_keep": keep[None], "meant": "padding"}
+    found = diagnose(weights(mask, 1, heads, queries, keys), query_keep=others[None], **told)
+    assert named(found) == ["padding-swapped", "mask-shifted"]
+    assert "cannot rule this out" in found.findings[1].message
+    elsewhere = np.arange(queries) < length + step + 1
+    found = diagnose(weights(mask, 1, heads, queries, keys), query_keep=elsewhere[None], **told)
+    assert named(found) == ["mask-shifted"]
+
+
 @pytest.mark.parametrize("start", [3, 5])
 def test_a_document_that_starts_beside_its_place(start: int) -> None:
     document = np.arange(T) >= start

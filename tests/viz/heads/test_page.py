@@ -156,7 +156,7 @@ def test_the_examples_of_an_aligner_are_matches(reading: AlignmentReading) -> No
     texts_of_rows = run_query(atlas.folder, SENTENCES_TABLE, "FROM {table}").set_index("sentence")
     for row in rows:
         given = texts_of_rows.loc[row.sentence]
-        cross = model.force(given["source"], given["target"]).trace.maps["cross"]
+        cross = model.force(str(given["source"]), str(given["target"])).trace.maps["cross"]
         key = int(row.weights.argmax())
         late = ALIGNMENT_READINGS.index(reading)
         assert cross.weights[*head[1:], row.query + late].argmax() == key

@@ -91,24 +91,29 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 class Attention(torch.nn.Module):
     def forward(self, x):
-        q = x.unflatten(-1, (2, 16)).transpose(1, 2)
+        q = x.unflatten(-1, (heads, -1)).transpose(1, 2)
         block = create_block_mask(lambda b, h, i, j: i >= j, None, None, x.shape[1], x.shape[1], device="cpu")
         return flex_attention(q, q, q, block_mask=block).transpose(1, 2).flatten(2)
 
 assert "torch._dynamo" not in sys.modules
+samples, heads, tokens = map(int, sys.argv[1:])
 model = torch.nn.Sequential(Attention()).eval()
 with torch.no_grad(), attenscope.capture_attention(model) as capture:
-    model(torch.randn(1, 12, 32))
+    model(torch.randn(samples, tokens, 16 * heads))
 print(attenscope.diagnose(**capture.arrays("decoder"), meant="causal").verdict)
 """
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # a process of its own, which loads the compiler
-def test_the_first_flex_attention_of_a_process_is_captured() -> None:
+@pytest.mark.parametrize("sizes", ["1 2 12", "3 4 7"])
+def test_the_first_flex_attention_of_a_process_is_captured(sizes: str) -> None:
     """torch loads its compiler in this very call, which then would compile what watches it."""
     found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FIRST_CAPTURE], capture_output=True, text=True, check=False
+        [sys.executable, "-W", "ignore", "-c", FIRST_CAPTURE, *sizes.split()],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert found.stdout == "sound\n", found.stderr
 

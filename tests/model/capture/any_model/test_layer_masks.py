@@ -60,6 +60,28 @@ def test_each_layer_has_its_mask_and_none_is_a_fault(name: str) -> None:
     assert not diagnose_map(capture.trace, kind).is_faulty_or_unjudgeable
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kernel", ["eager", "sdpa"])
+@torch.no_grad()
+def test_windows_in_turn_beside_padding_are_as_meant_whether_its_places_are_given(seed: int, kernel: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    random = np.random.default_rng(seed)
+    samples, tokens, reach, heads = (int(random.integers(*ends)) for ends in ((2, 4), (10, 18), (1, 4), (1, 5)))
+    sizes = {**SIZES, "hidden_size": 8 * heads, "num_attention_heads": heads, "num_hidden_layers": 3}
+    own = {"local_attention": 2 * reach, "global_attn_every_n_layers": 3, "pad_token_id": 0, "cls_token_id": 1}
+    torch.manual_seed(seed)
+    model = transformers.ModernBertModel(transformers.ModernBertConfig(**sizes | own)).eval()
+    model.set_attn_implementation(kernel)
+    keep = torch.arange(tokens) < torch.from_numpy(random.integers(5, tokens, (samples, 1)))
+    with capture_attention(model) as capture:
+        model(torch.randint(3, 50, keep.shape) * keep, attention_mask=keep.long())
+    window = f"window:{reach + 1}"
+    for given in ({}, {"key_keep": keep.numpy()}, {"key_keep": keep.numpy(), "query_keep": keep.numpy()}):
+        arrays: dict[str, Any] = capture.arrays("encoder") | given
+        assert diagnose(**arrays, meant=f"padding / {window} / {window}").verdict == "sound"
+        assert diagnose(**arrays, meant=f"{window} / padding / {window}").verdict == "faulty"
+
+
 class HeadWindows(nn.Module):
     """A mask for each head: its window is as wide as its number."""
 
