@@ -86,6 +86,7 @@ def test_a_folder_computes_what_torch_computes(
     assert [tuple(one["ids"]) for one in found["best"]] == [one.token_ids for one in tree.best]
 
 
+@pytest.mark.slow
 def test_five_hundred_sentences_have_the_same_ids(
     disk: Page, tmp_path: Path, make_model: Callable[..., RunnableModel]
 ) -> None:

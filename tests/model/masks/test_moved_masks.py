@@ -61,7 +61,7 @@ def test_padding_that_ends_beside_its_place_and_where_the_other_sentence_does_is
     keys, queries = length + 3, length + int(random.integers(4, 8))
     keep, others = np.arange(keys) < length, np.arange(queries) < length + step
     mask = np.broadcast_to(np.arange(keys) < length + step, (queries, keys))
-    told = {"key_keep": keep[None], "meant": "padding"}
+    told: dict[str, Any] = {"key_keep": keep[None], "meant": "padding"}
     found = diagnose(weights(mask, 1, heads, queries, keys), query_keep=others[None], **told)
     assert named(found) == ["padding-swapped", "mask-shifted"]
     assert "cannot rule this out" in found.findings[1].message
