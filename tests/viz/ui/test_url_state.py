@@ -148,6 +148,11 @@ def test_a_comparison_reads_what_the_view_that_it_shows_twice_can_read() -> None
     assert len(of_views) > 5
 
 
+def test_pins_a_contrast_and_a_cell_say_nothing_of_another_sentence() -> None:
+    assert {one.name for one in EVERY if one.of_sentence} == {"pin", "against", "cell"}
+    assert [PAGES[name].sentence_parameter_names for name in ("explore", "decode")] == [["pin"]] * 2
+
+
 # In the app.
 
 
