@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from attenscope.trace import AttentionMap, AttentionTrace
-from attenscope.untrusted_trace import MAX_TOKEN_CHARACTERS, OpenError, open_trace, read_uploaded_trace
+from attenscope.untrusted_trace import (
+    MAX_NAME_CHARACTERS,
+    MAX_TOKEN_CHARACTERS,
+    OpenError,
+    open_trace,
+    read_uploaded_trace,
+)
 from tests.model.masks.readers.hostile_files import mutated, special
 from tests.viz.fakes import foreign_trace
 
@@ -30,7 +36,7 @@ def test_a_saved_trace_is_shown_with_its_tokens(tmp_path: Path) -> None:
 def test_what_cannot_be_drawn_is_made_fit_and_said() -> None:
     weights = np.array([[[[np.nan, 1], [np.inf, 0.5]]]], np.float16)
     wild = ("\ud800" + "\u202e" * 3, "long " * 1000)
-    one = AttentionMap("encoder", weights, wild, wild, np.ones((2, 2), bool))
+    one = AttentionMap("encoder", weights, wild, wild, np.ones((2, 2), bool), layer_paths=("layers.\ud800" * 90,))
     found = open_trace("x", AttentionTrace(one, source="\ud800" * 9000))
     shown = found.drawable.encoder
     assert shown is not None
@@ -38,7 +44,8 @@ def test_what_cannot_be_drawn_is_made_fit_and_said() -> None:
     assert shown.weights.tolist() == [[[[0, 1], [0, 0.5]]]]
     assert found.notes == ("2 weights are NaN or infinite: they are drawn as zero.",)
     assert all(len(token) <= MAX_TOKEN_CHARACTERS for token in shown.key_tokens)
-    json.dumps([*shown.key_tokens, found.drawable.source], ensure_ascii=False).encode()
+    assert all(len(path) <= MAX_NAME_CHARACTERS for path in shown.layer_paths)
+    json.dumps([*shown.key_tokens, *shown.layer_paths, found.drawable.source], ensure_ascii=False).encode()
     assert found.trace.encoder is one
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import product
 from typing import Any
 
 import pytest
@@ -60,6 +61,16 @@ def test_results_are_shared_by_all_languages() -> None:
         with use_language(language):
             assert work("a") == "A"
     assert tried == ["a"]
+
+
+def test_every_flow_of_a_run_is_kept_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Any = lambda trace, kind, layer: (trace, kind, layer)  # noqa: E731
+    monkeypatch.setattr(cache.flow, "compute_attention_flow", made)
+    kept: Any = cache.compute_attention_flow
+    for run, kind, layer, weighted in product(("one", "other"), ("encoder", "cross"), (0, 1), (False, True)):
+        trace = f"{run}, times value norms" if weighted else run
+        assert kept((run,), kind, layer, weighted, trace) == (trace, kind, layer)
+    kept.clear()
 
 
 def test_other_errors_pass(with_gpu: None) -> None:

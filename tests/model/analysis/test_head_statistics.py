@@ -15,6 +15,7 @@ from attenscope.analysis.heads import (
     attention_distance,
     attention_entropy,
     compute_head_statistics,
+    find_repetition_cells,
     find_sink,
     heads_in_range,
     rank_heads,
@@ -68,6 +69,13 @@ def test_a_sink_holds_more_than_half_of_the_rows_asked_for_and_more_than_equal_w
     assert find_sink(a_map("encoder", np.zeros((2, 2))), 0, 0, range(2)) is None
 
 
+def test_rows_that_may_attend_to_nothing_make_no_sink_of_equal_weights() -> None:
+    mask = np.tri(4, dtype=bool)
+    mask[2:] = False
+    equal = mask / np.maximum(mask.sum(-1, keepdims=True), 1)  # The first key holds 1 and 0.5.
+    assert find_sink(a_map("decoder", equal, mask=mask, end=" t3"), 0, 0, range(4)) is None
+
+
 def test_entropy_is_0_for_one_key_and_1_for_all_the_same() -> None:
     np.testing.assert_allclose(attention_entropy(a_map("encoder", IDENTITY, UNIFORM)), [[0, 1]], atol=1e-6)
 
@@ -80,6 +88,14 @@ def test_entropy_counts_the_allowed_keys_only() -> None:
 def test_entropy_worked_by_hand() -> None:
     rows = [[0.5, 0.5, 0, 0], [1, 0, 0, 0]]
     assert attention_entropy(a_map("cross", rows))[0, 0] == pytest.approx((0.5 + 0) / 2)
+
+
+def test_after_a_token_doubled_the_query_itself_is_no_induction() -> None:
+    tokens = (" a", " a", " b", " a")
+    doubled = AttentionMap("decoder", np.tri(4, dtype=np.float32)[None, None], tokens, tokens, np.tri(4, dtype=bool))
+    found = find_repetition_cells(doubled)
+    assert np.argwhere(found["induction"]).tolist() == [[3, 1], [3, 2]]
+    assert np.argwhere(found["duplicate token"]).tolist() == [[1, 0], [3, 0], [3, 1]]
 
 
 def test_a_row_that_may_attend_to_nothing_counts_nowhere() -> None:
@@ -97,6 +113,7 @@ def test_distance_in_tokens_and_from_the_diagonal() -> None:
     stretched = np.kron(np.eye(2), [[0.5, 0.5]])  # two queries over four keys, along the diagonal
     assert attention_distance(a_map("cross", stretched))[0, 0] == pytest.approx(0.5)
     assert attention_distance(a_map("cross", stretched[::-1]))[0, 0] == pytest.approx(2)
+    assert attention_distance(a_map("cross", [[0, 1, 0]]))[0, 0] == 0  # One query stands over the middle of three keys.
 
 
 def test_focus_on_previous_same_and_first() -> None:

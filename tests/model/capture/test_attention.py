@@ -111,6 +111,24 @@ def test_a_mask_without_batch_and_head_axes_is_read_as_it_was_broadcast(tiny_mod
     np.testing.assert_array_equal(capture.trace.encoder.weights[0, 0] > 0, band.numpy())
 
 
+def test_the_last_number_of_a_path_is_the_layer(tiny_model: Transformer) -> None:
+    alone, inside = (
+        [(site.kind, site.layer) for site in find_attention_sites(model)]
+        for model in (tiny_model, nn.ModuleDict({"models": nn.ModuleList([tiny_model])}))
+    )
+    assert alone == inside
+    assert {layer for _, layer in alone} == {0, 1}
+
+
+def test_where_heads_have_masks_of_their_own_the_map_has_what_any_may_see(tiny_model: Transformer) -> None:
+    heads = torch.ones(2, 5, 5, dtype=torch.bool)
+    heads[0, :, 4] = heads[:, :, 3] = False
+    with torch.no_grad(), capture_attention(tiny_model) as capture:
+        tiny_model.encode(SOURCE, heads)
+    assert capture.trace.encoder is not None
+    assert capture.trace.encoder.mask.tolist() == [[True, True, True, False, True]] * 5
+
+
 def test_a_run_without_a_mask_allows_everything(tiny_model: Transformer) -> None:
     with capture_attention(tiny_model) as capture:
         tiny_model.encoder(torch.randn(1, 3, 64), None)

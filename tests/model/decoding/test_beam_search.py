@@ -135,6 +135,16 @@ def test_a_sentence_that_is_done_is_not_searched_any_further() -> None:
     assert counts[-1] < len(BATCH)
 
 
+def test_as_many_run_on_however_many_tokens_end_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = (EOS_ID, 20, 21)
+    monkeypatch.setattr(Transformer, "end_ids", ends)
+    model = lively(3)
+    with torch.no_grad():
+        model.generator.bias[list(ends)] += 50  # The best candidates are these.
+    first = next(beam_search(model, SOURCE, 2, 1.0, LIMIT))
+    assert not set(first.token_ids.gather(1, first.alive)[0].tolist()) & set(ends)
+
+
 def test_the_batch_of_texts_has_all_hypotheses_without_their_ends() -> None:
     model = lively(1)
     *_, last = beam_search(model, SOURCE, 3, stop="early")

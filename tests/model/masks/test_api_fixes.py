@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from attenscope.capture.attention import capture_attention
 from attenscope.masks.arrays import DiagnosisError
+from attenscope.masks.attention_call_origin import AttentionCall
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.fault_catalogue import FAULTS
-from attenscope.masks.fixes import API_NAMES, APIS, CODES_FIXED_BY_CALL, write_mask_call
+from attenscope.masks.fixes import API_NAMES, APIS, CODES_FIXED_BY_CALL, write_fixes_for_api, write_mask_call
 from attenscope.masks.structure import parse_structure
 from attenscope.trace import Kind
 
@@ -143,3 +145,23 @@ def test_a_capture_knows_the_interface() -> None:
     arrays: dict[str, Any] = capture.arrays(next(iter(capture.sample(0).maps)))
     (found,) = diagnose(**arrays, meant="causal").findings
     assert found.fix == write_mask_call("multihead_attention", parse_structure("causal"), False)
+
+
+def test_layers_that_call_several_interfaces_get_the_fix_of_none() -> None:
+    weights = torch.full((1, 2, 1, 6, 6), 1 / 6)
+    sdpa, flex = (
+        AttentionCall("a", "A", function, "a.py", 1, {}).as_json()
+        for function in ("F.scaled_dot_product_attention", "flex_attention")
+    )
+    (plain,), (same,), (mixed,) = (
+        diagnose(weights, meant="causal", captured_calls=calls).findings for calls in ([], [sdpa, sdpa], [sdpa, flex])
+    )
+    assert "F.scaled_dot_product_attention" in same.fix
+    assert mixed.fix == plain.fix != same.fix
+
+
+def test_what_is_no_fault_keeps_its_own_remedy() -> None:
+    found = diagnose(torch.full((6, 6), 1 / 6), meant="causal")
+    harmless = replace(found, findings=tuple(replace(one, severity="info") for one in found.findings))
+    assert write_fixes_for_api(found, "sdpa").findings != found.findings
+    assert write_fixes_for_api(harmless, "sdpa").findings == harmless.findings

@@ -56,6 +56,19 @@ def test_weights_alone_are_masked_exactly() -> None:
     assert result.invented_scores == 0
 
 
+def test_a_score_is_made_up_only_where_the_fix_opens_a_cell() -> None:
+    weights = np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]])
+    arrays = normalise_arrays({"weights": weights, "meant": np.tri(3, dtype=bool)})
+    assert apply_fix("over-blocked", arrays, diagnose_arrays(arrays)).invented_scores == 1
+
+
+def test_padding_that_the_meant_mask_alone_names_is_blocked() -> None:
+    meant = np.broadcast_to(np.arange(5) < 3, (5, 5))
+    arrays = normalise_arrays({"weights": np.full((5, 5), 0.2), "meant": meant})
+    result = apply_fix("padding-visible", arrays, diagnose_arrays(arrays))
+    np.testing.assert_allclose(result.arrays["weights"][0, 0, 0], meant / 3, atol=1e-6)
+
+
 def test_a_fix_without_its_arrays_is_refused() -> None:
     case = generate_fault_case("dropout-on", True, 0)
     arrays = normalise_arrays({"weights": case.arrays["weights"]})

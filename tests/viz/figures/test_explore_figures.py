@@ -142,6 +142,9 @@ def test_the_lens_ends_in_what_was_written(translator: Translator) -> None:
     assert lens.ranks[-1].tolist() == [1] * 6
     worse = replace(lens, ranks=np.full_like(lens.ranks, 7))
     assert "rank at the end is 7" in describe_lens_settling_place(worse, 1)
+    late = replace(lens, ranks=np.array([9] + [2] * (len(lens.places) - 2) + [1])[:, None].repeat(6, 1))
+    said = f"first choice from {lens.places[-1]} on; its rank was 9 at the {lens.places[0]}."
+    assert said in describe_lens_settling_place(late, 1)
 
 
 def test_a_long_axis_names_some_tokens_and_the_pinned_one() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
+from itertools import product
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -394,3 +395,11 @@ def test_a_click_draws_a_box_around_its_dot(atlas: Atlas, toy_translator: Transl
     point = shown.marks[0].points[0]
     inside = token_projection.find_tokens_in_box(found, token_projection.make_box_around_dot(point, shown))
     assert inside[["x", "y"]].iloc[0].tolist() == pytest.approx(point.tolist())
+
+
+def test_rows_of_every_head_and_place_are_kept_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads_cache, "find_repetition_rows", lambda _, *asked: asked)
+    kept: Any = heads_cache.load_repetition_rows
+    for asked in product((("decoder", 0, 0), ("decoder", 0, 1)), PLACES, (3, 4)):
+        assert kept("an atlas", *asked, None) == asked
+    kept.clear()

@@ -142,6 +142,17 @@ def test_a_scene_is_what_the_shown_view_can_read() -> None:
     assert PAGES["decode"].extract_view_parameters(address) == {"sentence": "a", "step": "3", "pin": "source.1"}
 
 
+def test_a_comparison_reads_what_the_view_that_it_shows_twice_can_read() -> None:
+    of_views = [one for one in PAGES["explore"].parameters.values() if {*one.views} & {*explore.EXPLORE_SINGLE_VIEWS}]
+    assert [one.name for one in of_views if "compare" not in one.views] == []
+    assert len(of_views) > 5
+
+
+def test_pins_a_contrast_and_a_cell_say_nothing_of_another_sentence() -> None:
+    assert {one.name for one in EVERY if one.of_sentence} == {"pin", "against", "cell"}
+    assert [PAGES[name].sentence_parameter_names for name in ("explore", "decode")] == [["pin"]] * 2
+
+
 # In the app.
 
 
@@ -259,6 +270,20 @@ def test_what_a_page_has_written_is_gone_on_the_next() -> None:
     app.run()
     assert app.session_state["found"] == (4, 5)
     assert dict(app.query_params) == {"shared": "5", "step": "4"}
+
+
+def test_what_a_callback_has_changed_goes_to_the_next_page_by_the_session_alone() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from attenscope.viz.ui.address import AddressPage, number_parameter
+
+        following = AddressPage.build("next", *(number_parameter(name, 1, 1, 9) for name in ("kept", "changed", "new")))
+        st.session_state.update(kept=4, changed=6)
+        st.session_state["found"] = following.previous_page_parameters()
+
+    app = shows(script, kept="4", changed="5", new="7", other="8")
+    assert app.session_state["found"] == {"kept": "4", "new": "7"}
 
 
 def test_what_stands_where_an_address_says_nothing() -> None:

@@ -58,6 +58,11 @@ describe("the links that are drawn", () => {
     expect(drawn(fields)).toEqual(expected);
   });
 
+  test("are none of a row without weight, though 0 is its strongest", () => {
+    const row = { queries: ["a"], keys: ["b", "c", "d"], head: 0, beside: [], threshold: "strongest" };
+    expect(chosenLinks(row, Uint8Array.of(0, 0, 255)).links).toEqual([]);
+  });
+
   test("are the strongest where there are too many, and it is known how many there were", () => {
     const side = Array.from({ length: 60 }, String);
     const many = Uint8Array.from({ length: 3600 }, (_, at) => at % 250);

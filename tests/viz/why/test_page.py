@@ -18,6 +18,7 @@ from attenscope.attribution.methods import ATTRIBUTION_METHODS
 from attenscope.attribution.target import AttributionError
 from attenscope.experiments.ablation import ablate_heads_for_word
 from attenscope.experiments.patching import MinimalPair, read_minimal_pairs
+from attenscope.language import current_language, use_language
 from attenscope.translate import Translator
 from attenscope.viz.export.parts import Chart, Component, flatten_parts
 from attenscope.viz.figures.figure_style import DARK, LIGHT, quote_token
@@ -412,3 +413,17 @@ def test_the_changed_model_leaves_nothing_of_the_unchanged_one_behind(reading: R
     for text, found in own.items():
         again = ui_cache.compute_translation(reading.model, text)
         assert [step.log_prob for step in again.steps] == [step.log_prob for step in found.steps]
+
+
+def test_what_cannot_be_computed_is_said_in_the_language_of_each_visitor(
+    monkeypatch: pytest.MonkeyPatch, word: WordKey
+) -> None:
+    monkeypatch.setattr(why_cache, "_run_with_changes", lambda _: contextlib.nullcontext((None, None)))
+    monkeypatch.setattr(why_cache, "load_explained_target", lambda _: None)
+    monkeypatch.setattr(why_cache, "attribute_available_methods", lambda *_: ({}, current_language()))
+    monkeypatch.setattr(ui_cache, "find_encoder_only_model", lambda _: "a model")
+    monkeypatch.setattr(why_cache, "attribute_any_model", lambda *_: ((), current_language()))
+    for language in ("en", "de", "zh"):
+        with use_language(language):
+            assert why_cache.describe_refused_methods(word) == language
+            assert why_cache.describe_missing_user_model_methods("a model", SENTENCE, 0) == language

@@ -39,6 +39,7 @@ LARGE: dict[str, Callable[[], bytes]] = {
     "blanks.txt": lambda: (b"1 0 " * 500 + b"\n") * 5000,
     "lists.json": lambda: b"[" + b"[]," * 8_000_000 + b"[]]",
     "cells.npz": lambda: npz(mask=np.zeros((1, 240 * MB), np.int8)),
+    "together.npz": lambda: npz(**dict.fromkeys(map("mask_{}".format, range(12)), np.zeros(2**22))),
 }
 
 
