@@ -44,7 +44,7 @@ class FakeTranslator:
     name = "fake-en-de"
     device = SimpleNamespace(type="cpu")
     card: ClassVar[dict[str, Any]] = {"source_language": "en", "target_language": "de"}
-    notes, writes = (), "translation"
+    notes, writes, folder = (), "translation", None
 
     def can(self, ability: str) -> bool:
         return True
