@@ -106,7 +106,7 @@ def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates
     assert texts.describe_alignment(rates) in found
     assert texts.describe_gold_alignments(rates) in found
     best = min((one for one in rates.rates if one.part == "head"), key=lambda one: one.aer)
-    assert f"head {best.layer + 1}.{best.head + 1} read at" in texts.describe_alignment(rates)
+    assert f"cross {best.layer + 1}.{best.head + 1} read at" in texts.describe_alignment(rates)
     assert f"{best.aer:.1%}" in texts.describe_alignment(rates)
     assert "0.0%" in texts.describe_alignment(rates)[-6:]
     assert "drawn by hand" not in texts.describe_gold_alignments(rates)  # said of the project's own gold alone
