@@ -27,6 +27,10 @@ Habit = Literal[
     "previous", "same", "next", "first", "end", "alignment", "alignment fed in", "induction", "duplicate token"
 ]
 """A place that a head may look at in every row that has it."""
+AlignmentReading = Literal["predicted", "fed"]
+ALIGNMENT_READINGS: tuple[AlignmentReading, ...] = ("predicted", "fed")
+"""Whether the alignment of a row is that of the token it predicts, or of the token fed in."""
+_ALIGNMENT_HABITS: dict[AlignmentReading, Habit] = {"predicted": "alignment", "fed": "alignment fed in"}
 HeadPlace = tuple[int, int]
 """A head: (layer, head), from 0."""
 EVEN_ROUNDING = 1e-4
@@ -47,8 +51,8 @@ MEASURE_EXPLANATIONS: MappingProxyType[Measure, str] = MappingProxyType(
         "first": to_say("Weight on the first token."),
         "end": to_say("Weight on the end-of-sentence token, where heads with nothing to do often rest."),
         "alignment": to_say(
-            "Weight on the source token that the average of all cross-attention heads points to in the same "
-            "row or, if that is more, in the row before (a head that aligns the token just fed in)."
+            "Weight on the source token that the average of all cross-attention heads points to: in the same row where "
+            "rows are named by the token predicted, in the row before where they are named by the token fed in."
         ),
         "induction": to_say("Weight on the token that followed an earlier occurrence of the query's token."),
         "duplicate token": to_say("Weight on earlier occurrences of the query's token."),
@@ -69,13 +73,21 @@ LEAST_REPEATING_ROWS = 4
 """Fewer rows whose token stood before say nothing of a head."""
 
 
-def compute_head_statistics(attention: AttentionMap) -> dict[Measure, np.ndarray]:
-    """Return every measure that means something for this map, each (L, H)."""
+def compute_head_statistics(
+    attention: AttentionMap, readings: Sequence[AlignmentReading] = ALIGNMENT_READINGS
+) -> dict[Measure, np.ndarray]:
+    """Return every measure that means something for this map, each (L, H).
+
+    Of several `readings`, alignment is the one at which a head aligns better.
+    """
+    unread = {habit for reading, habit in _ALIGNMENT_HABITS.items() if reading not in readings}
     measures: dict[Measure, np.ndarray] = {
         "entropy": attention_entropy(attention),
         "distance": attention_distance(attention),
     }
     for habit, cells in find_attention_pattern_cells(attention).items():
+        if habit in unread:
+            continue
         share = _mean_over_rows((attention.weights * cells).sum(-1), cells.sum(-1) > 0)
         name: Measure = "alignment" if habit == "alignment fed in" else habit
         measures[name] = np.maximum(measures[name], share) if name in measures else share
@@ -324,10 +336,6 @@ def _describe_attended_token(attention: AttentionMap, habit: Habit, label: RowLa
 # it predicts, or of the token that was just fed in (Chen et al. 2020, "Accurate Word Alignment Induction from Neural
 # Machine Translation", arXiv 2004.14837, who find the second the better one in many models).
 
-
-AlignmentReading = Literal["predicted", "fed"]
-ALIGNMENT_READINGS: tuple[AlignmentReading, ...] = ("predicted", "fed")
-"""Whether the alignment of a row is that of the token it predicts, or of the token fed in."""
 
 ALIGNMENT_EXPLANATION = to_say(
     "The weights of all cross-attention heads of all layers are averaged, the end-of-sentence token left out, and the "

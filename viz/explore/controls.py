@@ -13,7 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attenscope.analysis.heads import (
     MEASURE_EXPLANATIONS,
-    AlignmentReading,
     HeadPlace,
     Measure,
     head_name,
@@ -80,19 +79,6 @@ LAYER_MEANS: tuple[FlowKind, ...] = ("mean of layers", "mean of all")
 """Means that no layer is chosen for."""
 SMALLEST_FIRST_MEASURES: tuple[Measure, ...] = ("entropy", "distance")
 """Measures by which the heads with the smallest values come first."""
-
-
-ALIGNMENT_ORDER_TEXTS: dict[AlignmentReading, str] = {
-    "predicted": to_say(
-        "In this sentence {head} aligns best: {mass:.0%} of its weight lies on the token that all heads together point "
-        "to in the same row. The tiles are ordered by that share."
-    ),
-    "fed": to_say(
-        "In this sentence {head} aligns best: {mass:.0%} of its weight lies on the token that all heads together point "
-        "to in the row before, so it aligns the token just fed in. The tiles are ordered by that share."
-    ),
-}
-"""What is said of the order by alignment, by the token that rows are named by."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +200,7 @@ def draw_stop_head_switching_button() -> None:
 
 def sync_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
     """Return the order of the heads of a map that is chosen; heads outside a chosen range are faint."""
-    statistics = _measure_heads(kind, source)
+    statistics = source.statistics(kind)
     # There are measures that only another kind of attention has.
     measure = EXPLORE_HEAD_ORDER.hold(_list_head_orders(statistics, source))
     if measure in statistics:
@@ -227,7 +213,7 @@ def sync_head_order(kind: Kind, source: TraceSource) -> HeadOrder:
 
 def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
     """Draw the choice of the order of the heads of a map, and of the range of the measure whose heads are shown."""
-    statistics = _measure_heads(kind, source)
+    statistics = source.statistics(kind)
     orders = _list_head_orders(statistics, source)
     EXPLORE_HEAD_ORDER.hold(orders)
     measure = controls.draw_untranslated_choice(
@@ -242,18 +228,6 @@ def draw_head_order_choice(kind: Kind, source: TraceSource) -> None:
         top = _compute_range_maximum(statistics[measure])
         label = say("Show heads between")
         st.slider(label, 0.0, top, (low, high), 0.05, key=_range_key(kind, measure), persist_state="session")
-
-
-def _measure_heads(kind: Kind, source: TraceSource) -> dict[Measure, np.ndarray]:
-    """Return every measure of the heads of a map, (L, H) each; alignment is read as the rows are named."""
-    found = dict(source.statistics(kind))
-    if "alignment" in found:
-        ranking = rank_heads_by_alignment(source.trace.maps[kind], readings=(ROWS.get(),))
-        values = np.zeros_like(found["alignment"])
-        for one in ranking:
-            values[one.layer, one.head] = one.mass
-        found["alignment"] = values
-    return found
 
 
 def _list_head_orders(statistics: Mapping[Measure, np.ndarray], source: TraceSource) -> tuple[str, ...]:
@@ -280,17 +254,19 @@ def _order_by_measure(measure: Measure, values: np.ndarray, shown: tuple[float, 
     smallest = measure in SMALLEST_FIRST_MEASURES
     heads = rank_heads(values, largest_first=not smallest)
     by = EXPLORE_HEAD_ORDER.label(measure)
+    ordered = (
+        say("Ordered by {measure}, the smallest first.", measure=by)
+        if smallest
+        else say("Ordered by {measure}, the largest first.", measure=by)
+    )
+    text = join_sentences(ordered, say(MEASURE_EXPLANATIONS[measure]))
     if measure == "alignment":
-        text = say(
-            ALIGNMENT_ORDER_TEXTS[ROWS.get()], head=head_name(("cross", *heads[0])), mass=float(values[heads[0]])
+        best = say(
+            "{head} aligns best in this sentence: {share:.0%}.",
+            head=head_name(("cross", *heads[0])),
+            share=values[heads[0]],
         )
-    else:
-        order = (
-            to_say("Ordered by {measure}, the smallest first.")
-            if smallest
-            else to_say("Ordered by {measure}, the largest first.")
-        )
-        text = join_sentences(say(order, measure=by), say(MEASURE_EXPLANATIONS[measure]))
+        text = join_sentences(best, text)
     ranked = tuple(
         RankedHead(*place, format_number(float(values[place]), ".2f"), bool(inside[place])) for place in heads
     )

@@ -35,7 +35,7 @@ from attenscope.viz.export.parts import SENTENCE_PICTURE_ROLE, Component, Part, 
 from attenscope.viz.figures.figure_style import quote_token
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import EXPLORE_HIDE_SPECIAL, SingleView
-from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, get_pin, toggle_pins
+from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN, ROWS, get_pin, toggle_pins
 from attenscope.viz.ui.captions import draw_caption, draw_model_run_badge, draw_translation_warnings, escape_markdown
 from attenscope.viz.ui.controls import (
     draw_given_translation_toggle,
@@ -120,7 +120,7 @@ class ExploreRun(explore_controls.SwitchableHeads):
         return self.run.sentence
 
     def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
-        return compute_head_statistics(self.trace.maps[kind])
+        return compute_head_statistics(self.trace.maps[kind], (ROWS.get(),))
 
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
         return display.make_token_display(self.trace.maps[kind])

@@ -105,7 +105,7 @@ def draw_head_alignment_captions(scene: Scene) -> None:
     places = [(one.layer, one.head) for one in ranking]
     place = places.index((scene.layer, scene.head))
     position = say(PLACE_TEXTS[scene.rows], place=place + 1, count=len(ranking))
-    measured = describe_measured_alignment(scene)
+    measured = _describe_measured_alignment(scene)
     draw_caption(
         join_sentences(
             ranking[place].sentence, position, measured or _describe_alignment_by_other_rows(scene, ranking[0])
@@ -114,7 +114,7 @@ def draw_head_alignment_captions(scene: Scene) -> None:
     draw_caption(say(ALIGNMENT_EXPLANATION))
 
 
-def describe_measured_alignment(scene: Scene) -> str:
+def _describe_measured_alignment(scene: Scene) -> str:
     """How well the chosen head aligns against links drawn by hand; "" for a model as it does not run by itself."""
     if scene.source.run is None or scene.source.changes:
         return ""

@@ -31,7 +31,7 @@ from attenscope.viz.traces import verdict
 from attenscope.viz.traces.session import cache_trace_result, close_trace
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
-from attenscope.viz.ui.addresses.shared import LAYER, PIN, get_pin, toggle_pins
+from attenscope.viz.ui.addresses.shared import LAYER, PIN, ROWS, get_pin, toggle_pins
 from attenscope.viz.ui.captions import draw_caption, escape_markdown
 from attenscope.viz.ui.links import set_explore_head
 from attenscope.viz.web.maps import TileSwitches
@@ -127,8 +127,10 @@ class StaticTrace:
         return self.opened.identity
 
     def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
-        attention = self.trace.maps[kind]
-        return cache_trace_result(self.opened, f"statistics-{kind}", None, lambda: compute_head_statistics(attention))
+        attention, rows = self.trace.maps[kind], ROWS.get()
+        return cache_trace_result(
+            self.opened, f"statistics-{kind}-{rows}", None, lambda: compute_head_statistics(attention, (rows,))
+        )
 
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
         attention = self.trace.maps[kind]

@@ -380,7 +380,7 @@ class TraceSource(Protocol):
         """Exceptions a view may raise because foreign arrays do not fit each other; () for a model of this project."""
 
     def statistics(self, kind: Kind) -> Mapping[Measure, np.ndarray]:
-        """Return every measure of every head of a map, each (L, H)."""
+        """Return every measure of every head of a map, each (L, H); alignment is read as the rows are named."""
 
     def display_tokens(self, kind: Kind, display: DisplayOptions) -> TokenDisplay:
         """Return a map in pieces or words, with or without special tokens."""

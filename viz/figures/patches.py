@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from attenscope.text.patches import Patches
     from attenscope.trace import AttentionMap
 
-VEIL = 0.65
+WEIGHTS_OPACITY = 0.65
 """How much of the picture's colours the weights cover."""
 
 
@@ -47,7 +47,7 @@ def patch_heatmap(
         go.Heatmap(
             z=weights,
             colorscale=plotly_colorscale(look.stops),
-            opacity=1.0 if patches.image is None else VEIL,
+            opacity=1.0 if patches.image is None else WEIGHTS_OPACITY,
             hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
             customdata=np.array(patches[patches.first : patches.first + rows * columns]).reshape(rows, columns),
         )
@@ -65,7 +65,7 @@ def _make_picture(image: np.ndarray, rows: int, columns: int) -> go.Image:
     """The picture in the coordinates of the grid, each patch one unit wide."""
     values = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, 2)
     if np.issubdtype(values.dtype, np.floating):
-        values = np.clip(values * 255, 0, 255)
+        values = np.clip(values if values.max() > 1 else values * 255, 0, 255)
     height, width = values.shape[:2]
     dx, dy = columns / width, rows / height
     model = "rgba256" if values.shape[2] == 4 else "rgb"

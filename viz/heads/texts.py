@@ -94,7 +94,7 @@ def describe_corpus(atlas: Atlas) -> str:
 def describe_shaded_rows(atlas: Atlas, late: bool = False) -> str:
     """What the example rows of an atlas show; `late` if some frame the token fed in, in cross-attention too."""
     hint = say(ONE_TEXT_ROWS_HINT if atlas.is_one_text else SHADED_ROWS_HINT)
-    return join_sentences(hint, say("Of the late aligner it is the token fed in.") if late else "")
+    return join_sentences(hint, say("For the late aligner it is the token fed in.") if late else "")
 
 
 def explain_link_search_counts(atlas: Atlas) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from attenscope.analysis.heads import (
     ALIGNMENT_EXPLANATION,
+    ALIGNMENT_READINGS,
     compute_head_statistics,
     compute_mean_alignment,
     rank_heads_by_alignment,
@@ -68,8 +69,10 @@ def test_a_head_one_step_behind_aligns_the_token_fed_in() -> None:
 def test_the_ranking_is_the_statistic() -> None:
     weights = np.random.default_rng(1).dirichlet(np.ones(4), (2, 3, 4)).astype(np.float32)
     one = AttentionMap("cross", weights, ("<s>", " x", " y", " z"), SOURCE, np.ones((4, 4), dtype=bool), PREDICTED)
-    values = compute_head_statistics(one)["alignment"]
-    assert [values[head.layer, head.head] for head in rank_heads_by_alignment(one)] == sorted(values.flat, reverse=True)
+    for readings in (ALIGNMENT_READINGS, *((reading,) for reading in ALIGNMENT_READINGS)):
+        values = compute_head_statistics(one, readings)["alignment"]
+        ranking = rank_heads_by_alignment(one, readings)
+        assert [values[head.layer, head.head] for head in ranking] == sorted(values.flat, reverse=True)
 
 
 def test_only_special_tokens_do_not_stop_it() -> None:

@@ -14,7 +14,7 @@ from attenscope.trace import TraceError
 
 
 @pytest.fixture(scope="module")
-def seen() -> tuple[Any, Any, np.ndarray]:
+def capture_vit() -> tuple[Any, Any, np.ndarray]:
     """A ViT of the grid of DINO ViT-S/16 at 224 pixels: its capture, what it returned itself, and the picture."""
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 6, "intermediate_size": 64}
@@ -30,8 +30,8 @@ def seen() -> tuple[Any, Any, np.ndarray]:
     return capture, own, picture
 
 
-def test_the_map_of_a_head_is_that_of_dino(seen: tuple[Any, Any, np.ndarray]) -> None:
-    capture, own, _ = seen
+def test_the_map_of_a_head_is_that_of_dino(capture_vit: tuple[Any, Any, np.ndarray]) -> None:
+    capture, own, _ = capture_vit
     names, trace = capture.tokens, capture.trace
     assert trace.encoder.key_tokens == (
         *["[CLS]"],
@@ -45,19 +45,21 @@ def test_the_map_of_a_head_is_that_of_dino(seen: tuple[Any, Any, np.ndarray]) ->
             assert np.array_equal(names.grid_of(trace.encoder, layer, head), expected[head])
 
 
-def test_a_figure_puts_the_row_over_the_picture(seen: tuple[Any, Any, np.ndarray]) -> None:
-    capture, _, picture = seen
+def test_a_figure_puts_the_row_over_the_picture(capture_vit: tuple[Any, Any, np.ndarray]) -> None:
+    capture, _, picture = capture_vit
     names, trace = capture.tokens, capture.trace
     image, weights = attenscope.figures.patch_heatmap(trace.encoder, names, layer=1, head=3, row=5).data
     assert (np.asarray(image.z) == picture).all()
     assert (image.dx * 224, image.x0 - image.dx / 2) == (14, -0.5)
     assert np.array_equal(weights.z, names.grid_of(trace.encoder, 1, 3, row=5))
+    as_floats = attenscope.patches(14, 14, image=picture.astype(np.float32))  # from 0 to 255, as some libraries have it
+    assert (np.asarray(attenscope.figures.patch_heatmap(trace.encoder, as_floats, 0, 0).data[0].z) == picture).all()
     (alone,) = attenscope.figures.patch_heatmap(trace.encoder, attenscope.patches(14, 14), layer=0, head=0).data
     assert alone.type == "heatmap"
 
 
-def test_a_grid_is_kept_and_checked(seen: tuple[Any, Any, np.ndarray]) -> None:
-    capture, _, picture = seen
+def test_a_grid_is_kept_and_checked(capture_vit: tuple[Any, Any, np.ndarray]) -> None:
+    capture, _, picture = capture_vit
     names = attenscope.patches(2, 3, before=["a"], after=["z"], image=picture.astype(float) / 255)
     assert names == ("a", "1,1", "1,2", "1,3", "2,1", "2,2", "2,3", "z")
     again = pickle.loads(pickle.dumps(names))
