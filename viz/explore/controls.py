@@ -262,7 +262,7 @@ def _order_by_measure(measure: Measure, values: np.ndarray, shown: tuple[float, 
     text = join_sentences(ordered, say(MEASURE_EXPLANATIONS[measure]))
     if measure == "alignment":
         best = say(
-            "{head} aligns best in this sentence: {share:.0%}.",
+            "In this sentence, {head} aligns best: {share:.0%}.",
             head=head_name(("cross", *heads[0])),
             share=values[heads[0]],
         )

@@ -267,7 +267,7 @@ def test_the_aligning_head_is_the_best_as_rows_are_named(app: AppTest, translato
     assert f"{best.sentence} Place 1 of {cross.layers * cross.heads}, read by the token " in said
     late = f"at the token just fed in, cross {other.layer + 1}.{other.head + 1} aligns better: {other.mass:.0%}."
     assert (late in said) == (other.mass > best.mass)
-    assert f"cross {best.layer + 1}.{best.head + 1} aligns best in this sentence: {best.mass:.0%}. Ordered by" in said
+    assert f"In this sentence, cross {best.layer + 1}.{best.head + 1} aligns best: {best.mass:.0%}. Ordered by" in said
     words, others = weigh_words(cross), set(np.ndindex(cross.layers, cross.heads)) - {(best.layer, best.head)}
     telling = pick_telling_word(cross, frozenset(others))
     assert words
