@@ -13,6 +13,7 @@ from streamlit.errors import StreamlitAPIException
 
 from attenscope.language import replace_commands_when_installed
 from attenscope.viz.explore.translation_preview import PREVIEW_ROUTE
+from attenscope.viz.explore.welcome_picture import WelcomePictures
 from attenscope.viz.serving.server import AbsentSessions, limit_glibc_retained_memory, release_free_memory, serve_app
 from attenscope.viz.streamlit_internals import allow_caches_outside_of_runs, end_absent_sessions
 
@@ -22,8 +23,8 @@ COLLECTION_TURNS = 3
 """Looks between two garbage collections, after which free memory goes back to the system."""
 
 
-def warm_up_first_model() -> None:
-    """Load the model that the page opens with and translate what it opens with; visitors share both."""
+def warm_up_first_model(pictures: WelcomePictures) -> None:
+    """Load the model that the page opens with, translate what it opens with, and draw it; visitors share all."""
     # Imported only here: torch takes seconds, in which the server can start.
     from attenscope.checkpoint.load import CheckpointError
     from attenscope.viz.ui import cache
@@ -35,16 +36,16 @@ def warm_up_first_model() -> None:
         except CheckpointError:
             return  # The page says what is wrong with it.
         if first:
-            cache.compute_translation(name, first)
+            pictures.draw(first, cache.compute_translation(name, first))
 
 
-def _warm_up_then_collect_garbage() -> None:
+def _warm_up_then_collect_garbage(pictures: WelcomePictures) -> None:
     """Warm up, then collect garbage for all visitors at once, which stops them all for that time.
 
     Streamlit would collect it after each run of each visitor (``runner.postScriptGC``). Objects that exist once the app
     is warm, libraries above all, stay out of every collection.
     """
-    warm_up_first_model()
+    warm_up_first_model(pictures)
     from attenscope.viz.traces.session import measure_session_bytes  # Late, as it imports torch.
 
     absent = AbsentSessions()
@@ -62,9 +63,10 @@ def main(arguments: Sequence[str]) -> None:
     """Serve the app, warming up beside it; the command line takes Streamlit's options, and the app's after ``--``."""
     allow_caches_outside_of_runs()
     limit_glibc_retained_memory()
-    warm = threading.Thread(target=_warm_up_then_collect_garbage, name="warm", daemon=True)
+    pictures = WelcomePictures()
+    warm = threading.Thread(target=_warm_up_then_collect_garbage, args=(pictures,), name="warm", daemon=True)
     try:
-        serve_app(arguments, [PREVIEW_ROUTE], warm.start)
+        serve_app(arguments, [PREVIEW_ROUTE], warm.start, pictures.build_markup)
     except KeyboardInterrupt:  # Control+C: the server has ended, and raises it once more
         pass
     except (ValueError, StreamlitAPIException) as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from attenscope.viz.ui.current_sentence import EXAMPLE_SENTENCES
 from tests.browser.steps import choose, click, enter, expect_head, open_page, settle, try_something, type_sentence
@@ -130,3 +131,43 @@ def test_training_shows_a_sentence_of_its_own_model_and_gives_back_the_visitors(
     reads(page, "A dog runs.")
     go_to(page, "Explore")
     reads(page, OWN)
+
+
+# The welcome in the first paint, before Streamlit has begun.
+
+
+PLACES = """(root) => [root, ...root.querySelectorAll("button:not(.says *), path")].map((one) => {
+  const { x, y, width, height } = one.getBoundingClientRect();
+  return [x, y, width, height].map(Math.round);
+})"""
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "language"),
+    [(1440, 900, "en-GB"), (1280, 720, "de-DE"), (800, 900, "zh-CN"), (390, 844, "de-DE")],
+)
+def test_the_first_paint_of_the_welcome_is_what_the_page_then_shows(
+    chromium: Browser, server: str, width: int, height: int, language: str
+) -> None:
+    with chromium.new_context(viewport={"width": width, "height": height}, locale=language) as context:
+        page = context.new_page()
+        page.goto(f"{server}/")
+        page.locator(":root[data-arrived]").wait_for(state="attached")  # Now the server has drawn the welcome.
+        page.goto(f"{server}/", wait_until="commit")
+        early = page.locator("[data-welcome] .sentence")
+        early.locator("path").first.wait_for()
+        page.evaluate("""document.fonts.load('1em "Source Sans"')""")
+        before = early.evaluate(PLACES), early.inner_text(), page.locator("[data-welcome] > p").bounding_box()
+        page.locator(":root[data-arrived]").wait_for(state="attached")
+        expect(page.locator("[data-welcome]")).to_have_count(0)
+        box, there = page.get_by_test_id("stTextAreaRootElement").first, page.locator(".st-key-translation .sentence")
+        assert (there.evaluate(PLACES), there.inner_text(), box.bounding_box()) == before
+
+
+def test_only_a_page_that_opens_with_the_welcome_begins_with_it(server: str) -> None:
+    def begins_with_it(path: str) -> bool:
+        with urlopen(Request(f"{server}{path}", headers={"Accept": "text/html"})) as reply:
+            return "<div data-welcome=" in reply.read().decode()
+
+    assert begins_with_it("/")
+    assert not any(map(begins_with_it, ("/?sentence=He+reads.", "/?model=everyday-zh-en", "/why", "/masks", "/talk")))

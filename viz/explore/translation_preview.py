@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+
+if TYPE_CHECKING:
+    from attenscope.runnable_model import Translation
 
 LONGEST_TEXT = 400
 """Characters of a text that is translated before it is asked for."""
@@ -35,15 +40,11 @@ def build_preview(model: str, language: str, sentence: str) -> bytes | None:
     None for an unknown model or language, a text that is empty or too long or cannot be translated, a translation
     without words, and where the turn to compute does not come soon: previews let everything else go first.
     """
-    import attenscope.viz.visitor_language  # noqa: F401  (has pictures speak the language of the block)
-    from attenscope.analysis.telling_word import pick_telling_word, weigh_words  # Late, as they import torch.
-    from attenscope.checkpoint.load import CheckpointError
+    from attenscope.checkpoint.load import CheckpointError  # Late, as these import torch.
     from attenscope.language import COMPLETE_LANGUAGES, use_language
     from attenscope.runnable_model import InputError
-    from attenscope.viz.explore.screen import locate_word_of_reading
     from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
     from attenscope.viz.ui import cache
-    from attenscope.viz.web.text_components import SentencePicture, SentenceSide, encode_sentence_picture
 
     if language not in COMPLETE_LANGUAGES or not sentence.strip() or len(sentence) > LONGEST_TEXT:
         return None
@@ -55,13 +56,23 @@ def build_preview(model: str, language: str, sentence: str) -> bytes | None:
                 found = cache.compute_translation(model, sentence)
         except (BusyError, CheckpointError, InputError):
             return None
-        cross = found.trace.cross
-        words = weigh_words(cross) if cross is not None else None
-        if cross is None or words is None:
-            return None
-        telling = pick_telling_word(cross)
-        if telling is None:
-            return None
-        pinned: dict[SentenceSide, int | None] = {"source": None, "target": None}
-        pinned |= locate_word_of_reading(words, telling)
+    return encode_translation_picture(found, language)
+
+
+def encode_translation_picture(found: Translation, language: str) -> bytes | None:
+    """Return the picture of a translation at the word that pages pick, in a language; None where they pick none."""
+    import attenscope.viz.visitor_language  # noqa: F401  (has pictures speak the language of the block)
+    from attenscope.analysis.telling_word import pick_telling_word, weigh_words
+    from attenscope.language import use_language
+    from attenscope.viz.explore.screen import locate_word_of_reading
+    from attenscope.viz.web.text_components import SentencePicture, SentenceSide, encode_sentence_picture
+
+    cross = found.trace.cross
+    words = weigh_words(cross) if cross is not None else None
+    telling = pick_telling_word(cross) if cross is not None else None
+    if words is None or telling is None:
+        return None
+    pinned: dict[SentenceSide, int | None] = {"source": None, "target": None}
+    pinned |= locate_word_of_reading(words, telling)
+    with use_language(language):
         return encode_sentence_picture(SentencePicture(words, telling.layer, telling.head, found.steps, pinned))

@@ -1,4 +1,4 @@
-"""Middleware of the server: security headers, allowed messages, upload limits, their settings, and a script."""
+"""Middleware of the server: security headers, allowed messages, upload limits, their settings, how a page begins."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from attenscope.language import find_closest_language, say, to_say, use_language
+from attenscope.viz.streamlit_internals import find_font_file
 from attenscope.viz.web.component_scripts import read_standalone_script, read_style_sheet
 
 # Headers of every reply: where scripts may come from and who may frame the app; and paths that are not served.
@@ -291,23 +292,30 @@ def _read_megabytes(environment: Mapping[str, str], name: str, default: int) -> 
 
 
 # What stands in every page before Streamlit: the rules of the browser's history (src/shell/history.js), and the shape
-# of what comes (src/shell/begin.css).
+# of what comes (src/shell/begin.css), or the welcome itself.
 
 
-HEAD_TAG = b"<head>"
+HEAD_TAG, BODY_TAG = b"<head>", b"<body>"
+FONT_FACE = (
+    '@font-face {{ font-family: "Source Sans"; font-weight: 200 900; '
+    'src: url("./static/media/{name}") format("woff2"); }}'
+)
+"""Streamlit's own, which its page fetches early and names late."""
 
 
-class PageHead:
-    """ASGI middleware that puts the script and its sheet into the head of every page.
+class PageBeginning:
+    """ASGI middleware that puts a script and its sheet into the head of every page, and the welcome into its body.
 
     What the first run writes into the address belongs to the history entry that was opened. A component is mounted too
     late for that: by then Streamlit has made further entries.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, welcome: Callable[[str], str]) -> None:
+        """`welcome` builds what a page opens with that has nothing in its address, in a language."""
+        self._app, self._welcome = app, welcome
+        font = FONT_FACE.format(name=find_font_file(italic=False).name)
         script = f'<script type="module">{read_standalone_script("begin")}()</script>'
-        self._head = HEAD_TAG + f"<style>{read_style_sheet('begin')}</style>{script}".encode()
+        self._head = HEAD_TAG + f"<style>{font}{read_style_sheet('begin')}</style>{script}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if (
@@ -333,6 +341,9 @@ class PageHead:
                 if message.get("more_body"):
                     return
                 page = bytes(body).replace(HEAD_TAG, self._head, 1)
+                if scope["path"].endswith("/") and not scope["query_string"]:
+                    welcome = self._welcome(_read_request_language(scope)).encode()
+                    page = page.replace(BODY_TAG, BODY_TAG + welcome, 1)
                 headers = MutableHeaders(scope=began[0])
                 headers["content-length"] = str(len(page))
                 for name in ("etag", "last-modified", "accept-ranges"):  # These describe Streamlit's own file.

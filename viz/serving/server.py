@@ -20,7 +20,7 @@ from attenscope.language import IS_INSTALLED, replace_commands_when_installed, s
 from attenscope.viz.serving.middleware import (
     MEGABYTE,
     MessageGuard,
-    PageHead,
+    PageBeginning,
     SafeHeaders,
     ServerSettings,
     UploadLimits,
@@ -38,8 +38,14 @@ INSTALLED_SCRIPT = Path(__file__).parents[1] / "start" / "attenscope_app.py"
 APP_SCRIPT = INSTALLED_SCRIPT if INSTALLED_SCRIPT.is_file() else Path(__file__).parents[2] / "app.py"
 
 
-def build_app(settings: ServerSettings, routes: Sequence[BaseRoute] = ()) -> st.App:
-    """The app with its middleware, for any ASGI server; `routes` answer beside the pages."""
+def build_app(settings: ServerSettings, routes: Sequence[BaseRoute], welcome: Callable[[str], str]) -> st.App:
+    """The app with its middleware, for any ASGI server.
+
+    Args:
+        settings: Its limits.
+        routes: They answer beside the pages.
+        welcome: Builds, in a language, what a page begins with that has nothing in its address.
+    """
     return st.App(
         APP_SCRIPT,
         routes=list(routes),
@@ -47,17 +53,20 @@ def build_app(settings: ServerSettings, routes: Sequence[BaseRoute] = ()) -> st.
             Middleware(SafeHeaders, settings=settings, is_own=is_allowed_host_header),
             Middleware(UploadLimits, settings=settings, stored=count_uploaded_bytes),
             Middleware(MessageGuard, kind=read_browser_message_type),
-            Middleware(PageHead),
+            Middleware(PageBeginning, welcome=welcome),
         ],
     )
 
 
 def serve_app(
-    arguments: Sequence[str], routes: Sequence[BaseRoute] = (), on_start: Callable[[], object] = lambda: None
+    arguments: Sequence[str],
+    routes: Sequence[BaseRoute] = (),
+    on_start: Callable[[], object] = lambda: None,
+    welcome: Callable[[str], str] = lambda _language: "",
 ) -> None:
     """Serve the app, and `routes` beside its pages, under a command line until it is stopped.
 
-    `on_start` is called once the command line is known to be right.
+    `on_start` is called once the command line is known to be right; `welcome` is that of :func:`build_app`.
 
     Raises ValueError for a wrong command line, and for a port that is in use.
     """
@@ -68,7 +77,7 @@ def serve_app(
             say("A read-only server (ATTENSCOPE_READ_ONLY) shows the released models alone: leave --model out.")
         )
     check_port_is_free(options)
-    served = build_app(settings, routes)
+    served = build_app(settings, routes, welcome)
     sys.argv = [str(APP_SCRIPT), *own]  # Read by the pages; and Streamlit looks for its configuration beside the first.
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL)
     on_start()

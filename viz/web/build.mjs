@@ -29,6 +29,7 @@ const LIBRARIES = ["shared", "stage", "slide", "pictures", "talk", "studio"];
 const MORE = {
   ballot: "src/talk/ballot.css",
   begin: "src/shell/begin.css",
+  welcome: "src/shell/welcome.css",
   page: "../export/browser/page",
   live: "../export/live/live",
   sentence_form: "../export/live/sentence.css",
@@ -38,8 +39,8 @@ const MORE = {
 /** Folders whose changes `--watch` builds. */
 const WATCHED = ["src", "../engine", "../export", "../notebook"];
 
-/** Scripts that stand alone: that of every page's head, that of a film, and that of a worker. Each is one expression. */
-const ALONE = { begin: "src/shell/history.js", film: "src/moving/film.js", worker: "../engine/worker.js" };
+/** Scripts that stand alone: that of every page's head, that of its welcome, of a film, and of a worker. Each is one expression. */
+const ALONE = { begin: "src/shell/history.js", welcome: "src/shell/welcome.js", film: "src/moving/film.js", worker: "../engine/worker.js" };
 
 /** The script and, where it draws anything, the sheet of each component; and shared.css, with which all sheets begin. */
 const components = readdirSync(SRC).flatMap((name) => ["js", "css"].map((ending) => join(SRC, name, `${name}.${ending}`)));

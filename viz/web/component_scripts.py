@@ -22,7 +22,7 @@ from attenscope.language import SOURCE_LANGUAGE, current_language, load_catalogu
 
 
 DIST_FOLDER = Path(__file__).parent / "dist"
-STANDALONE = ("begin", "film", "worker")
+STANDALONE = ("begin", "film", "welcome", "worker")
 """Scripts that build on no other; each is an expression. Before that of the worker stand its messages."""
 _SHEET_IMPORT = re.compile(r'@import"(\w+)";\n?')
 _MODULE_PATTERN = re.compile(r"export default(\(\{([\w,]*)\}\)=>.*)", re.DOTALL)
@@ -88,22 +88,26 @@ def build_standalone_module(name: str) -> str:
     return f"{build_scripts_constant([name])}export default scripts.{name};\n"
 
 
-_FETCHING_MODULE = """const scripts = {{ MESSAGES: {messages} }};
+_FETCHING_STATEMENTS = """const scripts = {{ MESSAGES: {messages} }};
 const found = await Promise.all({addresses}.map((one) => import(new URL(one, document.baseURI))));
 {names}.forEach((name, at) => (scripts[name] = found[at].default(scripts)));
-export default scripts.{name};
 """
 
 
 def build_fetching_module(name: str, folder: str) -> str:
-    """Return the module that a page of Streamlit mounts: it fetches what others have not, from a `folder` of addresses.
+    """Return the module that a page of Streamlit mounts, which fetches what others have not."""
+    return f"{build_fetching_statements(name, folder)}export default scripts.{name};\n"
+
+
+def build_fetching_statements(name: str, folder: str) -> str:
+    """Return the statements that make a script a member of the constant `scripts`, from a `folder` of addresses.
 
     An address has what tells a script from that of another version.
     """
     needed = list_needed_scripts([name])
     addresses = [f"{folder}/{one}.js?{zlib.crc32(_read_dist_file(f'{one}.js').encode()):08x}" for one in needed]
-    return _FETCHING_MODULE.format(
-        messages=_encode_script_messages(needed), addresses=json.dumps(addresses), names=json.dumps(needed), name=name
+    return _FETCHING_STATEMENTS.format(
+        messages=_encode_script_messages(needed), addresses=json.dumps(addresses), names=json.dumps(needed)
     )
 
 

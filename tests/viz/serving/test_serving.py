@@ -28,7 +28,7 @@ from attenscope import viz
 from attenscope.viz.serving.middleware import (
     MEGABYTE,
     MessageGuard,
-    PageHead,
+    PageBeginning,
     SafeHeaders,
     ServerSettings,
     UploadLimits,
@@ -39,7 +39,7 @@ from attenscope.viz.serving.server import (
     serve_app,
     split_streamlit_options,
 )
-from attenscope.viz.streamlit_internals import is_allowed_host_header, read_browser_message_type
+from attenscope.viz.streamlit_internals import find_font_file, is_allowed_host_header, read_browser_message_type
 
 R = TypeVar("R")
 SMALL = ServerSettings(session_uploads=3 * MEGABYTE, server_uploads=5 * MEGABYTE)
@@ -164,22 +164,29 @@ def test_every_reply_says_what_a_browser_may_do_with_it() -> None:
     assert headers["X-Frame-Options"] == "ALLOWALL"  # not ours
 
 
-def test_the_rule_of_the_history_comes_before_the_scripts_of_every_page() -> None:
+def test_a_page_begins_with_the_rule_of_the_history_and_where_its_address_says_nothing_with_the_welcome() -> None:
     async def page(_: Request) -> Response:
-        return HTMLResponse("<html><head><script>late</script></head>" + "<p>" * 2000, headers={"etag": '"theirs"'})
+        text = "<html><head><script>late</script></head><body><p>late</p>" + "<p>" * 2000
+        return HTMLResponse(text, headers={"etag": '"theirs"'})
 
     async def text(_: Request) -> Response:
-        return PlainTextResponse("<head>")
+        return PlainTextResponse("<head><body>")
 
-    routes = [Route("/why", page), Route("/file", text)]
-    client = TestClient(Starlette(routes=routes, middleware=[Middleware(PageHead), Middleware(GZipMiddleware)]))
-    found = client.get("/why", headers={"accept": "text/html,*/*", "accept-encoding": "gzip"})
+    routes = [Route("/", page), Route("/why", page), Route("/file", text)]
+    beginning = Middleware(PageBeginning, welcome=lambda language: f"<b>{language}</b>")
+    client = TestClient(Starlette(routes=routes, middleware=[beginning, Middleware(GZipMiddleware)]))
+    asked = {"accept": "text/html,*/*", "accept-encoding": "gzip", "accept-language": "de-AT,en"}
+    found = client.get("/why", headers=asked)
     begin = found.text.index("Attenscope"), found.text.index("attenscope.history"), found.text.index("late")
     assert begin == tuple(sorted(begin))
+    assert find_font_file(italic=False).name in found.text
     assert found.text.endswith("<p>" * 2000)
     assert int(found.headers["content-length"]) == len(found.content)
     assert "etag" not in found.headers
-    assert client.get("/file", headers={"accept": "text/html"}).text == "<head>"
+    assert client.get("/file", headers={"accept": "text/html"}).text == "<head><body>"
+    assert "<body><b>de</b><p>late" in client.get("/", headers=asked).text
+    assert "<body><p>late" in client.get("/?lang=de", headers=asked).text
+    assert "<body><p>late" in found.text
 
 
 def test_figures_of_the_server_are_closed_unless_asked_for() -> None:
