@@ -742,11 +742,10 @@ def _iterate_structure_removals(structures: tuple[Structure, ...]) -> Iterator[C
 def _misplace_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
     """The triangle in the wrong place, or where none belongs; windows of the wrong width."""
     _, _, _, queries, keys = arrays.sizes
-    diagonal = np.eye(queries, keys, keys - queries, dtype=bool)
     if queries < keys and intent.causal:
         yield "top-left-causal", _build_changed_structure_mask(arrays, intent, lambda one: one, shift=0)
     if (queries == keys and arrays.self_or_cross != "cross") or (queries < keys and intent.causal):
-        yield "diagonal-blocked", intent.allowed & ~diagonal
+        yield "diagonal-blocked", _block_diagonal(intent.allowed, queries, keys)
     yield from _add_causal(arrays, intent)
     for n in range(max((len(one.list_shifted_windows()) for one in intent.structures), default=0)):
         ends = [one.list_shifted_windows() for one in intent.structures]
@@ -754,6 +753,13 @@ def _misplace_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesi
             yield "window-off-by-one", _build_changed_structure_mask(arrays, intent, partial(_shift_window_end, n=n))
     if any(one.lo is not None for one in intent.structures):
         yield "window-missing", _build_changed_structure_mask(arrays, intent, _remove_window)
+
+
+def _block_diagonal(allowed: np.ndarray, queries: int, keys: int) -> np.ndarray:
+    blocked = np.broadcast_to(allowed, (*allowed.shape[:-2], queries, keys)).copy()
+    query = np.arange(max(0, queries - keys), queries)
+    blocked[..., query, query + keys - queries] = False
+    return blocked
 
 
 def _add_causal(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:

@@ -286,10 +286,11 @@ def _propose_shared_keys(seen: np.ndarray, places: np.ndarray, last: int) -> Ite
 
     ``last`` is how far keys are seen after their query, which is at ``places`` (Q, 1).
     """
-    band = np.arange(seen.shape[1]) <= places if last <= 0 else np.ones_like(seen)
-    hi = 0 if not band.all() else None
-    judged = band & np.asarray(seen.any(1))[:, None]
-    is_open = np.asarray(seen.any(0) & (seen | ~judged).all(0) & (judged.sum(0) > 2))
+    keys = seen.shape[1]
+    rows = places[seen.any(1), 0]
+    judged = np.full(keys, len(rows)) if last > 0 else len(rows) - np.searchsorted(rows, np.arange(keys))
+    hi = 0 if last <= 0 and places[0, 0] < keys - 1 else None
+    is_open = (np.count_nonzero(seen, 0) == judged) & (judged > 2)  # Every query that has keys, and may see this one.
     runs = find_runs(is_open)
     if not runs or is_open.all():
         return
