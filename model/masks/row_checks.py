@@ -40,7 +40,9 @@ class EmptyRows:
 def find_empty_rows(arrays: Arrays, evidence: Evidence, intent: IntendedMask, padding: np.ndarray) -> EmptyRows:
     """Return the empty rows of an intent by what they show. ``padding`` (B, Q) marks padding queries."""
     empty = np.broadcast_to(~intent.allowed.any(-1), evidence.all_zero.shape)
-    stray = (evidence.nonzero & ~intent.columns).any(-1) | ~padding[:, None, None]
+    uniform = evidence.uniform & empty
+    if uniform.any():  # Few masks have such rows, and all cells are looked at.
+        uniform &= (evidence.nonzero & ~intent.columns).any(-1) | ~padding[:, None, None]
     double = (
         _find_double_fill_rows(arrays, evidence, intent)
         & empty
@@ -50,7 +52,7 @@ def find_empty_rows(arrays: Arrays, evidence: Evidence, intent: IntendedMask, pa
         double |= evidence.uniform & empty
     return EmptyRows(
         nan=evidence.nan & empty,
-        uniform=evidence.uniform & stray & empty & ~double,
+        uniform=uniform & ~double,
         all_zero=evidence.all_zero & empty,
         double_fill=double,
         fills_only=find_fill_rows(arrays) & empty & ~double & (evidence.uniform | evidence.nonzero.any(-1)),
