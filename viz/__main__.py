@@ -36,7 +36,9 @@ def warm_up_first_model(pictures: WelcomePictures) -> None:
         except CheckpointError:
             return  # The page says what is wrong with it.
         if first:
-            pictures.draw(first, cache.compute_translation(name, first))
+            found = cache.compute_translation(name, first)
+            if not sys.argv[1:]:  # What a command line names is what its pages open with.
+                pictures.draw(first, found)
 
 
 def _warm_up_then_collect_garbage(pictures: WelcomePictures) -> None:
