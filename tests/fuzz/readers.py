@@ -16,7 +16,7 @@ from attenscope.viz.talk import file
 from attenscope.viz.ui.addresses.masks import parse_mask_cells
 from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import parse_pins
-from attenscope.viz.ui.captions import escape_markdown
+from attenscope.viz.ui.captions import escape_markdown, escape_message
 
 LONGEST = 2_000_000
 """Characters of a text that is pasted."""
@@ -55,6 +55,7 @@ READERS = {
     "cells": Reader(parse_mask_cells, ()),
     "pins": Reader(parse_pins, ()),
     "a text that is shown": Reader(escape_markdown, ()),
+    "a message that is shown": Reader(escape_message, ()),
     "a name": Reader(lambda text: clean_text(text, 80), ()),
 }
 

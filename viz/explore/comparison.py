@@ -47,7 +47,7 @@ from attenscope.viz.ui.addresses.explore import (
     SingleView,
 )
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.page_components import is_on_stage
 
@@ -263,7 +263,7 @@ def draw_comparison_view(view: SingleView, scene: Scene) -> None:
     try:
         second = draw_second_side_controls(scene, of_head=view not in ALL_HEADS_VIEWS)
     except (InputError, CheckpointError) as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return
     if second is None:
         return

@@ -59,7 +59,7 @@ from attenscope.viz.ui.addresses.explore import (
     SingleView,
 )
 from attenscope.viz.ui.addresses.shared import CHANGES, HEAD, KIND, LAYER, PIN, ROWS
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_message
 from attenscope.viz.web.maps import RankedHead, TileSwitches
 from attenscope.viz.web.page_components import is_presenting
 
@@ -457,7 +457,7 @@ def read_changes() -> tuple[ModelChange, ...]:
         made = parse_changes(CHANGES.hold())
     except InterventionError as error:
         CHANGES.reset()
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return ()
     CHANGES.set(format_changes(made))
     return made
@@ -555,7 +555,7 @@ def draw_change_effect(model: RunnableModel, text: str, given: str = "") -> str:
     try:
         comparison = cache.compute_intervention_comparison(model.name, text, format_changes(made), given)
     except InterventionError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         _draw_undo_button()
         return ""
     with place, st.container(key="again"):

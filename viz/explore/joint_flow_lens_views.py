@@ -43,7 +43,7 @@ from attenscope.viz.figures.lens import plot_lens_grid, plot_lens_ranks
 from attenscope.viz.figures.text_alternatives import describe_lens_settling_place
 from attenscope.viz.ui.addresses.explore import EXPLORE_FLOW
 from attenscope.viz.ui.addresses.shared import KIND, PinPlace
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_message
 from attenscope.viz.web.charts import draw_chart, draw_plotly_figure
 from attenscope.viz.web.page_components import is_on_stage
 
@@ -73,7 +73,7 @@ def draw_joint_view(scene: Scene) -> DrawnView | None:
     try:
         matrix = blocks.join(scene, head)
     except TraceError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
     draw = partial(
         plot_joint_attention,
@@ -193,7 +193,7 @@ def draw_flow_view(scene: Scene) -> DrawnView | None:
         else:
             flows = compute_flow_map(trace, scene.kind, which)
     except TraceError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
     tokens = scene.display_tokens(flows)
     attention = tokens.attention
@@ -260,7 +260,7 @@ def draw_layers_view(scene: Scene) -> DrawnView | None:
     try:
         lens = scene.source.lens()
     except TraceError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
     position = scene.position(len(lens.target_tokens))
     column, line = position or 0, say(LAYERS_TEXT.line)

@@ -32,7 +32,7 @@ from attenscope.viz.traces.session import cache_trace_result, close_trace
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import LAYER, PIN, ROWS, get_pin, toggle_pins
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.ui.links import set_explore_head
 from attenscope.viz.web.maps import TileSwitches
 from attenscope.viz.web.text_components import CardActions, draw_word_card, masked_word_data
@@ -221,7 +221,7 @@ def draw_encoder_only_page(local: LocalModel) -> None:
     try:
         trace = cache.compute_encoder_only_trace(local.name, text)
     except LocalError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return
     reads_masks = isinstance(local, MaskedWordModel)
     draw_trace(trace, partial(_draw_masked_word_pictures, local.name, text) if reads_masks else None)
@@ -238,7 +238,7 @@ def _draw_masked_word_pictures(name: str, text: str) -> None:
     try:
         opened = cache.compute_encoder_only_trace(name, text, changes)
     except InterventionError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         changes, opened = "", cache.compute_encoder_only_trace(name, text)
     draw_screen(MaskedWordRun(opened, changes, name, text))
 

@@ -30,7 +30,7 @@ from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.explore import SingleView
 from attenscope.viz.ui.addresses.shared import KIND
 from attenscope.viz.ui.addresses.why import AttentionCell
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.ui.links import open_why_on_score_cell, switch_to_requested_page
 from attenscope.viz.ui.style import add_fragment_style
 from attenscope.viz.web.charts import PIPELINE_STEPS, draw_attention_pipeline, encode_attention_pipeline
@@ -220,7 +220,7 @@ def _draw_attention_computation_steps(scene: Scene) -> DrawnView | None:
     try:
         steps = compute_attention_steps(attention, scene.layer, scene.head, query)
     except TraceError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
     token = attention.rows(scene.rows)[query]
     step = controls.get_pipeline_step(PIPELINE_STEPS)

@@ -38,7 +38,13 @@ from attenscope.viz.ui.addresses.heads import (
     PruningMeasure,
 )
 from attenscope.viz.ui.cache import load_alignment_rates
-from attenscope.viz.ui.captions import draw_caption, draw_model_button, escape_markdown, mark_word_changes
+from attenscope.viz.ui.captions import (
+    draw_caption,
+    draw_model_button,
+    escape_markdown,
+    escape_message,
+    mark_word_changes,
+)
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 from attenscope.viz.web.text_components import (
     TranslationVersion,
@@ -253,5 +259,5 @@ def _load_pruned_translations(found: Pruning, model: Translator, text: str) -> t
     try:
         return cache.compute_pruned_translations(model.name, model.checkpoint.hash, text, found)
     except InputError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return ()

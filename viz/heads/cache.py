@@ -45,7 +45,7 @@ from attenscope.user_model import read_option
 from attenscope.viz.heads import texts
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.cache import queue_and_cache
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_message
 
 # Cached results, shared by all visitors: open atlases, and answers about them.
 
@@ -230,7 +230,7 @@ def load_atlas_or_explain(model: RunnableModel) -> Atlas | None:
     try:
         found = load_atlas(model.name, model.weights_hash)
     except AtlasError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
     draw_caption(texts.describe_corpus(found))
     return found

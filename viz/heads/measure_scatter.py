@@ -38,7 +38,7 @@ from attenscope.viz.ui.addresses.heads import (
     HEADS_Y_MEASURE,
     MapBox,
 )
-from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
+from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown, escape_message
 from attenscope.viz.ui.links import set_explore_head
 from attenscope.viz.web.charts import draw_chart, draw_curves, encode_curves
 
@@ -204,7 +204,7 @@ def _choose_second_model(model: RunnableModel) -> tuple[str, Atlas] | None:
     try:
         return name, heads_cache.load_atlas(name, ui_cache.load_translator(name).checkpoint.hash)
     except (AtlasError, CheckpointError) as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
 
 

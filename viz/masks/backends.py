@@ -20,7 +20,7 @@ from attenscope.viz.figures.figure_style import KIND_NAMES
 from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.masks import cache
 from attenscope.viz.ui import controls, style
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 
 BACKENDS_STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parent / "trial.css")
 UNCHANGED_NAME = to_say("unchanged")
@@ -35,7 +35,7 @@ def draw_backends_view() -> None:
     try:
         found = cache.compute_backend_comparison(model.name, text, current_language())
     except InputError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return
     _draw_comparison(found, {"model": model.name, "sentence": text})
 

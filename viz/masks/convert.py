@@ -37,7 +37,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_CONVERT_TO,
     MASKS_RULE,
 )
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_message
 from attenscope.viz.web.charts import draw_chart
 
 EXAMPLE_KEYS = 5
@@ -103,7 +103,7 @@ def _draw_mask_rule_and_head_count_controls() -> tuple[np.ndarray | None, int]:
             rule, MaskSizes(EXAMPLE_KEYS, EXAMPLE_KEYS, parse_sample_lengths(lengths, EXAMPLE_KEYS), side)
         ), heads
     except RuleError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return None, heads
 
 
@@ -134,7 +134,7 @@ def _draw_convention_array(convention: Convention, make: Callable[[], np.ndarray
     try:
         array = make()
     except ConversionError as error:
-        st.warning(escape_markdown(str(error)))
+        st.warning(escape_message(str(error)))
         return None
     if array is None:
         draw_caption(say("Nothing to convert: the other side cannot hold this mask."))

@@ -69,7 +69,7 @@ from attenscope.viz.ui.addresses.masks import (
     MASKS_SOURCE,
     MASKS_WRITING,
 )
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.web.page_components import submit_on_paste
 from attenscope.viz.worker_process import call_here_if_short
 
@@ -110,7 +110,7 @@ def draw_paste_input() -> MaskInput | None:
     try:
         contents = _read_pasted_arrays(text or "")
     except (DiagnosisError, BusyError) as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return None
     return draw_array_interpretation(contents, hashlib.sha1((text or "").encode("utf-8", "replace")).hexdigest())
 
@@ -332,7 +332,7 @@ def draw_rule_input() -> MaskInput | None:
         mask = convert_mask_to_convention(allowed, writing)
         call = run_attention(draw_random_scores(len(meant), heads, queries, keys), mask, reader, form)
     except (RuleError, MaskRunError) as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return None
     read_mask = interpret_mask(mask, reader)
     arrays = {"weights": call.weights, "scores": call.scores, "masked_scores": call.masked_scores, "mask": read_mask}

@@ -47,7 +47,7 @@ from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.traces.verdict import LONGEST_ORIGIN, describe_attention_call_origin
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_DROPOUT, MASKS_PART, MASKS_SOURCE
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.mask_editor import MaskPanel, TokenNames, draw_mask_editor, encode_mask_editor
 from attenscope.viz.web.page_components import is_on_stage, is_presenting
@@ -122,7 +122,7 @@ def _draw_judgement(mask_input: MaskInput, top: DeltaGenerator, *, built: bool) 
     try:
         judgement = judge_with_edits(mask_input, load_edits(mask_input.identity))
     except (ValueError, BusyError) as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return
     if built:
         write_flipped_cells_to_address(mask_input.identity, "given")

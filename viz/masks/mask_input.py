@@ -32,7 +32,7 @@ from attenscope.viz.streamlit_internals import is_history_navigation
 from attenscope.viz.traces.session import MOST_ARRAY_CELLS
 from attenscope.viz.ui import controls
 from attenscope.viz.ui.addresses.masks import MASKS_ATTENTION, MASKS_CHANGED_CELLS, MASKS_MEANT
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ def draw_array_interpretation(contents: MapContents, identity: str) -> MaskInput
         named_arrays, named = convert_cu_seqlens_to_meant(named_arrays, named)
         mask = _build_mask_input(named_arrays, kind, named, f"{identity} {kind}")
     except DiagnosisError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return None
     with place:
         draw_caption(join_sentences(*notes, *mask.notes))

@@ -23,7 +23,7 @@ from attenscope.viz.figures.masks import make_mask_thumbnail, mask_colours
 from attenscope.viz.ui import controls, style
 from attenscope.viz.ui.addresses.masks import MASKS_ARCHITECTURE_TEXT
 from attenscope.viz.ui.cache import cache_for_all_visitors
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.worker_process import call_in_worker
 
 STYLES = (Path(__file__).parent / "backends.css", Path(__file__).parent / "architecture.css")
@@ -121,7 +121,7 @@ def draw_architecture_view() -> None:
         try:
             found = _build_masks_in_worker(configuration, text, current_language())
         except (LocalError, BusyError) as error:
-            st.error(escape_markdown(str(error)))
+            st.error(escape_message(str(error)))
             return
         _draw_masks(found)
 

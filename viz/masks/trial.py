@@ -42,7 +42,7 @@ from attenscope.viz.ui.captions import (
     draw_caption,
     draw_model_run_badge,
     draw_translation_warnings,
-    escape_markdown,
+    escape_message,
     mark_word_changes,
 )
 from attenscope.viz.ui.style import TableCell
@@ -80,7 +80,7 @@ def _draw_trial(model: RunnableModel, text: str, sizes: Sizes) -> None:
     try:
         tried = cache.compute_output_under_mask(model.name, text, trial, pads)
     except (RuleError, InputError) as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return
     draw_caption(_describe_mask(trial.name))
     rows = [

@@ -20,7 +20,7 @@ from attenscope.viz.heads import atlas_free_views, cache, habit_gallery, measure
 from attenscope.viz.ui import controls, links
 from attenscope.viz.ui.addresses.heads import FIRST_VIEWS, HEADS_VIEW, HeadsView
 from attenscope.viz.ui.addresses.shared import MODEL
-from attenscope.viz.ui.captions import escape_markdown
+from attenscope.viz.ui.captions import escape_message
 from attenscope.viz.ui.controls import require_project_translator
 from attenscope.viz.ui.links import draw_next_page_link
 from attenscope.word_alignment.measure import AlignmentError
@@ -53,7 +53,7 @@ def draw_heads_page_view(view: HeadsView, model: RunnableModel, text: str, bar: 
         atlas = cache.load_atlas_or_explain(model)
         return ATLAS_VIEWS[view](model, atlas, bar) if atlas else None
     except (AtlasError, QuestionError, AlignmentError, PruningError, TimelineError) as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
 
 

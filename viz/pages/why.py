@@ -16,7 +16,7 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN
 from attenscope.viz.ui.addresses.why import FIRST_VIEWS, WHY_VIEW, WhyView
-from attenscope.viz.ui.captions import draw_model_run_badge, escape_markdown
+from attenscope.viz.ui.captions import draw_model_run_badge, escape_message
 from attenscope.viz.ui.links import draw_next_page_link
 from attenscope.viz.why import controls as why_controls
 from attenscope.viz.why import heads, layers, source_words
@@ -38,7 +38,7 @@ def draw_why_page_view(view: WhyView, question: Question) -> SavedView | None:
     try:
         return VIEWS[view](question, style.get_palette())
     except (AttributionError, InputError) as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
 
 

@@ -41,7 +41,7 @@ from attenscope.viz.ui.addresses.positions import (
     POSITIONS_START,
 )
 from attenscope.viz.ui.addresses.shared import SENTENCE
-from attenscope.viz.ui.captions import ChangeMark, draw_caption, escape_markdown, mark_word_changes
+from attenscope.viz.ui.captions import ChangeMark, draw_caption, escape_markdown, escape_message, mark_word_changes
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.maps import draw_heads_overview, encode_heads_overview
 
@@ -62,7 +62,7 @@ def draw_experiment_view(model: RunnableModel, before: Translation, menu: DeltaG
     try:
         result = cache.compute_position_experiment(model.name, before.source, experiment)
     except ExperimentError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return None
     marked = mark_word_changes(before.text, result.after.text)
     lead = describe_words_kept_in_order(experiment, before.text, result.after.text, model.writes)

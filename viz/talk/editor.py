@@ -47,7 +47,7 @@ from attenscope.viz.ui.address import AddressPage
 from attenscope.viz.ui.addresses import masks
 from attenscope.viz.ui.addresses.page_registry import PAGE_TITLES
 from attenscope.viz.ui.addresses.shared import MODEL, SENTENCE
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.web.page_components import draw_scene_preview_and_thumbnails
 
 # The list of scenes, and the fields of the one that is edited.
@@ -318,7 +318,7 @@ def _add_view_as_scene(page: AddressPage) -> None:
         trace = attachments.attach_trace(opened) if opened else ""
         arrays = "".join(attachments.attach_arrays(*one) for one in _collect_judged_mask_files(page.name))
     except (UploadStoreError, ValueError) as error:
-        st.session_state[ADDITION_KEY] = escape_markdown(str(error))
+        st.session_state[ADDITION_KEY] = escape_message(str(error))
         return
     scene = _build_scene_from_view(page, opened, trace, arrays)
     session.set_talk(replace(mine, scenes=(*mine.scenes, scene)), mistakes, len(mine.scenes))

@@ -35,6 +35,7 @@ from attenscope.viz.ui.captions import (
     draw_model_run_badge,
     draw_translation_warnings,
     escape_markdown,
+    escape_message,
 )
 from attenscope.viz.web.charts import draw_chart
 from attenscope.viz.web.page_components import is_on_stage, is_presenting
@@ -52,7 +53,7 @@ def draw_curves_view(model: Translator, bar: DeltaGenerator) -> None:
             training_cache.list_snapshot_steps(model.name),
         )
     except (HistoryError, CheckpointError) as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return
     if not history:
         st.info(escape_markdown(say("{model} has no history.csv, so there is nothing to draw.", model=model.name)))
@@ -147,7 +148,7 @@ def draw_snapshots_view(model: Translator, text: str, bar: DeltaGenerator) -> No
         moments = training_cache.compute_snapshot_runs(model.name, text)
         shown = describe_snapshots(model, moments)
     except (CheckpointError, HistoryError, ScoresError) as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         return
     if len(moments) == 1:
         draw_caption(texts.no_snapshots_text(model.name))

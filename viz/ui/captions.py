@@ -36,12 +36,20 @@ from attenscope.viz.web.text_components import SURE_FROM, is_low_probability_tok
 
 
 MARKDOWN_SIGNS = frozenset(r"\`*_{}[]()#+-.!|<>~:$^=&")
+COMMAND = re.compile("`([^`\n]+)`")
+"""A command in a message."""
 DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU"}
 
 
 def escape_markdown(text: str) -> str:
     """Escape every Markdown sign in a token or a sentence, for places where Streamlit reads Markdown."""
     return "".join(f"\\{sign}" if sign in MARKDOWN_SIGNS else sign for sign in text)
+
+
+def escape_message(text: str) -> str:
+    """Escape a message as :func:`escape_markdown` does, but for commands in it, which stand between backticks: code."""
+    parts = COMMAND.split(text)
+    return "".join(f"`{part}`" if at % 2 else escape_markdown(part) for at, part in enumerate(parts))
 
 
 def draw_caption(text: str) -> None:

@@ -54,7 +54,7 @@ from attenscope.viz.ui.addresses.shared import (
     SCALE,
     SENTENCE,
 )
-from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown
+from attenscope.viz.ui.captions import choose_model, draw_caption, escape_markdown, escape_message
 from attenscope.viz.ui.current_sentence import list_example_sentences, put_model_sentence, put_welcome_sentence
 from attenscope.viz.web.maps import EVERY_LAYER, PlaceListener, draw_transformer
 from attenscope.viz.web.page_components import can_audience_type_sentence, is_presenting, submit_on_enter
@@ -218,7 +218,7 @@ def require_translation(model: RunnableModel, text: str) -> Translation:
     try:
         found = cache.compute_translation(model.name, text)
     except InputError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         st.stop()
     _remember_sentence(text)
     return found
@@ -363,7 +363,7 @@ def _draw_model_choice(first: str) -> RunnableModel:
     try:
         return cache.load_runnable_model(name)
     except CheckpointError as error:
-        st.error(escape_markdown(str(error)))
+        st.error(escape_message(str(error)))
         st.stop()
 
 
@@ -693,7 +693,7 @@ def draw_scored_given_translation_field(model: str, sentence: str, own: str) -> 
     try:
         draw_caption(describe_given_translation(cache.compute_teacher_forced(model, sentence, given).steps))
     except InputError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return ""
     return given
 

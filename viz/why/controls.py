@@ -32,7 +32,7 @@ from attenscope.viz.ui.addresses.why import (
     WHY_SECOND_SENTENCE,
     WHY_VIEW,
 )
-from attenscope.viz.ui.captions import draw_caption, draw_translation_warnings, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, draw_translation_warnings, escape_message
 from attenscope.viz.ui.links import open_head_in_explore
 from attenscope.viz.web.text_components import draw_tokens, token_line_data
 from attenscope.viz.why import texts
@@ -213,7 +213,7 @@ def _read_and_draw_model_changes(model: RunnableModel, text: str, given: str) ->
         if changes:
             cache.compute_intervention_comparison(model.name, text, changes, given)
     except InterventionError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         changes = ""
     if CHANGES.get():
         controls.draw_model_changes_note(changes)
@@ -262,5 +262,5 @@ def _draw_contrast_token_selector(model: RunnableModel, result: Translation, gro
     try:
         return make_piece_target(model, result, group.start, len(group), against)
     except AttributionError as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return make_piece_target(model, result, group.start, len(group))

@@ -28,7 +28,7 @@ from attenscope.viz.ui import controls as ui_controls
 from attenscope.viz.ui import style
 from attenscope.viz.ui.addresses.shared import PIN, add_pins, get_pin
 from attenscope.viz.ui.addresses.why import WHY_ATTRIBUTION_METHOD, WHY_VIEW, WhyView
-from attenscope.viz.ui.captions import draw_caption, escape_markdown
+from attenscope.viz.ui.captions import draw_caption, escape_markdown, escape_message
 from attenscope.viz.ui.links import switch_to_requested_page
 from attenscope.viz.ui.style import TableCell, draw_table
 from attenscope.viz.web.charts import draw_chart
@@ -345,7 +345,7 @@ def draw_user_model_page(own: LocalModel) -> None:
             asked = PieceQuestion(own.name, text, position, why_controls.draw_method_selector(every))
         title, parts, numbers = USER_MODEL_VIEWS[view](asked, every)
     except (AttributionError, LocalError) as error:
-        st.info(escape_markdown(str(error)))
+        st.info(escape_message(str(error)))
         return
     missing = why_cache.describe_missing_user_model_methods(own.name, text, position)
     draw_caption(missing)

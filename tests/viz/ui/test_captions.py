@@ -15,6 +15,7 @@ from attenscope.experiments.ablation import Comparison
 from attenscope.interventions.changes import parse_changes
 from attenscope.runnable_model import Translation
 from attenscope.viz.ui import cache
+from attenscope.viz.ui.captions import escape_message
 from attenscope.viz.ui.controls import describe_model_changes, model_summary_text
 from attenscope.viz.web.text_components import token_line_data
 from tests.viz.explore.live.test_page import captions
@@ -175,3 +176,19 @@ def test_a_long_time_takes_no_more_room_in_the_badge(
     app.run()
     assert not app.exception
     assert any(f" · {shown}<" in one.proto.body for one in app.get("html"))
+
+
+@pytest.mark.parametrize(
+    ("message", "markdown"),
+    [
+        (
+            "Run `python -m model atlas --output a_b` or *wait*.",
+            r"Run `python -m model atlas --output a_b` or \*wait\*\.",
+        ),
+        ("A ` alone,\nand ` again", "A \\` alone,\nand \\` again"),
+        ("``<b>`x`", "\\``<b>`x\\`"),
+        ("<img src=x>", r"\<img src\=x\>"),
+    ],
+)
+def test_a_command_in_a_message_is_code_and_nothing_else_in_it_is_markdown(message: str, markdown: str) -> None:
+    assert escape_message(message) == markdown
