@@ -31,9 +31,9 @@ class WelcomePictures:
         self._sentence = ""
         self._pictures: dict[str, bytes] = {}
 
-    def draw(self, sentence: str, found: Translation) -> None:
+    def draw(self, sentence: str, translation: Translation) -> None:
         """Draw what pages will show of the welcome and its translation; nothing where they pick no word."""
-        pictures = {language: encode_translation_picture(found, language) for language in COMPLETE_LANGUAGES}
+        pictures = {language: encode_translation_picture(translation, language) for language in COMPLETE_LANGUAGES}
         self._sentence = sentence
         self._pictures = {language: picture for language, picture in pictures.items() if picture is not None}
 

@@ -10,11 +10,13 @@ export default function drawWelcome(sentence) {
   document.fonts.load('1em "Source Sans"').then(draw, () => {}); // The words, and what ends at them, stand elsewhere then.
   const root = document.documentElement;
   let first;
-  const observer = new MutationObserver(() => {
+  const leave = () => {
     first ??= root.dataset.arriving;
     if (!("arrived" in root.dataset) && root.dataset.arriving === first) return;
     host.remove();
     observer.disconnect();
-  });
+  };
+  const observer = new MutationObserver(leave);
   observer.observe(root, { attributeFilter: ["data-arrived", "data-arriving"] });
+  leave(); // The scripts may have come after the page.
 }
