@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from .capture.attention import Capture, capture_attention
+from .capture.pooled import PooledAttention
 from .decoding.beam import BeamStep, BeamStop, BeamTree, beam_search, build_beam_tree
 from .decoding.greedy_and_sampling import (
     GREEDY_STRATEGY,
@@ -203,6 +204,8 @@ class RunnableModel:
     """Names of the ways in which it can be given a typed text; the first is its own."""
     prompt_template: str = ""
     """The one that is applied."""
+    max_long_text_tokens: int = 0
+    """The tokens of a text whose attention it can read without whole maps; 0 where it cannot."""
 
     def __init__(
         self,
@@ -250,6 +253,27 @@ class RunnableModel:
         """Return the pieces of a text. Raises InputError for one that is empty or too long for the model."""
         return self._check_text(text, self.tokenizer.encode)
 
+    def encode_long_text(self, text: str) -> EncodedText | None:
+        """Return the pieces of a text that is too long for whole maps, and that pooled maps show; None for another."""
+        if not text.strip() or len(text) > self.max_long_text_tokens * MAX_CHARACTERS_PER_TOKEN:
+            return None
+        encoded = self.tokenizer.encode(text)
+        return encoded if self.max_length < len(encoded.ids) <= self.max_long_text_tokens else None
+
+    def read_long_text(
+        self,
+        ids: Sequence[int],
+        rows: Collection[int] = (),
+        *,
+        pooled: bool = True,
+        on_rows: Callable[[], None] = lambda: None,
+    ) -> PooledAttention:
+        """Read a text of at most `max_long_text_tokens` tokens, and keep its attention in pooled maps.
+
+        `rows`, `pooled` and `on_rows` as in :func:`attenscope.capture.pooled.capture_pooled_attention`.
+        """
+        raise NotImplementedError(f"{self.name} reads no long texts: its max_long_text_tokens is 0.")
+
     def encode_target(self, text: str) -> EncodedText:
         """Return the pieces of a text that the model is to have written. Raises InputError as :meth:`encode` does."""
         return self._check_text(text, self.tokenizer.encode_target)
@@ -280,11 +304,15 @@ class RunnableModel:
         return encoded
 
     def _length_limit_text(self) -> str:
-        return say(
+        limit = say(
             "This model reads {tokens} tokens at most, about {words} words; please shorten the text.",
             tokens=self.max_length,
             words=self.max_length * 2 // 3,
         )
+        if not self.max_long_text_tokens:
+            return limit
+        pooled = say("Explore shows texts of up to {tokens:,} tokens in pooled maps.", tokens=self.max_long_text_tokens)
+        return join_sentences(limit, pooled)
 
     def translate(
         self,

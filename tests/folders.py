@@ -169,12 +169,13 @@ GROUPED_QUERIES: dict[str, Any] = {
 """Sizes of a decoder in which two heads share keys and values."""
 
 
-def llama(folder: Path) -> Path:
+def llama(folder: Path, **settings: Any) -> Path:
+    """A decoder with rotary positions; `settings` are those of its configuration."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     fast = make_byte_level(folder, ["<s>", "</s>", "<unk>"], bos="<s>", eos="</s>", unk="<unk>")
     torch.manual_seed(SEED)
-    config = LlamaConfig(vocab_size=len(fast), bos_token_id=0, eos_token_id=1, **GROUPED_QUERIES)
+    config = LlamaConfig(vocab_size=len(fast), bos_token_id=0, eos_token_id=1, **GROUPED_QUERIES | settings)
     LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 

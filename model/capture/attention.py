@@ -438,3 +438,5 @@ class AttentionPoints(nn.Module):
         """(D, H d), as a linear layer holds it; None where it is not known."""
         self.has_sink = False
         """Whether a learned sink has a part of every row's weight."""
+        self.computes_all_rows_at_once = False
+        """Whether the whole map is computed in one piece, so that none of a long text is."""

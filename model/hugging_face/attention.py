@@ -17,6 +17,7 @@ from transformers.masking_utils import eager_mask
 from transformers.pytorch_utils import Conv1D
 
 from ..capture.attention import AttentionPoints
+from ..capture.pooled import PooledCapture, get_pooled_capture
 from ..language import say
 from ..masks.softmax import is_blocked
 from ..network.attention import choose_attention_path
@@ -83,7 +84,8 @@ def attention_forward(
 
     G queries' heads share one head of keys and values (grouped-query attention). `s_aux` (H,) is the score of a learned
     sink beside the keys, whose weight is not among those returned: a row then sums to less than 1. The arguments are
-    those that transformers hands over. No weights where nobody looks on a GPU: then the fused kernel runs.
+    those that transformers hands over. No weights where nobody looks on a GPU: then the fused kernel runs; nor where a
+    pooled capture is open, for which some rows are computed at a time.
     """
     points = _find_or_add_hook_points(module, query.shape[1])
     points.has_sink = s_aux is not None
@@ -91,6 +93,11 @@ def attention_forward(
     if groups > 1:
         key, value = (tensor.repeat_interleave(groups, dim=1) for tensor in (key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if capture := get_pooled_capture():
+        context = _run_attention_by_rows(
+            capture, points, query, key, value, attention_mask, scale, position_bias, softcap, s_aux
+        )
+        return context.transpose(1, 2).contiguous(), None
     if choose_attention_path(query.device) == "fused" and softcap is None and s_aux is None:
         dropout = dropout if module.training else 0.0
         context = _run_fused_attention(points, query, key, value, attention_mask, scale, position_bias, dropout)
@@ -148,6 +155,45 @@ def _run_explicit_attention(
     weights = _softmax_with_sinks(masked.clamp_min(torch.finfo(masked.dtype).min), sinks)
     weights = points.weights(weights if empty is None else weights.masked_fill(empty, 0.0))
     return weights, points.context(weights @ value)
+
+
+def _run_attention_by_rows(
+    capture: PooledCapture,
+    points: AttentionPoints,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    scale: float,
+    position_bias: Tensor | None,
+    softcap: float | None,
+    sinks: Tensor | None,
+) -> Tensor:
+    """The context (B, H, Q, d), some rows at a time: of none of them are more weights in memory than of those."""
+    at_once = capture.count_rows_at_once(query.shape[1], key.shape[2])
+    can_fuse = softcap is None and sinks is None
+    context = query.new_empty(*query.shape[:3], value.shape[3])  # pieces of it among large tensors part the heap
+    for start in range(0, query.shape[2], at_once):
+        rows = slice(start, start + at_once)
+        some = query[:, :, rows]
+        masked = None if mask is None else mask[..., rows, : key.shape[2]]
+        keys = _find_allowed_range(masked, key.shape[2])  # of a causal mask half of all keys
+        masked = None if masked is None else masked[..., keys]
+        bias = None if position_bias is None else position_bias[..., rows, keys]
+        of_rows = points, some, key[:, :, keys], value[:, :, keys], masked, scale, bias
+        if can_fuse and not capture.needs_weights(start, start + some.shape[2]):
+            context[:, :, rows] = F.scaled_dot_product_attention(*of_rows[1:4], _sum_biases(masked, bias), scale=scale)
+            capture.skip_rows(points, some.shape[2])
+        else:
+            capture.first_key = keys.start
+            context[:, :, rows] = _run_explicit_attention(*of_rows, softcap, sinks)[1]
+    return context
+
+
+def _find_allowed_range(mask: Tensor | None, keys: int) -> slice:
+    """The first to the last key that a row may attend to under an additive mask (..., Q, K); all where it is none."""
+    allowed = [] if mask is None else (~is_blocked(mask)).flatten(0, -2).any(0).nonzero()[:, 0].tolist()
+    return slice(allowed[0], allowed[-1] + 1) if allowed else slice(0, keys)
 
 
 def _softmax_with_sinks(scores: Tensor, sinks: Tensor | None) -> Tensor:

@@ -34,7 +34,9 @@ CHOICES = (torch.where, Tensor.where)
 
 def add_inline_hook_points(module: nn.Module, name: str, heads: int) -> None:
     """Give hook points, as a child of this name, to an attention module that computes its weights by itself."""
-    module.add_module(name, AttentionPoints("decoder", 0, heads))
+    points = AttentionPoints("decoder", 0, heads)
+    points.computes_all_rows_at_once = True
+    module.add_module(name, points)
 
     # A copy of the module has these hooks too, so they look its hook points up.
     def enter(own: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:

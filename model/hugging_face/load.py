@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from transformers import (
     WhisperForConditionalGeneration,
 )
 
+from ..capture.pooled import PooledAttention, capture_pooled_attention
 from ..decoding.greedy_and_sampling import Constraints
 from ..devices import choose_device
 from ..language import join_sentences, say, to_say
@@ -83,6 +84,8 @@ POSITION_COUNT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len",
 """What configurations call the positions that a model has."""
 MAX_POSITIONS = 512
 """Positions of a model without a table of them, such as T5; of one with more, all maps would take gigabytes."""
+MAX_LONG_TEXT_TOKENS = 8192
+"""Tokens of a text of which pooled maps are captured, at most: twice as many take four times as long."""
 UNUSED_WEIGHTS = re.compile(r"\bpooler\b")
 """Weights that no attention depends on, and that a model trained without them has not."""
 PROBE_SENTENCE = "This sentence is read once."
@@ -122,6 +125,21 @@ class FolderModel(RunnableModel):
         found.name = base if name == own else f"{base}{TEMPLATE_MARK}{name}"
         found.prompt_template, found.tokenizer = name, self.tokenizer.with_template(self.templates[name])
         return found
+
+    @torch.inference_mode()
+    def read_long_text(
+        self,
+        ids: Sequence[int],
+        rows: Collection[int] = (),
+        *,
+        pooled: bool = True,
+        on_rows: Callable[[], None] = lambda: None,
+    ) -> PooledAttention:
+        assert isinstance(self.model, DecoderNetwork)
+        capture = capture_pooled_attention(self.model.sites(), len(ids), rows, pooled=pooled, on_rows=on_rows)
+        with capture as found:
+            self.model.read(torch.tensor([ids], device=self.device))
+        return found.attention
 
     @property
     def empty_rows(self) -> str:
@@ -304,6 +322,9 @@ def _load_text_generator(
     if not has_known_output_projections(network):
         lacks["word facts"] = ""
     found.lacks = lacks
+    if isinstance(network, DecoderNetwork) and not any(one.computes_all_rows_at_once for one in network.sites()):
+        most = _compute_max_positions(get_text_config(model), MAX_LONG_TEXT_TOKENS)
+        found.max_long_text_tokens = most if most > found.max_length else 0
     return found.with_prompt_template(chosen)
 
 
@@ -343,10 +364,10 @@ def _make_network(
     return EncoderDecoderNetwork(model, start, end_ids, positions)
 
 
-def _compute_max_positions(config: PreTrainedConfig) -> int:
+def _compute_max_positions(config: PreTrainedConfig, most: int = MAX_POSITIONS) -> int:
     known = [getattr(config, name, None) for name in POSITION_COUNT_NAMES]
     offset = 2 if config.model_type in ("roberta", "xlm-roberta", "camembert") else 0  # which begin to count at 2
-    return min([MAX_POSITIONS, *(one - offset for one in known if isinstance(one, int) and one > offset)])
+    return min([most, *(one - offset for one in known if isinstance(one, int) and one > offset)])
 
 
 def _make_forbidden_constraints(generation: GenerationConfig) -> Constraints:

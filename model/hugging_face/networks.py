@@ -211,6 +211,15 @@ class DecoderNetwork(FolderNetwork):
         ).logits
         return logits[:, -target.shape[1] :].float()
 
+    def read(self, ids: Tensor) -> None:
+        """Run all layers over ids (1, N), and predict nothing: the logits of a long text would take gigabytes."""
+        self.model.base_model(input_ids=ids, use_cache=False)
+
+    def sites(self) -> list[AttentionPoints]:
+        """Return the hook points of all layers that have attention, in their order."""
+        found = [one for one in self.modules() if isinstance(one, AttentionPoints)]
+        return sorted(found, key=lambda one: one.layer)
+
 
 def _find_layer_list(network: nn.Module, path: str) -> nn.ModuleList:
     """The list of a stack's layers that an attention stands in: the outermost one on its path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
@@ -10,7 +11,17 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import folders
 from tests.browser.conftest import SCREEN, serving, visit
-from tests.browser.steps import LOADING, choose_view, click, close_menu, open_menu, open_page, try_something
+from tests.browser.steps import (
+    LOADING,
+    choose_view,
+    click,
+    close_menu,
+    expect_head,
+    open_menu,
+    open_page,
+    tile,
+    try_something,
+)
 
 pytest.importorskip("transformers")
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
@@ -22,6 +33,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     base = tmp_path_factory.mktemp("models")
     for name in ("marian", "gpt2", "chat", "bert", "whisper"):
         folders.FOLDERS[name](base / name)
+    folders.llama(base / "llama", max_position_embeddings=8192)
     with serving(tmp_path_factory.mktemp("server"), "--models", str(base)) as url:
         yield url
 
@@ -63,6 +75,33 @@ def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None
     ):
         open_page(page, path)
         shows(page, said)
+
+
+def test_a_long_text_is_read_in_pooled_maps(page: Page) -> None:
+    text = " ".join(folders.TEXT * 9)
+    open_page(page, f"/?{urlencode({'model': 'llama', 'sentence': text})}")
+    shows(page, "too many for whole maps")
+    query = page.get_by_label("Query, by its position")
+    last = query.input_value()
+    click(tile(page, 2, 3))
+    expect_head(page, 2, 3)
+    row = page.locator(".st-key-row [role=img]")
+    expect(row).to_have_attribute("aria-label", re.compile(f"layer 2, head 3: what token {int(last):,},"))
+    query.fill("300")
+    query.press("Enter")
+    expect(row).to_have_attribute("aria-label", re.compile("layer 2, head 3: what token 300"))
+    rows = page.locator(".table tbody tr")
+    expect(rows).to_have_count(5)
+    before = rows.all_inner_texts()
+    open_page(page, page.url)
+    expect(query).to_have_value("300", timeout=LOADING)
+    expect_head(page, 2, 3)
+    assert rows.all_inner_texts() == before
+    click(page.get_by_role("link", name="Decode"))
+    shows(page, "Explore shows texts of up to 8,192 tokens in pooled maps.")
+    page.go_back()
+    shows(page, "too many for whole maps")
+    expect(query).to_have_value("300", timeout=LOADING)
 
 
 def test_a_decoder_alone_goes_on_from_a_prompt(page: Page) -> None:

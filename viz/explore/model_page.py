@@ -22,6 +22,7 @@ from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.viz.explore import controls as explore_controls
 from attenscope.viz.explore import examples
 from attenscope.viz.explore.examples import example_hint_text
+from attenscope.viz.explore.long_text_page import draw_long_text
 from attenscope.viz.explore.screen import (
     draw_screen,
     is_default_pinned_row,
@@ -62,11 +63,17 @@ from attenscope.viz.web.text_components import (
 
 
 def draw_model_page() -> None:
-    """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model."""
+    """Draw the sentence, its translation and the pictures. The badge says whether looking changed the model.
+
+    Of a text that is too long for whole maps, pooled ones are drawn.
+    """
     model, text = controls.draw_sentence_and_model_controls(
         examples.draw_start_menus, draw_examples=examples.draw_example_suggestion
     )
     examples.draw_tour_step(model)
+    if long_text := model.encode_long_text(text):
+        draw_long_text(model, text, long_text)
+        return
     translation = controls.require_translation(model, text)
     select_default_head_and_pin(model.name, text, translation.trace)
     _draw_pictures(model, text)

@@ -17,6 +17,7 @@ import numpy as np
 import streamlit as st
 
 from attenscope.analysis import flow
+from attenscope.capture.pooled import PooledAttention
 from attenscope.checkpoint.card import CheckpointSummary, summarise_checkpoint
 from attenscope.checkpoint.load import (
     CheckpointError,
@@ -271,6 +272,27 @@ def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> O
         return open_trace(name, own.trace(sentence))
     except OpenError as error:
         raise LocalError(str(error)) from error
+
+
+@queue_and_cache(4, to_say("Reading a long text …"), is_long=True)
+def compute_pooled_attention(name: str, text: str) -> PooledAttention:
+    """The attention over a long text in pooled maps, and the last row as it is; frozen."""
+    model, ids = _encode_long_text(name, text)
+    return model.read_long_text(ids, (len(ids) - 1,), on_rows=COMPUTE_QUEUE.yield_to_earlier_tickets)
+
+
+@queue_and_cache(16, to_say("Reading a row …"), is_long=True)
+def compute_attention_row(name: str, text: str, row: int) -> PooledAttention:
+    """One row, from 0, of the attention of all layers and heads over a long text; frozen."""
+    model, ids = _encode_long_text(name, text)
+    return model.read_long_text(ids, (row,), pooled=False, on_rows=COMPUTE_QUEUE.yield_to_earlier_tickets)
+
+
+def _encode_long_text(name: str, text: str) -> tuple[RunnableModel, tuple[int, ...]]:
+    model = load_runnable_model(name)
+    encoded = model.encode_long_text(text)
+    assert encoded is not None
+    return model, encoded.ids
 
 
 def load_masked_word_model(name: str) -> MaskedWordModel:

@@ -17,7 +17,8 @@ MAX_PLACE = 999
 LANGUAGE = choice_parameter("lang", ("", *LANGUAGES, PSEUDO_LANGUAGE))
 """The language of the interface; "" for that of the browser."""
 MODEL = text_parameter("model", longest=200)
-SENTENCE = text_parameter("sentence", longest=10_000)
+SENTENCE = text_parameter("sentence", longest=40_000)
+"""So long as the longest text whose attention is shown: 8,192 tokens."""
 GIVEN_TRANSLATION = text_parameter("given", longest=10_000)
 READ_GIVEN = boolean_parameter("forced")
 """Whether the given translation is read instead of the model's own."""

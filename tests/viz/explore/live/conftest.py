@@ -39,6 +39,8 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         ui_cache.compute_encoder_only_trace,
         ui_cache.compute_masked_word_head_effects,
         ui_cache.compute_masked_word,
+        ui_cache.compute_pooled_attention,
+        ui_cache.compute_attention_row,
         ui_cache.compute_translation,
         ui_cache.compute_word_facts,
         why_cache.compute_decoder_lens,
