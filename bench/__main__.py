@@ -29,6 +29,7 @@ NAMES = (
     "hostile",
     "language",
     "live",
+    "long_text",
     "overview",
     "positions",
     "retrained",

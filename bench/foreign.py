@@ -102,13 +102,14 @@ def _peak(function: Callable[[], object]) -> int:
     release_spare_memory()
     ctypes.CDLL(None).malloc_trim(0)  # Else it grows by less than it takes: what others have freed is still there.
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak until now
-    before = _resident("VmRSS")
+    before = read_resident_bytes("VmRSS")
     kept = function()
-    grown = _resident("VmHWM") - before
+    grown = read_resident_bytes("VmHWM") - before
     del kept
     return grown
 
 
-def _resident(name: str) -> int:
+def read_resident_bytes(name: str) -> int:
+    """Return a line of what Linux says of this process's memory: VmRSS is what it has now, VmHWM the most it had."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))

@@ -47,11 +47,11 @@ def open_model_folder(name: str) -> RunnableModel | LocalModel:
     """Return what runs ``FOLDER`` or ``FOLDER?source=en&target=de&dtype=own``: one that writes, or one that reads.
 
     The languages are those of a model that writes many; ``template=none`` takes a chat template away, and the name of a
-    task puts its prefix before texts. Raises LocalError.
+    task puts its prefix before texts. ``adapter=FOLDER`` merges an adapter into its weights. Raises LocalError.
     """
     path, _, query = name.partition("?")
     options = dict(parse_qsl(query))
-    if unknown := set(options) - {"source", "target", "dtype", "template"}:
+    if unknown := set(options) - {"source", "target", "dtype", "template", "adapter"}:
         raise LocalError(
             say(
                 "{prefix}{name}: {unknown} is unknown; write {example}.",
@@ -80,9 +80,10 @@ def read_checked_config(folder: Path) -> Mapping[str, Any]:
     if (folder / ADAPTER_FILE).is_file() and not (folder / CONFIG_FILE).is_file():
         raise LocalError(
             say(
-                "{folder} is an adapter (LoRA and the like), not a whole model: merge it into its base with "
-                "peft's merge_and_unload() and save the result.",
+                "{folder} is an adapter (LoRA and the like), not a whole model: name the folder of its base, and the "
+                "adapter behind it: {example}",
                 folder=folder.name,
+                example=f"`hf:BASE?adapter={folder}`",
             )
         )
     try:

@@ -43,6 +43,7 @@ from ..runnable_model import (
     RunnableModel,
     remove_template_from_model_name,
 )
+from .adapter import ADAPTER_WEIGHTS, merge_adapter
 from .attention import (
     ProbeError,
     check_cached_decoding,
@@ -151,7 +152,7 @@ def load_folder_model(
 ) -> RunnableModel | LocalModel:
     """Return what runs the folder's model; `config` is what its configuration file says. Raises LocalError.
 
-    `options` are those of its name: source, target, dtype, template. On the GPU when there is one.
+    `options` are those of its name: source, target, dtype, template, adapter. On the GPU when there is one.
     """
     if "auto_map" in config and config["model_type"] not in CONFIG_MAPPING:
         raise LocalError(
@@ -168,11 +169,15 @@ def load_folder_model(
         folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")
     ):
         tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
+    adapter = Path(options["adapter"]).expanduser() if "adapter" in options else None
+    model = _load_pretrained_model(folder, kind, dtype, adapter)
     if kind is WhisperForConditionalGeneration:
-        return make_speech_model(folder, _load_pretrained_model(folder, kind, dtype), tokenizer)
+        return make_speech_model(folder, model, tokenizer)
+    name = (adapter or folder).name
     if not kind.can_generate():
-        return _load_encoder_only(folder, kind, tokenizer, dtype)
-    return _load_text_generator(folder, kind, tokenizer, dtype, options, find_task_prefixes(config))
+        return _load_encoder_only(name, model, tokenizer)
+    weights = _hash_weights([*_list_weight_files(folder), *([adapter / ADAPTER_WEIGHTS] if adapter else [])])
+    return _load_text_generator(name, weights, folder, model, tokenizer, options, find_task_prefixes(config))
 
 
 def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrainedConfig) -> type[PreTrainedModel]:
@@ -201,19 +206,24 @@ def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrain
     return kind
 
 
-def _load_pretrained_model(folder: Path, kind: type[PreTrainedModel], dtype: torch.dtype) -> PreTrainedModel:
+def _load_pretrained_model(
+    folder: Path, kind: type[PreTrainedModel], dtype: torch.dtype, adapter: Path | None
+) -> PreTrainedModel:
     """The model in eval mode, with eager attention; one whose weights are missing would be another model."""
     with convert_failure_to_local_error(
         folder, to_say("{folder}: transformers {version} cannot read its weights into its model.")
     ):
-        model, report = kind.from_pretrained(
-            folder,
-            local_files_only=True,
-            use_safetensors=True,
-            dtype=dtype,
-            attn_implementation="eager",
-            output_loading_info=True,
-        )
+        try:
+            model, report = kind.from_pretrained(
+                folder,
+                local_files_only=True,
+                use_safetensors=True,
+                dtype=dtype,
+                attn_implementation="eager",
+                output_loading_info=True,
+            )
+        except ImportError as error:
+            raise _make_missing_library_error(folder) from error
     missing = [name for name in sorted(report["missing_keys"]) if not UNUSED_WEIGHTS.search(name)]
     if missing:
         raise LocalError(
@@ -224,14 +234,28 @@ def _load_pretrained_model(folder: Path, kind: type[PreTrainedModel], dtype: tor
                 first=missing[0],
             )
         )
+    if adapter is not None:
+        model = merge_adapter(model, adapter)
     return model.to(choose_device()).eval().requires_grad_(False)
 
 
-def _load_encoder_only(
-    folder: Path, kind: type[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, dtype: torch.dtype
-) -> LocalModel:
+def _make_missing_library_error(folder: Path) -> LocalError:
+    """Why a folder's weights are not read: the library of its quantisation is missing, or one of transformers' own."""
+    settings = getattr(AutoConfig.from_pretrained(folder, **OFFLINE_OPTIONS), "quantization_config", None)
+    method = settings.get("quant_method") if isinstance(settings, Mapping) else None
+    if not isinstance(method, str):
+        return LocalError(say("{folder} needs a library that is not installed here.", folder=folder.name))
+    return LocalError(
+        say(
+            "{folder} is quantised by {method}, and the library that reads such weights is not installed here.",
+            folder=folder.name,
+            method=method[:40],
+        )
+    )
+
+
+def _load_encoder_only(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> LocalModel:
     """An encoder: it reads, and its attention is seen as that of any model."""
-    model = _load_pretrained_model(folder, kind, dtype)
     names = FolderTokenizer(tokenizer, model.config.vocab_size, continues=False)
     most = _compute_max_positions(model.config)
 
@@ -248,7 +272,7 @@ def _load_encoder_only(
         model(input_ids=torch.tensor([ids], device=model.device))
         return {"source": [names.token(one) for one in ids]}
 
-    given = folder.name, model, run_text, names.special_tokens
+    given = name, model, run_text, names.special_tokens
     if type(model.config) not in MODEL_FOR_MASKED_LM_MAPPING or tokenizer.mask_token_id is None:
         return LocalModel(*given)
     head = MODEL_FOR_MASKED_LM_MAPPING[type(model.config)]
@@ -258,15 +282,15 @@ def _load_encoder_only(
 
 
 def _load_text_generator(
+    name: str,
+    weights: str,
     folder: Path,
-    kind: type[PreTrainedModel],
+    model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    dtype: torch.dtype,
     options: Mapping[str, str],
     tasks: Mapping[str, TaskPrefix],
 ) -> RunnableModel:
     register_attention()
-    model = _load_pretrained_model(folder, kind, dtype)
     generation = model.generation_config or GenerationConfig()
     two_sided = bool(model.config.is_encoder_decoder)
     task = find_translation_task(tasks, options)
@@ -295,12 +319,12 @@ def _load_text_generator(
             )
         ) from error
     found = FolderModel(
-        folder.name,
+        name,
         network,
         names,
         max_length=network.positions,
         card=_make_card(model, tokenizer, two_sided=two_sided),
-        weights_hash=_hash_weights(folder),
+        weights_hash=weights,
         forced=forced,
     )
     lengths: dict[Side, int] = {"target": target.shape[1] + (0 if two_sided else ids.shape[1] - 1)}
@@ -388,10 +412,10 @@ def _make_card(model: nn.Module, tokenizer: PreTrainedTokenizerBase, *, two_side
     return card
 
 
-def _hash_weights(folder: Path) -> str:
+def _hash_weights(files: Sequence[Path]) -> str:
     """The first 12 hexadecimal digits of the SHA-256 of the weights, of all files in their order."""
     found = hashlib.sha256()
-    for path in _list_weight_files(folder):
+    for path in files:
         with path.open("rb") as file:
             found.update(hashlib.file_digest(file, "sha256").digest())
     return found.hexdigest()[:12]
@@ -407,6 +431,8 @@ OWN_DTYPE = "own"
 HALF_SIZE_TEXT = to_say("With ?dtype=bfloat16 behind its name it takes half of what it takes in float32.")
 MAX_HEADER_BYTES = 100_000_000
 """Of a safetensors file: the limit of the library itself."""
+INTEGER_BYTES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}
+"""Bytes of a number by the name of its type in safetensors: those of quantised weights stay what they are."""
 SPARE_BYTES = 300_000_000
 """What decoding a text and drawing it take beside the weights."""
 
@@ -451,8 +477,8 @@ def _check_memory(folder: Path, dtype: torch.dtype) -> None:
 
 def estimate_model_memory_bytes(folder: Path, dtype: torch.dtype) -> int:
     """Return the bytes that the weights take in a format, and what a text takes beside them."""
-    numbers = sum(math.prod(shape) for shape in _read_weight_shapes(folder))
-    return numbers * dtype.itemsize + SPARE_BYTES
+    sizes = (math.prod(shape) * INTEGER_BYTES.get(kind, dtype.itemsize) for kind, shape in _read_weight_shapes(folder))
+    return sum(sizes) + SPARE_BYTES
 
 
 def _list_weight_files(folder: Path) -> list[Path]:
@@ -471,8 +497,8 @@ def _list_weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(plain) if (folder / name).is_file()]
 
 
-def _read_weight_shapes(folder: Path) -> Iterator[list[int]]:
-    """The shape of every tensor, from the heads of the files. A file that is damaged is left to those who load it."""
+def _read_weight_shapes(folder: Path) -> Iterator[tuple[str, list[int]]]:
+    """Type and shape of every tensor, from the heads of the files. A damaged file is left to those who load it."""
     for path in _list_weight_files(folder):
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
@@ -481,8 +507,12 @@ def _read_weight_shapes(folder: Path) -> Iterator[list[int]]:
             except (ValueError, RecursionError):
                 continue
         entries = head.values() if isinstance(head, dict) else ()
-        shapes = [one.get("shape") for one in entries if isinstance(one, dict)]
-        yield from (one for one in shapes if isinstance(one, list) and all(type(size) is int for size in one))
+        known = [(str(one.get("dtype")), one.get("shape")) for one in entries if isinstance(one, dict)]
+        yield from (
+            (kind, shape)
+            for kind, shape in known
+            if isinstance(shape, list) and all(type(size) is int for size in shape)
+        )
 
 
 def read_free_memory_bytes() -> int | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from attenscope.experiments.lens import run_logit_lens
 from attenscope.runnable_model import LocalError, RunnableModel
@@ -27,6 +29,28 @@ def test_the_estimate_counts_every_weight(
     weights = sum(one.numel() for one in opened("llama").model.parameters())
     assert estimate_model_memory_bytes(folder("llama"), torch.float32) - SPARE_BYTES == 4 * weights
     assert estimate_model_memory_bytes(folder("llama"), torch.bfloat16) - SPARE_BYTES == 2 * weights
+
+
+def test_quantised_weights_are_counted_as_they_are(tmp_path: Path) -> None:
+    from attenscope.hugging_face.load import SPARE_BYTES, estimate_model_memory_bytes
+
+    tensors = {"packed": torch.zeros(6, 5, dtype=torch.uint8), "scale": torch.zeros(6, dtype=torch.float16)}
+    save_file(tensors | {"order": torch.zeros(3, dtype=torch.int32)}, tmp_path / "model.safetensors")
+    assert estimate_model_memory_bytes(tmp_path, torch.float32) - SPARE_BYTES == 30 + 4 * 6 + 4 * 3
+
+
+@pytest.mark.skipif(
+    find_spec("gptqmodel") is not None or find_spec("optimum") is not None, reason="its library is there"
+)
+def test_a_quantised_folder_without_its_library_says_which_format_it_is(
+    folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    shutil.copytree(folder("llama"), tmp_path / "llama")
+    path = tmp_path / "llama" / "config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(settings | {"quantization_config": {"quant_method": "gptq", "bits": 4}}), "utf-8")
+    with pytest.raises(LocalError, match="llama is quantised by gptq, and the library that reads such weights is not"):
+        load_user_model(f"hf:{tmp_path / 'llama'}")
 
 
 def test_the_same_weights_in_another_layout_are_not_counted(folder: Callable[[str], Path], tmp_path: Path) -> None:
