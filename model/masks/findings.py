@@ -52,6 +52,8 @@ class Finding:
     """The layers concerned, counted from 0."""
     origin: str = ""
     """Where in the code the first of them calls attention, and which argument carries the fault; of a capture."""
+    first_map: tuple[int, int, int] = (0, 0, 0)
+    """Sample, layer and head, counted from 0, of the first map concerned."""
 
     @property
     def rank(self) -> FindingRank:
@@ -60,7 +62,9 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as values of JSON."""
-        return dataclasses.asdict(self) | {name: list(getattr(self, name)) for name in ("queries", "keys", "layers")}
+        return dataclasses.asdict(self) | {
+            name: list(getattr(self, name)) for name in ("queries", "keys", "layers", "first_map")
+        }
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,11 @@ def make_finding(
     line = fault.fix if fix is None else fix
     line = say(line) if line == NOTHING_TO_FIX else line
     layers = tuple(int(one) for one in np.flatnonzero(units.any((0, 2))))
-    return Finding(code, rank, map_name, sample, layer, head, queries, keys, message, line, known, layers)
+    at = np.unravel_index(units.argmax(), units.shape)
+    first_map = int(at[0]), int(at[1]), int(at[2])
+    return Finding(
+        code, rank, map_name, sample, layer, head, queries, keys, message, line, known, layers, first_map=first_map
+    )
 
 
 def add_attention_calls(diagnosis: Diagnosis, calls: Sequence[AttentionCall]) -> Diagnosis:

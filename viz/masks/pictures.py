@@ -49,9 +49,9 @@ def choose_sample_layer_head_and_depth(mask_input: MaskInput, judgement: Judgeme
     """Draw the choice of sample, layer and head (from 0), and of the layers through which dependence is followed."""
     samples, layers, heads, queries, keys = judgement.arrays.sizes
     worst = next((one for one in verdict.sort_findings(judgement.before) if one.severity != "info"), None)
-    first = (worst.sample, worst.layer, worst.head) if worst is not None else (0, 0, 0)
+    first = worst.first_map if worst is not None else (0, 0, 0)
     chosen = [
-        _choose_index(label, of, size, index or 0)
+        _choose_index(label, of, size, index)
         for label, of, size, index in (
             (say("Sample"), MASKS_SAMPLE, samples, first[0]),
             (say("Layer"), MASKS_LAYER, layers, first[1]),

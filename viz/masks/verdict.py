@@ -262,9 +262,8 @@ def _has_call_fix(one: Finding, diagnosis: Diagnosis) -> bool:
 
 def _select_finding_cells(identity: str, one: Finding) -> None:
     toggle_marked_cells(identity, one.queries, one.keys)
-    for of, index in ((MASKS_SAMPLE, one.sample), (MASKS_LAYER, one.layer), (MASKS_HEAD, one.head)):
-        if index is not None:
-            st.session_state[of.key] = index + 1
+    for of, index in zip((MASKS_SAMPLE, MASKS_LAYER, MASKS_HEAD), one.first_map, strict=True):
+        st.session_state[of.key] = index + 1
 
 
 def _draw_possible_faults(diagnosis: Diagnosis) -> None:

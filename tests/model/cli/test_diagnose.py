@@ -53,7 +53,7 @@ def test_every_kind_of_file_is_read(tmp_path: Path, ending: str) -> None:
     assert code == 1
     (finding,) = json.loads(line)["findings"]
     keys = ["code", "severity", "map", "sample", "layer", "head", "queries", "keys", "message", "fix", "level"]
-    keys += ["layers", "origin"]
+    keys += ["layers", "origin", "first_map"]
     assert list(finding) == keys
     assert (finding["code"], finding["queries"], finding["keys"]) == ("future-visible", [0, 1], [1, 2])
 

@@ -301,6 +301,21 @@ def test_the_pictures_go_where_the_worst_finding_goes_until_a_place_is_chosen() 
     assert app.selectbox(key="mask_sample").value == 1
 
 
+def test_the_pictures_go_to_the_first_of_several_faulty_maps() -> None:
+    weights = softmax(np.stack([np.where(CAUSAL, SCORES, -np.inf), SCORES, SCORES]))[:, None]
+    (finding,) = diagnose(weights=weights, meant="causal").findings
+    assert (finding.sample, finding.first_map) == (None, (1, 0, 0))
+    assert (weights[1, 0][list(finding.queries)][:, list(finding.keys)] > 0).any()
+    app = page().run()
+    app.text_area(key="mask_text").set_value(f"weights = {weights.tolist()}").run()
+    app.button(key="meant-causal").click().run()
+    assert app.selectbox(key="mask_sample").value == 2
+    app.selectbox(key="mask_sample").set_value(1).run()
+    app.button(key="show-0").click().run()
+    assert not app.exception
+    assert app.selectbox(key="mask_sample").value == 2
+
+
 def test_a_trace_opened_on_explore_is_judged_here_its_faulty_map_first() -> None:
     app = page()
     causal = AttentionMap("decoder", np.full((2, 3, 3, 3), 1 / 3), ("▁a", "b", "c"), ("▁a", "b", "c"), np.tri(3) > 0)
