@@ -17,7 +17,7 @@ from typing import Any
 
 from torch import nn
 
-from .hugging_face.folder import FOLDER_PREFIX, find_model_folders, open_model_folder
+from .hugging_face.folder import FOLDER_PREFIX, find_adapter_specs, find_model_folders, open_model_folder
 from .language import say
 from .runnable_model import LocalError, LocalModel, RunnableModel, one_line_error_text
 
@@ -44,7 +44,8 @@ def list_named_folders(arguments: Sequence[str]) -> dict[str, str]:
                 directory=directory,
             )
         )
-    return {folder.name: f"{FOLDER_PREFIX}{folder}" for folder in folders}
+    specs = {folder.name: str(folder) for folder in folders} | find_adapter_specs(Path(directory).expanduser())
+    return {name: f"{FOLDER_PREFIX}{spec}" for name, spec in specs.items()}
 
 
 def read_option(arguments: Sequence[str], name: str = MODEL_OPTION) -> str | None:

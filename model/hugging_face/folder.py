@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from ..language import join_items, join_sentences, say, say_many, to_say
 from ..runnable_model import Ability, LocalError, LocalModel, RunnableModel
@@ -41,6 +41,30 @@ def find_model_folders(directory: Path) -> list[Path]:
     if not directory.is_dir():
         raise LocalError(say("There is no folder {directory}.", directory=directory))
     return sorted(path.parent for path in directory.glob(f"*/{CONFIG_FILE}"))
+
+
+def find_adapter_specs(directory: Path) -> dict[str, str]:
+    """Return what opens each adapter directly under a directory, by its folder's name.
+
+    Its base is the folder that its configuration names, or the one of the same last name beside it; an adapter without
+    either says so when it is opened.
+    """
+    found = {}
+    for path in sorted(directory.glob(f"*/{ADAPTER_FILE}")):
+        if not (path.parent / CONFIG_FILE).is_file():
+            base = _find_adapter_base(path)
+            adapter = quote(str(path.parent))
+            found[path.parent.name] = f"{base}?adapter={adapter}" if base else str(path.parent)
+    return found
+
+
+def _find_adapter_base(path: Path) -> Path | None:
+    try:
+        named = json.loads(path.read_text(encoding="utf-8"))["base_model_name_or_path"]
+        beside = path.parent.parent / Path(named).name
+        return next((one for one in (Path(named), beside) if (one / CONFIG_FILE).is_file()), None)
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return None
 
 
 def open_model_folder(name: str) -> RunnableModel | LocalModel:

@@ -11,7 +11,7 @@ import torch
 
 from attenscope.hugging_face import adapter as adapters
 from attenscope.runnable_model import LocalError, RunnableModel
-from attenscope.user_model import load_user_model
+from attenscope.user_model import list_named_folders, load_user_model
 from tests import folders
 
 transformers = pytest.importorskip("transformers")
@@ -56,6 +56,22 @@ def test_its_attention_is_that_of_peft(base: Path, adapter: Path) -> None:
     np.testing.assert_allclose(found.trace.maps["decoder"].weights, expected, atol=1e-5)
     unchanged = plain.force(folders.SENTENCE, found.target_ids).trace.maps["decoder"].weights
     assert np.abs(unchanged - expected).max() > 0.01
+
+
+def test_a_directory_of_models_holds_its_adapters(base: Path, adapter: Path) -> None:
+    specs = list_named_folders(["--models", str(base.parent)])
+    assert list(specs) == ["base", "tuned"]
+    assert load_user_model(specs["tuned"]).name == "tuned"
+    settings = adapter / "adapter_config.json"
+    written = json.loads(settings.read_text(encoding="utf-8"))
+    for named, opens in (("someone/base", True), ("someone/nowhere", False), (None, False)):
+        settings.write_text(json.dumps(written | {"base_model_name_or_path": named}), encoding="utf-8")
+        spec = list_named_folders(["--models", str(base.parent)])["tuned"]
+        if opens:
+            assert load_user_model(spec).name == "tuned"
+        else:
+            with pytest.raises(LocalError, match="name the folder of its base"):
+                load_user_model(spec)
 
 
 def test_it_goes_with_a_dtype(base: Path, adapter: Path) -> None:
