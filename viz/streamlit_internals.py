@@ -131,6 +131,20 @@ def create_connection_probe() -> Callable[[], bool]:
     return (lambda: bool(is_active(session))) if is_active(session) else (lambda: True)
 
 
+def create_run_probe() -> Callable[[], bool]:
+    """Return a function that tells whether this run is wanted: its visitor is there and has asked for no other run.
+
+    For a run without a browser it always returns True. Raises InternalsError.
+    """
+    context, is_connected = _get_run_context(), create_connection_probe()
+    requests = None if context is None else context.script_requests
+    if requests is None:
+        return is_connected
+    with _raise_on_missing_streamlit_part("ScriptRequests._state"):
+        begun = requests._state
+        return lambda: is_connected() and requests._state is begun
+
+
 class PageRun:
     """Runs of one page without a browser; `session` is what its session holds at first. Raises InternalsError."""
 

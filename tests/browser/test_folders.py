@@ -104,6 +104,15 @@ def test_a_long_text_is_read_in_pooled_maps(page: Page) -> None:
     expect(query).to_have_value("300", timeout=LOADING)
 
 
+def test_another_sentence_ends_the_reading_of_a_long_one(page: Page) -> None:
+    page.goto(f"/?{urlencode({'model': 'llama', 'sentence': ' '.join(folders.TEXT * 60)})}")
+    shows(page, "Reading a long text")
+    box = page.get_by_role("textbox", name="Sentence")
+    box.fill(folders.SENTENCE)
+    box.press("Enter")
+    shows(page, "rows and columns are the prompt")
+
+
 def test_a_decoder_alone_goes_on_from_a_prompt(page: Page) -> None:
     open_page(page, address("/", "gpt2"))
     shows(page, "The first 12 rows and columns are the prompt")

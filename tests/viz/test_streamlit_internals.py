@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 
 from attenscope.viz import streamlit_internals
 from attenscope.viz.streamlit_internals import (
@@ -17,6 +18,7 @@ from attenscope.viz.streamlit_internals import (
     allow_caches_outside_of_runs,
     count_uploaded_bytes,
     create_connection_probe,
+    create_run_probe,
     end_absent_sessions,
     find_chart_script,
     find_font_file,
@@ -51,6 +53,7 @@ USES: list[tuple[Callable[[], Any], str]] = [
     (lambda: start_component_runtime(VIZ), "runtime.memory_media_file_storage.MemoryMediaFileStorage"),
     (lambda: start_component_runtime(VIZ), "runtime.Runtime"),
     (create_connection_probe, "runtime.Runtime"),
+    (create_run_probe, "runtime.Runtime"),
     (lambda: read_browser_message_type(b""), "proto.BackMsg_pb2.BackMsg"),
     (count_uploaded_bytes, "runtime.Runtime"),
     (lambda: end_absent_sessions(len, list), "runtime.Runtime"),
@@ -139,3 +142,18 @@ def test_a_connection_ends_with_its_visitor(monkeypatch: pytest.MonkeyPatch) -> 
         assert connected()
         serving.visitors.discard(session)
         assert connected() == stays
+
+
+def test_a_run_is_wanted_until_its_visitor_asks_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests, serving = ScriptRequests(), Serving("here")
+    context = SimpleNamespace(session_id="here", script_requests=requests)
+    monkeypatch.setattr(streamlit_internals, "_find_streamlit_object", lambda module, name: serving)
+    monkeypatch.setattr(streamlit_internals, "_get_run_context", lambda: context)
+    wanted = create_run_probe()
+    assert wanted()
+    requests.request_rerun(RerunData())
+    assert not wanted()
+    context.script_requests = ScriptRequests()
+    wanted = create_run_probe()
+    serving.visitors.discard("here")
+    assert not wanted()

@@ -41,7 +41,8 @@ def draw_long_text(model: RunnableModel, text: str, encoded: EncodedText) -> Non
     """Draw the attention of a model that reads a long text, and writes nothing."""
     unregister_savable_view()
     PIN.hold(of=text)
-    pooled = cache.compute_pooled_attention(model.name, text)
+    with st.container(key="reading"):  # where the spinner stands
+        pooled = cache.compute_pooled_attention(model.name, text)
     draw_caption(
         join_sentences(
             say(

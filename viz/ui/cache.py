@@ -49,12 +49,13 @@ from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
 from attenscope.user_model import MODELS_OPTION, list_named_folders, load_user_model, read_option
 from attenscope.viz.fair_queue import COMPUTE_QUEUE, BusyError
-from attenscope.viz.streamlit_internals import create_connection_probe
+from attenscope.viz.streamlit_internals import create_connection_probe, create_run_probe
 from attenscope.word_alignment.measure import ALIGNMENT_FILE, AlignmentRates, read_alignment_rates
 
 # How a result is computed once for all visitors: in turns, and on the CPU where the GPU is full.
 
 
+LEFT_TEXT = to_say("This was not read to its end, since something else was asked for.")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -278,14 +279,26 @@ def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> O
 def compute_pooled_attention(name: str, text: str) -> PooledAttention:
     """The attention over a long text in pooled maps, and the last row as it is; frozen."""
     model, ids = _encode_long_text(name, text)
-    return model.read_long_text(ids, (len(ids) - 1,), on_rows=COMPUTE_QUEUE.yield_to_earlier_tickets)
+    return model.read_long_text(ids, (len(ids) - 1,), on_rows=_create_pause())
 
 
 @queue_and_cache(16, to_say("Reading a row …"), is_long=True)
 def compute_attention_row(name: str, text: str, row: int) -> PooledAttention:
     """One row, from 0, of the attention of all layers and heads over a long text; frozen."""
     model, ids = _encode_long_text(name, text)
-    return model.read_long_text(ids, (row,), pooled=False, on_rows=COMPUTE_QUEUE.yield_to_earlier_tickets)
+    return model.read_long_text(ids, (row,), pooled=False, on_rows=_create_pause())
+
+
+def _create_pause() -> Callable[[], None]:
+    """Return what a long computation calls now and then: others go first, and it ends once nobody waits for it."""
+    is_wanted = create_run_probe()
+
+    def pause() -> None:
+        COMPUTE_QUEUE.yield_to_earlier_tickets()
+        if not is_wanted():
+            raise BusyError(say(LEFT_TEXT))
+
+    return pause
 
 
 def _encode_long_text(name: str, text: str) -> tuple[RunnableModel, tuple[int, ...]]:
