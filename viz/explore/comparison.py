@@ -13,7 +13,7 @@ import streamlit as st
 from attenscope.analysis.attention_steps import MapDifference, PositionPairs, compare_maps, match_rows_and_columns
 from attenscope.checkpoint.load import CheckpointError
 from attenscope.language import join_sentences, say, to_say
-from attenscope.runnable_model import InputError, LocalError, LocalModel
+from attenscope.runnable_model import InputError, LocalError, LocalModel, RunnableModel
 from attenscope.text.words import guess_language
 from attenscope.trace import AttentionMap, Kind, TraceError, select_head
 from attenscope.viz.explore.controls import ALL_HEADS_VIEWS
@@ -413,8 +413,7 @@ def _second_side_options(run: RunKey | None, *, of_head: bool) -> tuple[SecondSi
     heads: tuple[SecondSideKind, ...] = ("head",) if of_head else ()
     if run is None:
         return heads
-    models: tuple[SecondSideKind, ...] = ("model",) if cache.load_runnable_model(run.model).can("translate") else ()
-    return (*heads, "sentence", *models, *(("original",) if run.given or run.changes else ()))
+    return (*heads, "sentence", "model", *(("original",) if run.given or run.changes else ()))
 
 
 def _choose_second_head(scene: Scene) -> SecondSide:
@@ -448,10 +447,13 @@ def _choose_second_sentence(scene: Scene, run: RunKey) -> SecondSide | None:
 
 
 def _choose_second_model(scene: Scene, run: RunKey) -> SecondSide | None:
+    model = cache.load_runnable_model(run.model)
     others = _list_other_models(run)
     if not others:
         draw_caption(
             say("There is only one model. Train another with `python -m model train`, and it can be chosen here.")
+            if model.can("translate")
+            else say("There is no other decoder. Start with --models and a directory that holds several.")
         )
         return None
     EXPLORE_SECOND_MODEL.hold(others)
@@ -463,7 +465,7 @@ def _choose_second_model(scene: Scene, run: RunKey) -> SecondSide | None:
         label_visibility="collapsed",
         **EXPLORE_SECOND_MODEL.synced_widget_arguments,
     )
-    if refused := _model_refusal_text(name):
+    if refused := _model_refusal_text(name, model):
         draw_caption(refused)
         return None
     key = RunKey(name, run.sentence, run.given)
@@ -474,18 +476,25 @@ def _choose_second_model(scene: Scene, run: RunKey) -> SecondSide | None:
     return SecondSide(scene.source.open_run(key), scene.kind, layer, head, *titles, in_words)
 
 
-def _model_refusal_text(name: str) -> str:
+def _model_refusal_text(name: str, first: RunnableModel) -> str:
     """Why the chosen model cannot be compared, "" where it can; a model of a folder is known once it is loaded."""
     found = cache.load_command_line_model(name)
     if isinstance(found, LocalError):
         return str(found)
     if isinstance(found, LocalModel):
         return say("{model} only reads what it is given: it writes no translation to compare.", model=name)
-    return found.cannot("translate") if found else ""
+    if found and found.can("translate") and not first.can("translate"):
+        return say("{model} translates, and {first} continues a prompt.", model=name, first=first.name)
+    return found.cannot("translate") if found and first.can("translate") else ""
 
 
 def _list_other_models(run: RunKey) -> list[str]:
-    """Return the models that a run can be compared with, those that read the language of its sentence first."""
+    """Return the models that a run can be compared with, those that read the language of its sentence first.
+
+    A decoder alone with those of the command line: the project's own translate.
+    """
+    if not cache.load_runnable_model(run.model).can("translate"):
+        return [name for name, config in cache.load_model_configs().items() if config is None and name != run.model]
     languages = cache.load_source_languages()
     language = guess_language(run.sentence) or languages.get(run.model)
     others = [name for name in cache.list_models() if name != run.model]

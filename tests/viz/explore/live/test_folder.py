@@ -101,6 +101,17 @@ def test_a_decoder_alone_is_a_prompt_and_its_continuation(start: Start) -> None:
         assert any("The first line is the prompt" in one for one in captions(app))
 
 
+def test_a_decoder_is_compared_with_another(start: Start) -> None:
+    beside = {"view": "compare", "with": "model"}
+    app = start("gpt2", **beside, **{"with-model": "llama"})
+    assert not app.info
+    chosen = app.selectbox(key="with-model")
+    assert chosen.value == "llama"
+    assert set(chosen.options) == {"marian", "t5", "llama", "bert", "broken"}
+    chosen.set_value("marian").run()
+    assert any("marian translates, and gpt2 continues a prompt." in one for one in captions(app))
+
+
 def test_an_encoder_is_on_explore_and_others_say_where(start: Start) -> None:
     app = start("bert")
     assert any("Masks: encoder no contradiction" in one for one in captions(app))
