@@ -91,15 +91,18 @@ class PooledCapture:
     def keep_weights(self, points: AttentionPoints, weights: Tensor) -> None:
         """Hear of the weights (1, H, R, K) of the rows that come next."""
         start, count = self.done.get(points, 0), weights.shape[2]
-        beside = self.first_key, self.tokens - self.first_key - weights.shape[3]
-        found = nn.functional.pad(weights[0], beside)
-        allowed = nn.functional.pad(self.allowed.pop(points).any(0).expand(count, -1), beside)
+        allowed = self.allowed.pop(points).any(0).expand(count, -1)
         for row in self.rows:
             if start <= row < start + count:
-                self.kept[points, row] = found[:, row - start].float(), allowed[row - start].clone()
+                kept, keys = weights[0, :, row - start].float(), allowed[row - start]
+                self.kept[points, row] = self._pad_keys(kept, self.tokens), self._pad_keys(keys, self.tokens)
         if self.pooled:
-            self._pool(points, start, found, allowed)
+            self._pool(points, start, weights[0], allowed)
         self.skip_rows(points, count)
+
+    def _pad_keys(self, values: Tensor, keys: int) -> Tensor:
+        """The same (..., K) over so many keys from the first one on; zeros where no row of these may attend."""
+        return nn.functional.pad(values, (self.first_key, keys - self.first_key - values.shape[-1]))
 
     def _pool(self, points: AttentionPoints, start: int, weights: Tensor, allowed: Tensor) -> None:
         """Let the blocks of these rows have the largest weights; a row may share its blocks with rows before."""
@@ -116,7 +119,7 @@ class PooledCapture:
 
     def _pool_columns(self, values: Tensor) -> Tensor:
         """The largest number of each block of columns, (H, K) -> (H, N) float32; none is below 0."""
-        padded = nn.functional.pad(values.float(), (0, self.blocks * self.block - values.shape[1]))
+        padded = self._pad_keys(values.float(), self.blocks * self.block)
         return padded.unflatten(1, (self.blocks, self.block)).amax(2)
 
     @property
