@@ -49,6 +49,9 @@ class FakeTranslator:
     def can(self, ability: str) -> bool:
         return True
 
+    def encode_long_text(self, text: str) -> None:
+        return None
+
     def translate(self, text: str) -> Translation:
         words = text.split()
         if not words:

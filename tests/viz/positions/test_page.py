@@ -320,5 +320,5 @@ def test_the_matrix_asks_nothing_of_its_values() -> None:
 
 
 def test_a_sentence_of_a_link_that_is_too_long_is_said_to_be_left_out(app: AppTest) -> None:
-    app = opened(app, "sentence", sentence="a" * 20_001)
-    assert "The link's sentence has more than 10,000 characters, so it was left out." in captions(app)
+    app = opened(app, "sentence", sentence="a" * 40_001)
+    assert "The link's sentence has more than 40,000 characters, so it was left out." in captions(app)
