@@ -181,6 +181,11 @@ class TextTokenizer(Protocol):
         """Tokens that stand for no text."""
 
 
+def _has_half_character(text: str) -> bool:
+    """Whether a text holds half of a surrogate pair, which no UTF-8 can hold."""
+    return any(category(character) == "Cs" for character in text)
+
+
 class RunnableModel:
     """A model that is run on the pages. Holds no state between calls, so one serves every visitor.
 
@@ -257,7 +262,12 @@ class RunnableModel:
         """Return the pieces of a text that is too long for whole maps, and that pooled maps show; None for another."""
         if not text.strip() or len(text) > self.max_long_text_tokens * MAX_CHARACTERS_PER_TOKEN:
             return None
-        encoded = self.tokenizer.encode(text)
+        if _has_half_character(text):
+            return None
+        try:
+            encoded = self.tokenizer.encode(text)
+        except InputError:  # a chat template that fails on it, of which :meth:`encode` tells
+            return None
         return encoded if self.max_length < len(encoded.ids) <= self.max_long_text_tokens else None
 
     def read_long_text(
@@ -292,7 +302,7 @@ class RunnableModel:
         if len(text) > limit * MAX_CHARACTERS_PER_TOKEN:
             characters = say("This text has {count:,} characters.", count=len(text))
             raise InputError(join_sentences(characters, self._length_limit_text()))
-        if any(category(character) == "Cs" for character in text):  # half of a surrogate pair, which no UTF-8 can hold
+        if _has_half_character(text):
             raise InputError(say("This text is not valid Unicode: it holds half of a character. Please type it again."))
         encoded = encode(text)
         empty = not encoded.ids or all(one.isspace() or category(one) in ("Cc", "Cf") for one in text)

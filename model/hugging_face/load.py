@@ -176,8 +176,8 @@ def load_folder_model(
     name = (adapter or folder).name
     if not kind.can_generate():
         return _load_encoder_only(name, model, tokenizer)
-    weights = _hash_weights([*_list_weight_files(folder), *([adapter / ADAPTER_WEIGHTS] if adapter else [])])
-    return _load_text_generator(name, weights, folder, model, tokenizer, options, find_task_prefixes(config))
+    weights_hash = _hash_weights([*_list_weight_files(folder), *([adapter / ADAPTER_WEIGHTS] if adapter else [])])
+    return _load_text_generator(name, weights_hash, folder, model, tokenizer, options, find_task_prefixes(config))
 
 
 def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrainedConfig) -> type[PreTrainedModel]:
@@ -283,7 +283,7 @@ def _load_encoder_only(name: str, model: PreTrainedModel, tokenizer: PreTrainedT
 
 def _load_text_generator(
     name: str,
-    weights: str,
+    weights_hash: str,
     folder: Path,
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
@@ -324,7 +324,7 @@ def _load_text_generator(
         names,
         max_length=network.positions,
         card=_make_card(model, tokenizer, two_sided=two_sided),
-        weights_hash=weights,
+        weights_hash=weights_hash,
         forced=forced,
     )
     lengths: dict[Side, int] = {"target": target.shape[1] + (0 if two_sided else ids.shape[1] - 1)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,22 @@ def test_a_text_is_long_between_the_limits_alone(load: Callable[[str], FolderMod
         with pytest.raises(InputError, match=r"reads 512 tokens at most.*Explore shows texts of up to 2,048 tokens"):
             model.encode(refused)
     assert model.encode_long_text(long_text * 9) is None
+    assert model.encode_long_text(long_text + "\ud800") is None
+
+
+def test_a_chat_template_that_fails_on_a_long_text_is_told_as_of_any_other(tmp_path: Path) -> None:
+    template = "{% if messages[0]['content'] | length > 900 %}{{ raise_exception('too long') }}{% endif %}"
+    folder = folders.chat(tmp_path / "chat", template + folders.CHAT_TEMPLATE)
+    path = folder / "config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(settings | {"max_position_embeddings": 4096}), encoding="utf-8")
+    model = load_user_model(f"hf:{folder}")
+    assert isinstance(model, FolderModel)
+    assert model.max_long_text_tokens == 4096
+    long_text = " ".join(folders.TEXT * 6)
+    assert model.encode_long_text(long_text) is None
+    with pytest.raises(InputError, match="chat template"):
+        model.encode(long_text)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "marian"])
