@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 from unicodedata import category
 
 import torch
@@ -541,8 +541,6 @@ class LocalModel:
     run: Callable[[str], TokenNames]
     special_tokens: AbstractSet[str] = SPECIAL_TOKENS
     """Tokens that stand for no text."""
-    reads_text: ClassVar[bool] = True
-    """Whether what it is given are words; else it is the name of a file."""
 
     @torch.no_grad()
     def trace(self, text: str) -> AttentionTrace:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sentencepiece
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -260,6 +261,56 @@ def whisper(folder: Path) -> Path:
     return folder
 
 
+def write_picture(path: Path, width: int = 96, height: int = 60) -> None:
+    """A picture that grows lighter to the right, with a green field in it."""
+    from PIL import Image
+
+    pixels = np.zeros((height, width, 3), np.uint8)
+    pixels[:, :, 0] = np.linspace(0, 255, width)
+    pixels[height // 3 : height // 2, width // 4 : width // 2] = (20, 200, 60)
+    Image.fromarray(pixels).save(path)
+
+
+PICTURE_SIZES: dict[str, Any] = {
+    **{"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4},
+    **{"image_size": 48, "patch_size": 8, "initializer_range": 0.4},
+}
+
+
+def vit(folder: Path) -> Path:
+    """A ViT of 6 x 6 patches that tells cats from dogs, with a picture beside it."""
+    from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessorPil
+
+    torch.manual_seed(SEED)
+    config = ViTConfig(**PICTURE_SIZES, id2label={0: "cat", 1: "dog"}, label2id={"cat": 0, "dog": 1})
+    ViTForImageClassification(config).save_pretrained(folder)
+    ViTImageProcessorPil(size={"height": 48, "width": 48}).save_pretrained(folder)
+    write_picture(folder / "garden.png")
+    return folder
+
+
+def trocr(folder: Path, decoder: Any = None, encoder: Any = None, processor: Any = None) -> Path:
+    """One that writes what it sees: a ViT and a decoder of TrOCR, or others, with a picture beside it."""
+    import transformers
+
+    fast = make_byte_level(folder, ["<s>", "<pad>", "</s>"], closes=False, bos="<s>", pad="<pad>", eos="</s>")
+    fast.save_pretrained(folder)
+    sizes = {"d_model": 32, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 48}
+    writes = decoder or transformers.TrOCRConfig(**sizes, max_position_embeddings=24, init_std=0.4)
+    writes.vocab_size = len(fast)
+    sees = encoder or transformers.ViTConfig(**PICTURE_SIZES)
+    torch.manual_seed(SEED)
+    model = transformers.VisionEncoderDecoderModel(
+        transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(sees, writes)
+    )
+    for settings in (model.config, model.generation_config):
+        settings.decoder_start_token_id, settings.pad_token_id, settings.eos_token_id = 0, 1, 2
+    model.save_pretrained(folder)
+    (processor or transformers.ViTImageProcessorPil(size={"height": 48, "width": 48})).save_pretrained(folder)
+    write_picture(folder / "line.png")
+    return folder
+
+
 FOLDERS: dict[str, Callable[[Path], Path]] = {
     "marian": marian,
     "t5": t5,
@@ -270,6 +321,8 @@ FOLDERS: dict[str, Callable[[Path], Path]] = {
     "chat": chat,
     "bert": bert,
     "whisper": whisper,
+    "vit": vit,
+    "trocr": trocr,
 }
 
 

@@ -426,7 +426,7 @@ KINDS: tuple[FolderKind, ...] = (
         replaces=True,
         refused="reads sound",
     ),
-    FolderKind("VisionEncoderDecoderModel", "TrOCR and Donut", make=make_trocr, refused="reads pictures"),
+    FolderKind("VisionEncoderDecoderModel", "TrOCR and Donut", make=make_trocr, refused="tokenizer"),
     FolderKind(
         "ViTModel",
         "pictures",
@@ -439,7 +439,7 @@ KINDS: tuple[FolderKind, ...] = (
             "patch_size": 14,
         },
         replaces=True,
-        refused="reads pictures",
+        refused="preprocessor_config.json",
     ),
     FolderKind("LoRA", "an adapter", make=make_adapter, refused="is an adapter"),
 )

@@ -67,6 +67,7 @@ from .folder import (
 )
 from .masked_words import MaskedWordModel
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, can_patch_all_streams, get_text_config
+from .pictures import make_picture_model, writes_what_it_sees
 from .positions import find_added_positions
 from .prompt_templates import (
     ChatTemplate,
@@ -80,7 +81,7 @@ from .speech import make_speech_model
 from .tokenizer import FolderTokenizer, resolve_requested_languages
 
 OFFLINE_OPTIONS: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-TEXT_INPUT = "input_ids"
+TEXT_INPUT, PICTURE_INPUT = "input_ids", "pixel_values"
 POSITION_COUNT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 """What configurations call the positions that a model has."""
 MAX_POSITIONS = 512
@@ -165,10 +166,10 @@ def load_folder_model(
     kind = _choose_model_class(folder, config, facts)
     dtype = _choose_dtype(folder, config, options.get("dtype", DEFAULT_DTYPE))
     _check_memory(folder, dtype)
-    with convert_failure_to_local_error(
-        folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")
-    ):
-        tokenizer = AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
+    if kind.main_input_name == PICTURE_INPUT:
+        tokenizer = _load_tokenizer(folder) if writes_what_it_sees(kind) else None
+        return make_picture_model(folder, _load_pretrained_model(folder, kind, dtype, None), tokenizer)
+    tokenizer = _load_tokenizer(folder)
     adapter = Path(options["adapter"]).expanduser() if "adapter" in options else None
     model = _load_pretrained_model(folder, kind, dtype, adapter)
     if kind is WhisperForConditionalGeneration:
@@ -178,6 +179,13 @@ def load_folder_model(
         return _load_encoder_only(name, model, tokenizer)
     weights_hash = _hash_weights([*_list_weight_files(folder), *([adapter / ADAPTER_WEIGHTS] if adapter else [])])
     return _load_text_generator(name, weights_hash, folder, model, tokenizer, options, find_task_prefixes(config))
+
+
+def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    with convert_failure_to_local_error(
+        folder, to_say("{folder}: transformers {version} cannot read its tokenizer, or it has none.")
+    ):
+        return AutoTokenizer.from_pretrained(folder, **OFFLINE_OPTIONS)
 
 
 def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrainedConfig) -> type[PreTrainedModel]:
@@ -200,10 +208,16 @@ def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrain
             )
         )
     assert issubclass(kind, PreTrainedModel)
-    if kind.main_input_name != TEXT_INPUT and kind is not WhisperForConditionalGeneration:
+    if kind.main_input_name != TEXT_INPUT and not _reads_media(kind):
         message = OTHER_INPUTS.get(kind.main_input_name, to_say("{folder} does not read text."))
         raise LocalError(say(message, folder=folder.name))
     return kind
+
+
+def _reads_media(kind: type[PreTrainedModel]) -> bool:
+    """Whether a class reads sound or pictures in a way that is known here."""
+    is_seeing = kind.main_input_name == PICTURE_INPUT and (writes_what_it_sees(kind) or not kind.can_generate())
+    return is_seeing or kind is WhisperForConditionalGeneration
 
 
 def _load_pretrained_model(

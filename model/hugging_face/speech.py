@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import wave
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +14,12 @@ from transformers import AutoFeatureExtractor, PreTrainedTokenizerBase, WhisperF
 
 from ..analysis.token_times import FRAME_SECONDS, MEDIAN_WIDTH, compute_token_times
 from ..capture.attention import capture_attention
-from ..language import join_items, say, to_say
-from ..runnable_model import LocalError, LocalModel
+from ..language import say, to_say
+from ..runnable_model import LocalError
 from ..text.words import mark_special_tokens
 from ..trace import AttentionTrace
 from .folder import convert_failure_to_local_error
+from .media import MediaModel, MediaReading
 from .tokenizer import FolderTokenizer
 
 DECODER_PATHS = ("model.decoder.*",)
@@ -26,36 +28,27 @@ TIMES_SETTING = "token seconds"
 """Among the settings of a trace: the second at which the token of each row begins."""
 SAMPLE_TYPES: dict[int, type[np.integer[Any]]] = {1: np.uint8, 2: np.int16, 4: np.int32}
 """How a WAV file holds a sample, by its bytes."""
-CANNOT_READ_MESSAGE = to_say("{file} cannot be read as sound: a WAV file of whole numbers is (PCM, 8, 16 or 32 bits).")
+UNREADABLE_SOUND_ERRORS = (OSError, EOFError, wave.Error, KeyError, ValueError)
+"""What is raised for a file that is no sound."""
 
 
 @dataclass(frozen=True, eq=False)
-class SpeechModel(LocalModel):
-    """Whisper: it is given the name of a sound file in its folder, and its trace is that of what it wrote."""
+class SpeechModel(MediaModel):
+    """Whisper: its trace is that of what it wrote."""
 
-    folder: Path = field(default_factory=Path)
     extractor: Any = None
     names: FolderTokenizer | None = None
-    reads_text: ClassVar[bool] = False
+    medium = "sound"
+    suffixes = (".wav",)
 
     @torch.no_grad()
-    def trace(self, text: str) -> AttentionTrace:
-        """Return the attention of the decoder while it writes down a sound of the folder.
+    def read(self, name: str, data: bytes | None = None) -> MediaReading:
+        """As :meth:`MediaModel.read`, of the decoder while it writes down what it hears.
 
         Rows are the tokens written, words with the second at which each begins. Columns of the cross-attention are the
-        seconds of the sound; the last is the silence that fills it up to the model's length. Raises LocalError.
+        seconds of the sound; the last is the silence that fills it up to the model's length.
         """
-        sound = read_sound(find_sound(self.folder, text), self.extractor.sampling_rate)
-        most = self.extractor.n_samples
-        if len(sound) > most:
-            raise LocalError(
-                say(
-                    "{file} lasts {seconds:.0f} seconds; the model hears {most:.0f} at most.",
-                    file=text.strip(),
-                    seconds=len(sound) / self.extractor.sampling_rate,
-                    most=most / self.extractor.sampling_rate,
-                )
-            )
+        sound = self._open(name, data)
         given = self.extractor(sound, sampling_rate=self.extractor.sampling_rate, return_tensors="pt")
         features = given.input_features.to(self.model.device, self.model.dtype)
         model: Any = self.model
@@ -63,7 +56,29 @@ class SpeechModel(LocalModel):
         with capture_attention(self.model, modules=DECODER_PATHS) as capture:
             self.model(input_features=features, decoder_input_ids=ids[:, :-1])
         frames = max(1, -(-len(sound) // (2 * self.extractor.hop_length)))
-        return self._name_rows_and_seconds(capture.sample(0), ids[0].tolist(), frames)
+        return MediaReading(self._name_rows_and_seconds(capture.sample(0), ids[0].tolist(), frames))
+
+    def check_file(self, name: str, data: bytes) -> None:
+        self._open(name, data)
+
+    def _open(self, name: str, data: bytes | None) -> np.ndarray:
+        """The samples of a file (N,). Raises LocalError for what is no sound, or lasts too long."""
+        file = self.open_file(name, data)
+        try:
+            sound = read_sound(file, self.extractor.sampling_rate)
+        except UNREADABLE_SOUND_ERRORS as error:
+            raise self.make_unreadable_error(name) from error
+        most = self.extractor.n_samples
+        if len(sound) > most:
+            raise LocalError(
+                say(
+                    "{file} lasts {seconds:.0f} seconds; the model hears {most:.0f} at most.",
+                    file=name.strip(),
+                    seconds=len(sound) / self.extractor.sampling_rate,
+                    most=most / self.extractor.sampling_rate,
+                )
+            )
+        return sound
 
     def _name_rows_and_seconds(self, trace: AttentionTrace, ids: list[int], frames: int) -> AttentionTrace:
         """The trace with the columns behind the sound summed into one, and its rows and columns named."""
@@ -139,38 +154,17 @@ def count_prompt_tokens(tokens: list[str], special: frozenset[str]) -> int:
     return next((at for at, one in enumerate(tokens) if one not in special), len(tokens))
 
 
-def find_sound(folder: Path, text: str) -> Path:
-    """Return a WAV file of the folder by its name. Raises LocalError, with those that there are."""
-    there = sorted(path.name for path in folder.glob("*.wav"))
-    name = text.strip()
-    if name not in there:
-        raise LocalError(
-            say(
-                "{folder} reads sound: write the name of a file in its folder in place of a sentence. There are: "
-                "{files}.",
-                folder=folder.name,
-                files=join_items(there),
-            )
-            if there
-            else say(
-                "{folder} reads sound: put a WAV file into its folder, and write its name here.", folder=folder.name
-            )
-        )
-    return folder / name
-
-
-def read_sound(path: Path, rate: int) -> np.ndarray:
+def read_sound(file: io.BytesIO, rate: int) -> np.ndarray:
     """Return the samples of a WAV file (N,) from -1 to 1, at so many a second, its channels averaged.
 
-    Raises LocalError for what is no WAV file of whole numbers.
+    Raises one of UNREADABLE_SOUND_ERRORS for what is no WAV file of whole numbers.
     """
-    try:
-        with wave.open(str(path)) as file:
-            kind = SAMPLE_TYPES[file.getsampwidth()]
-            data = np.frombuffer(file.readframes(file.getnframes()), kind).reshape(-1, file.getnchannels())
-            own = file.getframerate()
-    except (OSError, EOFError, wave.Error, KeyError, ValueError) as error:
-        raise LocalError(say(CANNOT_READ_MESSAGE, file=path.name)) from error
+    with wave.open(file) as sound_file:
+        kind = SAMPLE_TYPES[sound_file.getsampwidth()]
+        data = np.frombuffer(sound_file.readframes(sound_file.getnframes()), kind).reshape(
+            -1, sound_file.getnchannels()
+        )
+        own = sound_file.getframerate()
     largest = -float(np.iinfo(kind).min) or 128.0  # eight bits count from 0, with silence at 128
     values = (data.astype(np.float32) - (128 if kind is np.uint8 else 0)) / largest
     sound = values.mean(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -28,13 +29,18 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an app that was started with a directory of folders."""
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("models")
-    for name in ("marian", "gpt2", "chat", "bert", "whisper"):
+    for name in ("marian", "gpt2", "chat", "bert", "whisper", "vit"):
         folders.FOLDERS[name](base / name)
     folders.llama(base / "llama", max_position_embeddings=8192)
-    with serving(tmp_path_factory.mktemp("server"), "--models", str(base)) as url:
+    return base
+
+
+@pytest.fixture(scope="module")
+def models(directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an app that was started with a directory of folders."""
+    with serving(tmp_path_factory.mktemp("server"), "--models", str(directory)) as url:
         yield url
 
 
@@ -146,13 +152,54 @@ def test_scores_by_distance_are_drawn_for_each_head(page: Page) -> None:
     shows(page, "Score by distance · chat, decoder, head 3")
 
 
-def test_a_sound_is_named_in_place_of_a_sentence(page: Page) -> None:
-    open_page(page, address("/", "whisper", kind="cross", sentence="speech.wav"))
+def upload(page: Page, label: str, name: str, data: bytes) -> None:
+    page.get_by_role("button", name=label).first.click()
+    page.locator("input[type=file]").first.set_input_files({"name": name, "mimeType": "image/png", "buffer": data})
+
+
+def test_a_sound_is_chosen_in_place_of_a_sentence(page: Page, directory: Path) -> None:
+    open_page(page, address("/", "whisper", kind="cross"))
     shows(page, "Cross-attention · layer 1")
-    open_page(page, address("/", "whisper"))
-    shows(page, "There are: speech.wav")
+    expect(page.get_by_role("combobox", name=re.compile("Sound"))).to_have_value("speech.wav")
+    upload(page, "Upload a sound", "mine.wav", (directory / "whisper" / "speech.wav").read_bytes())
+    expect(page).to_have_url(re.compile("file=upload-"))
+    expect(page.get_by_role("combobox", name=re.compile("Sound"))).to_have_value("mine.wav")
     open_page(page, address("/why", "whisper"))
     shows(page, "whisper reads sound")
+
+
+def test_a_picture_is_looked_at_patch_by_patch(page: Page, directory: Path) -> None:
+    open_page(page, f"/?{urlencode({'model': 'vit', 'sentence': folders.SENTENCE})}")
+    title = page.locator(".st-key-over-picture .gtitle")
+    expect(title).to_contain_text("what [CLS] looks at", timeout=LOADING)
+    click_patch(page, 2, 4)
+    expect(title).to_contain_text("what 3,5 looks at")
+    expect(page).to_have_url(re.compile(r"pin=source\.18"))  # the 17th patch, behind [CLS]
+    upload(page, "Upload a picture", "no <b>picture</b>.png", b"\x89PNG nothing")
+    shows(page, "no <b>picture</b>.png cannot be read as a picture")
+    expect(title).to_contain_text("what 3,5 looks at")  # what was there stays
+    close_menu(page)
+    folders.write_picture(directory / "mine.png", 30, 30)
+    upload(page, "Upload a picture", "mine.png", (directory / "mine.png").read_bytes())
+    expect(page).to_have_url(re.compile("file=upload-"))
+    expect(title).to_contain_text("what [CLS] looks at")  # a pin belongs to the picture in which it was chosen
+    page.go_back()
+    expect(title).to_contain_text("what 3,5 looks at")
+    page.get_by_role("link", name="Why").first.click()
+    shows(page, "vit reads pictures")
+    page.get_by_role("link", name="Explore").first.click()
+    expect(title).to_be_visible(timeout=LOADING)
+    page.get_by_role("combobox", name="Model").click()
+    page.get_by_role("option", name="gpt2", exact=True).click()
+    # The sentence has waited for a model that reads it.
+    expect(page.get_by_role("textbox", name="Sentence").first).to_have_value(folders.SENTENCE, timeout=LOADING)
+
+
+def click_patch(page: Page, row: int, column: int) -> None:
+    """Click the middle of a patch of a picture of 6 x 6, from 0."""
+    box = page.locator(".st-key-over-picture .nsewdrag").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] * (column + 0.5) / 6, box["y"] + box["height"] * (row + 0.5) / 6)
 
 
 def test_a_masked_word_has_a_card(page: Page) -> None:

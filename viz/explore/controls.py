@@ -63,7 +63,7 @@ from attenscope.viz.ui.captions import draw_caption, escape_message
 from attenscope.viz.web.maps import RankedHead, TileSwitches
 from attenscope.viz.web.page_components import is_presenting
 
-FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline")
+FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline", "picture")
 """Views that are offered side by side; the others, in a menu."""
 ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
@@ -92,9 +92,12 @@ class HeadOrder:
     """Of all maps, the head that matters most, where the order is by that."""
 
 
-def draw_view_choice(impossible: Collection[SingleView]) -> tuple[SingleView, bool]:
-    """Return the chosen view, and whether two sides of it are compared; `impossible` views are not offered."""
-    chosen = EXPLORE_VIEW.hold()
+def draw_view_choice(impossible: Collection[SingleView], *, shows_default: bool = False) -> tuple[SingleView, bool]:
+    """Return the chosen view, and whether two sides of it are compared; `impossible` views are not offered.
+
+    The address names the default too if `shows_default`: where a page opens on another.
+    """
+    chosen = EXPLORE_VIEW.hold(shows_default=shows_default)
     view = EXPLORE_COMPARED_VIEW.hold() if chosen == "compare" else chosen
     listed, more = controls.split_shown_and_menu_views(EXPLORE_SINGLE_VIEWS, view, FIRST_VIEWS, impossible)
     choose = partial(_choose_view, comparing=chosen == "compare")

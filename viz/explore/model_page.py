@@ -98,6 +98,7 @@ class ExploreRun(explore_controls.SwitchableHeads):
     run: RunKey
     translation: Translation
     view_errors: ClassVar[tuple[type[Exception], ...]] = ()
+    patches: ClassVar[None] = None
 
     @property
     def trace(self) -> AttentionTrace:
@@ -150,7 +151,8 @@ class ExploreRun(explore_controls.SwitchableHeads):
 
     @property
     def impossible_views(self) -> tuple[SingleView, ...]:
-        return () if cache.load_runnable_model(self.run.model).can("lens") else ("layers",)
+        can_read_layers = cache.load_runnable_model(self.run.model).can("lens")
+        return ("picture",) if can_read_layers else ("layers", "picture")
 
     @property
     def pinned_step(self) -> int | None:

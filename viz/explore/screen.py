@@ -85,7 +85,9 @@ def draw_screen(source: TraceSource) -> None:
         kind, layer, head = ui_controls.draw_attention_head_selector(
             source.trace.sizes, heads=False, shows_default=True
         )
-        view, comparing = explore_controls.draw_view_choice(source.impossible_views)
+        view, comparing = explore_controls.draw_view_choice(
+            source.impossible_views, shows_default=source.patches is not None
+        )
         _draw_experiments_menu(source, maps[kind], view, comparing=comparing)
     display = _fall_back_to_input_tokens(explore_controls.sync_display_options(), source.trace)
     scene = Scene(source, source.display_tokens(kind, display), layer, head, display)

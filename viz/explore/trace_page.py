@@ -21,6 +21,7 @@ from attenscope.hugging_face.masked_words import MaskedWordModel
 from attenscope.interventions.changes import InterventionError, format_changes
 from attenscope.language import say
 from attenscope.runnable_model import LocalError, LocalModel
+from attenscope.text.patches import Patches
 from attenscope.trace import AttentionMap, AttentionTrace, Kind, TraceError
 from attenscope.untrusted_trace import OpenedTrace, clean_text
 from attenscope.viz.explore import controls as explore_controls
@@ -115,6 +116,10 @@ class StaticTrace:
     def whole_trace(self) -> AttentionTrace:
         return self.opened.drawable
 
+    @property
+    def patches(self) -> Patches | None:
+        return None
+
     def value_weighted(self) -> AttentionTrace:
         return weight_trace_by_value_norms(self.trace)
 
@@ -177,7 +182,7 @@ class StaticTrace:
     @property
     def impossible_views(self) -> tuple[SingleView, ...]:
         held = any("q" in one.tensors for one in self.trace.maps.values())
-        return ("layers",) if held else ("pipeline", "layers")
+        return ("layers", "picture") if held else ("pipeline", "layers", "picture")
 
     def saved_texts(self) -> list[Part]:
         sides = (("sentence", self.trace.source), ("translation", self.trace.target))

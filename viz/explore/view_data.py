@@ -28,6 +28,7 @@ from attenscope.viz.ui.addresses.shared import PinPlace, get_pin, toggle_pins
 if TYPE_CHECKING:
     from attenscope.experiments.ablation import HeadEffects
     from attenscope.experiments.lens import LogitLens
+    from attenscope.text.patches import Patches
     from attenscope.viz.ui.addresses.explore import SingleView
     from attenscope.viz.web.maps import AxisRoles, TileSwitches
 
@@ -156,6 +157,10 @@ class Scene:
     def pin_captured(self, query: int) -> None:
         """Pin a row of the map as it was captured; for callbacks."""
         self.pin_places({self._query_place: query})
+
+    def pin_captured_key(self, key: int) -> None:
+        """Pin a column of the map as it was captured; for callbacks."""
+        self.pin_places({self._key_place: key})
 
     def pin_places(self, cell: dict[PinPlace, int]) -> None:
         """Pin positions as they were captured, each by its place; for callbacks."""
@@ -409,6 +414,10 @@ class TraceSource(Protocol):
     @property
     def impossible_views(self) -> tuple[SingleView, ...]:
         """The views that this source has nothing to show in."""
+
+    @property
+    def patches(self) -> Patches | None:
+        """The keys of one of the maps, where these are the patches of a picture."""
 
     def measure_effects(self) -> HeadEffects | None:
         """Return what switching off each head of the unchanged model changes; None without a model to run."""

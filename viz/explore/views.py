@@ -12,6 +12,7 @@ from attenscope.language import join_sentences, say, to_say
 from attenscope.trace import TraceError, select_head
 from attenscope.viz.explore import controls, joint_flow_lens_views
 from attenscope.viz.explore.controls import FIRST_VIEWS
+from attenscope.viz.explore.picture_view import PICTURE_TEXT, draw_picture_view
 from attenscope.viz.explore.saving import DrawnView, offer_view_download
 from attenscope.viz.explore.texts import (
     WEIGHTS_TEXT,
@@ -272,4 +273,5 @@ VIEWS: dict[SingleView, View] = {
     "joint": View(joint_flow_lens_views.draw_joint_view, joint_flow_lens_views.JOINT_TEXT),
     "flow": View(joint_flow_lens_views.draw_flow_view, joint_flow_lens_views.FLOW_TEXT),
     "layers": View(joint_flow_lens_views.draw_layers_view, joint_flow_lens_views.LAYERS_TEXT),
+    "picture": View(draw_picture_view, PICTURE_TEXT),
 }

@@ -9,6 +9,7 @@ import gc
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -39,11 +40,13 @@ from attenscope.experiments.ablation import (
 )
 from attenscope.experiments.lens import LogitLens, run_logit_lens
 from attenscope.hugging_face.masked_words import MaskedWord, MaskedWordModel
+from attenscope.hugging_face.media import MediaModel
 from attenscope.interventions.apply import apply_changes
 from attenscope.interventions.changes import parse_changes
 from attenscope.language import current_language, say, to_say
 from attenscope.network.config import TransformerConfig
 from attenscope.runnable_model import TEMPLATE_MARK, LocalError, LocalModel, RunnableModel, Translation
+from attenscope.text.patches import Patches
 from attenscope.trace import TENSOR_NAMES, AttentionMap, AttentionTrace, Head, Kind
 from attenscope.translate import Translator
 from attenscope.untrusted_trace import OpenedTrace, OpenError, open_trace
@@ -271,6 +274,26 @@ def compute_encoder_only_trace(name: str, sentence: str, changes: str = "") -> O
         if changes and isinstance(own, MaskedWordModel):
             return open_trace(name, own.trace_with_changes(sentence, parse_changes(changes)))
         return open_trace(name, own.trace(sentence))
+    except OpenError as error:
+        raise LocalError(str(error)) from error
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedMedium:
+    """What a model attended to while it read a sound or a picture; frozen."""
+
+    opened: OpenedTrace
+    patches: Patches | None
+
+
+@queue_and_cache(16)
+def compute_media_reading(name: str, file: str, data: bytes | None = None) -> OpenedMedium:
+    """The reading of a file of the model's folder, or of one of this name that holds `data`. Raises LocalError."""
+    own = find_encoder_only_model(name)
+    assert isinstance(own, MediaModel)
+    reading = own.read(file, data)
+    try:
+        return OpenedMedium(open_trace(name, reading.trace), reading.patches)
     except OpenError as error:
         raise LocalError(str(error)) from error
 

@@ -196,17 +196,29 @@ def draw_encoder_sentence_box() -> str:
     return _draw_sentence_field(box)
 
 
+def draw_model_choice() -> None:
+    """Draw the list of models, beside one that reads no text: the sentence stays for the others."""
+    keep_parameters_across_pages(MODEL)
+    SENTENCE.hold()
+    draw_untranslated_choice(st.selectbox, say("Model"), _list_model_names(), width=215, **MODEL.binding)
+
+
+def is_text_fixed() -> bool:
+    """Return whether what the model reads stands as text, and not in a box: in a scene that nobody types into."""
+    return is_presenting() and not can_audience_type_sentence()
+
+
 def _draw_sentence_field(place: DeltaGenerator) -> str:
     """The sentence box itself."""
     with place:
-        if is_presenting() and not can_audience_type_sentence():
-            return _draw_stage_sentence(SENTENCE.get())
+        if is_text_fixed():
+            return draw_fixed_text(SENTENCE.get())
         hint = say("Type a sentence and press Enter")
         # No default: an emptied box is in the address too, as an empty sentence, and not the welcome.
         return sentence_input(say("Sentence"), SENTENCE, value=None, placeholder=hint, label_visibility="collapsed")
 
 
-def _draw_stage_sentence(text: str) -> str:
+def draw_fixed_text(text: str) -> str:
     """Draw the sentence of a scene on the whole screen as text, in as many lines as it needs."""
     with st.container(key="sentence"):
         st.html(f'<p dir="auto">{html.escape(text)}</p>')

@@ -16,6 +16,7 @@ from attenscope.attribution.any_model import ANY_MODEL_METHODS
 from attenscope.attribution.methods import DEFAULT_METHOD, Attribution
 from attenscope.attribution.target import AttributionError
 from attenscope.evaluation.attribution import AttributionScores, AttributionScoresError, DeletionCurves
+from attenscope.hugging_face.media import MediaModel, Medium
 from attenscope.language import format_number, join_sentences, say, to_say
 from attenscope.runnable_model import LocalError, LocalModel
 from attenscope.trace import AttentionTrace
@@ -326,10 +327,17 @@ class PieceQuestion(NamedTuple):
     method: str
 
 
+NO_WORDS_MESSAGES: Mapping[Medium, str] = {
+    "sound": to_say("{model} reads sound, so no word of a source can be left out."),
+    "picture": to_say("{model} reads pictures, so no word of a source can be left out."),
+}
+
+
 def draw_user_model_page(own: LocalModel) -> None:
     """Draw the page: the sentence, the piece that is explained, and its scores or what is left without the first."""
-    if not own.reads_text:
-        st.info(escape_markdown(say("{model} reads sound, so no word of a source can be left out.", model=own.name)))
+    if isinstance(own, MediaModel):
+        ui_controls.draw_model_choice()
+        st.info(escape_markdown(say(NO_WORDS_MESSAGES[own.medium], model=own.name)))
         return
     text = ui_controls.draw_encoder_sentence_box()
     PIN.hold(of=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import wave
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +30,7 @@ def model(folder: Callable[[str], Path]) -> SpeechModel:
 
 def test_times_are_those_of_transformers(model: SpeechModel) -> None:
     trace = model.trace("speech.wav")
-    sound = read_sound(model.folder / "speech.wav", 16_000)
+    sound = read_sound(model.open_file("speech.wav", None), 16_000)
     features = model.extractor(sound, sampling_rate=16_000, return_tensors="pt").input_features
     own: Any = model.model
     ids = own.generate(features, return_dict_in_generate=True)["sequences"]
@@ -63,7 +64,7 @@ def test_columns_are_seconds_and_the_silence_behind_them(model: SpeechModel) -> 
     assert trace.cross.key_tokens[:2] == ("0.00 s", "0.02 s")
     assert trace.cross.key_tokens[-2:] == ("1.98 s", "silence behind it")
     assert np.abs(trace.cross.weights.sum(-1) - 1).max() < 1e-5
-    sound = read_sound(model.folder / "speech.wav", 16_000)
+    sound = read_sound(model.open_file("speech.wav", None), 16_000)
     features = model.extractor(sound, sampling_rate=16_000, return_tensors="pt").input_features
     ids = torch.tensor([[1, 4, 33, 155]])
     own: Any = model.model
@@ -89,21 +90,29 @@ def test_a_planted_alignment_is_found(seed: int) -> None:
     assert np.abs(found - begins * 0.02).max() <= 0.02
 
 
-def test_a_sound_is_read_at_the_rate_of_the_model(tmp_path: Path) -> None:
-    path = tmp_path / "a.wav"
+def test_a_sound_is_read_at_the_rate_of_the_model(model: SpeechModel) -> None:
+    written = io.BytesIO()
     values = (np.sin(np.arange(800) / 40) * 20_000).astype(np.int16)
-    with wave.open(str(path), "wb") as file:
+    with wave.open(written, "wb") as file:
         file.setparams((2, 2, 8_000, 0, "NONE", ""))
         file.writeframes(np.repeat(values, 2).tobytes())
-    sound = read_sound(path, 16_000)
+    sound = read_sound(io.BytesIO(written.getvalue()), 16_000)
     assert sound.shape == (1600,)
     assert np.abs(sound[::2] - values / 32_768).max() < 1e-6
-    path.write_bytes(b"no sound")
-    with pytest.raises(LocalError, match=r"a\.wav cannot be read as sound"):
-        read_sound(path, 16_000)
+    for data in (b"no sound", b"", written.getvalue()[:20]):
+        with pytest.raises(LocalError, match=r"a\.wav cannot be read as sound"):
+            model.check_file("a.wav", data)
+
+
+def test_an_uploaded_sound_is_read_as_one_of_the_folder(model: SpeechModel) -> None:
+    own = model.trace("speech.wav").cross
+    found = model.read("mine.wav", (model.folder / "speech.wav").read_bytes()).trace.cross
+    assert own is not None
+    assert found is not None
+    assert np.array_equal(found.weights, own.weights)
 
 
 def test_a_file_that_is_not_there_is_said(model: SpeechModel) -> None:
     for name in ("../config.json", "", "none.wav"):
-        with pytest.raises(LocalError, match=r"There are: speech\.wav"):
+        with pytest.raises(LocalError, match=r"one of the files in its folder \(speech\.wav\), or upload one"):
             model.trace(name)

@@ -49,11 +49,13 @@ def test_a_figure_puts_the_row_over_the_picture(capture_vit: tuple[Any, Any, np.
     capture, _, picture = capture_vit
     names, trace = capture.tokens, capture.trace
     image, weights = attenscope.figures.patch_heatmap(trace.encoder, names, layer=1, head=3, row=5).data
-    assert (np.asarray(image.z) == picture).all()
+    grey = np.repeat(np.rint(picture @ np.array([0.299, 0.587, 0.114]))[:, :, None], 3, 2)
+    assert np.abs(np.asarray(image.z) - grey).max() <= 1
     assert (image.dx * 224, image.x0 - image.dx / 2) == (14, -0.5)
     assert np.array_equal(weights.z, names.grid_of(trace.encoder, 1, 3, row=5))
     as_floats = attenscope.patches(14, 14, image=picture.astype(np.float32))  # from 0 to 255, as some libraries have it
-    assert (np.asarray(attenscope.figures.patch_heatmap(trace.encoder, as_floats, 0, 0).data[0].z) == picture).all()
+    again = attenscope.figures.patch_heatmap(trace.encoder, as_floats, 0, 0).data[0].z
+    assert np.abs(np.asarray(again) - grey).max() <= 1
     (alone,) = attenscope.figures.patch_heatmap(trace.encoder, attenscope.patches(14, 14), layer=0, head=0).data
     assert alone.type == "heatmap"
 
@@ -70,3 +72,21 @@ def test_a_grid_is_kept_and_checked(capture_vit: tuple[Any, Any, np.ndarray]) ->
         attenscope.patches(0, 3)
     with pytest.raises(TraceError, match="axes"):
         attenscope.patches(1, 1, image=np.zeros((2, 2, 7)))
+
+
+def test_the_row_and_the_key_are_framed_and_little_weight_lets_the_picture_be_seen(
+    capture_vit: tuple[Any, Any, np.ndarray],
+) -> None:
+    capture, _, _ = capture_vit
+    names, trace = capture.tokens, capture.trace
+    draw = attenscope.figures.patch_heatmap
+    drawn = draw(trace.encoder, names, layer=0, head=0, row=names.index("3,5"), key=names.index("14,1"))
+    assert drawn.layout.title.text == "<b>Layer 1, head 1: what 3,5 looks at</b>"
+    row, key = drawn.layout.shapes
+    assert (row.x0, row.x1, row.y0, row.y1) == (3.5, 4.5, 1.5, 2.5)
+    assert (key.x0, key.y0) == (-0.5, 12.5)
+    scale = drawn.data[1].colorscale
+    opacities = [float(colour.rsplit(",", 1)[1].removesuffix(")")) for _, colour in scale]
+    assert opacities == sorted(opacities)
+    assert (opacities[0], opacities[-1]) == (0.1, 0.8)
+    assert not draw(trace.encoder, names, layer=0, head=0, key=0).layout.shapes  # [CLS] is nowhere in the picture

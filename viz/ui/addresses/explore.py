@@ -20,7 +20,7 @@ from attenscope.viz.ui.address import (
 from attenscope.viz.ui.addresses import shared
 from attenscope.viz.ui.addresses.shared import PIN, is_short_number
 
-SingleView = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers"]
+SingleView = Literal["heatmap", "links", "text", "pipeline", "joint", "flow", "layers", "picture"]
 """A view of one run."""
 EXPLORE_SINGLE_VIEWS: tuple[SingleView, ...] = get_args(SingleView)
 ExploreView = SingleView | Literal["compare"]
@@ -51,6 +51,8 @@ EXPLORE_HIDE_SPECIAL = boolean_parameter("hide", None, slot="hide chosen")
 EXPLORE_HIDE_FIRST = boolean_parameter("first")
 """Whether the first token is left out of a decoder's map, where it is no special token."""
 EXPLORE_CELL_NUMBERS = boolean_parameter("numbers")
+EXPLORE_FILE: Parameter[str | None] = Parameter("file", None, str, longest=300, slot="file chosen")
+"""The file that a model of sounds or pictures reads: one of its folder, or one that was uploaded, by a digest."""
 EXPLORE_TOUR_STEP = number_parameter("tour", 0, 0, shared.MAX_PLACE)
 """The step of the tour, from 1; 0 outside it."""
 EXPLORE_PICTURED_MODEL = choice_parameter("pictures", get_args(PicturedModel))

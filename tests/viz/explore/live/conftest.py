@@ -24,8 +24,9 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
     def begin(model: str, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=150)
-        for name, value in {"model": model, "sentence": folders.SENTENCE, "layer": "1", **address}.items():
-            app.query_params[name] = value
+        asked = {"model": model, "sentence": folders.SENTENCE, "layer": "1", **address}
+        for name in filter(asked.get, asked):
+            app.query_params[name] = asked[name]
         app.run()
         assert not app.exception
         return app
@@ -37,6 +38,7 @@ def start(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         ui_cache._load_model_from_spec,
         ui_cache._load_model_or_error,
         ui_cache.compute_encoder_only_trace,
+        ui_cache.compute_media_reading,
         ui_cache.compute_masked_word_head_effects,
         ui_cache.compute_masked_word,
         ui_cache.compute_pooled_attention,
