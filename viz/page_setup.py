@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from attenscope.hugging_face.media import MediaModel
 from attenscope.language import join_sentences, say
 from attenscope.viz import visitor_language
 from attenscope.viz.export.share_menu import draw_save_controls, unregister_savable_view
@@ -15,18 +16,21 @@ from attenscope.viz.talk import attachments, editor, session
 from attenscope.viz.traces.session import (
     PASTED_MASK_KEY,
     UPLOADED_MASKS_KEY,
+    UploadedFile,
     get_open_trace,
     get_open_training_run,
+    get_uploaded_file,
     open_scene_file_and_check_if_lost,
 )
 from attenscope.viz.traces.upload_store import UploadStoreError
 from attenscope.viz.ui import style
 from attenscope.viz.ui.address import Parameter, clean_address, record_page_without_address
+from attenscope.viz.ui.addresses.explore import EXPLORE_FILE
 from attenscope.viz.ui.addresses.masks import MASKS_PART
 from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import CARRIED_PARAMETERS, HELD_PARAMETERS
 from attenscope.viz.ui.captions import draw_caption, draw_glossary, draw_keyboard_shortcuts
-from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list
+from attenscope.viz.ui.controls import clear_page_default_model, draw_model_list, get_encoder_only_model
 from attenscope.viz.web.page_components import (
     draw_copy_and_present_buttons,
     get_scene_file_key,
@@ -148,9 +152,16 @@ def _is_visitor_file_shown(page: str) -> bool:
     if page == "masks":
         judged = st.session_state.get(PASTED_MASK_KEY) or st.session_state.get(UPLOADED_MASKS_KEY)
         return MASKS_PART.get() == "judge" and bool(judged)
-    return (page == "explore" and get_open_trace() is not None) or (
-        page == "training" and get_open_training_run() is not None
-    )
+    if page == "explore":
+        return get_open_trace() is not None or _get_shown_upload() is not None
+    return page == "training" and get_open_training_run() is not None
+
+
+def _get_shown_upload() -> UploadedFile | None:
+    """The sound or picture that was uploaded, where the model reads it."""
+    uploaded = get_uploaded_file()
+    shown = uploaded is not None and uploaded.address == EXPLORE_FILE.get()
+    return uploaded if shown and isinstance(get_encoder_only_model(), MediaModel) else None
 
 
 def _mount_presenter_with_visitor_file(page: str) -> None:
@@ -159,7 +170,11 @@ def _mount_presenter_with_visitor_file(page: str) -> None:
         mount_page_presenter(attachments.get_stage_key())  # The page hands over what is judged once it has read it.
         return
     opened = get_open_trace() if page == "explore" and not is_on_stage() else None
+    uploaded = _get_shown_upload() if page == "explore" and not is_on_stage() else None
     try:
-        mount_page_presenter(attachments.share_trace_with_stage(opened) if opened else "")
+        if opened:
+            mount_page_presenter(attachments.share_trace_with_stage(opened))
+        else:
+            mount_page_presenter(attachments.share_upload_with_stage(uploaded) if uploaded else "")
     except UploadStoreError as error:
         draw_caption(join_sentences(say("It cannot be shown full screen."), str(error)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -19,7 +17,13 @@ from attenscope.trace import AttentionMap
 from attenscope.viz.explore.picture_view import is_over_patches
 from attenscope.viz.explore.screen import draw_screen
 from attenscope.viz.explore.trace_page import StaticTrace, draw_trace
-from attenscope.viz.traces.session import OPEN_ERROR_KEY
+from attenscope.viz.traces.session import (
+    OPEN_ERROR_KEY,
+    UPLOAD_MARK,
+    UPLOADED_FILE_KEY,
+    UploadedFile,
+    get_uploaded_file,
+)
 from attenscope.viz.ui import cache, controls
 from attenscope.viz.ui.address import is_in_address
 from attenscope.viz.ui.addresses.explore import EXPLORE_FILE, EXPLORE_VIEW, SingleView
@@ -27,24 +31,9 @@ from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN
 from attenscope.viz.ui.captions import escape_message
 
 MAX_FILE_MEGABYTES = 20
-UPLOAD_MARK = "upload-"
-"""What begins the name of an uploaded file in the address; a digest of its bytes follows, and the end of its name."""
-_UPLOADED_KEY, _OPENED_KEY = "uploaded medium", "model opened on its picture"
+_OPENED_KEY = "model opened on its picture"
 FILE_LABELS: Mapping[Medium, str] = {"sound": to_say("Sound"), "picture": to_say("Picture")}
 UPLOAD_LABELS: Mapping[Medium, str] = {"sound": to_say("Upload a sound"), "picture": to_say("Upload a picture")}
-
-
-@dataclass(frozen=True)
-class UploadedFile:
-    """A file that a visitor has uploaded; it stays in the session."""
-
-    name: str
-    data: bytes
-
-    @property
-    def address(self) -> str:
-        """What the address calls it: its contents can neither be guessed nor found by that."""
-        return f"{UPLOAD_MARK}{hashlib.sha256(self.data).hexdigest()[:24]}{Path(self.name).suffix[:6].lower()}"
 
 
 def draw_media_page(own: MediaModel) -> None:
@@ -72,8 +61,8 @@ def _draw_file_choice(own: MediaModel) -> tuple[str, UploadedFile | None]:
     box = st.container(key="sentence-box", horizontal=True, vertical_alignment="bottom")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         controls.draw_model_choice()
-    uploaded = st.session_state.get(_UPLOADED_KEY)
-    uploads = [uploaded.address] if isinstance(uploaded, UploadedFile) else []
+    uploaded = get_uploaded_file()
+    uploads = [uploaded.address] if uploaded else []
     names = [*uploads, *own.list_files()]
     asked = EXPLORE_FILE.get() or ""
     if asked.startswith(UPLOAD_MARK) and asked not in names:
@@ -104,7 +93,7 @@ def _draw_uploader(own: MediaModel) -> None:
         except LocalError as error:
             st.session_state[OPEN_ERROR_KEY] = str(error)
             return
-        st.session_state[_UPLOADED_KEY] = kept
+        st.session_state[UPLOADED_FILE_KEY] = kept
         EXPLORE_FILE.set(kept.address)
 
     controls.file_uploader(

@@ -25,7 +25,9 @@ from attenscope.viz.talk.file import format_talk
 from attenscope.viz.talk.scenes import Scene, Talk
 from attenscope.viz.traces.session import (
     MOST_ARRAY_CELLS,
+    UPLOADED_FILE_KEY,
     StageValues,
+    UploadedFile,
     build_opened_file_session_values,
     read_trace_maybe_in_worker,
 )
@@ -174,6 +176,14 @@ def share_trace_with_stage(opened: OpenedTrace) -> str:
     """Return the key under which the stage finds the trace that the visitor looks at. Raises UploadStoreError."""
     if get_upload_store().get(get_stage_key()) is not opened:
         share_with_stage(opened, sum(map(_count_map_bytes, opened.trace.maps.values())))
+    return get_stage_key()
+
+
+def share_upload_with_stage(file: UploadedFile) -> str:
+    """Return the key under which the stage finds the sound or picture of the visitor. Raises UploadStoreError."""
+    shared = get_upload_store().get(get_stage_key())
+    if not isinstance(shared, StageValues) or shared.values.get(UPLOADED_FILE_KEY) is not file:
+        share_with_stage(StageValues({UPLOADED_FILE_KEY: file}), len(file.data))
     return get_stage_key()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import sys
 from collections.abc import Callable, Hashable, Mapping
@@ -34,6 +35,10 @@ CHANGED_MASK_KEY = "mask changed"
 """Session key of whether the mask on the page Masks is edited, or read by hand: its file alone does not show that."""
 OWN_PACKAGE = "attenscope."
 """What the modules begin with whose objects are looked into; those of libraries may lead to all that there is."""
+UPLOADED_FILE_KEY = "uploaded medium"
+"""Session key of the sound or picture that was uploaded to the page Explore."""
+UPLOAD_MARK = "upload-"
+"""What begins the name of an uploaded file in the address; a digest of its bytes follows, and the end of its name."""
 SHORT_TRACE_BYTES = 2**20
 """Bytes of a trace that is read at once; a larger one is read by the worker process, in turn."""
 MOST_ARRAY_CELLS = 2**22
@@ -88,6 +93,25 @@ def get_open_training_run() -> OpenedRun | None:
 def close_training_run() -> None:
     """Forget the traces of a training; for callbacks."""
     st.session_state.pop(_RUN_KEY, None)
+
+
+@dataclass(frozen=True, eq=False)
+class UploadedFile:
+    """A sound or a picture that a visitor has uploaded; it stays in the session."""
+
+    name: str
+    data: bytes
+
+    @property
+    def address(self) -> str:
+        """What the address calls it: its contents can neither be guessed nor found by that."""
+        return f"{UPLOAD_MARK}{hashlib.sha256(self.data).hexdigest()[:24]}{Path(self.name).suffix[:6].lower()}"
+
+
+def get_uploaded_file() -> UploadedFile | None:
+    """The sound or picture that was uploaded last, or None."""
+    found = st.session_state.get(UPLOADED_FILE_KEY)
+    return found if isinstance(found, UploadedFile) else None
 
 
 @dataclass(frozen=True, eq=False)

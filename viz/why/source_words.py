@@ -138,8 +138,9 @@ def build_leave_one_out_texts(found: WordsLeftOut) -> list[SignedText]:
     is_probability = found.target.against is None
     falls = math.exp(found.value) - np.exp(found.without) if is_probability else found.value - found.without
     title = say("The prompt") if found.target.continues else say("The sentence")
-    hint = say(texts.LEFT_OUT_HINTS[is_probability], value=texts.format_target_value(found.target, found.value))
-    source = SignedText(title, hint, found.source_words, falls[:of_source], readings[:of_source])
+    source = SignedText(
+        title, texts.describe_left_out_values(found), found.source_words, falls[:of_source], readings[:of_source]
+    )
     if not found.prefix_words:
         return [source]
     before = found.prefix_words, falls[of_source:], readings[of_source:]

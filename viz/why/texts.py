@@ -48,11 +48,19 @@ NEEDED_BELOW = 0.5
 """And X needs it where less than this share is left."""
 ABOUT_EQUAL = math.log(1.05)
 """A difference of two logits below which one piece is "1.0 times" as probable as the other."""
-LEFT_OUT_HINTS = {
-    True: to_say("under each word: how probable the chosen word is without it; with all words, {value}"),
-    False: to_say("under each word: the difference of the two logits without it; with all words, {value}"),
-}
-"""Whether the value is a probability -> what stands under the words."""
+
+
+def describe_left_out_values(found: WordsLeftOut) -> str:
+    """What stands under the words: a probability, or how much more X is worth to the model than Y."""
+    target, value = found.target, format_target_value(found.target, found.value)
+    if target.against is None:
+        return say("under each word: how probable the chosen word is without it; with all words, {value}", value=value)
+    return say(
+        "under each word: the logit of {first} minus that of {second} without it; with all words, {value}",
+        first=quote_token(target.tokens[0]),
+        second=quote_token(target.against),
+        value=value,
+    )
 
 
 def is_single_word_needed(found: WordsLeftOut, below: float = NEEDED_BELOW) -> bool:

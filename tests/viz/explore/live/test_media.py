@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.text.patches import Patches
 from attenscope.trace import AttentionMap
-from attenscope.viz.explore.media_page import UploadedFile, find_sharpest_head
+from attenscope.viz.explore.media_page import find_sharpest_head
+from attenscope.viz.traces.session import UPLOADED_FILE_KEY, UploadedFile
 from tests import folders
 from tests.viz.explore.live.conftest import Start
 from tests.viz.page_texts import ISOLATES, as_read, captions
@@ -64,7 +65,7 @@ def test_an_uploaded_picture_is_read_and_one_of_another_session_is_asked_for(sta
     assert as_read(one.value for one in app.info) == [
         "This address names a file that was uploaded, and files stay with their visitor: upload it here."
     ]
-    app.session_state["uploaded medium"] = own
+    app.session_state[UPLOADED_FILE_KEY] = own
     app.run()
     assert not app.exception
     assert not app.info
