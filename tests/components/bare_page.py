@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from playwright.sync_api import Locator, Page, Route
@@ -16,6 +17,8 @@ from attenscope.viz.web.component_scripts import build_standalone_module, read_c
 
 ADDRESS = "http://components.test/"
 """Where the page finds the built scripts; no request for it leaves the browser."""
+SECURE_ADDRESS = ADDRESS.replace("http:", "https:")
+"""The same page, which the browser trusts with more."""
 _COLOURS = "".join(
     COLOURS_TEMPLATE.substitute(vars(palette), scheme=scheme) for scheme, palette in (("light", LIGHT), ("dark", DARK))
 )
@@ -47,7 +50,8 @@ class BarePage:
 
     def __init__(self, page: Page, address: str = ADDRESS) -> None:
         self.page = page
-        page.route(f"{ADDRESS}**", _answer)
+        self._scripts = address if address.startswith("http") else ADDRESS
+        page.route("*://components.test/**", _answer)
         page.goto(address)
 
     def set_scheme(self, scheme: str) -> None:
@@ -57,7 +61,7 @@ class BarePage:
     def mount(self, name: str, data: bytes | Mapping[str, Any], key: str = "view") -> Locator:
         """Mount a component, or again with other data, and return what is drawn of it."""
         handed = {"bytes": base64.b64encode(data).decode()} if isinstance(data, bytes) else {"plain": dict(data)}
-        self.page.evaluate(_MOUNT, [ADDRESS, key, name, read_component_style_sheet(name), handed])
+        self.page.evaluate(_MOUNT, [self._scripts, key, name, read_component_style_sheet(name), handed])
         return self.page.locator(f".st-key-{key} > div > *")
 
     def unmount(self, key: str = "view") -> None:
@@ -86,7 +90,7 @@ _PIXELS = """(canvas, places) => {
 
 
 def _answer(route: Route) -> None:
-    name = route.request.url.removeprefix(ADDRESS)
+    name = urlsplit(route.request.url).path.removeprefix("/")
     if name.endswith(".js"):
         code, headers = build_standalone_module(name.removesuffix(".js")), {"Access-Control-Allow-Origin": "*"}
         route.fulfill(body=code, content_type="text/javascript", headers=headers)

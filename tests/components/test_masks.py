@@ -55,7 +55,7 @@ def test_a_cell_is_read_in_all_masks_and_turned_over(bare: BarePage) -> None:
     expect(view.locator(".legend")).to_have_text("+leak")
     places = {
         (0, 0): "query 1 “a” → key 1 “x” · Yours: allowed 1 added to the score 1 · Meant: allowed",
-        (0, 1): "Yours: blocked by -inf −Infinity · Meant: blocked",
+        (0, 1): "Yours: blocked by -inf −∞ · Meant: blocked",
         (0, 2): "Yours: leak: should be blocked 2.0e−5 · Meant: blocked",
         (1, 0): "Yours: blocked, should be allowed −1000000000 · Meant: allowed",
         (1, 1): "query 2 “b” → key 2 “y” · Yours: NaN · Meant: allowed",
@@ -67,7 +67,7 @@ def test_a_cell_is_read_in_all_masks_and_turned_over(bare: BarePage) -> None:
     plots.nth(0).click(position={"x": LEFT + 1.5 * CELL, "y": TOP + 0.5 * CELL})
     assert bare.told() == [["cell", {"panel": "yours", "row": 0, "column": 1}]]
     plots.nth(0).hover(position={"x": LEFT + 1.5 * CELL, "y": TOP + 0.6 * CELL})
-    expect(readout).to_contain_text("Yours: allowed −Infinity")
+    expect(readout).to_contain_text("Yours: allowed −∞")
     plots.nth(1).click(position={"x": LEFT + 5, "y": TOP + 5})
     assert bare.told() == [], "only one of them is edited"
     plots.nth(0).hover(position={"x": 4, "y": 4})

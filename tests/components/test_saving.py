@@ -18,7 +18,7 @@ from attenscope.viz.web import charts, maps, players
 from attenscope.viz.web.component_scripts import read_standalone_script
 from tests.browser.conftest import watch
 from tests.browser.coverage import counted
-from tests.components.bare_page import ADDRESS, BarePage
+from tests.components.bare_page import ADDRESS, SECURE_ADDRESS, BarePage
 from tests.components.test_charts import search_tree
 from tests.components.test_weights import CROSS, RESULT, encode_head
 from tests.components.test_words import packed, sentence
@@ -40,10 +40,10 @@ SHOWN = View(
 
 @pytest.fixture
 def saving(room: BrowserContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[BarePage]:
-    """A bare page that may hand out files; pictures have the letters of the machine."""
+    """A bare page that the browser trusts with a film; pictures have the letters of the machine."""
     monkeypatch.setattr(offline_html, "build_font_faces", lambda *_, **__: "")
-    with watch(room, ADDRESS) as page, counted(page):
-        yield BarePage(page)
+    with watch(room, SECURE_ADDRESS) as page, counted(page):
+        yield BarePage(page, SECURE_ADDRESS)
     page.close()
 
 
@@ -86,6 +86,25 @@ def test_a_picture_is_as_many_times_larger_as_is_asked(saving: BarePage) -> None
     width = int.from_bytes(data[16:20], "big")
     svg = ElementTree.fromstring(ask(saving, "SVG"))
     assert abs(width - 3 * float(svg.get("width", 0))) <= 3
+
+
+PLAYED = """(bytes) => new Promise((done, failed) => {
+  const film = document.createElement("video");
+  film.onloadedmetadata = () => done([film.duration, film.videoWidth]);
+  film.onerror = () => failed(film.error.message);
+  film.src = `data:video/webm;base64,${bytes}`;
+})"""
+
+
+def test_a_film_is_encoded_where_the_browser_trusts_the_page(saving: BarePage, bare: BarePage) -> None:
+    data = ask(saving, "WebM", scale=0.3)
+    duration, width = saving.page.evaluate(PLAYED, base64.b64encode(data).decode())
+    assert duration == pytest.approx(0.7 * len(RESULT.steps) + 2, abs=0.2)
+    assert width == pytest.approx(0.3 * 824, abs=3)
+    shown = {"name": "", "page": "", "asked": {}, "moves": True, "encoder": "", "scale": 1, "width": 1, "clear": True}
+    view = bare.mount("save", shown)
+    expect(view.get_by_text("WebM")).to_be_disabled()
+    expect(view.get_by_text("GIF")).to_be_enabled()
 
 
 def test_a_film_has_a_picture_for_each_step(saving: BarePage) -> None:
