@@ -15,6 +15,7 @@ from attenscope.viz.export import offline_html
 from attenscope.viz.export.offline_html import build_talk_page, build_view_page
 from attenscope.viz.export.parts import Chart, Columns, Component, Formula, Slide, Table, View, Words
 from attenscope.viz.figures.figure_style import DARK, LIGHT, Look, Palette
+from attenscope.viz.ui.style import TableCell
 from attenscope.viz.web import maps, players, text_components
 from tests.browser.conftest import visit
 from tests.browser.steps import open_file
@@ -48,7 +49,7 @@ def decoded() -> View:
 
 
 def counted() -> View:
-    rows = [[f"row {at}", (f"{at}", "number")] for at in range(60)]
+    rows: list[list[TableCell]] = [[f"row {at}", (f"{at}", "number")] for at in range(60)]
     formula = ("math", (("mi", "s"), ("mo", "="), ("mn", "1")))
     return View("Counted", [Table(["name", "count"], rows, "Sixty rows", "verdict"), Formula(formula)])
 

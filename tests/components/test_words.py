@@ -164,8 +164,13 @@ def test_a_piece_of_the_translation_is_pinned_and_let_go_of(bare: BarePage) -> N
 
 
 LENS = LogitLens(
-    *(("embedding", "layer 1", "layer 2"), ((((("a",),),) * 4),) * 3, np.zeros((3, 4, 1)), np.zeros((3, 4, 1))),
-    *(("ONE", "TWO", "THREE", "</s>"), np.array([[5] * 4, [2, 1, 1, 1], [1] * 4]), np.zeros((3, 4))),
+    places=("embedding", "layer 1", "layer 2"),
+    tokens=((("a",),) * 4,) * 3,
+    token_ids=np.zeros((3, 4, 1)),
+    log_probs=np.zeros((3, 4, 1)),
+    target_tokens=("ONE", "TWO", "THREE", "</s>"),
+    ranks=np.array([[5] * 4, [2, 1, 1, 1], [1] * 4]),
+    target_log_probs=np.zeros((3, 4)),
 )
 
 
