@@ -18,7 +18,7 @@ APP = """<!doctype html><html lang="en"><meta charset="utf-8"><title>App</title>
 <div data-testid="stElementContainer" class="st-key-sentence"><p style="color: #1c1b22">one two three</p></div>
 <div data-testid="stElementContainer" class="st-key-translation"><p>eins <u>zwei</u> drei</p></div>
 <div data-testid="stElementContainer" class="st-key-picture"><canvas width="4" height="4"></canvas>
-<select><option>first<option selected>second</select><textarea>typed</textarea></div>
+<select><option>first<option>second</select><textarea></textarea></div>
 <div data-testid="stElementContainer"><table><tbody>{rows}</tbody></table></div></div></section></div>
 <script>
   const show = () => {{
@@ -28,6 +28,8 @@ APP = """<!doctype html><html lang="en"><meta charset="utf-8"><title>App</title>
   }};
   addEventListener("popstate", show);
   show();
+  document.querySelector("select").value = "second";
+  document.querySelector("textarea").value = "typed";
   document.querySelector("canvas").getContext("2d").fillRect(0, 0, 4, 4);
 </script>"""
 ROWS = "".join(f"<tr><th>row {at}</th><td>{at}</td></tr>" for at in range(40))
