@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test journeys walks sweeps libraries check scripts web node browser firefox bench site pictures wheel release clean
+.PHONY: run dev test journeys walks sweeps libraries check scripts coverage web node browser firefox bench site pictures wheel release clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -52,6 +52,15 @@ web: node $(PACKAGES)
 scripts: node
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PACKAGES) && npm --prefix viz/web run --silent check; \
 	else echo "Node is missing: the scripts were not checked or tested, nor that viz/web/dist is what they build."; [ "$$CI" != true ]; fi
+
+# Which statements of the scripts run in Vitest and in pages that need no server, by file and in all; in build/coverage.
+BARE_PAGES := tests/components $(addprefix tests/browser/test_,live_file.py live_scenes.py notebook_widget.py)
+
+coverage: .venv/dev browser node $(PACKAGES)
+	rm -rf build/coverage
+	$(BUILD) --covered build/coverage/dist
+	COVERAGE=build/coverage $(BIN)/python -m pytest $(SIDE_BY_SIDE) --quiet $(BARE_PAGES)
+	npm --prefix viz/web run --silent coverage
 
 node:
 	@command -v npm >/dev/null \

@@ -29,6 +29,7 @@ from playwright.sync_api import (
 )
 
 from attenscope.checkpoint.load import list_checkpoints
+from tests.browser.coverage import counted
 from tests.browser.modules import ADDRESS
 from tests.browser.steps import PATIENCE, TRAFFIC
 
@@ -129,7 +130,8 @@ def visit(chromium: Browser, *allowed: str, **settings: Any) -> Iterator[Page]:
     context = chromium.new_context(**settings)
     context.add_init_script(TRAFFIC)
     with watch(context, *allowed) as visitor:
-        yield visitor
+        with counted(visitor):
+            yield visitor
         context.close()
 
 

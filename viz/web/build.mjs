@@ -8,6 +8,7 @@
  * script says, for Python to put the reader's language before it.
  *
  * `--watch` builds again at every change; `--compare` writes nothing and fails where dist/ is not what the sources build.
+ * `--covered FOLDER` builds into another folder, for coverage.mjs: the same scripts, not minified, with their source maps.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
@@ -17,7 +18,9 @@ import { findMessages } from "./messages.mjs";
 
 const WEB = dirname(fileURLToPath(import.meta.url));
 const SRC = join(WEB, "src");
-const DIST = join(WEB, "dist");
+/** Where a build for coverage goes; undefined for any other. */
+const COVERED = process.argv.includes("--covered") ? resolve(process.argv[process.argv.indexOf("--covered") + 1]) : undefined;
+const DIST = COVERED ?? join(WEB, "dist");
 
 /** Folders of src/ that are libraries. */
 const LIBRARIES = ["shared", "stage", "slide", "pictures", "talk", "studio"];
@@ -82,9 +85,9 @@ const libraries = (taken, given = wholly) => ({
   },
 });
 
-const IMPORT = new RegExp(`import(?:\\{([^}]*)\\}from)?"(${LIBRARIES.join("|")})";`, "g");
-const EXPORT = /export\{([^}]*)\};?\s*$/;
-const listed = (names) => names.split(",").filter(Boolean);
+const IMPORT = new RegExp(`import(?:\\s*\\{([^}]*)\\}\\s*from)?\\s*"(${LIBRARIES.join("|")})";`, "g");
+const EXPORT = /export\s*\{([^}]*)\};?\s*$/;
+const listed = (names) => names.split(",").map((one) => one.trim()).filter(Boolean);
 /** The short names under which what is taken of each library stands in its script, by the long ones. */
 const short = Object.fromEntries(LIBRARIES.map((name) => [name, new Map()]));
 const nameShortly = (library, names) => names.sort().forEach((name, at) => short[library].set(name, `_${at.toString(36)}`));
@@ -92,25 +95,32 @@ const nameShortly = (library, names) => names.sort().forEach((name, at) => short
 const fields = (library, names) => listed(names).map((one) => [one.split(" as ")[0], one.split(" as ").at(-1)]).map(([name, own]) => `${short[library].get(name)}:${own}`).join();
 const exported = (library, names) => listed(names).map((one) => one.split(" as ")).map(([own, name]) => `${short[library].get(name ?? own)}:${own}`).join();
 
+/**
+ * Where a source map is to find the code of a module it begins in a line of its own; and in a scope of its own, as there
+ * names are as long as the sources have them, and one may be that of a library.
+ */
+const [START, END] = COVERED ? ["return (() => {\n", "\n})()"] : ["", ""];
+const shifted = (map) => JSON.stringify({ ...JSON.parse(map), mappings: `;${JSON.parse(map).mappings}` });
+
 /** A module as a function of the scripts it builds on. */
 function asFunction(name, code) {
   const uses = code.includes("MESSAGES.") ? ["MESSAGES"] : [];
   let bound = "";
-  const text = code.trimEnd().replace(IMPORT, (_, names, library) => {
+  const text = code.trimEnd().replace(IMPORT, (all, names, library) => {
     uses.push(library);
     if (names) bound += `let{${fields(library, names)}}=${library};`;
-    return "";
+    return COVERED ? all.replace(/./g, " ") : ""; // What follows stays where the source map has it.
   });
   const [all, names = ""] = text.match(EXPORT) ?? [""];
   const body = check(name, text.slice(0, text.length - all.length));
-  const given = LIBRARIES.includes(name) ? `{${exported(name, names)}}` : names.replace(" as default", "");
-  return `export default({${[...new Set(uses)].join()}})=>{${bound}${body}return ${given}}\n`;
+  const given = LIBRARIES.includes(name) ? `{${exported(name, names)}}` : names.replace(" as default", "").trim();
+  return `export default({${[...new Set(uses)].join()}})=>{${bound}${START}${body}return ${given}${END}}\n`;
 }
 
 /** A module as an expression that is run for what it does, or has the value of its default export. */
 function asExpression(name, code) {
-  const text = code.trimEnd().replace(/export\{([\w$]+) as default\};$/, "return $1");
-  return `(()=>{${check(name, text)}})()\n`;
+  const text = code.trimEnd().replace(/export\s*\{\s*([\w$]+) as default\s*\};$/, "return $1");
+  return `(()=>{${START}${check(name, text)}${END}})()\n`;
 }
 
 function check(name, text) {
@@ -127,7 +137,7 @@ function files(results) {
     for (const { path, text } of outputFiles) {
       const name = basename(path);
       const form = stem(name) in ALONE ? asExpression : asFunction;
-      found[name] = name.endsWith(".js") ? form(stem(name), text) : text;
+      found[name] = name.endsWith(".js") ? form(stem(name), text) : name.endsWith(".js.map") ? shifted(text) : text;
     }
     for (const [path, { inputs }] of Object.entries(metafile.outputs)) {
       const name = basename(path);
@@ -166,7 +176,8 @@ const options = {
   write: false,
   metafile: true,
   format: "esm",
-  minify: true,
+  minify: !COVERED,
+  sourcemap: COVERED && "external",
   charset: "utf8",
   legalComments: "inline",
   logLevel: "warning",
@@ -186,7 +197,7 @@ const sheets = {
 
 /** What a script takes of each library, by name. */
 async function takenBy(entry) {
-  const { outputFiles } = await esbuild.build({ ...options, entryPoints: [entry], plugins: [libraries()] });
+  const { outputFiles } = await esbuild.build({ ...options, minify: true, sourcemap: false, entryPoints: [entry], plugins: [libraries()] });
   const taken = {};
   for (const [, names = "", library] of outputFiles[0].text.matchAll(IMPORT)) {
     taken[library] ??= new Set();

@@ -1,4 +1,5 @@
 /** Bytes, protocol buffers, merges and the tokenizer. */
+import { marianTokenizer } from "../../../viz/engine/marian_tokenizer.js";
 import { END, START, UNKNOWN, merged, tokenizer } from "../../../viz/engine/tokenizer.js";
 import { normalizer } from "../../../viz/engine/normalizer.js";
 import { KIND, fields, lengthOfCharacter, readModel, toBytes, toStrictText, toText, toTextByByte } from "../../../viz/engine/sentencepiece_model.js";
@@ -163,6 +164,39 @@ describe("the tokenizer", () => {
   test("without a prefix the first space stays", () => {
     const bare = tokenizer(sentencePiece({ normalizer: [[3, 0], [4, 0]] }));
     expect(bare.decode(bare.encode(" the cat").ids)).toBe(" the cat");
+  });
+});
+
+describe("the tokenizer of a Marian folder", () => {
+  const pieces = ["</s>", "<unk>", "▁", "▁the", "▁cat", "s", ">>de<<", "<pad>"];
+  const facts = { pieces, special: [0, 1, 7], unknown: 1, end: 0, prefix: "", merges: true };
+  const tokens = marianTokenizer(sentencePiece(), facts);
+
+  test("has the ids of its own vocabulary, the end last", () => {
+    expect(tokens.encode("the cats")).toEqual({ ids: [3, 4, 5, 0], tokens: [" the", " cat", "s", "</s>"], unknown: [] });
+    expect(tokens.size).toBe(pieces.length);
+  });
+
+  test("cuts by probability where its pieces are not merged", () => {
+    const probable = sentencePiece({ words: ["▁the", "▁cat", "▁", "t", "h", "e"] });
+    expect(marianTokenizer(probable, { ...facts, merges: false }).encode("the cat").ids).toEqual([3, 4, 0]);
+  });
+
+  test("takes what no piece has as one unknown token, and names its word", () => {
+    const { ids, unknown } = tokens.encode("the xyz");
+    expect(ids.filter((id) => id === 1)).toHaveLength(1);
+    expect(unknown).toEqual(["xyz"]);
+  });
+
+  test("reads the language to be written before a source, and special tokens in it", () => {
+    const translating = marianTokenizer(sentencePiece(), { ...facts, prefix: ">>de<< " });
+    expect(translating.encode("the").ids).toEqual([6, 3, 0]);
+    expect(tokens.encode("the</s>cat").ids).toEqual([3, 0, 4, 0]);
+  });
+
+  test("writes neither special tokens nor controls", () => {
+    expect(tokens.decode([3, 4, 5, 7, 0])).toBe("the cats");
+    expect(tokens.token(0)).toBe("</s>");
   });
 });
 

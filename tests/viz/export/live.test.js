@@ -1,6 +1,6 @@
 /** What a live file works out of a run: words, telling, alignment, labels, levels, state. */
 import { bestAligning, fine, isSpecial, labelText, mapOf, percentOf, quantised, quoted, readable, rowInWords, signed } from "../../../viz/export/live/attention_map.js";
-import { arrive, begun, changesText, pinName } from "../../../viz/export/live/state.js";
+import { FREELY, arrive, begun, changesText, hearing, pinName } from "../../../viz/export/live/state.js";
 import { tellingWord } from "../../../viz/export/live/telling.js";
 import { mergedWords } from "../../../viz/export/live/word_view.js";
 import { FINE_FULL, FINE_MASKED, FULL, MASKED } from "../../../viz/web/src/shared/packed.js";
@@ -176,4 +176,36 @@ describe("the state of a page", () => {
       expect(pinName(kind, side)).toBe(name);
     },
   );
+});
+
+describe("what components tell", () => {
+  const tree = { best: [{ ids: [5, 6] }, { ids: [5, 7] }], nodes: [{ place: 1, position: 1, ids: [5, 7] }] };
+  const state = begun({ kind: "cross", pins: { target: 1 }, beside: [2], run: { ids: [5, 6], tree }, constraints: { prefix: [5] } });
+  let said = [];
+  const heard = hearing(state, { change: (fields) => said.push(["change", fields]), translate: (fields, how) => said.push(["translate", fields, how]) });
+  const again = (fields) => [["translate", fields, { keep: true }]];
+  const change = (fields) => [["change", fields]];
+  beforeEach(() => (said = []));
+
+  test.each([
+    ["overview", ["pick", { layer: 0, head: 2 }], change({ place: { layer: 0, head: 2 }, beside: [] })],
+    ["head", ["beside", { heads: [1] }], change({ beside: [1] })],
+    ["head", ["pin", { side: "key", index: 3 }], change({ pins: { target: 1, "cross key": 3 } })],
+    ["head", ["cell", { row: 0, column: 2 }], change({ pins: { target: 0, "cross key": 2 } })],
+    ["tokens", ["pin", { position: 1 }], change({ pins: { target: null } })],
+    ["card", ["close", 1], change({ pins: { target: null } })],
+    ["card", ["head", ["encoder", 1, 0]], change({ kind: "encoder", place: { layer: 1, head: 0 }, view: "heatmap" })],
+    ["card", ["open", 1], change({ view: "decode", step: 1 })],
+    ["card", ["candidate", 9], again({ ...FREELY, view: "decode", beam: 1, step: 1, constraints: { prefix: [5, 9] } })],
+    ["switches", ["off", [["cross", 0, 1]]], again({ off: [["cross", 0, 1]], target: null, current: 0 })],
+    ["best", ["choice", { number: 1 }], again({ target: [5, 7], current: 1 })],
+    ["tree", ["node", { row: 1, column: 1 }], again({ target: [5, 7], current: 1, step: 1, pins: { target: 1 } })],
+    ["player", ["word", 0], change({ pins: { target: 0 }, step: 0 })],
+    ["player", ["pick", { step: 1, id: 8 }], again({ ...FREELY, beam: 1, step: 1, pins: { target: 1 }, constraints: { prefix: [5, 8], forbidden: [] } })],
+    ["player", ["forbid", { step: 0, id: 4 }], again({ ...FREELY, step: 0, pins: { target: 0 }, constraints: { prefix: [5], forbidden: [[4]] } })],
+    ["player", ["step", 0], change({ step: 0, pins: { target: 0 } })],
+  ])("%s says %j", (place, [name, value], expected) => {
+    heard[place](name, value);
+    expect(said).toEqual(expected);
+  });
 });

@@ -32,6 +32,34 @@ describe("after Back, while the run that shows the entry still writes its addres
     expect(written).toEqual([]);
   });
 
+  test("a link to another page waits until what stands in a box that was left is sent", () => {
+    vi.useFakeTimers();
+    vi.stubGlobal("HTMLInputElement", class {});
+    vi.stubGlobal("HTMLTextAreaElement", class {});
+    const link = { origin: location.origin, pathname: "/heads", click: vi.fn() };
+    const event = { target: { closest: () => link }, preventDefault: vi.fn(), stopImmediatePropagation: vi.fn() };
+    happen("focusout", { target: new HTMLTextAreaElement() });
+    happen("click", event);
+    expect(event.preventDefault).toHaveBeenCalledOnce();
+    vi.advanceTimersByTime(150);
+    expect(link.click).toHaveBeenCalledOnce();
+    happen("click", event);
+    expect(event.preventDefault).toHaveBeenCalledOnce(); // Now it leads on.
+    vi.useRealTimers();
+  });
+
+  test("a page that is left while it reads a sentence keeps nothing of the one before", () => {
+    act();
+    Object.assign(historySteps(), { ofSentence: ["word"] });
+    vi.stubGlobal("location", new URL("http://here/?sentence=a&layer=2&word=3"));
+    history.replaceState(null, "", "http://here/?sentence=b&layer=2&word=3");
+    vi.stubGlobal("location", new URL("http://here/?sentence=b&layer=2&word=3"));
+    written = [];
+    document.documentElement.dataset.headPicked = "";
+    happen("click", { target: { closest: () => ({ origin: location.origin, pathname: "/heads" }) } });
+    expect(written).toEqual([["replace", "/?sentence=b"]]);
+  });
+
   test("what the visitor changes is one", () => {
     act();
     history.replaceState(null, "", "http://here/?sentence=a&layer=3");

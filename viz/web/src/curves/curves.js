@@ -101,10 +101,10 @@ function nearest(marks, scale, x, y) {
   return found;
 }
 
-/** The point that an arrow key leads to: along the mark, or to the next mark that can be read. */
+/** The point that an arrow key leads to: along the mark, or to the next mark that can be read; null where none can. */
 function beside(marks, from, key) {
-  const readable = marks.map((_, mark) => mark).filter((mark) => marks[mark].says);
-  if (!from) return { mark: readable[0], at: 0 };
+  const readable = marks.map((_, mark) => mark).filter((mark) => marks[mark].says && marks[mark].count);
+  if (!from) return readable.length ? { mark: readable[0], at: 0 } : null;
   const within = (at, mark) => Math.min(Math.max(at, 0), marks[mark].count - 1);
   const along = { ArrowLeft: -1, ArrowRight: 1 }[key];
   if (along) return { mark: from.mark, at: within(from.at + along, from.mark) };
@@ -152,7 +152,8 @@ export default function curves({ data, parentElement, setTriggerValue }) {
   view.plot.onmousemove = (event) => read(under(event));
   view.plot.onmouseleave = view.plot.onblur = () => read(null);
   view.plot.onclick = (event) => {
-    if (!view.brushed) setTriggerValue("point", under(event)); // A box that is let go of is no click.
+    const point = under(event);
+    if (point && !view.brushed) setTriggerValue("point", point); // A box that is let go of is no click.
     view.brushed = false;
   };
   view.plot.onkeydown = (event) => {

@@ -22,7 +22,7 @@ export const named = (token, at) =>
 /** What a cell of a picture is, and its number. */
 export const told = (panel, at, words) => {
   const value = panel.values[at];
-  const digits = Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : String(+value.toFixed(3));
+  const digits = Math.abs(value) < 0.0005 && value !== 0 ? value.toExponential(1) : String(+value.toFixed(3)).replace("Infinity", "∞");
   const number = Number.isNaN(value) ? "" : ` ${written(digits)}`;
   const [state, how] = [words[panel.states[at]], HOWS[panel.marks[at]]];
   const cell = how ? say("{state} {how}", { state, how }) : state;
