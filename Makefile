@@ -17,6 +17,9 @@ dev: .venv/dev
 
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 
+# The tests start many processes: each would compile every module again where Python is told to keep no bytecode.
+export PYTHONDONTWRITEBYTECODE :=
+
 test: .venv/dev browser check
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 

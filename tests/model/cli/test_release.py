@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,15 @@ from attenscope.cli import release_measurements
 from tests import toy
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return toy.write_text(tmp_path / "toy", count=40, dev=12)
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy.write_text(tmp_path_factory.mktemp("data") / "toy", count=40, dev=12)
 
 
-@pytest.fixture
-def folder(tmp_path: Path, data: Path) -> Path:
-    """A checkpoint of which everything was measured, in which other weights lie now."""
-    place = tmp_path / "small"
+@pytest.fixture(scope="module")
+def as_before(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+    """A checkpoint of which everything was measured, in which other weights lie now; tests change copies of it."""
+    place = tmp_path_factory.mktemp("before") / "small"
     save_checkpoint(toy.checkpoint(toy.random_model(seed=1)), place)
     (place / "README.md").write_text("# Small\n")
     source, target = str(data / "dev.en"), str(data / "dev.de")
@@ -37,6 +38,19 @@ def folder(tmp_path: Path, data: Path) -> Path:
     for name in ("attribution", "familiarity"):
         assert main([name, *own, "--data", str(data), "--set", "Toy dev", "--sentences", "4"]) == 0
     save_checkpoint(toy.checkpoint(toy.random_model(seed=2)), place)
+    return place
+
+
+@pytest.fixture
+def folder(as_before: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(as_before, tmp_path / "small"))
+
+
+@pytest.fixture(scope="module")
+def measured_again(as_before: Path, data: Path) -> Path:
+    """The same checkpoint once everything was measured with the weights that lie in it."""
+    place = Path(shutil.copytree(as_before, as_before.parents[1] / "again" / "small"))
+    assert measured(place, data) == 0
     return place
 
 
@@ -54,13 +68,12 @@ def measured(folder: Path, data: Path, *more: str) -> int:
     return main(["release", str(folder), "--data", str(data), "--device", "cpu", "--only", *parts, *more])
 
 
-def test_everything_is_measured_again_as_it_was(folder: Path, data: Path) -> None:
-    now = load_checkpoint(folder).hash
-    before, scores = kept(folder), json.loads((folder / "scores.json").read_text())["scores"]
-    assert now not in hashes(folder)
-    assert measured(folder, data) == 0
-    after, again = kept(folder), json.loads((folder / "scores.json").read_text())["scores"]
-    assert hashes(folder) == {now}
+def test_everything_is_measured_again_as_it_was(as_before: Path, measured_again: Path) -> None:
+    now = load_checkpoint(as_before).hash
+    before, scores = kept(as_before), json.loads((as_before / "scores.json").read_text())["scores"]
+    assert now not in hashes(as_before)
+    after, again = kept(measured_again), json.loads((measured_again / "scores.json").read_text())["scores"]
+    assert hashes(measured_again) == {now}
     assert {**before["atlas/atlas.json"]["plan"], "model_hash": now} == after["atlas/atlas.json"]["plan"]
     for name, fields in (
         ("pruning.json", ("source", "first_line", "sentences", "left")),
@@ -71,9 +84,9 @@ def test_everything_is_measured_again_as_it_was(folder: Path, data: Path) -> Non
     assert len(before["pruning.json"]["random"]) == len(after["pruning.json"]["random"])
     assert [(one["set"], one["beam"]) for one in again] == [(one["set"], one["beam"]) for one in scores]
     assert [one["chrf"] for one in again] != [one["chrf"] for one in scores]
-    found = json.loads((folder / "int8.json").read_text())
+    found = json.loads((measured_again / "int8.json").read_text())
     assert (found["model_hash"], found["source"], found["sentences"]) == (now, "toy/dev.en", 12)
-    assert not (folder / "atlas.new").exists()
+    assert not (measured_again / "atlas.new").exists()
 
 
 def test_an_atlas_begun_of_yet_other_weights_is_begun_again(folder: Path, data: Path) -> None:
@@ -85,12 +98,12 @@ def test_an_atlas_begun_of_yet_other_weights_is_begun_again(folder: Path, data: 
     assert kept(folder)["atlas/atlas.json"]["plan"]["model_hash"] == load_checkpoint(folder).hash
 
 
-def test_what_is_of_these_weights_is_left(folder: Path, data: Path) -> None:
-    assert measured(folder, data) == 0
+def test_what_is_of_these_weights_is_left(measured_again: Path, data: Path, tmp_path: Path) -> None:
+    place = Path(shutil.copytree(measured_again, tmp_path / "small"))
     names = ("atlas/atlas.json", "pruning.json", "attribution.json", "familiarity.json", "int8.json")
-    before = {name: (folder / name).stat().st_mtime_ns for name in names}
-    assert measured(folder, data) == 0
-    assert {name: (folder / name).stat().st_mtime_ns for name in names} == before
+    before = {name: (place / name).stat().st_mtime_ns for name in names}
+    assert measured(place, data) == 0
+    assert {name: (place / name).stat().st_mtime_ns for name in names} == before
 
 
 def test_a_score_whose_text_is_not_given_stays_and_is_named(

@@ -9,7 +9,8 @@ from attenscope.masks.array_normalisation import normalise_arrays
 from attenscope.masks.diagnosis_checks import diagnose_arrays
 from attenscope.masks.fault_catalogue import FAULTS
 
-CASES = 24
+CASES = [pytest.param(range(8), id="8"), pytest.param(range(8, 24), id="16 more", marks=pytest.mark.slow)]
+"""Seeds of cases of a code."""
 NOT_FAULTS = {"pad-query", "extra-mass"}
 
 
@@ -22,13 +23,15 @@ def test_every_code_has_cases() -> None:
     assert set(list_fault_codes()) | NOT_FAULTS == set(FAULTS)
 
 
+@pytest.mark.parametrize("seeds", CASES)
 @pytest.mark.parametrize("code", list_fault_codes())
-def test_broken_attention_is_named(code: str) -> None:
-    missed = [seed for seed in range(CASES) if code not in above_info(code, True, seed)]
+def test_broken_attention_is_named(code: str, seeds: range) -> None:
+    missed = [seed for seed in seeds if code not in above_info(code, True, seed)]
     assert missed == []
 
 
+@pytest.mark.parametrize("seeds", CASES)
 @pytest.mark.parametrize("code", list_fault_codes())
-def test_fixed_attention_is_sound(code: str) -> None:
-    wrong = {seed: found for seed in range(CASES) if (found := above_info(code, False, seed))}
+def test_fixed_attention_is_sound(code: str, seeds: range) -> None:
+    wrong = {seed: found for seed in seeds if (found := above_info(code, False, seed))}
     assert wrong == {}
