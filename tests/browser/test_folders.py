@@ -191,6 +191,8 @@ def test_a_picture_is_looked_at_patch_by_patch(page: Page, directory: Path) -> N
     expect(title).to_be_visible(timeout=LOADING)
     page.get_by_role("combobox", name="Model").click()
     page.get_by_role("option", name="gpt2", exact=True).click()
+    expect(page).not_to_have_url(re.compile("view=picture"))
+    expect(page.locator(".st-key-heatmap .plot")).to_be_visible(timeout=LOADING)
     # The sentence has waited for a model that reads it.
     expect(page.get_by_role("textbox", name="Sentence").first).to_have_value(folders.SENTENCE, timeout=LOADING)
 

@@ -51,6 +51,7 @@ from attenscope.viz.ui.addresses.explore import (
     EXPLORE_SINGLE_VIEWS,
     EXPLORE_VALUE_NORMS,
     EXPLORE_VIEW,
+    EXPLORE_VIEWS,
     ORDER_BY_EFFECT,
     ORDER_BY_LAYER,
     LineThreshold,
@@ -67,6 +68,8 @@ FIRST_VIEWS: tuple[SingleView, ...] = ("heatmap", "links", "pipeline", "picture"
 """Views that are offered side by side; the others, in a menu."""
 ALL_HEADS_VIEWS: tuple[SingleView, ...] = ("joint", "flow", "layers")
 """Views of all heads of a layer, or of all layers; the others show the chosen head."""
+MODEL_OF_PICTURE = "model opened on its picture"
+"""The session key of the model that was opened on its picture, until another one shows another view."""
 _ANSWERS_GIVEN = "answers given"
 """The session key of how many times a question of the menu of what can be tried was answered by opening a head."""
 _STRONGEST_ASKED = "strongest head asked"
@@ -92,13 +95,17 @@ class HeadOrder:
     """Of all maps, the head that matters most, where the order is by that."""
 
 
-def draw_view_choice(impossible: Collection[SingleView], *, shows_default: bool = False) -> tuple[SingleView, bool]:
+def draw_view_choice(impossible: Collection[SingleView], *, of_picture: bool = False) -> tuple[SingleView, bool]:
     """Return the chosen view, and whether two sides of it are compared; `impossible` views are not offered.
 
-    The address names the default too if `shows_default`: where a page opens on another.
+    Of a picture, whose page opens on another view, the address names the default too; elsewhere its view is none.
     """
-    chosen = EXPLORE_VIEW.hold(shows_default=shows_default)
-    view = EXPLORE_COMPARED_VIEW.hold() if chosen == "compare" else chosen
+    if not of_picture and "picture" in (EXPLORE_VIEW.get(), EXPLORE_COMPARED_VIEW.get()):
+        st.session_state.pop(MODEL_OF_PICTURE, None)
+    possible = [one for one in EXPLORE_VIEWS if of_picture or one != "picture"]
+    chosen = EXPLORE_VIEW.hold(possible, shows_default=of_picture)
+    view = EXPLORE_COMPARED_VIEW.hold([one for one in EXPLORE_SINGLE_VIEWS if one in possible])
+    view = view if chosen == "compare" else chosen
     listed, more = controls.split_shown_and_menu_views(EXPLORE_SINGLE_VIEWS, view, FIRST_VIEWS, impossible)
     choose = partial(_choose_view, comparing=chosen == "compare")
     st.session_state["view"] = view

@@ -14,6 +14,7 @@ from attenscope.language import say, to_say
 from attenscope.runnable_model import LocalError
 from attenscope.text.patches import Patches
 from attenscope.trace import AttentionMap
+from attenscope.viz.explore.controls import MODEL_OF_PICTURE
 from attenscope.viz.explore.picture_view import is_over_patches
 from attenscope.viz.explore.screen import draw_screen
 from attenscope.viz.explore.trace_page import StaticTrace, draw_trace
@@ -31,7 +32,6 @@ from attenscope.viz.ui.addresses.shared import HEAD, KIND, LAYER, PIN
 from attenscope.viz.ui.captions import escape_message
 
 MAX_FILE_MEGABYTES = 20
-_OPENED_KEY = "model opened on its picture"
 FILE_LABELS: Mapping[Medium, str] = {"sound": to_say("Sound"), "picture": to_say("Picture")}
 UPLOAD_LABELS: Mapping[Medium, str] = {"sound": to_say("Upload a sound"), "picture": to_say("Upload a picture")}
 
@@ -49,11 +49,9 @@ def draw_media_page(own: MediaModel) -> None:
         st.info(escape_message(str(error)))
         return
     PIN.hold(of=name)
-    if reading.patches is None:
-        draw_trace(reading.opened)
-        return
-    _open_on_picture(own.name, reading)
-    draw_trace(reading.opened, partial(draw_screen, PictureTrace(reading.opened, seen=reading.patches, name=name)))
+    if reading.patches:
+        _open_on_picture(own.name, reading)
+    draw_trace(reading.opened, partial(draw_screen, MediaTrace(reading.opened, seen=reading.patches, name=name)))
 
 
 def _draw_file_choice(own: MediaModel) -> tuple[str, UploadedFile | None]:
@@ -112,9 +110,9 @@ def _open_on_picture(model: str, reading: cache.OpenedMedium) -> None:
 
     Once for each model: afterwards the visitor chooses.
     """
-    if st.session_state.get(_OPENED_KEY) == model:
+    if st.session_state.get(MODEL_OF_PICTURE) == model:
         return
-    st.session_state[_OPENED_KEY] = model
+    st.session_state[MODEL_OF_PICTURE] = model
     maps = reading.opened.drawable.maps
     over = next(one for one in maps.values() if is_over_patches(one, reading.patches))
     if not is_in_address(EXPLORE_VIEW):
@@ -133,8 +131,8 @@ def find_sharpest_head(attention: AttentionMap, patches: Patches | None) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class PictureTrace(StaticTrace):
-    """The trace of a model that has read a picture."""
+class MediaTrace(StaticTrace):
+    """The trace of a model that has read a file."""
 
     seen: Patches | None = None
     name: str = ""

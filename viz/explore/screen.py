@@ -86,7 +86,7 @@ def draw_screen(source: TraceSource) -> None:
             source.trace.sizes, heads=False, shows_default=True
         )
         view, comparing = explore_controls.draw_view_choice(
-            source.impossible_views, shows_default=source.patches is not None
+            source.impossible_views, of_picture=source.patches is not None
         )
         _draw_experiments_menu(source, maps[kind], view, comparing=comparing)
     display = _fall_back_to_input_tokens(explore_controls.sync_display_options(), source.trace)
