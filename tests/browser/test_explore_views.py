@@ -134,7 +134,7 @@ def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Pag
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)
-    for view in EXPLORE_SINGLE_VIEWS:
+    for view in (one for one in EXPLORE_SINGLE_VIEWS if one != "picture"):  # Of a model that reads pictures.
         choose_view(page, view)
         explains_itself(page, VIEWS[view].text.details)
     compare(page)

@@ -175,6 +175,8 @@ def test_a_picture_is_looked_at_patch_by_patch(page: Page, directory: Path) -> N
     click_patch(page, 2, 4)
     expect(title).to_contain_text("what 3,5 looks at")
     expect(page).to_have_url(re.compile(r"pin=source\.18"))  # the 17th patch, behind [CLS]
+    expect(open_menu(page, "page-help")).to_contain_text("Click a patch to make it the query")
+    close_menu(page)
     upload(page, "Upload a picture", "no <b>picture</b>.png", b"\x89PNG nothing")
     shows(page, "no <b>picture</b>.png cannot be read as a picture")
     expect(title).to_contain_text("what 3,5 looks at")  # what was there stays
