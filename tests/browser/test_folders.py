@@ -14,12 +14,14 @@ from tests import folders
 from tests.browser.conftest import SCREEN, serving, visit
 from tests.browser.steps import (
     LOADING,
+    boxes_at_rest,
     choose_view,
     click,
     close_menu,
     expect_head,
     open_menu,
     open_page,
+    settle,
     tile,
     try_something,
 )
@@ -201,8 +203,9 @@ def test_a_picture_is_looked_at_patch_by_patch(page: Page, directory: Path) -> N
 
 def click_patch(page: Page, row: int, column: int) -> None:
     """Click the middle of a patch of a picture of 6 x 6, from 0."""
-    box = page.locator(".st-key-over-picture .nsewdrag").first.bounding_box()
-    assert box is not None
+    settle(page)
+    expect(page.locator(".st-key-over-picture .hm image")).to_be_visible()
+    (box,) = boxes_at_rest(page, [page.locator(".st-key-over-picture .nsewdrag").first])
     page.mouse.click(box["x"] + box["width"] * (column + 0.5) / 6, box["y"] + box["height"] * (row + 0.5) / 6)
 
 
