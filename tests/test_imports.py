@@ -118,12 +118,8 @@ def test_every_import_that_is_not_allowed_is_found(tmp_path: Path) -> None:
 def test_the_app_loads_what_requirements_bring() -> None:
     """What a module imports when it is loaded comes with requirements.txt, or with Streamlit."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    brought = {line.partition("==")[0].replace("-", "_") for line in lines} | {
-        "pyarrow",
-        "starlette",
-        "PIL",
-        "attenscope",
-    }
+    beside = {"pyarrow", "starlette", "PIL", "attenscope"}
+    brought = {line.partition("==")[0].replace("-", "_") for line in lines} | beside
     optional = {"transformers": "model/hugging_face/", "pytest": "model/testing.py"}
     for path in [*MODULES, ROOT / "app.py"]:
         for node in parse(path).body:

@@ -67,7 +67,7 @@ from .folder import (
 )
 from .masked_words import MaskedWordModel
 from .networks import DecoderNetwork, EncoderDecoderNetwork, FolderNetwork, can_patch_all_streams, get_text_config
-from .pictures import make_picture_model, writes_what_it_sees
+from .pictures import make_picture_model, writes_text
 from .positions import find_added_positions
 from .prompt_templates import (
     ChatTemplate,
@@ -167,7 +167,7 @@ def load_folder_model(
     dtype = _choose_dtype(folder, config, options.get("dtype", DEFAULT_DTYPE))
     _check_memory(folder, dtype)
     if kind.main_input_name == PICTURE_INPUT:
-        tokenizer = _load_tokenizer(folder) if writes_what_it_sees(kind) else None
+        tokenizer = _load_tokenizer(folder) if writes_text(kind) else None
         return make_picture_model(folder, _load_pretrained_model(folder, kind, dtype, None), tokenizer)
     tokenizer = _load_tokenizer(folder)
     adapter = Path(options["adapter"]).expanduser() if "adapter" in options else None
@@ -208,15 +208,15 @@ def _choose_model_class(folder: Path, config: Mapping[str, Any], facts: PreTrain
             )
         )
     assert issubclass(kind, PreTrainedModel)
-    if kind.main_input_name != TEXT_INPUT and not _reads_media(kind):
+    if kind.main_input_name != TEXT_INPUT and not _reads_sound_or_pictures(kind):
         message = OTHER_INPUTS.get(kind.main_input_name, to_say("{folder} does not read text."))
         raise LocalError(say(message, folder=folder.name))
     return kind
 
 
-def _reads_media(kind: type[PreTrainedModel]) -> bool:
+def _reads_sound_or_pictures(kind: type[PreTrainedModel]) -> bool:
     """Whether a class reads sound or pictures in a way that is known here."""
-    is_seeing = kind.main_input_name == PICTURE_INPUT and (writes_what_it_sees(kind) or not kind.can_generate())
+    is_seeing = kind.main_input_name == PICTURE_INPUT and (writes_text(kind) or not kind.can_generate())
     return is_seeing or kind is WhisperForConditionalGeneration
 
 

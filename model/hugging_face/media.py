@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from ..language import join_items, say, to_say
 from ..runnable_model import LocalError, LocalModel
@@ -49,6 +49,8 @@ class MediaModel(LocalModel):
     medium: ClassVar[Medium]
     suffixes: ClassVar[tuple[str, ...]]
     """How the names of its files end."""
+    unreadable_errors: ClassVar[tuple[type[Exception], ...]]
+    """What is raised for a file that is damaged, or of another kind."""
 
     def trace(self, text: str) -> AttentionTrace:
         """Return the attention while a file of the folder is read, by its name. Raises LocalError."""
@@ -61,26 +63,28 @@ class MediaModel(LocalModel):
         """
         raise NotImplementedError
 
-    def check_file(self, name: str, data: bytes) -> None:
-        """Raise LocalError where `data` is no file of this name that the model can read."""
+    def decode_file(self, file: io.BytesIO) -> Any:
+        """Return the samples of a sound, or a picture. Raises one of `unreadable_errors`."""
         raise NotImplementedError
 
     def list_files(self) -> list[str]:
         """Return the names of the files in the folder that it can read."""
         return sorted(path.name for path in self.folder.iterdir() if path.suffix.lower() in self.suffixes)
 
-    def load_bytes(self, name: str) -> bytes:
-        """Return what is in a file of the folder. Raises LocalError, with the files that there are."""
+    def load_input(self, name: str, data: bytes | None = None) -> Any:
+        """Return what is in a file of the folder, or in `data`, decoded.
+
+        Raises LocalError for a file that is not there, with those that are, and for one that cannot be read.
+        """
+        file = io.BytesIO(self._read_bytes(name) if data is None else data)
+        try:
+            return self.decode_file(file)
+        except self.unreadable_errors as error:
+            raise LocalError(say(CANNOT_READ_MESSAGES[self.medium], file=name.strip())) from error
+
+    def _read_bytes(self, name: str) -> bytes:
         there = self.list_files()
         if name.strip() in there:
             return (self.folder / name.strip()).read_bytes()
         messages = FILE_MISSING_MESSAGES if there else NO_FILES_MESSAGES
         raise LocalError(say(messages[self.medium], folder=self.folder.name, files=join_items(there)))
-
-    def open_file(self, name: str, data: bytes | None) -> io.BytesIO:
-        """Return `data`, or else what is in a file of the folder, to be read. Raises LocalError."""
-        return io.BytesIO(self.load_bytes(name) if data is None else data)
-
-    def make_unreadable_error(self, name: str) -> LocalError:
-        """Return the error of a file that is no sound, or no picture."""
-        return LocalError(say(CANNOT_READ_MESSAGES[self.medium], file=name.strip()))

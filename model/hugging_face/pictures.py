@@ -35,7 +35,7 @@ MAX_SHOWN_SIDE = 640
 """Pixels of the longer side of a picture as it is kept for the page."""
 MAX_OTHER_TOKENS = 8
 """Tokens beside the patches at most: that of the class, of a teacher, registers."""
-STEPS_OF_PATCHES = (1, 2, 4, 8, 16, 32)
+MERGE_FACTORS = (1, 2, 4, 8, 16, 32)
 """How many patches of the first layer a token of the last stands for, in each direction: Swin merges them."""
 NO_ATTENTION_MESSAGE = to_say("{folder}: no attention over the patches of a picture was seen.")
 
@@ -49,6 +49,7 @@ class PictureModel(MediaModel):
     """Of a model that writes."""
     medium = "picture"
     suffixes = (".png", ".jpg", ".jpeg", ".webp")
+    unreadable_errors = UNREADABLE_PICTURE_ERRORS
 
     @torch.no_grad()
     def read(self, name: str, data: bytes | None = None) -> MediaReading:
@@ -56,23 +57,16 @@ class PictureModel(MediaModel):
 
         Of an encoder alone the map is its own; of a model that writes, those of its decoder.
         """
-        picture = self._open(name, data)
+        picture = self.load_input(name, data)
         pixels = self.processor(images=picture, return_tensors="pt")["pixel_values"]
         pixels = pixels.to(self.model.device, self.model.dtype)
         seen = self._restore_colours(pixels[0].float().cpu().numpy())
-        return self._write_and_read(pixels, seen) if self.names else self._read_alone(pixels, seen)
+        return self._read_with_decoder(pixels, seen) if self.names else self._read_with_encoder(pixels, seen)
 
-    def check_file(self, name: str, data: bytes) -> None:
-        self._open(name, data)
+    def decode_file(self, file: io.BytesIO) -> Image.Image:
+        return read_picture(file)
 
-    def _open(self, name: str, data: bytes | None) -> Image.Image:
-        file = self.open_file(name, data)
-        try:
-            return read_picture(file)
-        except UNREADABLE_PICTURE_ERRORS as error:
-            raise self.make_unreadable_error(name) from error
-
-    def _read_alone(self, pixels: torch.Tensor, seen: np.ndarray) -> MediaReading:
+    def _read_with_encoder(self, pixels: torch.Tensor, seen: np.ndarray) -> MediaReading:
         self._check_map_size(pixels)
         with capture_attention(self.model) as capture:
             output = self.model(pixel_values=pixels)
@@ -81,9 +75,9 @@ class PictureModel(MediaModel):
             raise LocalError(say(NO_ATTENTION_MESSAGE, folder=self.folder.name))
         patches = self._name_patches(trace.encoder.weights.shape[-1], pixels, seen)
         encoder = replace(trace.encoder, query_tokens=tuple(patches), key_tokens=tuple(patches))
-        return self._finish(replace(trace, encoder=encoder, target=self._name_class(output)), patches)
+        return self._make_reading(replace(trace, encoder=encoder, target=self._name_class(output)), patches)
 
-    def _write_and_read(self, pixels: torch.Tensor, seen: np.ndarray) -> MediaReading:
+    def _read_with_decoder(self, pixels: torch.Tensor, seen: np.ndarray) -> MediaReading:
         assert self.names is not None
         model: Any = self.model
         most = min(MAX_WRITTEN_TOKENS, getattr(model.config.decoder, "max_position_embeddings", MAX_WRITTEN_TOKENS) - 2)
@@ -100,9 +94,9 @@ class PictureModel(MediaModel):
         cross = replace(cross, key_tokens=tuple(patches), **rows)
         own = own and replace(own, key_tokens=tokens[:-1], **rows)
         text = self.names.decode([one for one in ids[0].tolist() if self.names.token(one) not in self.special_tokens])
-        return self._finish(replace(trace, cross=cross, decoder=own, target=text), patches)
+        return self._make_reading(replace(trace, cross=cross, decoder=own, target=text), patches)
 
-    def _finish(self, trace: AttentionTrace, patches: Patches) -> MediaReading:
+    def _make_reading(self, trace: AttentionTrace, patches: Patches) -> MediaReading:
         special = self.special_tokens | {one for one in patches if one.startswith("[")}
         return MediaReading(mark_special_tokens(trace, special), patches)
 
@@ -126,7 +120,7 @@ class PictureModel(MediaModel):
         """Names for as many tokens as the encoder hands on. Raises LocalError where they are no grid of patches."""
         height, width = (int(size) for size in pixels.shape[-2:])
         patch = find_patch_size(self.model.config)
-        for step in STEPS_OF_PATCHES if patch else ():
+        for step in MERGE_FACTORS if patch else ():
             rows, columns = height // (patch * step), width // (patch * step)
             others = count - rows * columns
             if rows and columns and 0 <= others <= MAX_OTHER_TOKENS:
@@ -182,7 +176,7 @@ def make_picture_model(folder: Path, model: PreTrainedModel, tokenizer: PreTrain
     return found
 
 
-def writes_what_it_sees(kind: type[PreTrainedModel]) -> bool:
+def writes_text(kind: type[PreTrainedModel]) -> bool:
     """Return whether a class of transformers reads a picture and writes text."""
     return issubclass(kind, VisionEncoderDecoderModel)
 

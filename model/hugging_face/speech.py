@@ -40,6 +40,7 @@ class SpeechModel(MediaModel):
     names: FolderTokenizer | None = None
     medium = "sound"
     suffixes = (".wav",)
+    unreadable_errors = UNREADABLE_SOUND_ERRORS
 
     @torch.no_grad()
     def read(self, name: str, data: bytes | None = None) -> MediaReading:
@@ -48,7 +49,7 @@ class SpeechModel(MediaModel):
         Rows are the tokens written, words with the second at which each begins. Columns of the cross-attention are the
         seconds of the sound; the last is the silence that fills it up to the model's length.
         """
-        sound = self._open(name, data)
+        sound = self.load_input(name, data)
         given = self.extractor(sound, sampling_rate=self.extractor.sampling_rate, return_tensors="pt")
         features = given.input_features.to(self.model.device, self.model.dtype)
         model: Any = self.model
@@ -58,16 +59,12 @@ class SpeechModel(MediaModel):
         frames = max(1, -(-len(sound) // (2 * self.extractor.hop_length)))
         return MediaReading(self._name_rows_and_seconds(capture.sample(0), ids[0].tolist(), frames))
 
-    def check_file(self, name: str, data: bytes) -> None:
-        self._open(name, data)
+    def decode_file(self, file: io.BytesIO) -> np.ndarray:
+        return read_sound(file, self.extractor.sampling_rate)
 
-    def _open(self, name: str, data: bytes | None) -> np.ndarray:
-        """The samples of a file (N,). Raises LocalError for what is no sound, or lasts too long."""
-        file = self.open_file(name, data)
-        try:
-            sound = read_sound(file, self.extractor.sampling_rate)
-        except UNREADABLE_SOUND_ERRORS as error:
-            raise self.make_unreadable_error(name) from error
+    def load_input(self, name: str, data: bytes | None = None) -> np.ndarray:
+        """As :meth:`MediaModel.load_input`, the samples (N,). Raises LocalError too for a sound that lasts too long."""
+        sound: np.ndarray = super().load_input(name, data)
         most = self.extractor.n_samples
         if len(sound) > most:
             raise LocalError(

@@ -68,7 +68,7 @@ class BarePage:
         """Take a component out as Streamlit does: it is told, then its element goes."""
         self.page.evaluate("(key) => { views[key].leave(); views[key].host.remove(); delete views[key]; }", key)
 
-    def told(self) -> list[Any]:
+    def pop_sent_values(self) -> list[Any]:
         """What components have sent since this was last asked: pairs of a name and a value."""
         found: list[Any] = json.loads(self.page.evaluate("JSON.stringify((window.sent ??= []).splice(0))"))
         return found

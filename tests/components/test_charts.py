@@ -42,10 +42,10 @@ def test_a_cell_of_a_matrix_is_coloured_read_and_chosen(bare: BarePage) -> None:
     point_at_cell(plot, 1, 2, values.shape)
     expect(view.locator(".readout")).to_have_text(f"position 1 · dimension 2 · {values[1, 2]:.2f}")
     plot.click(position={"x": 3, "y": 3})
-    assert bare.told() == [["cell", {"row": 0, "column": 0}]]
+    assert bare.pop_sent_values() == [["cell", {"row": 0, "column": 0}]]
     for key in ("ArrowDown", "ArrowRight", "Enter", "Tab"):
         bare.page.keyboard.press(key)
-    assert bare.told() == [["cell", {"row": 1, "column": 1}]]
+    assert bare.pop_sent_values() == [["cell", {"row": 1, "column": 1}]]
     bare.page.mouse.move(1, 1)
     expect(view.locator(".readout")).to_have_text("")
     expect(view.locator(".bar span")).to_have_text(["−1.00", "1.00"])
@@ -97,13 +97,13 @@ def test_a_point_of_a_curve_is_read_by_mouse_and_keys_and_chosen(bare: BarePage)
     bare.page.mouse.move(dot["x"] + 3, dot["y"] + 3)
     expect(readout).to_have_text("first: 1,234.5")
     plot.click(position={"x": dot["x"] - box["x"], "y": dot["y"] - box["y"]})
-    assert bare.told() == [["point", {"mark": 0, "at": 0}]]
+    assert bare.pop_sent_values() == [["point", {"mark": 0, "at": 0}]]
     plot.focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowRight"):
         bare.page.keyboard.press(key)
     expect(readout).to_have_text("step 2: 2.00, 2.0e−4")
     bare.page.keyboard.press("Enter")
-    assert bare.told() == [["point", {"mark": 1, "at": 2}]]
+    assert bare.pop_sent_values() == [["point", {"mark": 1, "at": 2}]]
     bare.page.mouse.move(1, 1)
     expect(readout).to_have_text("")
 
@@ -122,7 +122,7 @@ def test_a_box_is_drawn_in_curves_and_is_no_click(bare: BarePage) -> None:
     mouse.move(low["x"] + low["width"] / 2, low["y"] + low["height"] / 2, steps=4)
     expect(view.locator(".box")).to_be_visible()
     mouse.up()
-    ((what, ends),) = bare.told()
+    ((what, ends),) = bare.pop_sent_values()
     assert what == "box"
     np.testing.assert_allclose(ends, [1, 2, 2, 3], atol=0.1)
     expect(view.locator(".box")).to_have_count(0)
@@ -131,7 +131,7 @@ def test_a_box_is_drawn_in_curves_and_is_no_click(bare: BarePage) -> None:
     mouse.move(low["x"] + 50, low["y"] + 50, steps=3)
     expect(view.locator(".box")).to_have_count(0)
     mouse.up()
-    bare.told()
+    bare.pop_sent_values()
 
 
 def test_an_axis_without_numbers_leaves_no_room_for_them(bare: BarePage) -> None:
@@ -141,7 +141,7 @@ def test_an_axis_without_numbers_leaves_no_room_for_them(bare: BarePage) -> None
     view.locator(".plot").click()
     view.locator(".plot").press("ArrowRight")
     expect(view.locator(".readout")).to_have_text("")
-    assert bare.told() == [], "no mark can be read"
+    assert bare.pop_sent_values() == [], "no mark can be read"
 
 
 def search_tree() -> BeamTree:
@@ -167,7 +167,7 @@ def test_a_beam_tree_marks_its_best_way_and_tells_of_a_chosen_node(bare: BarePag
     nodes.nth(0).focus()
     bare.page.keyboard.press("ArrowRight")
     bare.page.keyboard.press("Enter")
-    assert bare.told() == [["node", {"row": 1, "column": 1}], ["node", {"row": 0, "column": 1}]]
+    assert bare.pop_sent_values() == [["node", {"row": 1, "column": 1}], ["node", {"row": 0, "column": 1}]]
     for key in ("ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp", "Home"):
         bare.page.keyboard.press(key)
     expect(nodes.nth(0)).to_be_focused()
@@ -214,7 +214,7 @@ def test_the_steps_of_a_head_are_gone_through_with_the_numbers_of_a_key(bare: Ba
         view.locator("ol button").nth(step).click()
         expect(numbers).to_contain_text(said)
         expect(view.locator(".now").first).to_have_attribute("data-step", str(step))
-    assert bare.told() == [["step", {"step": step}] for step in range(7)]
+    assert bare.pop_sent_values() == [["step", {"step": step}] for step in range(7)]
     expect(view.get_by_text("Next")).to_be_disabled()
     view.locator(".cell[data-key='2']").first.hover()
     expect(numbers).to_contain_text("with 0.00%")
@@ -222,7 +222,7 @@ def test_the_steps_of_a_head_are_gone_through_with_the_numbers_of_a_key(bare: Ba
     expect(numbers).to_contain_text("Masked: exactly 0")
     view.get_by_text("Back").click()
     expect(numbers).to_contain_text("This key is masked")
-    assert bare.told() == [["step", {"step": 5}], ["step", {"step": 4}]]
+    assert bare.pop_sent_values() == [["step", {"step": 5}], ["step", {"step": 4}]]
     expect(view.locator(".cell[data-step='4']")).to_have_text([f"{value:.2f}" for value in steps.scores[:2]] + ["−∞"])
     expect(view.locator("svg.hatch")).to_have_count(1)
 
@@ -291,7 +291,7 @@ def test_a_chart_is_covered_while_streamlit_mounts_it_anew_and_its_cells_are_cho
     first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    assert plotly.told() == [["cell", {"row": 0, "column": 1}]]
+    assert plotly.pop_sent_values() == [["cell", {"row": 0, "column": 1}]]
     places = [one.bounding_box() for one in view.locator(".nodes button").all()]
     assert places[0]
     assert places[1]
@@ -306,7 +306,7 @@ def test_a_chart_is_covered_while_streamlit_mounts_it_anew_and_its_cells_are_cho
     assert point
     page.mouse.click(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     page.wait_for_function("() => window.sent.length")
-    assert plotly.told() == [["cell", {"row": 2, "column": 2}]]
+    assert plotly.pop_sent_values() == [["cell", {"row": 2, "column": 2}]]
     page.evaluate(f"(key) => ({FIGURE})([key, {heat(40).to_json()}])", frame)
     page.wait_for_function("() => document.querySelector('.heatmap-label')?.style.display === 'none'")
     numbers, names = page.evaluate(CROWDED)

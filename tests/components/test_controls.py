@@ -25,7 +25,7 @@ def test_a_block_of_the_transformer_chooses_its_kind_and_layer(bare: BarePage) -
     view.get_by_label("Encoder self-attention, layer 1").click()
     view.get_by_label("Head 4").click()
     view.locator(".name", has_text="Decoder").click()
-    assert bare.told() == [
+    assert bare.pop_sent_values() == [
         ["pick", {"kind": "encoder", "layer": 0}],
         ["pick", {"head": 3}],
         ["pick", {"kind": "decoder"}],
@@ -43,7 +43,7 @@ def test_stacks_that_have_no_room_stand_below_each_other(bare: BarePage) -> None
     expect(view.locator(".block[aria-pressed=true]")).to_have_count(12)
     expect(view.locator(".block").nth(0)).to_have_text("")  # Numbers of so many have no room.
     view.locator(".block").nth(3).click()
-    assert bare.told() == [["pick", {"kind": "decoder"}]]
+    assert bare.pop_sent_values() == [["pick", {"kind": "decoder"}]]
     view = bare.mount("transformer", maps.transformer_data(LAYERS, ("cross", 0, 0), names, 0))
     bare.page.set_viewport_size({"width": 400, "height": 700})
     expect(view).to_have_class("transformer whole stacked")
@@ -62,7 +62,7 @@ def test_heads_are_switched_off_and_on_alone_and_by_layer(bare: BarePage) -> Non
     view.get_by_label("Cross-attention, layer 1, head 2").click()
     view.get_by_title("Switch all heads of layer 2").click()
     view.get_by_title("Switch all heads of layer 2").click()
-    assert [len(told) for _, told in bare.told()] == [2, 1, 2, 0]
+    assert [len(told) for _, told in bare.pop_sent_values()] == [2, 1, 2, 0]
     expect(view.locator(".head[aria-pressed=false]")).to_have_count(0)
     view.locator(".head").nth(0).press("ArrowDown")
     expect(view.locator(".head").nth(2)).to_be_focused()
@@ -90,7 +90,7 @@ def test_the_language_is_told_and_the_theme_kept_for_all_pages(bare: BarePage) -
     expect(language).to_have_value("de")
     expect(theme).to_have_value("Light")
     language.select_option("English")
-    assert bare.told() == [["chosen", "en"]]
+    assert bare.pop_sent_values() == [["chosen", "en"]]
     theme.select_option("dark")
     bare.page.wait_for_function("() => pressed.length === 2")
     assert bare.page.evaluate("() => localStorage.getItem('stActiveTheme-/heads-v2')") == '"Dark"'
@@ -135,7 +135,7 @@ def test_a_page_appears_once_its_script_has_run_and_nothing_moves(bare: BarePage
 def test_another_colour_scheme_is_told_once(bare: BarePage) -> None:
     bare.page.evaluate(ADD, APP)
     bare.mount("shell", {"part": "theme", "drawn": "light"})
-    assert bare.told() == []
+    assert bare.pop_sent_values() == []
     dark = """(name) => {
       const app = document.querySelector("[data-testid=stApp]");
       app.style.colorScheme = "dark";
@@ -143,7 +143,7 @@ def test_another_colour_scheme_is_told_once(bare: BarePage) -> None:
     }"""
     bare.page.evaluate(dark, "a")
     bare.page.evaluate(dark, "b")
-    assert bare.told() == [["shown", "dark"]]
+    assert bare.pop_sent_values() == [["shown", "dark"]]
 
 
 def test_enter_submits_once_what_is_drawn_before_is_there_and_what_is_pasted_at_once(bare: BarePage) -> None:
@@ -183,7 +183,7 @@ def test_a_draft_is_kept_and_given_back_once(bare: BarePage) -> None:
     bare.unmount("one")
     bare.mount("shell", {"part": "draft", "name": "talk", "text": ""}, "two")
     bare.mount("shell", {"part": "draft", "name": "talk", "text": ""}, "two")
-    assert bare.told() == [["found", {"text": "my talk"}]]
+    assert bare.pop_sent_values() == [["found", {"text": "my talk"}]]
 
 
 def test_files_are_asked_for_kept_and_given_back_when_they_are_lost(bare: BarePage) -> None:
@@ -194,11 +194,11 @@ def test_files_are_asked_for_kept_and_given_back_when_they_are_lost(bare: BarePa
 
     bare.mount("shell", files())
     bare.page.wait_for_function("() => window.sent.length")
-    assert bare.told() == [["wanted", {"name": "a.npz"}]]
+    assert bare.pop_sent_values() == [["wanted", {"name": "a.npz"}]]
     bare.mount("shell", files(np.arange(3, dtype=np.uint8).tobytes(), sent="a.npz"))
     bare.mount("shell", files(known={}, lost={"b": "key-b", "a.npz": "key-a"}))
     bare.page.wait_for_function("() => window.sent.length")
-    assert bare.told() == [["found", {"name": "a.npz", "data": "AAEC"}]]
+    assert bare.pop_sent_values() == [["found", {"name": "a.npz", "data": "AAEC"}]]
 
 
 @pytest.mark.parametrize("trusted", [True, False])

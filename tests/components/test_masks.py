@@ -65,11 +65,11 @@ def test_a_cell_is_read_in_all_masks_and_turned_over(bare: BarePage) -> None:
         plots.nth(0).hover(position={"x": LEFT + (column + 0.5) * CELL, "y": TOP + (row + 0.5) * CELL})
         expect(readout).to_contain_text(said)
     plots.nth(0).click(position={"x": LEFT + 1.5 * CELL, "y": TOP + 0.5 * CELL})
-    assert bare.told() == [["cell", {"panel": "yours", "row": 0, "column": 1}]]
+    assert bare.pop_sent_values() == [["cell", {"panel": "yours", "row": 0, "column": 1}]]
     plots.nth(0).hover(position={"x": LEFT + 1.5 * CELL, "y": TOP + 0.6 * CELL})
     expect(readout).to_contain_text("Yours: allowed −∞")
     plots.nth(1).click(position={"x": LEFT + 5, "y": TOP + 5})
-    assert bare.told() == [], "only one of them is edited"
+    assert bare.pop_sent_values() == [], "only one of them is edited"
     plots.nth(0).hover(position={"x": 4, "y": 4})
     expect(readout).to_contain_text("Point at a cell")
 
@@ -80,7 +80,7 @@ def test_cells_are_gone_through_by_keys(bare: BarePage) -> None:
     plot.focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", " ", "ArrowUp", "Enter", "x"):
         plot.press(key)
-    assert bare.told() == [["cell", {"panel": "yours", "row": row, "column": 1}] for row in (2, 1)]
+    assert bare.pop_sent_values() == [["cell", {"panel": "yours", "row": row, "column": 1}] for row in (2, 1)]
     expect(view.locator(".readout")).to_contain_text("query 2 → key 2")
     plot.evaluate("(one) => one.blur()")
     expect(view.locator(".readout")).to_contain_text("Point at a cell")

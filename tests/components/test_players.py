@@ -48,7 +48,7 @@ def test_a_step_shows_where_it_looked_and_what_it_considered(bare: BarePage) -> 
     expect(view.locator(".tower[data-state=now]")).to_have_attribute("title", "TWO 95%")
     rows.nth(1).locator(".name").click()
     rows.nth(1).locator(".forbid").click()
-    assert bare.told() == [["pick", {"step": 1, "id": 99}], ["forbid", {"step": 1, "id": 99}]]
+    assert bare.pop_sent_values() == [["pick", {"step": 1, "id": 99}], ["forbid", {"step": 1, "id": 99}]]
     rows.nth(0).locator(".name").focus()
     bare.page.keyboard.press("ArrowDown")
     expect(rows.nth(1).locator(".name")).to_be_focused()
@@ -79,13 +79,13 @@ def test_the_player_is_driven_by_keys_towers_slider_and_words(bare: BarePage) ->
         bare.page.keyboard.press(key)
         expect(view).to_have_attribute("data-step", str(step))
     bare.page.wait_for_function("() => window.sent.length && window.sent.at(-1)[1] === 0")  # Where it comes to rest.
-    bare.told()
+    bare.pop_sent_values()
     view.locator(".tower").nth(2).click()
     view.locator("input").fill("3")
     bare.page.wait_for_function("() => window.sent.length > 1")
-    assert bare.told() == [["step", 2], ["step", 3]]
+    assert bare.pop_sent_values() == [["step", 2], ["step", 3]]
     view.locator(".target .piece").nth(2).click()
-    assert bare.told() == [["word", 1]]
+    assert bare.pop_sent_values() == [["word", 1]]
     bare.mount("decode_player", decoding(replace(START, step=2)))  # An answer to what was told before.
     expect(view).to_have_attribute("data-step", "2")
     bare.mount("decode_player", decoding(replace(START, step=0)))
@@ -103,10 +103,13 @@ def test_it_plays_to_the_end_and_other_heads_are_chosen(bare: BarePage) -> None:
     view.get_by_label("Speed").select_option("5 a second")
     expect(view.locator(".play")).to_contain_text("Play")
     expect(view).to_have_attribute("data-step", "4")
-    assert bare.told() == [["step", 3]]
+    assert bare.pop_sent_values() == [["step", 3]]
     view.get_by_label("Cross-attention head").select_option("1.mean")
     view.get_by_label("Decoder self-attention head").select_option("3.4")
-    assert bare.told() == [["view", {"cross": "1.mean", "own": "2.3"}], ["view", {"cross": "1.mean", "own": "3.4"}]]
+    assert bare.pop_sent_values() == [
+        ["view", {"cross": "1.mean", "own": "2.3"}],
+        ["view", {"cross": "1.mean", "own": "3.4"}],
+    ]
     mean = CROSS.weights[0].mean(0, dtype=np.float64)[3]
     found = view.locator(".source .piece").evaluate_all(BACKGROUNDS)[3]
     np.testing.assert_allclose(found, colour_weights(mean[None], np.ones((1, 4), bool), Look())[0, 3], atol=4)
@@ -187,7 +190,7 @@ def test_a_stop_of_a_training_shows_all_heads_and_is_read(bare: BarePage) -> Non
     expect(view.locator(".written")).to_have_text("(nothing)")
     expect(view.locator(".where")).to_contain_text("less than 0.01%")
     bare.page.wait_for_function("() => window.sent.length > 1")
-    assert bare.told() == [["pick", {"layer": 0, "head": 0}], ["stop", 0]]
+    assert bare.pop_sent_values() == [["pick", {"layer": 0, "head": 0}], ["stop", 0]]
     expect(view.locator(".head-large .title")).to_contain_text("layer 1, head 1")
     view.locator(".tile").nth(0).press("ArrowDown")
     expect(view.locator(".tile").nth(HEADS)).to_be_focused()
@@ -202,7 +205,7 @@ def test_a_training_plays_and_other_rows_are_named(bare: BarePage) -> None:
     expect(play).to_have_text("❚❚ Pause")
     expect(view).to_have_attribute("data-stop", "20")
     expect(play).to_have_text("▶ Play from random weights")
-    assert bare.told() == [["stop", 2]]
+    assert bare.pop_sent_values() == [["stop", 2]]
     play.click()
     expect(view).to_have_attribute("data-stop", "0")
     play.click()
@@ -212,7 +215,7 @@ def test_a_training_plays_and_other_rows_are_named(bare: BarePage) -> None:
     expect(names.nth(0)).to_have_text("ONE")
     bare.mount("snapshots", training(rows="fed"))
     expect(names.nth(0)).to_have_text("<s>")
-    bare.told()
+    bare.pop_sent_values()
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])

@@ -21,7 +21,7 @@ from tests.browser.coverage import counted
 from tests.components.bare_page import ADDRESS, SECURE_ADDRESS, BarePage
 from tests.components.test_charts import search_tree
 from tests.components.test_weights import CROSS, RESULT, encode_head
-from tests.components.test_words import packed, sentence
+from tests.components.test_words import encode_picture, sentence
 
 SPACE = "{http://www.w3.org/2000/svg}"
 START = players.PlayerStart(1, "aligning", "2.3", (1, 2))
@@ -52,7 +52,7 @@ def ask(saving: BarePage, kind: str, **more: object) -> bytes:
     data = {"name": "shown", "page": "", "asked": {}, "moves": True, "encoder": "", "scale": 2, "width": 800}
     view = saving.mount("save", data | {"clear": False} | more)
     view.get_by_text(kind, exact=True).click()
-    (told,) = saving.told()
+    (told,) = saving.pop_sent_values()
     assert told[0] == "take"
     expect(view.locator("[aria-busy]")).to_have_text(kind)
     page = build_view_page(SHOWN, LIGHT, date(2025, 1, 2), width=800)
@@ -114,7 +114,7 @@ def test_a_film_has_a_picture_for_each_step(saving: BarePage) -> None:
 
 
 def test_the_welcome_draws_its_sentence_until_the_page_stands(bare: BarePage) -> None:
-    data = base64.b64encode(packed(sentence())).decode()
+    data = base64.b64encode(encode_picture(sentence())).decode()
     bare.page.evaluate(
         """(data) => {
           document.body.insertAdjacentHTML("beforeend", `<div data-welcome="${data}"></div>`);

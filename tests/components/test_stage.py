@@ -75,7 +75,7 @@ FIRST_LETTER = """(frame) => {
 }"""
 
 
-def shown(page: Page) -> Locator:
+def find_shown_scene(page: Page) -> Locator:
     """What is written in the scene that is seen."""
     return page.frame_locator("iframe.seen").locator(".st-key-translation p")
 
@@ -86,7 +86,7 @@ def test_keys_go_through_the_scenes_of_a_talk(stage: BarePage) -> None:
     view.get_by_text("Start the talk").click()
     dialog = view.locator("dialog")
     expect(dialog).to_have_attribute("data-scene", "1")
-    expect(shown(page)).to_have_text("eins zwei drei")
+    expect(find_shown_scene(page)).to_have_text("eins zwei drei")
     expect(dialog.locator(".title")).to_have_text("On zwei")
     expect(dialog.locator(".place")).to_have_text("1 / 3")
     left = page.frame_locator("iframe.seen").locator(".more")
@@ -95,9 +95,9 @@ def test_keys_go_through_the_scenes_of_a_talk(stage: BarePage) -> None:
     page.keyboard.press("PageDown")
     expect(dialog).to_have_attribute("data-scene", "2")
     expect(dialog).to_have_attribute("data-revealed", "false")
-    expect(shown(page)).to_have_css("visibility", "hidden")
+    expect(find_shown_scene(page)).to_have_css("visibility", "hidden")
     page.keyboard.press("PageDown")
-    expect(shown(page)).to_have_css("visibility", "visible")
+    expect(find_shown_scene(page)).to_have_css("visibility", "visible")
     assert page.url.endswith("present=1&scene=2")
     page.keyboard.press("c")
     expect(dialog).to_have_class("show contrast")
@@ -111,7 +111,7 @@ def test_keys_go_through_the_scenes_of_a_talk(stage: BarePage) -> None:
     expect(popup.value.locator(".where")).to_have_text("Scene 3 of 3 · something is still hidden")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
-    assert stage.told() == [["left", {"scene": 2}]]
+    assert stage.pop_sent_values() == [["left", {"scene": 2}]]
     assert "present" not in page.url
 
 
@@ -142,13 +142,13 @@ def test_a_page_is_presented_alone_and_left_by_escape(stage: BarePage) -> None:
     view = stage.mount("presenter", {"scenes": None, "file": "a.npz"}, "show")
     stage.page.keyboard.press("p")
     expect(view.locator("dialog")).to_have_attribute("data-scene", "1")
-    expect(shown(stage.page)).to_have_text("eins allein drei")
+    expect(find_shown_scene(stage.page)).to_have_text("eins allein drei")
     assert "file=a.npz" in (view.locator("iframe.seen").get_attribute("src") or "")
     expect(view.locator(".foot")).to_be_hidden()
     stage.page.keyboard.press("Escape")
     expect(view.locator("dialog")).to_have_count(0)
     expect(stage.page.locator("html")).to_have_class("presented")
-    assert stage.told() == []
+    assert stage.pop_sent_values() == []
 
 
 def test_rehearsed_scenes_are_kept_and_shown_before_the_app_answers(stage: BarePage) -> None:
@@ -163,9 +163,9 @@ def test_rehearsed_scenes_are_kept_and_shown_before_the_app_answers(stage: BareP
     dialog = view.locator("dialog")
     expect(dialog).to_have_attribute("data-scene", "2")
     expect(dialog).to_have_attribute("data-from", "kept")
-    expect(shown(page)).to_have_text("eins drei drei")
+    expect(find_shown_scene(page)).to_have_text("eins drei drei")
     page.keyboard.press("PageDown")
-    expect(shown(page)).to_have_css("visibility", "visible")
+    expect(find_shown_scene(page)).to_have_css("visibility", "visible")
     kept = page.frame_locator("iframe.seen")
     expect(kept.locator("textarea")).to_have_value("typed")
     expect(kept.locator("select")).to_have_value("second")
@@ -197,7 +197,7 @@ def test_a_part_of_the_edited_scene_is_hidden_and_left_out_by_clicks_on_its_pict
     for state in ("hidden until the next key", "left out", "shown"):
         part.click()
         expect(part).to_have_attribute("title", f"the translation: {state}")
-    told = [(lists["hide"], lists["omit"]) for _, lists in stage.told()]
+    told = [(lists["hide"], lists["omit"]) for _, lists in stage.pop_sent_values()]
     assert told == [(["translation"], []), ([], ["translation"]), ([], [])]
     row = page.locator(".st-key-scenes label > div")
     assert "blob:" in row.evaluate("(one) => getComputedStyle(one, '::before').backgroundImage")

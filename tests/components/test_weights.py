@@ -78,7 +78,7 @@ def test_a_cell_of_a_heatmap_is_pinned_by_click_and_by_keys(bare: BarePage) -> N
     point_at_cell(plot, 1, 2, shape)
     bare.page.mouse.down()
     bare.page.mouse.up()
-    assert bare.told() == [["cell", {"row": 1, "column": 2}]]
+    assert bare.pop_sent_values() == [["cell", {"row": 1, "column": 2}]]
     expect(view.locator(".pin")).to_have_count(2)
     bare.page.mouse.move(0, 0)
     expect(view.locator(".tip")).to_be_hidden()
@@ -87,7 +87,7 @@ def test_a_cell_of_a_heatmap_is_pinned_by_click_and_by_keys(bare: BarePage) -> N
         plot.press(key)  # The first one reads the cell that is pinned.
     expect(view.locator(".tip")).to_contain_text(f"{weight(CROSS, 0, 0, 2, 1):.3f}")
     plot.press("Enter")
-    assert bare.told() == [["cell", {"row": 2, "column": 1}]]
+    assert bare.pop_sent_values() == [["cell", {"row": 2, "column": 1}]]
     plot.press("Enter")  # The same again: it is no longer pinned.
     expect(view.locator(".pin")).to_have_count(0)
     plot.press("Escape")
@@ -112,7 +112,7 @@ def test_a_heatmap_hides_special_tokens_and_takes_another_scale_before_python_an
     point_at_cell(view.locator(".plot"), 0, 1, (3, 3))
     expect(view.locator(".tip b")).to_have_text(f"{weight(CROSS, 0, 1, 0, 1):.3f}")
     view.locator(".plot").click()
-    assert bare.told() == [], "until Python has answered it knows other cells"
+    assert bare.pop_sent_values() == [], "until Python has answered it knows other cells"
 
 
 def test_a_heatmap_of_a_chat_on_a_phone_says_whose_texts_its_bands_are(bare: BarePage) -> None:
@@ -160,7 +160,7 @@ def test_a_tile_of_the_overview_opens_its_head_in_all_views_at_once(bare: BarePa
     tile = tiles.locator(".tile").nth(2 * HEADS + 1)
     expect(tiles.locator(".tile[aria-pressed=true]")).to_have_attribute("title", "Layer 2, head 3")
     tile.click()
-    assert bare.told() == [["pick", {"layer": 2, "head": 1}]]
+    assert bare.pop_sent_values() == [["pick", {"layer": 2, "head": 1}]]
     expect(tile).to_have_attribute("aria-pressed", "true")
     expect(heat.locator(".title")).to_contain_text(f"{follows} · layer 3, head 2")
     point_at_cell(heat.locator(".plot"), 0, 1, CROSS.weights.shape[-2:])
@@ -199,20 +199,20 @@ def test_heads_are_switched_off_with_alt_by_key_and_by_the_name_of_a_layer(bare:
     tiles = view.locator(".tile")
     expect(view.locator(".tile.changed")).to_have_count(1)
     tiles.nth(2).click(modifiers=["Alt"])
-    assert bare.told() == [["off", [[0, 1], [0, 2]]]]
+    assert bare.pop_sent_values() == [["off", [[0, 1], [0, 2]]]]
     tiles.nth(1).focus()
     bare.page.keyboard.press("x")
-    assert bare.told() == [["off", [[0, 2]]]]
+    assert bare.pop_sent_values() == [["off", [[0, 2]]]]
     bare.page.keyboard.press("Shift+X")
-    assert sorted(bare.told()[0][1]) == [[0, head] for head in range(HEADS)]
+    assert sorted(bare.pop_sent_values()[0][1]) == [[0, head] for head in range(HEADS)]
     expect(view.locator(".tile.changed")).to_have_count(HEADS)
     bare.page.keyboard.press("Shift+X")
-    assert bare.told() == [["off", []]], "all of them were off"
+    assert bare.pop_sent_values() == [["off", []]], "all of them were off"
     pressing = replace(switches, off=(), pressing=True)
     view = bare.mount("overview", overview(CROSS, switches=pressing))
     tiles.nth(0).click()
     view.locator(".layer").nth(2).click()
-    assert [len(off) for _, off in bare.told()] == [1, 1 + HEADS]
+    assert [len(off) for _, off in bare.pop_sent_values()] == [1, 1 + HEADS]
 
 
 def test_heads_in_an_order_stand_with_their_values(bare: BarePage) -> None:
@@ -221,7 +221,7 @@ def test_heads_in_an_order_stand_with_their_values(bare: BarePage) -> None:
     expect(view.locator(".value")).to_have_text(["3.1 0.91", "1.4 0.52"])
     expect(view.locator(".cell.out")).to_have_text("1.4 0.52")
     view.locator(".tile").nth(1).click()
-    assert bare.told() == [["pick", {"layer": 0, "head": 3}]]
+    assert bare.pop_sent_values() == [["pick", {"layer": 0, "head": 3}]]
     bare.page.set_viewport_size({"width": 320, "height": 700})
     wide = attention("encoder", tuple(map(str, range(300))), tuple(map(str, range(300))))
     view = bare.mount("overview", overview(wide))
@@ -245,7 +245,7 @@ def test_lines_join_each_query_to_its_strongest_key_and_a_token_shows_its_own(ba
     expect(view.locator("path.on")).to_have_count(1)
     expect(view.locator(".numbers text")).to_have_text(f"{rows[1].max():.0%}")
     token.click()
-    assert bare.told() == [["pin", {"side": "query", "index": 1}]]
+    assert bare.pop_sent_values() == [["pin", {"side": "query", "index": 1}]]
     view = bare.mount("links", encode_lines((1, None), threshold=0.0))
     expect(view.locator("path")).to_have_count(rows.size)
     expect(token).to_have_attribute("aria-pressed", "true")
@@ -254,20 +254,20 @@ def test_lines_join_each_query_to_its_strongest_key_and_a_token_shows_its_own(ba
     token.focus()
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         bare.page.keyboard.press(key)
-    assert bare.told() == [["pin", {"side": "key", "index": 2}]]
+    assert bare.pop_sent_values() == [["pin", {"side": "key", "index": 2}]]
 
 
 @pytest.mark.parametrize("horizontal", [False, True])
 def test_other_heads_are_drawn_beside_in_colours_of_their_own(bare: BarePage, horizontal: bool) -> None:
     view = bare.mount("links", encode_lines(horizontal=horizontal))
     view.get_by_label("Draw head 1 too").click()
-    assert bare.told() == [["beside", {"heads": [0]}]]
+    assert bare.pop_sent_values() == [["beside", {"heads": [0]}]]
     expect(view.locator("path")).to_have_count(2 * len(CROSS.query_tokens))
     strokes = set(view.locator("path").evaluate_all("(all) => all.map((one) => getComputedStyle(one).stroke)"))
     assert strokes == {f"rgb{rgb(head_colour(LIGHT, head))}" for head in (0, 2)}
     view.get_by_label("Draw all heads").click()  # "only one"
     view.get_by_label("Draw all heads").click()
-    assert [told["heads"] for _, told in bare.told()] == [[], [0, 1, 3]]
+    assert [told["heads"] for _, told in bare.pop_sent_values()] == [[], [0, 1, 3]]
     first, last = (view.locator("[data-side=query]").nth(at).bounding_box() for at in (0, 3))
     assert first
     assert last
@@ -296,7 +296,7 @@ def test_a_text_is_shaded_by_means_and_by_the_weights_of_the_word_pointed_at(bar
     keys.nth(2).hover()
     expect(queries.nth(0)).to_have_attribute("title", f"{CROSS.weights[1, 2, 0, 2]:.0%}")
     keys.nth(2).click()
-    assert bare.told() == [["pin", {"side": "key", "index": 2}]]
+    assert bare.pop_sent_values() == [["pin", {"side": "key", "index": 2}]]
     view = bare.mount("text", encode_text((None, 2)))
     bare.page.mouse.move(1, 1)
     expect(view.locator("h3 span").nth(0)).to_contain_text("three")

@@ -31,13 +31,13 @@ def sentence(result: Translation = RESULT, layer: int = 1, **more: object) -> te
     return text_components.SentencePicture(words, layer, 2, result.steps, **given)  # type: ignore[arg-type]
 
 
-def packed(picture: text_components.SentencePicture) -> bytes:
+def encode_picture(picture: text_components.SentencePicture) -> bytes:
     return text_components.encode_sentence_picture(picture)
 
 
 def test_a_word_shows_what_it_looked_at_and_is_pinned(bare: BarePage) -> None:
     picture = sentence()
-    view = bare.mount("sentence", packed(picture))
+    view = bare.mount("sentence", encode_picture(picture))
     source, target = (view.locator(f"button[data-side={side}]") for side in ("source", "target"))
     weights = picture.words.weights[1, 2]
     expect(view.locator(".says")).to_contain_text("Each curve is the word that head 2.3 looked at most.")
@@ -57,7 +57,7 @@ def test_a_word_shows_what_it_looked_at_and_is_pinned(bare: BarePage) -> None:
     target.nth(0).focus()
     bare.page.keyboard.press("ArrowRight")
     bare.page.keyboard.press("Enter")
-    assert bare.told() == [["pin", {"side": "source", "index": 2}], ["pin", {"side": "target", "index": 1}]]
+    assert bare.pop_sent_values() == [["pin", {"side": "source", "index": 2}], ["pin", {"side": "target", "index": 1}]]
     expect(target.nth(0)).to_have_class("unsure")  # The model gave it 40%.
 
 
@@ -65,7 +65,7 @@ def test_the_pinned_word_stays_lit_and_leads_to_its_card(bare: BarePage) -> None
     bare.page.evaluate("""() => document.body.insertAdjacentHTML("beforeend",
       '<div style="height: 3000px"></div><p class="st-key-wordcard">The card</p>')""")
     pinned = {"source": None, "target": 1}
-    view = bare.mount("sentence", packed(sentence(pinned=pinned, has_card=True, head_picked=True)))
+    view = bare.mount("sentence", encode_picture(sentence(pinned=pinned, has_card=True, head_picked=True)))
     expect(view.locator("[aria-pressed=true]")).to_have_text("TWO")
     bare.page.emulate_media(reduced_motion="reduce")
     view.get_by_text("Its card ↓").click()
@@ -84,23 +84,23 @@ def test_what_is_typed_is_translated_before_it_is_submitted(bare: BarePage) -> N
 
     def answer(route: Route) -> None:
         asked.append(route.request.url)
-        route.fulfill(body=packed(sentence(other)), content_type="application/octet-stream")
+        route.fulfill(body=encode_picture(sentence(other)), content_type="application/octet-stream")
 
     bare.page.route(f"{ADDRESS}translation-preview**", answer)
     bare.page.evaluate("""() => document.body.insertAdjacentHTML("afterbegin",
       '<div class="st-key-sentence"><textarea></textarea></div>')""")
     preview = {"model": "toy", "language": "en", "sentence": "one two three", "note": "Press Enter"}
-    view = bare.mount("sentence", packed(sentence(preview=preview)))
+    view = bare.mount("sentence", encode_picture(sentence(preview=preview)))
     box = bare.page.locator("textarea")
     box.fill("four\nfive")
     expect(view.locator("button[data-side=target]")).to_have_text(["FOUR", "FIVE"])
     expect(view.locator("small")).to_have_text("Press Enter")
     assert asked == [f"{ADDRESS}translation-preview?model=toy&language=en&sentence=four+five"]
     view.locator("button[data-side=target]").nth(1).click()
-    assert bare.told() == [], "Python does not know that word yet"
+    assert bare.pop_sent_values() == [], "Python does not know that word yet"
     preview_of = preview | {"sentence": "four five"}
-    bare.mount("sentence", packed(sentence(other, preview=preview_of)))
-    assert bare.told() == [["pin", {"side": "target", "index": 1}]]
+    bare.mount("sentence", encode_picture(sentence(other, preview=preview_of)))
+    assert bare.pop_sent_values() == [["pin", {"side": "target", "index": 1}]]
     box.fill("six")
     submitted = bare.page.evaluate("""async () => {
       const waits = [];
@@ -150,17 +150,17 @@ def test_a_piece_of_the_translation_is_pinned_and_let_go_of(bare: BarePage) -> N
     expect(pieces.nth(0)).to_have_attribute("title", "ONE 40%; next best: other 5.0%")
     pieces.nth(1).click()
     expect(pieces.nth(1)).to_have_attribute("aria-pressed", "true")
-    assert bare.told() == [["pin", {"position": 1}]]
+    assert bare.pop_sent_values() == [["pin", {"position": 1}]]
     view = bare.mount("tokens", text_components.token_line_data(RESULT.steps, 1, word=[1, 2]))
     expect(view.locator(".of-word")).to_have_text(["TWO", "THREE"])
     pieces.nth(1).click()
     expect(view.locator("[aria-pressed=true]")).to_have_count(0)
     pieces.nth(1).press("ArrowRight")
     expect(pieces.nth(2)).to_be_focused()
-    bare.told()
+    bare.pop_sent_values()
     bare.mount("tokens", text_components.token_line_data(RESULT.steps, 1) | {"fixed": True})
     pieces.nth(0).click()
-    assert bare.told() == [], "it is fixed"
+    assert bare.pop_sent_values() == [], "it is fixed"
 
 
 LENS = LogitLens(
@@ -197,7 +197,7 @@ def test_a_word_card_says_why_and_leads_on(bare: BarePage) -> None:
     for name in ("other, 5.0%", "Show cross 2.3: −0.75 nats without it", "Why this word?", "Open in Decode"):
         view.get_by_role("button", name=name).click()
     view.get_by_label("Close this card").click()
-    told = bare.told()
+    told = bare.pop_sent_values()
     assert told[:2] == [["candidate", 99], ["head", ["cross", 1, 2]]]
     assert [name for name, _ in told[2:]] == ["why", "open", "close"]
     shares = view.locator(".bar").evaluate_all(
@@ -234,14 +234,14 @@ def test_translations_stand_below_each_other_with_what_differs(bare: BarePage) -
     expect(versions.nth(1).locator(".new")).to_have_text("Kater")
     expect(versions.nth(0)).to_have_attribute("aria-pressed", "true")
     versions.nth(1).click()
-    assert bare.told() == [["choice", {"number": 1}]]
+    assert bare.pop_sent_values() == [["choice", {"number": 1}]]
     versions.nth(1).press("ArrowUp")
     expect(versions.nth(0)).to_be_focused()
 
 
 def test_words_from_right_to_left_are_read_so(bare: BarePage) -> None:
     result = replace(FakeTranslator().translate("أحب القطط"))
-    view = bare.mount("sentence", packed(sentence(result)))
+    view = bare.mount("sentence", encode_picture(sentence(result)))
     expect(view.locator(".source")).to_have_attribute("dir", "rtl")
     first, second = (view.locator("button[data-side=source]").nth(at).bounding_box() for at in (0, 1))
     assert first

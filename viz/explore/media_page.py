@@ -56,7 +56,7 @@ def draw_media_page(own: MediaModel) -> None:
 
 def _draw_file_choice(own: MediaModel) -> tuple[str, UploadedFile | None]:
     """Draw the list of files and the uploader; return the chosen name, and the file where it is an uploaded one."""
-    box = st.container(key="sentence-box", horizontal=True, vertical_alignment="bottom")
+    box = st.container(key="sentence-box", horizontal=True, vertical_alignment="center")
     with st.container(key="try", horizontal=True, vertical_alignment="center", gap="small"):
         controls.draw_model_choice()
     uploaded = get_uploaded_file()
@@ -87,7 +87,7 @@ def _draw_uploader(own: MediaModel) -> None:
             return
         kept = UploadedFile(file.name, file.getvalue())
         try:
-            own.check_file(kept.name, kept.data)
+            own.load_input(kept.name, kept.data)
         except LocalError as error:
             st.session_state[OPEN_ERROR_KEY] = str(error)
             return

@@ -58,7 +58,7 @@ def patch_heatmap(
         go.Heatmap(
             z=weights,
             zmin=0,
-            colorscale=plotly_colorscale(look.stops) if patches.image is None else _make_veil(look),
+            colorscale=plotly_colorscale(look.stops) if patches.image is None else _make_transparent_colorscale(look),
             hovertemplate="%{customdata}: %{z:.4f}<extra></extra>",
             customdata=np.array(patches[patches.first : patches.first + height * width]).reshape(height, width),
             colorbar={"thickness": 12, "outlinewidth": 0, "tickformat": ".2~g"},
@@ -74,7 +74,7 @@ def patch_heatmap(
     return figure
 
 
-def _make_veil(look: Look) -> list[tuple[float, str]]:
+def _make_transparent_colorscale(look: Look) -> list[tuple[float, str]]:
     """The colours of weights over a picture: the smaller the weight, the more of the picture shows."""
     stops = plotly_colorscale(look.stops)
     return [(at, _make_transparent(colour, FAINTEST + (STRONGEST - FAINTEST) * at)) for at, colour in stops]

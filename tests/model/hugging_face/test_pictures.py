@@ -180,7 +180,7 @@ def test_a_file_that_is_no_picture_is_said(vit: PictureModel, monkeypatch: pytes
     whole = encode_picture(np.zeros((30, 40, 3), np.uint8))
     for data in (b"", b"no picture", whole[: len(whole) // 2], b"GIF89a" + bytes(40), b"%!PS-Adobe-3.0 EPSF-3.0\n"):
         with pytest.raises(LocalError, match=r"x\.png cannot be read as a picture: PNG, JPEG and WebP are"):
-            vit.check_file("x.png", data)
+            vit.load_input("x.png", data)
     monkeypatch.setattr("attenscope.hugging_face.pictures.MAX_PICTURE_PIXELS", 30 * 40 - 1)
     with pytest.raises(LocalError, match="at most 50 million pixels"):
         vit.read("x.png", whole)

@@ -30,7 +30,7 @@ def model(folder: Callable[[str], Path]) -> SpeechModel:
 
 def test_times_are_those_of_transformers(model: SpeechModel) -> None:
     trace = model.trace("speech.wav")
-    sound = read_sound(model.open_file("speech.wav", None), 16_000)
+    sound = model.load_input("speech.wav")
     features = model.extractor(sound, sampling_rate=16_000, return_tensors="pt").input_features
     own: Any = model.model
     ids = own.generate(features, return_dict_in_generate=True)["sequences"]
@@ -64,7 +64,7 @@ def test_columns_are_seconds_and_the_silence_behind_them(model: SpeechModel) -> 
     assert trace.cross.key_tokens[:2] == ("0.00 s", "0.02 s")
     assert trace.cross.key_tokens[-2:] == ("1.98 s", "silence behind it")
     assert np.abs(trace.cross.weights.sum(-1) - 1).max() < 1e-5
-    sound = read_sound(model.open_file("speech.wav", None), 16_000)
+    sound = model.load_input("speech.wav")
     features = model.extractor(sound, sampling_rate=16_000, return_tensors="pt").input_features
     ids = torch.tensor([[1, 4, 33, 155]])
     own: Any = model.model
@@ -101,7 +101,7 @@ def test_a_sound_is_read_at_the_rate_of_the_model(model: SpeechModel) -> None:
     assert np.abs(sound[::2] - values / 32_768).max() < 1e-6
     for data in (b"no sound", b"", written.getvalue()[:20]):
         with pytest.raises(LocalError, match=r"a\.wav cannot be read as sound"):
-            model.check_file("a.wav", data)
+            model.load_input("a.wav", data)
 
 
 def test_an_uploaded_sound_is_read_as_one_of_the_folder(model: SpeechModel) -> None:
