@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test journeys walks sweeps libraries check scripts coverage web node browser firefox bench site pictures wheel release clean
+.PHONY: run dev test journeys sweeps slow libraries check scripts coverage web node browser firefox bench site pictures wheel release clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -26,11 +26,11 @@ test: .venv/dev browser check
 journeys: .venv/dev browser
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m journey
 
-walks: .venv/dev browser
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "walk and not slow"
+sweeps: .venv/dev browser
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "sweep and not slow"
 
 # Hours: all that is marked slow, but other people's libraries; some of it in Firefox, where that may be installed.
-sweeps: .venv/dev browser firefox
+slow: .venv/dev browser firefox
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow --ignore=tests/bench/test_libraries.py
 
 # Other people's models, of the libraries in bench/libraries.txt; no dependency of theirs may take the place of ours.

@@ -49,8 +49,11 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"gpu: {name}" if name in available_devices() else f"gpu: skipped, for there is no device {name!r} here"
 
 
+@pytest.hookimpl(tryfirst=True)  # Before pytest chooses by marks.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for one in items:
+        if "server" in getattr(one, "fixturenames", ()) and not one.get_closest_marker("journey"):
+            one.add_marker(pytest.mark.sweep)
         if "chromium" in getattr(one, "fixturenames", ()):
             one.add_marker(
                 pytest.mark.flaky(reruns=1)

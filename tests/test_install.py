@@ -188,7 +188,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_what_is_installed_is_what_was_tested(site: Path) -> None:
     """Every module, byte by byte, under the name that it has in the checkout."""
     installed = {path.relative_to(site / "attenscope"): path for path in (site / "attenscope").rglob("*.py")}
@@ -199,7 +199,7 @@ def test_what_is_installed_is_what_was_tested(site: Path) -> None:
     assert [str(name) for name, path in here.items() if path.read_bytes() != installed[name].read_bytes()] == []
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_the_installed_package_knows_what_the_app_needs(site: Path, tmp_path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extra = [Requirement(line) for line in project["optional-dependencies"]["app"]]
@@ -207,7 +207,7 @@ def test_the_installed_package_knows_what_the_app_needs(site: Path, tmp_path: Pa
     assert set(run(sys.executable, APP_PACKAGES, tmp_path, PYTHONPATH=str(site)).split()) == needed
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_stranger_installs_records_draws_judges_and_opens_the_app(site: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()

@@ -38,7 +38,6 @@ def findings(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("address", [address for address in VIEWS if address.endswith(ENDS)])
 def test_no_serious_finding_in_light_and_dark(page: Page, address: str) -> None:
     open_view(page, address)
@@ -51,7 +50,6 @@ def test_no_serious_finding_in_light_and_dark(page: Page, address: str) -> None:
     assert findings(page) == []
 
 
-@pytest.mark.walk
 def test_the_beam_tree_is_walked_by_keys(page: Page) -> None:
     open_page(page, "/decode?method=beam&sentence=He+turned+the+offer+down.&step=1")
     expect(page.get_by_text("The attention weights agree")).to_be_visible()

@@ -12,7 +12,6 @@ from tests.browser.steps import click, expect_head, open_menu, open_page, settle
 SENTENCE = "sentence=He+reads+a+book."
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize(
     ("address", "label", "value", "left"),
     [
@@ -48,7 +47,6 @@ def test_the_way_back_leads_over_nonsense(page: Page) -> None:
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
-@pytest.mark.walk
 def test_back_and_forward_bring_what_a_click_has_chosen(page: Page) -> None:
     open_page(page, f"/masks?part=gallery&{SENTENCE}&fault=inverted")
     chosen = page.get_by_role("radio", name="The causal mask was forgotten")

@@ -8,8 +8,6 @@ from playwright.sync_api import Page, expect
 from bench.controls import LIMITS, list_controls
 from tests.browser.steps import close_menu, open_menu, open_page
 
-pytestmark = pytest.mark.walk
-
 
 def open_at_rest(page: Page, path: str) -> Page:
     """Open a page, and wait until it has faded in."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import (
@@ -64,7 +63,6 @@ def test_what_if_by_mouse_and_back(page: Page) -> None:
     expect(player(page).locator(".target .piece").nth(3)).to_have_text(other)
 
 
-@pytest.mark.walk
 def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
@@ -84,7 +82,6 @@ def test_what_if_by_keyboard_and_choosing_a_version(page: Page) -> None:
     expect(player(page).locator(".target .piece")).to_have_text(first)
 
 
-@pytest.mark.walk
 def test_forbidding_a_candidate(page: Page) -> None:
     open_decode(page, "&step=2")
     at_step(page, 2)
@@ -97,7 +94,6 @@ def test_forbidding_a_candidate(page: Page) -> None:
     assert chosen not in written(page)
 
 
-@pytest.mark.walk
 def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     open_decode(page)
     click(page.get_by_role("button", name="What if"))
@@ -106,7 +102,6 @@ def test_a_beginning_that_is_typed_and_words_never_written(page: Page) -> None:
     linked(page, "begin=Gestern")
 
 
-@pytest.mark.walk
 def test_a_version_takes_the_place_of_what_was_typed_in_a_menu_that_is_closed(page: Page) -> None:
     open_decode(page, "&begin=Gestern")
     enter(open_menu(page, "what-if").get_by_label("Begin with"), "Heute")
@@ -121,7 +116,6 @@ def test_a_version_takes_the_place_of_what_was_typed_in_a_menu_that_is_closed(pa
     expect(open_menu(page, "what-if").get_by_label("Begin with")).to_have_value("")
 
 
-@pytest.mark.walk
 def test_an_emptied_number_is_the_usual_one(page: Page) -> None:
     open_decode(page, "&method=sample&temperature=0.3&seed=1")
     enter(page.get_by_label("Temperature"), "")
@@ -129,7 +123,6 @@ def test_an_emptied_number_is_the_usual_one(page: Page) -> None:
     page.wait_for_function("!location.search.includes('temperature=')")
 
 
-@pytest.mark.walk
 def test_sampling_by_seed(page: Page) -> None:
     open_decode(page, "&method=sample&temperature=1.2&seed=1")
     at_step(page, 1)
@@ -145,7 +138,6 @@ def test_sampling_by_seed(page: Page) -> None:
     expect(player(page).locator(".target .piece")).not_to_have_text(second)
 
 
-@pytest.mark.walk
 def test_what_is_sampled_searched_or_given_shows_its_result_at_once(page: Page) -> None:
     open_page(page, DECODE)
     at_step(page, 1)
@@ -158,7 +150,6 @@ def test_what_is_sampled_searched_or_given_shows_its_result_at_once(page: Page) 
     assert tree["y"] < play["y"]
 
 
-@pytest.mark.walk
 def test_play_is_in_sight_on_a_low_screen(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     open_page(page, DECODE)
@@ -177,7 +168,6 @@ def test_the_beam_tree_and_its_best(page: Page) -> None:
     at_step(page, step_count(page))
 
 
-@pytest.mark.walk
 def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
     open_decode(page, "&method=beam&width=3")
     at_step(page, 1)
@@ -187,7 +177,6 @@ def test_a_node_of_the_tree_is_shown_in_the_player(page: Page) -> None:
     linked(page, "way=")
 
 
-@pytest.mark.walk
 def test_a_given_translation_is_judged(page: Page) -> None:
     open_page(page, DECODE + "&method=given")
     box = page.get_by_label("Given", exact=True)
@@ -198,7 +187,6 @@ def test_a_given_translation_is_judged(page: Page) -> None:
     expect(page.get_by_text(re.compile("its choice no"))).to_be_visible()
 
 
-@pytest.mark.walk
 def test_heads_off_and_on_again(page: Page) -> None:
     open_decode(page)
     open_menu(page, "what-if")
@@ -213,7 +201,6 @@ def test_heads_off_and_on_again(page: Page) -> None:
     expect(page.locator(".st-key-versions button.version").first).to_have_attribute("aria-pressed", "true")
 
 
-@pytest.mark.walk
 def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
     open_decode(page, "&step=3")
     click(candidate(page, 1))
@@ -223,7 +210,6 @@ def test_a_branch_belongs_to_the_model_it_was_made_by(page: Page) -> None:
     page.wait_for_function("!location.search.includes('branch=')")
 
 
-@pytest.mark.walk
 def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> None:
     open_page(page, f"{DECODE}&model=multi30k-en-de&changes=cross.4.7:off")
     expect(page.get_by_text("this attention has the heads 1 to 4")).to_be_visible(timeout=LOADING)
@@ -231,7 +217,6 @@ def test_heads_that_another_model_has_not_can_be_turned_on_again(page: Page) -> 
     expect(player(page)).to_be_visible(timeout=LOADING)
 
 
-@pytest.mark.walk
 def test_every_source_token_is_read_on_its_colour(page: Page) -> None:
     open_decode(page, "&colours=viridis&step=3")  # Its lowest weights are dark on a light page.
     at_step(page, 3)

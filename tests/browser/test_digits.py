@@ -18,7 +18,6 @@ from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from tests.browser.steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
 
-pytestmark = pytest.mark.walk
 MODEL = "everyday-en-de"
 SENTENCE = "My old sister bought a new red car yesterday and sold it today."
 CELLS = 200

@@ -146,7 +146,6 @@ def test_what_cannot_be_translated_gets_a_sentence(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
-@pytest.mark.walk
 def test_odd_text_gets_a_picture_and_a_hint(page: Page) -> None:
     odd = (
         ("😀 🎉", "vocabulary"),
@@ -162,7 +161,6 @@ def test_odd_text_gets_a_picture_and_a_hint(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_word_of_two_hundred_letters_stays_within_the_page(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 720})

@@ -27,8 +27,6 @@ from tests.browser.steps import (
     try_something,
 )
 
-pytestmark = pytest.mark.walk
-
 HEAD = f"/?layer=3&head=1&sentence={LONG}"
 
 

@@ -29,8 +29,6 @@ from tests.browser.steps import (
     try_something,
 )
 
-pytestmark = pytest.mark.walk
-
 KINDS = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
 SENTENCE = "The dog sees the dog."
 PINS = {

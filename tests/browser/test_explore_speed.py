@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 import numpy as np
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import click, expect_head, open_menu, open_page, settle, tile
@@ -33,7 +32,6 @@ def size_of(sent: Sequence[bytes], what: bytes) -> int:
     return max(len(one) for one in sent if what in one)
 
 
-@pytest.mark.walk
 def test_what_another_head_sends(page: Page) -> None:
     sent = messages(page)
     open_page(page, f"/?kind=encoder&layer=1&sentence={quote('He reads a book. ' * 10)}")
@@ -89,7 +87,6 @@ def test_views_are_changed_before_the_server_answers(page: Page) -> None:
     expect(page.locator(views["links"])).to_have_attribute("data-painted", re.compile("layer 2, .* 2$"))
 
 
-@pytest.mark.walk
 def test_scale_and_special_tokens_change_before_the_server_answers(page: Page) -> None:
     open_page(page, "/?layer=2&head=3&words=false&hide=false")
     expect_head(page, 2, 3)

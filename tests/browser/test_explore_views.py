@@ -130,7 +130,6 @@ def test_a_menu_opens_on_a_slow_machine_wherever_its_button_is_clicked(page: Pag
         close_menu(page)
 
 
-@pytest.mark.walk
 def test_every_view_explains_itself(page: Page) -> None:
     open_page(page, CROSS)
     expect_head(page, 3, 1)

@@ -22,7 +22,7 @@ from tests.browser.steps import (
 )
 
 MORE = ("Where did you buy this red bicycle?", "The bank by the river was closed.")
-SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.walk) for text in MORE))
+SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.sweep) for text in MORE))
 
 PLAYERS = """
     window.players = [];
@@ -41,7 +41,6 @@ PLAYERS = """
 """Keeps every change of the step that the player of Decode shows, null where there is no player."""
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sentence: str) -> None:
     for _ in range(3):
@@ -56,7 +55,6 @@ def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sen
             assert "step=" not in page.url
 
 
-@pytest.mark.walk
 def test_a_beam_search_followed_while_it_is_made_opens_at_its_end(page: Page) -> None:
     page.add_init_script(PLAYERS)
     sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 45)  # As long as the model reads.
@@ -68,7 +66,6 @@ def test_a_beam_search_followed_while_it_is_made_opens_at_its_end(page: Page) ->
     assert step > 1
 
 
-@pytest.mark.walk
 def test_given_begins_with_the_translation_of_the_model(page: Page) -> None:
     open_page(page, "/decode?sentence=He+reads+a+book.")
     player, given = page.locator(".decode-player"), page.get_by_label("Given", exact=True)
@@ -141,7 +138,6 @@ def test_words_are_linked_from_either_side(page: Page) -> None:
     expect(picture.locator(".says")).to_contain_text("gekauft")
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize(("view", "word"), [("text", "button"), ("links", "[role=button]")])
 def test_a_word_with_the_focus_is_shown_as_one_that_is_pointed_at(page: Page, view: str, word: str) -> None:
     open_page(page, f"/?layer=1&view={view}&sentence=He+reads+a+book.")
@@ -198,7 +194,6 @@ def test_an_example_opens_its_sentence_and_says_what_to_see(page: Page) -> None:
     expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_text("geschrieben")
 
 
-@pytest.mark.walk
 def test_a_long_sentence_is_read_whole_and_enter_submits_it(page: Page) -> None:
     open_page(page, "/?layer=1")
     box = page.get_by_label("Sentence", exact=True)

@@ -22,7 +22,7 @@ FITTED = """async ([floor, breaks]) => {
 """A scene of words 250 pixels high, 60 more for each of the zooms `breaks` at which a line breaks."""
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.parametrize("breaks", [[], [2.9, 3.0], [2.45, 2.9], [2.1, 2.2, 2.3], [2.6], [3.5], [2.85, 2.86, 2.87]])
 def test_words_that_wrap_are_nearly_as_large_as_they_can_be(disk: Page, breaks: list[float]) -> None:
     disk.goto("about:blank")

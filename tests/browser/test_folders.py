@@ -27,7 +27,7 @@ from tests.browser.steps import (
 )
 
 pytest.importorskip("transformers")
-pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.sweep, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

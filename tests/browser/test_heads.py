@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.steps import LOADING, click, open_page, settle
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("at", ["name", "sentence"])
 def test_the_page_opens_on_habits_and_a_press_on_one_opens_its_head(page: Page, at: str) -> None:
     open_page(page, "/heads")
@@ -26,14 +25,12 @@ def test_the_page_opens_on_habits_and_a_press_on_one_opens_its_head(page: Page, 
     expect(page.get_by_text("previous token").first).to_be_visible(timeout=LOADING)
 
 
-@pytest.mark.walk
 def test_a_question_in_words_is_asked(page: Page) -> None:
     open_page(page, "/heads?heads=search")
     click(page.get_by_role("button", name="A verb looks for a noun"))
     expect(page.get_by_text("from a token tagged VERB to a token tagged NOUN")).to_be_visible(timeout=LOADING)
 
 
-@pytest.mark.walk
 def test_a_dot_leads_to_its_head_and_to_sentences(page: Page) -> None:
     open_page(page, "/heads?heads=map")
     plot = page.locator(".st-key-head-map .plot").first
@@ -49,7 +46,6 @@ def test_a_dot_leads_to_its_head_and_to_sentences(page: Page) -> None:
     expect(page.locator(".st-key-heatmap .plot").first).to_be_visible(timeout=LOADING)
 
 
-@pytest.mark.walk
 def test_a_search_stands_in_the_address_and_a_bar_leads_to_its_head(page: Page) -> None:
     open_page(page, "/heads?heads=search")
     box = page.get_by_label("Search", exact=True)
@@ -62,7 +58,6 @@ def test_a_search_stands_in_the_address_and_a_bar_leads_to_its_head(page: Page) 
     expect(page.locator("ol.shaded li").first).to_be_visible(timeout=LOADING)
 
 
-@pytest.mark.walk
 def test_a_box_on_the_map_lists_its_heads_and_stands_in_the_address(page: Page) -> None:
     open_page(page, "/heads?heads=map")
     plot = page.locator(".st-key-head-map .plot").first
@@ -92,7 +87,6 @@ def test_a_second_model_stands_beside_and_its_dot_opens_it(page: Page) -> None:
     )
 
 
-@pytest.mark.walk
 def test_a_dot_of_the_projection_leads_to_sentences(page: Page) -> None:
     open_page(page, "/heads?heads=projection&plane=encoder+outputs&marked=time")
     plot = page.locator(".st-key-projection .plot")
@@ -107,7 +101,6 @@ def test_a_dot_of_the_projection_leads_to_sentences(page: Page) -> None:
     expect(page.locator("ol.shaded")).to_have_count(0)
 
 
-@pytest.mark.walk
 def test_pruning_goes_through_its_points(page: Page) -> None:
     open_page(page, "/heads?heads=pruning&sentence=He+turned+the+offer+down.")
     rows = page.locator(".st-key-pruned")

@@ -116,7 +116,6 @@ ACTIONS: dict[str, tuple[Callable[[Page], None], Callable[[Page], None], Callabl
 }
 
 
-@pytest.mark.walk
 def test_an_action_is_one_step_and_is_taken_back_by_one(page: Page) -> None:
     open_page(page, AT)
     count = entries(page)
@@ -140,7 +139,6 @@ def test_an_action_is_one_step_and_is_taken_back_by_one(page: Page) -> None:
     assert entries(page) == count + len(ACTIONS)
 
 
-@pytest.mark.walk
 def test_scrubbing_makes_no_step(page: Page) -> None:
     open_page(page, f"/decode?sentence={BOOK.replace(' ', '+')}")
     player = page.locator(".decode-player")
@@ -154,7 +152,6 @@ def test_scrubbing_makes_no_step(page: Page) -> None:
     assert entries(page) == count
 
 
-@pytest.mark.walk
 def test_another_page_is_one_step(page: Page) -> None:
     open_page(page, f"{AT}&layer=2&view=links")
     count = entries(page)
@@ -211,7 +208,6 @@ def back_and_forth(page: Page, trail: Sequence[dict[str, Any]], forth: bool = Tr
         assert seen(page) == one
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order[0])
 def test_an_entry_is_a_whole_view(page: Page, order: Sequence[str]) -> None:
     open_page(page, "/")
@@ -229,7 +225,6 @@ def test_an_own_sentence_comes_back(page: Page) -> None:
     back_and_forth(page, trail)
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("between", ["Masks", "Training"])
 def test_back_to_a_page_without_the_own_sentence_does_not_lose_it(page: Page, between: str) -> None:
     open_page(page)
@@ -245,7 +240,6 @@ def test_back_to_a_page_without_the_own_sentence_does_not_lose_it(page: Page, be
     assert "model=" not in page.url
 
 
-@pytest.mark.walk
 def test_the_sentence_stays_where_back_brings_another_model(page: Page) -> None:
     """The model before reads another language; with it comes no welcome, as with a model that is chosen."""
     open_page(page, "/why?model=preset-pad_row&sentence=我昨天在图书馆读了一本书。")
@@ -259,7 +253,6 @@ def test_the_sentence_stays_where_back_brings_another_model(page: Page) -> None:
     expect(page).to_have_url(re.compile("model=preset-pad_row"))
 
 
-@pytest.mark.walk
 def test_a_reload_keeps_the_entries(page: Page) -> None:
     open_page(page, "/")
     trail = walked(page, ORDERS[0][2:])
@@ -275,7 +268,6 @@ def test_a_reload_keeps_the_entries(page: Page) -> None:
     back_and_forth(page, trail)
 
 
-@pytest.mark.walk
 def test_two_tabs_have_a_history_each(page: Page) -> None:
     tab = page.context.new_page()
     open_page(page, "/")
@@ -288,14 +280,12 @@ def test_two_tabs_have_a_history_each(page: Page) -> None:
     back_and_forth(tab, other)
 
 
-@pytest.mark.walk
 def test_the_entries_of_a_german_visitor_are_german(server: str, chromium: Browser) -> None:
     with visit(chromium, server, base_url=server, viewport=SCREEN, locale="de", reduced_motion="reduce") as page:
         open_page(page, "/")
         back_and_forth(page, walked(page, ORDERS[0][:4]))
 
 
-@pytest.mark.walk
 def test_two_quick_steps_back_leave_the_entries_whole(page: Page) -> None:
     open_page(page, "/")
     trail = walked(page, ORDERS[0][:4])
@@ -330,7 +320,6 @@ def views(page: Page, name: str) -> list[str]:
     return [str(one) for one, at in zip(PAGES[name].view.options, offered, strict=True) if at.count() == 1]  # type: ignore[union-attr]
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("name", PAGES)
 def test_what_an_address_shows_is_visible_by_every_way(page: Page, other: Page, name: str) -> None:
     open_page(page, f"/{name}?sentence={BOOK.replace(' ', '+')}")

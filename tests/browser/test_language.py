@@ -19,7 +19,7 @@ from tests.browser.words import english
 from tests.messages import ROOT, TRANSLATED
 
 __all__ = ["screen"]
-pytestmark = [pytest.mark.walk, pytest.mark.timeout(600), pytest.mark.parametrize("language", TRANSLATED)]
+pytestmark = [pytest.mark.sweep, pytest.mark.timeout(600), pytest.mark.parametrize("language", TRANSLATED)]
 ALERT = '[data-testid="stAlert"]'
 NONSENSE = ("/?model=none-such", "/decode?method=none", "/heads?q=1", "/positions?positions=x")
 PASTED = ("[[1, 2", "[[0.5, 0.5], [0.5]]", "import os", "tensor([[True, False], [True, True]])")

@@ -14,7 +14,7 @@ from tests.browser.views import GIVEN, PAGES, VIEWS, open_view
 from tests.browser.words import english
 from tests.messages import TRANSLATED
 
-pytestmark = [pytest.mark.walk, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 SUN = "The sun shines."
 EXPLORE = "/?sentence=He+turned+the+offer+down.&view=heatmap"
 CONTROLS = "[data-testid=stMain] [data-testid=stButtonGroup] button:not([data-selected]):visible"

@@ -14,7 +14,6 @@ from tests.browser.views import GIVEN, VIEWS, open_view
 from tests.browser.words import english, without_accents
 from tests.messages import TRANSLATED
 
-pytestmark = pytest.mark.walk
 WIDTHS = (1440, 1280, 800, 390)
 ALL = [
     pytest.param(

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.steps import LOADING, open_page, settle, tile
 
-pytestmark = pytest.mark.walk
 MOST = 0.02
 PATHS = ("/", "/decode", "/why", "/positions", "/training", "/masks")
 SIZES = ((1440, 900), (1280, 720), (800, 1000), (390, 844))

@@ -215,7 +215,7 @@ WORDS = (
 )
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.skipif("everyday-en-de" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_pieces_are_merged_into_the_same_words(views: Views) -> None:
     tokenizers = [Translator.load("everyday-en-de", "cpu").tokenizer, views.translator.tokenizer]

@@ -164,7 +164,7 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
     expect(card.locator(".word")).to_have_text(others[1].token.strip() or "␣")
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", ["half", "int8"])
 @pytest.mark.skipif(TOUR_MODEL not in list_checkpoints(), reason="the checkpoint is not here")
 def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> None:
@@ -295,7 +295,6 @@ def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translat
     assert not findings(phone)
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("path", ["/?layer=1", "/decode?step=1"])
 def test_a_run_is_saved_with_its_model(page: Page, disk: Page, tmp_path: Path, path: str) -> None:
     open_page(page, path)

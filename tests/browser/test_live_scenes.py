@@ -105,7 +105,7 @@ def test_the_file_of_a_talk_takes_sentences(disk: Page, tmp_path: Path, translat
     assert pieces(disk) == [step.token.strip() or "␣" for step in expected.steps]
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_what_a_scene_hides_stays_hidden_and_a_search_is_a_search(
     disk: Page, tmp_path: Path, translator: Translator
 ) -> None:

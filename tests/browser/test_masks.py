@@ -57,7 +57,6 @@ def click_cell(page: Page, name: str, query: int, key: int, size: int = 6) -> No
     settle(page)
 
 
-@pytest.mark.walk
 def test_the_page_opens_on_a_broken_mask_beside_its_fixed_twin(page: Page) -> None:
     open_page(page, "/masks")
     expect(page.locator(".st-key-opening-pair .hm image").first).to_be_visible()
@@ -93,7 +92,6 @@ def test_an_example_is_judged_mended_and_judged_again(page: Page, tmp_path: Path
     expect(page.locator(".st-key-mask-steps .hm").first).to_be_visible()
 
 
-@pytest.mark.walk
 def test_sizes_that_nobody_chose_follow_those_they_depend_on(page: Page) -> None:
     """What stands in the boxes is what the address shows to somebody else."""
     open_page(page, "/masks?from=build")
@@ -122,7 +120,6 @@ def test_sizes_that_nobody_chose_follow_those_they_depend_on(page: Page) -> None
     stands(*shown)
 
 
-@pytest.mark.walk
 def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Page) -> None:
     open_page(page, "/masks?from=build&rule=causal")
     verdict(page, "Nothing wrong found")
@@ -148,7 +145,6 @@ def test_a_built_mask_is_changed_cell_by_cell_and_stays_in_the_address(page: Pag
     expect(rule).to_have_value("causal and (window")
 
 
-@pytest.mark.walk
 def test_a_mask_written_for_one_interface_and_read_by_another(page: Page) -> None:
     open_page(page, "/masks?from=build&reader=nn.MultiheadAttention")
     verdict(page, "Faulty")
@@ -156,7 +152,6 @@ def test_a_mask_written_for_one_interface_and_read_by_another(page: Page) -> Non
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
-@pytest.mark.walk
 def test_what_is_pasted_is_judged_at_once(page: Page) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_page(page, "/masks")
@@ -168,7 +163,6 @@ def test_what_is_pasted_is_judged_at_once(page: Page) -> None:
     verdict(page, "What was meant? No contradiction so far.")
 
 
-@pytest.mark.walk
 def test_what_is_pasted_is_there_after_another_page_and_a_new_start_is_a_new_judgement(page: Page) -> None:
     open_page(page, "/masks?meant=causal")
     box, future = page.get_by_label("Printed tensor"), "[[1,1,1,1],[1,1,0,0],[1,1,1,0],[1,1,1,1]]"
@@ -197,7 +191,6 @@ def write(box: Locator, text: str) -> None:
     settle(box.page)
 
 
-@pytest.mark.walk
 def test_a_pasted_mask_is_read_flipped_and_refused(page: Page) -> None:
     open_page(page, "/masks")
     box = page.get_by_label("Printed tensor")

@@ -6,13 +6,11 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import choose, click, download, enter, open_menu, open_page, settle
 
 
-@pytest.mark.walk
 def test_a_symptom_leads_to_a_fault_shown_broken_and_fixed(page: Page) -> None:
     open_page(page, "/masks?part=gallery")
     box = page.get_by_label("What do you see?")
@@ -30,7 +28,6 @@ def test_a_symptom_leads_to_a_fault_shown_broken_and_fixed(page: Page) -> None:
     expect(page.get_by_text("Nothing in the gallery speaks of that.")).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_link_opens_an_entry(page: Page) -> None:
     open_page(page, "/masks?part=gallery&fault=observer")
     expect(page.get_by_role("heading", name="Looking changes the result")).to_be_visible()
@@ -38,7 +35,6 @@ def test_a_link_opens_an_entry(page: Page) -> None:
     expect(page.get_by_text("observer (B6) pass")).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_mask_is_tried_on_the_model(page: Page, tmp_path: Path) -> None:
     open_page(page, "/masks?part=try+on+the+model&sentence=He+reads+a+book.&kind=decoder")
     expect(page.locator(".st-key-badge")).to_contain_text("outputs unchanged by looking")
@@ -60,7 +56,6 @@ def test_a_mask_is_tried_on_the_model(page: Page, tmp_path: Path) -> None:
     assert "future-token" in download(menu.get_by_role("button", name="Numbers (CSV)"), tmp_path).read_text()
 
 
-@pytest.mark.walk
 def test_a_mask_is_converted_and_a_loss_is_said(page: Page, tmp_path: Path) -> None:
     open_page(page, "/masks?part=convert")
     expect(page.get_by_text("attn_mask = mask")).to_be_visible()

@@ -22,7 +22,7 @@ from attenscope.viz.figures.figure_style import LIGHT, Look
 from attenscope.viz.web.charts import PIPELINE_STEPS, encode_attention_pipeline
 from tests.browser.steps import download, open_menu, open_page
 
-pytestmark = [pytest.mark.walk, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.sweep, pytest.mark.timeout(600)]
 CLOSE = 38.0
 """The least ratio of signal to noise, in decibels, of a picture of a film: VP9 halves the resolution of colours."""
 SEEN = """async ([address, seconds]) => {

@@ -87,7 +87,7 @@ def test_a_chosen_head_is_told_and_drawn_at_once_and_other_widgets_stay(notebook
     assert tile.evaluate("(one) => one.isConnected && one === one.getRootNode().activeElement")
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_kinds_views_and_pins_are_told(notebook: Page) -> None:
     drawn = show(notebook, "text")
     drawn.get_by_role("button", name="encoder", exact=True).click()
@@ -101,7 +101,7 @@ def test_kinds_views_and_pins_are_told(notebook: Page) -> None:
     assert told(notebook) == [[1, "layer", 1], [1, "head", 1], [1, "view", "heatmap"]]
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_keys_of_the_notebook_stay_its_own(notebook: Page) -> None:
     player = show(notebook, "decode").locator(".decode-player")
     expect(player).to_have_attribute("data-step", "1")
@@ -112,7 +112,7 @@ def test_keys_of_the_notebook_stay_its_own(notebook: Page) -> None:
     expect(player).to_have_attribute("data-step", "2")
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.parametrize("view", NOTEBOOK_VIEWS)
 def test_every_view_stands_in_light_and_dark_and_none_is_cut_off(notebook: Page, view: Any) -> None:
     for width, ink in ((1200, "rgb(28, 27, 34)"), (390, "rgb(28, 27, 34)"), (390, "rgb(236, 234, 243)")):
@@ -126,7 +126,7 @@ def test_every_view_stands_in_light_and_dark_and_none_is_cut_off(notebook: Page,
         assert notebook.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_widget_that_is_taken_away_leaves_nothing_behind(notebook: Page) -> None:
     show(notebook, "heatmap", trace=replace(RESULT.trace, model="<b>A model</b>"))
     expect(notebook.get_by_text("<b>A model</b>")).to_be_visible()

@@ -13,7 +13,6 @@ INKS = """() => [...document.querySelectorAll(".heatmap-label text")].map((one) 
 BLACK_OR_WHITE = {"rgb(0, 0, 0)", "rgb(255, 255, 255)"}
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("address", ["/heads?heads=alignment", "/masks?part=gallery&fault=observer"])
 def test_numbers_are_written_in_black_or_white(page: Page, address: str) -> None:
     open_page(page, address)
@@ -21,7 +20,6 @@ def test_numbers_are_written_in_black_or_white(page: Page, address: str) -> None
     assert set(page.evaluate(INKS)) == BLACK_OR_WHITE
 
 
-@pytest.mark.walk
 def test_so_are_those_of_a_file_and_of_a_picture(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/heads?heads=alignment")
     expect(page.locator(".heatmap-label text").first).to_be_attached(timeout=LOADING)

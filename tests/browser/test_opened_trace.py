@@ -51,7 +51,6 @@ def bring(page: Page, file: Path) -> None:
     menu.locator(INPUT).set_input_files(file)
 
 
-@pytest.mark.walk
 def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Path) -> None:
     open_page(page)
     bring(page, recorded(tmp_path))
@@ -90,7 +89,6 @@ def test_a_foreign_trace_is_opened_looked_at_and_closed(page: Page, tmp_path: Pa
     expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_trace_brought_to_masks_is_open_on_explore(page: Page, tmp_path: Path) -> None:
     open_page(page, "/masks?from=upload")
     page.locator(INPUT).set_input_files(recorded(tmp_path))

@@ -26,7 +26,7 @@ def text(disk: Page) -> Page:
     return disk
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_the_pieces_of_a_word_stay_in_one_line(text: Page) -> None:
     lines = set()
     for width in range(160, 700, 10):
@@ -37,7 +37,7 @@ def test_the_pieces_of_a_word_stay_in_one_line(text: Page) -> None:
     assert min(lines) == 1 < max(lines)
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_word_wider_than_a_line_wraps(text: Page) -> None:
     found = text.evaluate(LINES, [[["<0xE2>"] * 40], 400])
     assert len(set(found["tops"])) > 2

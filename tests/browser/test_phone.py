@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.browser.conftest import visit
 from tests.browser.steps import LOADING, click, open_menu, open_page, settle
 
-pytestmark = pytest.mark.walk
 PHONE: ViewportSize = {"width": 390, "height": 844}
 LONG = "sentence=The+old+man+who+lives+next+door+reads+a+book+in+the+garden+every+evening."
 HEADER = [".st-key-badge", ".st-key-header-actions", '[data-testid="stHeader"]']

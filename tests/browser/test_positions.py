@@ -56,7 +56,6 @@ def value(page: Page, label: str) -> str:
     return page.get_by_label(label, exact=True).input_value()
 
 
-@pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, "/positions")
     for view in TITLES:
@@ -71,7 +70,6 @@ def test_a_walk_through_every_view(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
-@pytest.mark.walk
 def test_a_clicked_cell_is_worked_out_and_stays_in_the_address(page: Page) -> None:
     open_view(page, "table", positions="64")
     plot = matrix(page, "table-picture")
@@ -103,7 +101,6 @@ def test_a_cell_is_chosen_by_keyboard(page: Page) -> None:
     expect(page.get_by_label("Dimension", exact=True)).to_have_value("7")
 
 
-@pytest.mark.walk
 def test_sines_and_cosines_can_be_parted(page: Page) -> None:
     open_view(page, "table", positions="16")
     canvas = page.locator(".st-key-table-picture .plot canvas")
@@ -120,7 +117,6 @@ def test_sines_and_cosines_can_be_parted(page: Page) -> None:
     assert "arranged=halves" in page.url
 
 
-@pytest.mark.walk
 def test_the_page_opens_on_what_is_left_without_positions(page: Page) -> None:
     open_page(page, "/positions")
     expect(page.locator(".st-key-lead")).to_contain_text("Without positions the model does not know the order")
@@ -131,7 +127,6 @@ def test_the_page_opens_on_what_is_left_without_positions(page: Page) -> None:
     expect(page.get_by_label("Sentence", exact=True)).to_have_value("The dog bit the man.")
 
 
-@pytest.mark.walk
 def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page) -> None:
     open_view(page, "experiments", sentence="The+dog+bit+the+man.")
     before = page.locator(".versions .before").inner_text()
@@ -145,7 +140,6 @@ def test_experiments_change_the_translation_and_leave_the_model_alone(page: Page
     assert page.locator(".versions .after").inner_text() == before == page.locator(".versions .before").inner_text()
 
 
-@pytest.mark.walk
 def test_clicking_a_bar_opens_that_head(page: Page) -> None:
     open_view(page, "heads")
     page.locator(".st-key-ranking .point").first.wait_for()
@@ -158,7 +152,6 @@ def test_clicking_a_bar_opens_that_head(page: Page) -> None:
     expect(kind_label(page, found[1])).to_have_attribute("aria-pressed", "true")
 
 
-@pytest.mark.walk
 def test_a_point_of_a_curve_is_read_and_chosen(page: Page) -> None:
     open_view(page, "similarity", positions="32")
     plot = matrix(page, "profile")
@@ -172,7 +165,6 @@ def test_a_point_of_a_curve_is_read_and_chosen(page: Page) -> None:
     expect(page.get_by_text(f", {chosen.split(' ')[0]} apart: cosine")).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_chosen_circle_shows_its_block(page: Page) -> None:
     open_view(page, "rotation", positions="32")
     titles = page.locator(".st-key-circles .first")
@@ -183,7 +175,6 @@ def test_a_chosen_circle_shows_its_block(page: Page) -> None:
     expect(page.locator(".st-key-block")).to_contain_text(f"({name.removeprefix('pair ')})")
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize(
     ("view", "picture", "names"), [("similarity", "similarity", "pos shift"), ("rotation", "circles", "dim")]
 )
@@ -211,7 +202,6 @@ def test_what_a_click_chose_stays_in_the_address(page: Page, view: str, picture:
     assert page.inner_text(".stMain") == chosen
 
 
-@pytest.mark.walk
 def test_everything_can_be_saved(page: Page, disk: Page, tmp_path: Path) -> None:
     open_view(page, "similarity", positions="32")
     page.locator(".st-key-profile .curve").first.wait_for()
@@ -247,7 +237,6 @@ CUT = """(one) => {
 """Pixels by which a formula is wider than the place it stands in."""
 
 
-@pytest.mark.walk
 def test_the_longest_formula_is_whole_on_the_stage_and_in_a_talks_file(page: Page, disk: Page, tmp_path: Path) -> None:
     """A screen of 1920 x 1080 is 960 x 540 of a scene's own pixels."""
     page.set_viewport_size({"width": 960, "height": 540})

@@ -10,8 +10,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import LOADING, boxes_at_rest, download, open_file, open_page, open_talk
 
-pytestmark = pytest.mark.walk
-
 FAULT = "The causal mask was forgotten"
 TALK = """title = "Projected"
 [[scene]]

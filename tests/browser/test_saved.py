@@ -46,7 +46,6 @@ step = "3"
 """
 
 
-@pytest.mark.walk
 def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, f"/?{urlencode({'sentence': AWKWARD, 'layer': '1'})}")
     open_menu(page, "share").get_by_label("Notes in the file").fill("Look at <b>the first</b> row.")
@@ -69,7 +68,6 @@ def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) ->
     assert not findings(disk)
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("view", ["links", "text", "pipeline"])
 def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
     open_page(page, f"/?layer=1&sentence=He+turned+the+offer+down.&view={view}&step=7")
@@ -88,7 +86,6 @@ def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view:
         expect(disk.locator("[aria-current]")).to_have_text("Softmax")
 
 
-@pytest.mark.walk
 def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/decode?sentence=He+turned+the+offer+down.&step=2")
     expect(page.get_by_text("The attention weights agree")).to_be_visible(timeout=LOADING)
@@ -114,7 +111,6 @@ def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> 
     expect(disk.get_by_role("status").filter(has_text="needs the running model")).to_be_visible()
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("name", ["masks", "training"])
 def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str) -> None:
     part = {"masks": "part=gallery&fault=future-visible", "training": "model=multi30k-en-de"}[name]
@@ -135,7 +131,6 @@ def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str)
         expect(disk.locator(".tick.now .name")).to_have_text("random")
 
 
-@pytest.mark.walk
 def test_a_whole_talk(page: Page, disk: Page, tmp_path: Path) -> None:
     (tmp_path / "two.toml").write_text(SCENES, encoding="utf-8")
     open_page(page, "/talk")

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import LOADING, click, open_file, open_menu, open_page, saved
-
-pytestmark = pytest.mark.walk
 
 SENTENCE = "sentence=He+turned+the+offer+down."
 SPACE = "{http://www.w3.org/2000/svg}"

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.steps import LOADING
 
-pytestmark = [pytest.mark.walk, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 WAY = (18, 19, 9, 7, 13, 2)
 """Greedy and beam search of one sentence, of which a visitor's page Decode would show both; places; a mask; a table."""
 SEEN = """(root) => {

@@ -19,7 +19,7 @@ from tests.browser.steps import LOADING
 from tests.browser.test_accessibility import AXE
 from tests.docs.test_pages import TEXTS
 
-pytestmark = [pytest.mark.walk, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.sweep, pytest.mark.timeout(900)]
 LIGHT_ENOUGH = 600_000
 """Bytes of the first page before the model is asked for."""
 SENTENCE = "The cat sleeps on the table."

@@ -235,7 +235,6 @@ def own_talk(page: Page, tmp_path: Path) -> Page:
     return page
 
 
-@pytest.mark.walk
 def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
     page = own_talk
     click(page.get_by_role("button", name="Start the talk"))
@@ -271,7 +270,6 @@ def test_keys_notes_and_what_is_hidden(own_talk: Page) -> None:
     on_scene(page, 3)
 
 
-@pytest.mark.walk
 def test_a_page_alone_on_the_screen_and_back(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}")
@@ -291,7 +289,6 @@ def test_a_page_alone_on_the_screen_and_back(page: Page) -> None:
     expect(page.get_by_role("radio", name="table", exact=True)).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(BROKEN, encoding="utf-8")
@@ -310,7 +307,6 @@ def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: P
     expect(dialog(page).locator(".title")).to_have_text("Fine too", timeout=LOADING)
 
 
-@pytest.mark.walk
 def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/positions?sentence={SHORT.replace(' ', '+')}&plot=waves")
     for _ in range(3):
@@ -332,7 +328,6 @@ def test_a_view_is_added_edited_moved_and_saved(page: Page, tmp_path: Path) -> N
     assert talk.scenes[0].view["plot"] == "waves"
 
 
-@pytest.mark.walk
 def test_every_change_is_undone_down_to_the_talk_that_ships(page: Page) -> None:
     """The list of scenes sends back a title, which the talk before the last step need not have."""
     open_page(page, "/")
@@ -353,7 +348,6 @@ def test_every_change_is_undone_down_to_the_talk_that_ships(page: Page) -> None:
     expect(page.get_by_role("button", name="Undo", exact=True)).to_be_disabled()
 
 
-@pytest.mark.walk
 def test_the_sentence_is_the_picture_where_the_others_are_left_out(page: Page, disk: Page, tmp_path: Path) -> None:
     """On the stage and in the file the words stand with the line between them, and a guess does not give it away."""
     view = {"sentence": "Where did you buy this red bicycle?"}
@@ -416,7 +410,6 @@ def answers(page: Page, title: str, place: str) -> None:
         assert one.get("shown", "") in ("", one.get("title")) or one["opacity"] < 0.3, one
 
 
-@pytest.mark.walk
 def test_a_key_is_answered_before_its_scene_is_there(own_talk: Page) -> None:
     page = own_talk
     settle(page)
@@ -447,7 +440,6 @@ def test_a_key_is_answered_before_its_scene_is_there(own_talk: Page) -> None:
     expect(dialog(page).locator("iframe.seen")).to_have_css("opacity", "1")
 
 
-@pytest.mark.walk
 def test_the_preview_is_of_the_scene_that_is_edited_also_after_another_of_its_page(own_talk: Page) -> None:
     shown = own_talk.locator(".picture.there img")
     seen: list[str] = []
@@ -484,7 +476,6 @@ def pixels(page: Page) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L"), dtype=np.float32)
 
 
-@pytest.mark.walk
 def test_what_was_rehearsed_is_shown_until_its_page_is_there(own_talk: Page) -> None:
     page = own_talk
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -506,7 +497,6 @@ def test_what_was_rehearsed_is_shown_until_its_page_is_there(own_talk: Page) -> 
     assert np.abs(pixels(page) - kept).mean() < 0.5  # Of 255.
 
 
-@pytest.mark.walk
 def test_no_page_is_begun_while_somebody_goes_through_pictures(own_talk: Page) -> None:
     page = own_talk
     rehearse(page, 3)
@@ -524,7 +514,7 @@ def test_no_page_is_begun_while_somebody_goes_through_pictures(own_talk: Page) -
     assert all(not RESTS > at - key > 0 for at in begun for key in keys), (keys, begun)
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_rehearsed_talk_goes_on_without_its_server(chromium: Browser, tmp_path: Path) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
     context.add_init_script(TRAFFIC)
@@ -565,7 +555,6 @@ def test_scenes_that_are_ready_appear_at_once(own_talk: Page) -> None:
     assert statistics.median(took) <= max(AT_ONCE, 8 * frame), (took, frame)
 
 
-@pytest.mark.walk
 def test_a_talk_survives_a_reload_and_a_new_window(page: Page) -> None:
     open_page(page, "/positions?plot=waves")
     add_to_talk(page)

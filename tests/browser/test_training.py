@@ -97,7 +97,6 @@ def test_the_names_of_rows_stay_when_a_table_scrolls(page: Page) -> None:
     assert {page.evaluate(on_top, [x, box["y"] + box["height"] / 2]) for x in across} == {"scale_scores"}
 
 
-@pytest.mark.walk
 def test_a_walk_through_every_view(page: Page) -> None:
     open_page(page, f"/training?model={TWO_ENDS}")
     for name, words in VIEWS.items():
@@ -186,7 +185,6 @@ def test_the_page_opens_as_a_film(chromium: Browser, server: str) -> None:
         assert visitor.evaluate("window.seen") == ["released"]
 
 
-@pytest.mark.walk
 def test_each_model_keeps_its_own_head(page: Page) -> None:
     """Training begins with a model of its own: its heads are no heads of the visitor's, nor the other way round."""
 
@@ -223,7 +221,6 @@ def test_each_model_keeps_its_own_head(page: Page) -> None:
         assert place() == own
 
 
-@pytest.mark.walk
 def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     open_snapshots(page, kind="decoder", at="released")
     title = view(page).locator(".title")
@@ -244,7 +241,6 @@ def test_a_head_is_opened_and_its_cells_can_be_read(page: Page) -> None:
     expect(view(page)).to_have_attribute("data-stop", "released")
 
 
-@pytest.mark.walk
 def test_rows_are_named_as_is_asked_for(page: Page) -> None:
     open_snapshots(page, kind="decoder", at="released")
     rows, canvas = view(page).locator(".rows span"), view(page).locator(".frame canvas")
@@ -262,7 +258,6 @@ def test_a_stop_is_chosen_by_its_name(page: Page) -> None:
     expect(view(page)).to_have_attribute("data-stop", "released")
 
 
-@pytest.mark.walk
 def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
     saved = {}
     for name in ("architecture", "parameters"):

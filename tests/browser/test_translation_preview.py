@@ -51,7 +51,6 @@ def test_a_sentence_is_translated_while_it_is_typed(explore: Page) -> None:
     expect(note).to_have_text("")
 
 
-@pytest.mark.walk
 def test_what_is_taken_back_leaves_what_the_page_has_drawn(explore: Page) -> None:
     target, root = explore.locator(".st-key-translation .target"), explore.locator(":root")
     explore.locator(".st-key-sentence textarea").click()
@@ -64,7 +63,6 @@ def test_what_is_taken_back_leaves_what_the_page_has_drawn(explore: Page) -> Non
     expect(root).not_to_have_attribute("data-previewed", PREVIEWED)
 
 
-@pytest.mark.walk
 def test_a_click_on_a_previewed_word_pins_it_in_its_sentence(explore: Page) -> None:
     explore.locator(".st-key-sentence textarea").click()
     explore.keyboard.press("Control+a")
@@ -79,7 +77,6 @@ def test_a_click_on_a_previewed_word_pins_it_in_its_sentence(explore: Page) -> N
     expect(explore.get_by_role("article", name="The word zwei")).to_be_attached()
 
 
-@pytest.mark.walk
 def test_nothing_is_asked_while_heads_are_switched_off(page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda one: asked.append(one.url) if "translation-preview" in one.url else None)
@@ -104,7 +101,6 @@ def test_a_sentence_is_submitted_where_there_is_no_preview(explore: Page, answer
     expect(explore.locator(":root")).not_to_have_attribute("data-previewed", PREVIEWED)
 
 
-@pytest.mark.walk
 def test_a_sentence_is_submitted_soon_where_the_preview_does_not_come(explore: Page) -> None:
     explore.route(re.compile("translation-preview"), lambda route: None)
     type_sentence(explore, "We saw two small birds.")

@@ -28,7 +28,6 @@ def go_to(page: Page, name: str) -> None:
     settle(page)
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("address", SHOWING_NOTHING)
 def test_an_address_that_shows_nothing_opens_on_the_welcome(page: Page, address: str) -> None:
     open_page(page, address)
@@ -38,14 +37,12 @@ def test_an_address_that_shows_nothing_opens_on_the_welcome(page: Page, address:
     assert {"sentence", "layer", "pin"} <= set(re.findall(r"[?&](\w+)=", page.url))
 
 
-@pytest.mark.walk
 def test_the_welcome_of_a_model_that_the_address_names(page: Page) -> None:
     open_page(page, "/?model=everyday-zh-en")
     reads(page, LIBRARY)
     expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_count(1)
 
 
-@pytest.mark.walk
 def test_what_an_address_shows_is_left_as_it_is(page: Page) -> None:
     open_page(page, "/?layer=2&head=3")
     reads(page, WELCOME)
@@ -56,7 +53,6 @@ def test_what_an_address_shows_is_left_as_it_is(page: Page) -> None:
     expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_count(1)
 
 
-@pytest.mark.walk
 def test_the_first_head_of_the_welcome_without_a_pin_is_an_address_too(page: Page) -> None:
     open_page(page, "/")
     try_something(page, lambda menu: enter(menu.get_by_label("Head", exact=True), "1.1"))
@@ -68,7 +64,6 @@ def test_the_first_head_of_the_welcome_without_a_pin_is_an_address_too(page: Pag
     expect_head(page, 1, 1)
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("name", ["decode", "why", "heads", "positions", "training", "masks", "talk"])
 def test_another_page_before_chooses_no_head(page: Page, name: str) -> None:
     open_page(page, f"/{name}")
@@ -78,7 +73,6 @@ def test_another_page_before_chooses_no_head(page: Page, name: str) -> None:
     expect(page.locator(".st-key-translation .target button[aria-pressed=true]")).to_have_text("gekauft")
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("name", ["decode", "why", "positions", "heads?heads=pruning"])
 def test_every_page_begins_with_the_welcome(page: Page, name: str) -> None:
     open_page(page, f"/{name}")
@@ -97,7 +91,6 @@ def test_a_sentence_comes_back_with_a_model_of_its_language(page: Page) -> None:
     reads(page, OWN)
 
 
-@pytest.mark.walk
 def test_a_welcome_goes_with_its_model_and_comes_back_on_the_way_back(page: Page) -> None:
     open_page(page, "/")
     choose(page, "Model", "multi30k-en-de")
@@ -118,7 +111,6 @@ def test_a_sentence_typed_for_another_model_is_read_by_that_one(page: Page) -> N
     reads(page, OWN)
 
 
-@pytest.mark.walk
 def test_training_shows_a_sentence_of_its_own_model_and_gives_back_the_visitors(page: Page) -> None:
     open_page(page, "/")
     type_sentence(page, OWN)

@@ -51,7 +51,6 @@ SAVED = {
 """Words in the picture that is saved of a view."""
 
 
-@pytest.mark.walk
 def test_the_page_opens_on_the_answer_in_words(page: Page) -> None:
     open_page(page, "/why")
     expect(page.locator(".st-key-answer")).to_have_text(
@@ -64,7 +63,6 @@ def test_the_page_opens_on_the_answer_in_words(page: Page) -> None:
     expect(page.get_by_role("combobox", name="Model")).to_have_value("everyday-en-de")
 
 
-@pytest.mark.walk
 def test_two_sentences_open_on_a_pair(page: Page) -> None:
     open_page(page, f"/why?sentence={SENTENCE}&why=two+sentences")
     expect(page.locator(".st-key-patches .hm image")).to_be_visible()
@@ -74,7 +72,6 @@ def test_two_sentences_open_on_a_pair(page: Page) -> None:
     expect(page.locator(".st-key-patches .hm image")).to_be_visible()
 
 
-@pytest.mark.walk
 def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")
@@ -92,7 +89,6 @@ def test_two_clicks_lead_from_a_word_to_the_head_that_matters_most(page: Page) -
     expect(card(page).locator(".word")).to_have_text("Fahrrad")
 
 
-@pytest.mark.walk
 def test_a_pinned_cell_leads_to_the_parts_of_its_score(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}&kind=encoder&layer=2&head=3&pin=source.4,source_key.2")
     click(page.locator(".st-key-why-here button"))
@@ -104,7 +100,6 @@ def test_a_pinned_cell_leads_to_the_parts_of_its_score(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"cell=encoder\.2\.1\.4\.2"))
 
 
-@pytest.mark.walk
 def test_a_word_is_chosen_and_compared(page: Page) -> None:
     open_page(page, f"/why?sentence={SENTENCE}")
     word = page.locator(".st-key-translation").get_by_role("button", name="Fahrrad", exact=True)
@@ -126,7 +121,6 @@ def test_a_word_is_chosen_and_compared(page: Page) -> None:
     expect(compared).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_walk_through_every_view(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/why?sentence={SENTENCE}")
     for view, drawn in DRAWN.items():
@@ -141,7 +135,6 @@ def test_a_walk_through_every_view(page: Page, tmp_path: Path) -> None:
     expect(page.locator(DRAWN["Layers"]).first).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_pair_is_chosen_and_patched(page: Page) -> None:
     open_page(page, "/why?why=two+sentences")
     choose(page, "Pair", format_pair(read_minimal_pairs()[3]))
@@ -155,7 +148,6 @@ def test_a_pair_is_chosen_and_patched(page: Page) -> None:
     expect(page.get_by_text("so both need as many")).to_be_visible()
 
 
-@pytest.mark.walk
 def test_a_bar_opens_its_head_and_a_bar_of_a_word_chooses_it(page: Page) -> None:
     open_page(page, f"/why?sentence={SENTENCE}&why=source+or+prefix")
     click_at(page, page.locator(".st-key-shares .point").first, 0.5, 0.9)
@@ -183,7 +175,6 @@ def test_a_view_is_saved_as_a_picture_and_as_a_page(page: Page, disk: Page, tmp_
     expect(disk.get_by_text("The dog is sleeping.").first).to_be_visible()
 
 
-@pytest.mark.walk
 def test_all_pieces_of_the_chosen_word_are_marked(page: Page) -> None:
     open_page(page, f"/why?sentence={SENTENCE}&pin=target.5")
     marked = page.locator(".st-key-translation .of-word")

@@ -35,7 +35,6 @@ def test_a_word_of_the_translation_has_a_card(page: Page) -> None:
     expect(card(page)).to_have_count(0)
 
 
-@pytest.mark.walk
 def test_the_picture_leads_to_a_card_that_stands_below_the_screen(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_page(page, f"/?layer=1&sentence={SENTENCE}")
@@ -59,7 +58,6 @@ def test_a_head_of_the_card_opens_in_the_picture(page: Page) -> None:
     expect(card(page).locator(".word")).to_have_text("Fahrrad")
 
 
-@pytest.mark.walk
 def test_another_candidate_goes_on_in_decode_with_its_card(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")
@@ -72,7 +70,6 @@ def test_another_candidate_goes_on_in_decode_with_its_card(page: Page) -> None:
     expect(page.locator(".decode-player")).to_have_attribute("data-step", "7")
 
 
-@pytest.mark.walk
 def test_a_word_pressed_on_decode_has_the_same_card(page: Page) -> None:
     open_page(page, f"/?sentence={SENTENCE}")
     open_card(page, "Fahrrad")
@@ -98,7 +95,6 @@ def same_word(page: Page, word: str) -> None:
     expect(card(page)).not_to_have_class(re.compile("waits"))
 
 
-@pytest.mark.walk
 def test_the_card_on_decode_is_of_the_word_that_the_player_is_at(page: Page) -> None:
     open_page(page, f"/decode?sentence={SENTENCE}&step=1")
     open_page(page, f"/?sentence={SENTENCE}")
@@ -121,7 +117,6 @@ def test_the_card_on_decode_is_of_the_word_that_the_player_is_at(page: Page) -> 
     same_word(page, "Wo")
 
 
-@pytest.mark.walk
 @pytest.mark.parametrize("step", ["&step=1", ""])
 def test_a_link_opens_decode_at_the_word_of_its_card(page: Page, step: str) -> None:
     open_page(page, f"/decode?sentence={SENTENCE}&pin=target.7{step}")

@@ -82,7 +82,7 @@ def test_a_command_is_understood(line: str) -> None:
         assert program in (".", "jupyter"), line
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.timeout(600)
 def test_what_answers_a_question_answers(tmp_path: Path) -> None:
     """The quick commands of the pages, run in a folder with the files that they name."""

@@ -32,7 +32,7 @@ def find_display(value: object) -> Callable[[], object] | None:
     return found
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.filterwarnings("ignore")  # those of other people's code
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ def test_a_released_head_that_aligns_the_token_fed_in_is_said_to() -> None:
     assert place < 3
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", list_checkpoints(CHECKPOINTS_FOLDER))
 def test_every_head_of_every_model_is_what_its_sentence_says(name: str) -> None:
     translator = Translator.load(name)

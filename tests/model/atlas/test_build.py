@@ -163,7 +163,7 @@ def test_another_model_a_damaged_part_and_an_empty_corpus_are_refused(
         Corpus.read(tmp_path / "empty", None, 5)
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_torchrun_and_one_process_give_the_same_atlas(toy_checkpoint: Path, tmp_path: Path) -> None:
     corpus_of(tmp_path, 8)
     given = ["atlas", "--checkpoint", str(toy_checkpoint), "--device", "cpu", "--part", "3"]

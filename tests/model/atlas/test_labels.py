@@ -73,7 +73,7 @@ def planted(model: Transformer, heads: dict[Head, Place], tokenizer: Tokenizer) 
         yield
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_every_planted_head_is_found_and_no_random_one_is_labelled(tmp_path: Path) -> None:
     pairs = [*toy.sentences(40, seed=8), *[(COPIES, toy.translation(COPIES))] * 30]
     for name, side in (("a.en", 0), ("a.de", 1)):

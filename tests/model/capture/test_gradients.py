@@ -50,7 +50,7 @@ LONGER = (("Llama", "eager"), ("BART", "eager"), ("BART", "sdpa"))
 
 @pytest.mark.parametrize(
     ("name", "kernel"),
-    [("Llama", "sdpa"), *(pytest.param(*case, marks=pytest.mark.walk) for case in LONGER)],
+    [("Llama", "sdpa"), *(pytest.param(*case, marks=pytest.mark.sweep) for case in LONGER)],
 )
 def test_gradients_are_those_of_the_weights_that_a_model_returns(name: str, kernel: str) -> None:
     build, run, fields = RUNS[name]

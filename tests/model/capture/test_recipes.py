@@ -86,7 +86,7 @@ def trained(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[S
     return model, x
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_training_is_watched_and_goes_on_as_if_it_were_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = TRAINING.replace("every=500", "every=20")
     model, x = trained(code, tmp_path, monkeypatch)
@@ -125,7 +125,7 @@ def test_a_trainer_calls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sorted(path.name[5:12] for path in tmp_path.iterdir()) == ["0000000", "0000002", "0000004"]
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_generation_with_a_cache_is_one_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     config = transformers.GPT2Config(n_head=2, n_embd=8, n_layer=2, vocab_size=30, eos_token_id=29, pad_token_id=28)

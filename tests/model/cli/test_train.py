@@ -224,7 +224,7 @@ def wait_for_state(folder: Path, process: subprocess.Popen[Any]) -> None:
         time.sleep(0.002)
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.timeout(4 * PATIENCE)
 def test_a_lost_worker_ends_the_run_with_a_sentence_and_it_goes_on_from_its_state(tmp_path: Path) -> None:
     """kill -9 to one of two processes; then the same command once more gives the curve of an unbroken run."""

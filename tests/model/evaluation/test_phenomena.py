@@ -86,7 +86,7 @@ def test_the_sentences_are_a_hundred_and_fifty() -> None:
 
 
 @pytest.mark.parametrize("name", CARDS)
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_card_shows_what_the_model_writes_and_what_was_thought_of_it(name: str) -> None:
     translator, text = (
         Translator.load(name, "cpu"),

@@ -53,7 +53,7 @@ def test_released_checkpoints_agree(name: str) -> None:
     assert measure_cache_agreement(translator, found.source_ids, found.target_ids).is_within_tolerance
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_scores_of_several_hundreds_are_no_false_alarm() -> None:
     """In float32 the three ways of this model lie more than 1e-5 apart on some of these sentences."""
     translator = Translator.load("preset-torch_like", "cpu")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(600)  # a busy machine takes a minute to import
 
 WRITERS = ("marian", "t5", "bart", "m2m_100", "gpt2", "llama")
 EACH = pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=() if one in ("marian", "gpt2") else pytest.mark.walk) for one in WRITERS]
+    "name", [pytest.param(one, marks=() if one in ("marian", "gpt2") else pytest.mark.sweep) for one in WRITERS]
 )
 STEPS, TOLERANCE = 10, 1e-5
 ATTENTIONS: dict[Kind, str] = {

@@ -112,7 +112,7 @@ QUICK = ("BERT, fused",)
 
 @pytest.mark.parametrize(("change", "source"), [("off", None), ("uniform", None), ("copy", 3)])
 @pytest.mark.parametrize(
-    "case", [name if name in QUICK else pytest.param(name, marks=pytest.mark.walk) for name in CASES]
+    "case", [name if name in QUICK else pytest.param(name, marks=pytest.mark.sweep) for name in CASES]
 )
 def test_a_changed_head_is_the_model_with_other_projections(case: str, change: str, source: int | None) -> None:
     torch.manual_seed(0)
@@ -143,7 +143,7 @@ def test_a_changed_head_is_the_model_with_other_projections(case: str, change: s
         assert float(most.replace("−", "-")) < 1e-5
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_grouped_heads_are_changed_one_by_one_with_a_cache_too() -> None:
     torch.manual_seed(0)
     sizes: dict[str, Any] = {**SIZES, "num_key_value_heads": 2, "intermediate_size": 32}
@@ -178,7 +178,7 @@ def test_layers_that_share_a_module_are_told_apart() -> None:
             assert zero.tolist() == [[False] * 4, [True, False, False, False], [False] * 4]
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_effects_are_those_of_each_head_alone() -> None:
     torch.manual_seed(0)
     model = gpt2()

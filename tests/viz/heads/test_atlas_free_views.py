@@ -98,7 +98,7 @@ def said(app: AppTest) -> str:
     return " ".join(as_read(shown))
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_the_alignment_says_its_rates_or_how_to_measure_them(folder: Path, rates: AlignmentRates) -> None:
     assert "python -m model align" in said(opened(heads="alignment"))
     rates.write(folder / NAME)
@@ -128,7 +128,7 @@ def test_the_table_of_rates_holds_every_rate_at_its_place(rates: AlignmentRates)
     assert isinstance(table, pd.DataFrame)
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_pruning_shows_the_sentence_at_every_point(
     folder: Path, pruned_toy: Pruning, toy_translator: Translator
 ) -> None:
@@ -178,7 +178,7 @@ def test_the_curve_and_the_table_hold_what_was_measured(pruned_toy: Pruning) -> 
     assert table.index.tolist() == list(pruned_toy.left)
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_over_training_says_where_a_measure_began_and_ended(folder: Path, timeline: Timeline) -> None:
     assert "python -m model timeline" in said(opened(heads="over training"))
     timeline.write(folder / NAME)

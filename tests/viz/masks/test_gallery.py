@@ -106,7 +106,7 @@ def test_the_picture_differs_between_broken_and_fixed(
     assert list_verdict_lines(fixed)[0].startswith("✓")
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_reported_bug_is_drawn(name: str) -> None:
     assert REPORT_PLACES[name].split()[1] in get_entry_text(name).met

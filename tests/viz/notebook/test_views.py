@@ -137,7 +137,7 @@ def test_the_script_is_one_module_that_fetches_nothing() -> None:
     assert "http" not in code.replace("http://www.w3.org/", "")
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_notebook_needs_neither_streamlit_nor_torch() -> None:
     code = (
         "import sys; sys.modules['streamlit'] = sys.modules['torch'] = None\n"

@@ -54,7 +54,7 @@ def component(app: AppTest) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_every_step_is_a_stop_and_nothing_else_is_claimed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = opened(folder, monkeypatch, layer="2", at="40")
     assert not app.exception
@@ -73,7 +73,7 @@ def test_every_step_is_a_stop_and_nothing_else_is_claimed(folder: Path, monkeypa
     assert offered_kinds(app) == ["encoder"]
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_the_models_are_there_again_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = opened(folder, monkeypatch)
     app.button(key="close-run").click().run()
@@ -100,7 +100,7 @@ def test_a_trace_of_the_last_step_is_open_on_explore(folder: Path, monkeypatch: 
     assert any("step-0001000.safetensors" in one for one in texts(app))
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_a_trace_can_be_named_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "--open", str(folder / "step-0000040.safetensors")])
     app = AppTest.from_file(str(APP), default_timeout=60).run()

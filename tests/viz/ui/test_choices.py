@@ -107,7 +107,7 @@ VIEWS = (
 )
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.timeout(300)
 @pytest.mark.skipif("everyday-en-de" not in list_checkpoints(), reason="the checkpoint is not here")
 @pytest.mark.parametrize("address", VIEWS)

@@ -55,7 +55,7 @@ def said(app: AppTest) -> list[str]:
     return [one.value.replace("\\", "") for one in app.info]
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 @pytest.mark.parametrize("model", ["marian", "gpt2"])
 def test_every_view_is_drawn(model: str, start: Start) -> None:
     app = start(model, pin="target.14", order="effect")
@@ -66,7 +66,7 @@ def test_every_view_is_drawn(model: str, start: Start) -> None:
         assert bool(app.info) == (model == "gpt2" and view == "joint"), view  # which joins three attentions
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_two_sides_are_read_changed_and_decoded(start: Start) -> None:
     app = start("marian", pin="target.2", view="layers")
     assert not app.info
@@ -81,7 +81,7 @@ def test_two_sides_are_read_changed_and_decoded(start: Start) -> None:
         assert not app.info, strategy
 
 
-@pytest.mark.walk
+@pytest.mark.sweep
 def test_pages_that_need_our_own_model_say_so_in_one_sentence(start: Start) -> None:
     for model in ("marian", "gpt2"):
         (sentence,) = said(page(start(model), "training"))
