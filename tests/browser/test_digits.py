@@ -17,6 +17,7 @@ from attenscope.runnable_model import Translation
 from attenscope.trace import AttentionTrace
 from attenscope.translate import Translator
 from tests.browser.steps import LOADING, at_step, expect_head, open_file, open_page, player, saved, step_count, tile
+from tests.samples import slow_after
 
 MODEL = "everyday-en-de"
 SENTENCE = "My old sister bought a new red car yesterday and sold it today."
@@ -142,7 +143,7 @@ def test_text(page: Page, trace: AttentionTrace) -> None:
     assert_agree(by_key, weights.T.ravel())
 
 
-@pytest.mark.parametrize("head", ["3.2", "3.mean"])
+@pytest.mark.parametrize("head", slow_after(1, ["3.2", "3.mean"]))
 def test_decode(page: Page, result: Translation, trace: AttentionTrace, head: str) -> None:
     open_page(page, address("/decode", step="99", cross=head, own=head))
     expect(page.get_by_text("The attention weights agree")).to_be_visible()
@@ -188,7 +189,7 @@ def test_training(page: Page) -> None:
         assert_agree(list(printed), weights[tuple(cells.T)])
 
 
-@pytest.mark.parametrize("view", ["table", "precision"])
+@pytest.mark.parametrize("view", slow_after(1, ["table", "precision"]))
 def test_positions(page: Page, view: str) -> None:
     size = 96, 64
     sizes = {"table": "sinusoidal", "positions": str(size[0]), "d_model": str(size[1])}
@@ -206,7 +207,7 @@ def test_positions(page: Page, view: str) -> None:
     assert "0" in printed
 
 
-@pytest.mark.parametrize("view", ["heatmap", "text"])
+@pytest.mark.parametrize("view", slow_after(1, ["heatmap", "text"]))
 def test_a_saved_file(page: Page, disk: Page, trace: AttentionTrace, tmp_path: Path, view: str) -> None:
     """Another head than the one it was saved with is read from the bytes of the overview."""
     open_page(page, address("/", kind="cross", view=view, layer="1"))

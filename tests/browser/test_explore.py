@@ -24,6 +24,7 @@ from tests.browser.steps import (
     tile,
     type_sentence,
 )
+from tests.samples import slow_after
 
 SENTENCE = "My sister bought a new car yesterday."
 EXAMPLE = "Where did you buy this red bicycle?"
@@ -161,7 +162,7 @@ def test_odd_text_gets_a_picture_and_a_hint(page: Page) -> None:
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", slow_after(1, [390, 1280]))
 def test_a_word_of_two_hundred_letters_stays_within_the_page(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 720})
     open_page(page)

@@ -26,6 +26,7 @@ from tests.browser.steps import (
     tile,
     try_something,
 )
+from tests.samples import slow_after
 
 HEAD = f"/?layer=3&head=1&sentence={LONG}"
 
@@ -139,14 +140,17 @@ def test_joint_merges_words_pins_and_is_saved(page: Page, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("view", "drawn"),
-    [
-        ("links", ".lines path"),
-        ("text", "button"),
-        ("pipeline", "[aria-current]"),
-        ("flow", ".hm image"),
-        ("layers", ".hm image"),
-        ("joint", ".hm image"),
-    ],
+    slow_after(
+        2,
+        [
+            ("links", ".lines path"),
+            ("flow", ".hm image"),
+            ("text", "button"),
+            ("pipeline", "[aria-current]"),
+            ("layers", ".hm image"),
+            ("joint", ".hm image"),
+        ],
+    ),
 )
 def test_every_view_has_two_sides(page: Page, view: str, drawn: str) -> None:
     key = {"flow": "flow-map", "layers": "lens"}.get(view, view)

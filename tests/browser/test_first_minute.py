@@ -20,9 +20,9 @@ from tests.browser.steps import (
     tile,
     type_sentence,
 )
+from tests.samples import slow_after
 
-MORE = ("Where did you buy this red bicycle?", "The bank by the river was closed.")
-SENTENCES = ("He reads a book.", *(pytest.param(text, marks=pytest.mark.sweep) for text in MORE))
+SENTENCES = ("He reads a book.", "Where did you buy this red bicycle?", "The bank by the river was closed.")
 
 PLAYERS = """
     window.players = [];
@@ -41,7 +41,7 @@ PLAYERS = """
 """Keeps every change of the step that the player of Decode shows, null where there is no player."""
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
+@pytest.mark.parametrize("sentence", slow_after(1, SENTENCES))
 def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sentence: str) -> None:
     for _ in range(3):
         with visit(chromium, server, base_url=server) as page:

@@ -60,6 +60,7 @@ def shows(page: Page, text: str) -> None:
     expect(page.get_by_text(text).first).to_be_visible(timeout=LOADING)
 
 
+@pytest.mark.slow
 def test_a_translation_model_is_explored_changed_and_decoded(page: Page) -> None:
     open_page(page, address("/", "marian"))
     shows(page, "outputs unchanged by looking")

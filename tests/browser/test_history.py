@@ -26,6 +26,7 @@ from tests.browser.steps import (
     tile,
     type_sentence,
 )
+from tests.samples import slow_after
 
 BICYCLE = "Where did you buy this red bicycle?"
 BOOK = "He reads a book."
@@ -208,7 +209,7 @@ def back_and_forth(page: Page, trail: Sequence[dict[str, Any]], forth: bool = Tr
         assert seen(page) == one
 
 
-@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order[0])
+@pytest.mark.parametrize("order", slow_after(1, [(one,) for one in ORDERS]), ids=lambda order: order[0])
 def test_an_entry_is_a_whole_view(page: Page, order: Sequence[str]) -> None:
     open_page(page, "/")
     back_and_forth(page, walked(page, order))
@@ -253,6 +254,7 @@ def test_the_sentence_stays_where_back_brings_another_model(page: Page) -> None:
     expect(page).to_have_url(re.compile("model=preset-pad_row"))
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_the_entries(page: Page) -> None:
     open_page(page, "/")
     trail = walked(page, ORDERS[0][2:])
@@ -268,11 +270,12 @@ def test_a_reload_keeps_the_entries(page: Page) -> None:
     back_and_forth(page, trail)
 
 
+@pytest.mark.slow
 def test_two_tabs_have_a_history_each(page: Page) -> None:
     tab = page.context.new_page()
     open_page(page, "/")
     open_page(tab, f"/decode?sentence={BOOK.replace(' ', '+')}")
-    one, other = walked(page, ("masks", "explore", "decode")), [seen(tab)]
+    one, other = walked(page, ("masks", "decode")), [seen(tab)]
     for name in ("explore", "heads"):
         go(tab, name)
         other.append(seen(tab))
@@ -280,6 +283,7 @@ def test_two_tabs_have_a_history_each(page: Page) -> None:
     back_and_forth(tab, other)
 
 
+@pytest.mark.slow
 def test_the_entries_of_a_german_visitor_are_german(server: str, chromium: Browser) -> None:
     with visit(chromium, server, base_url=server, viewport=SCREEN, locale="de", reduced_motion="reduce") as page:
         open_page(page, "/")
@@ -320,7 +324,7 @@ def views(page: Page, name: str) -> list[str]:
     return [str(one) for one, at in zip(PAGES[name].view.options, offered, strict=True) if at.count() == 1]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", slow_after(2, PAGES))
 def test_what_an_address_shows_is_visible_by_every_way(page: Page, other: Page, name: str) -> None:
     open_page(page, f"/{name}?sentence={BOOK.replace(' ', '+')}")
     rng = random.Random(name)

@@ -17,17 +17,18 @@ from tests.browser.test_talk import on_scene, ready, screen
 from tests.browser.views import GIVEN
 from tests.browser.words import english
 from tests.messages import ROOT, TRANSLATED
+from tests.samples import slow_after
 
 __all__ = ["screen"]
 pytestmark = [pytest.mark.sweep, pytest.mark.timeout(600), pytest.mark.parametrize("language", TRANSLATED)]
 ALERT = '[data-testid="stAlert"]'
 NONSENSE = ("/?model=none-such", "/decode?method=none", "/heads?q=1", "/positions?positions=x")
 PASTED = ("[[1, 2", "[[0.5, 0.5], [0.5]]", "import os", "tensor([[True, False], [True, True]])")
-SCENES = 4
+SCENES = 2
 """How many scenes are walked through by default."""
 
 
-@pytest.mark.parametrize("address", NONSENSE)
+@pytest.mark.parametrize("address", slow_after(2, NONSENSE))
 def test_an_address_that_is_none(page: Page, language: str, address: str) -> None:
     open_page(page, f"{address}&lang={language}")
     assert english(page, language, GIVEN) == []
@@ -41,7 +42,7 @@ def test_a_sentence_that_is_too_long(page: Page, language: str) -> None:
     assert english(page, language, GIVEN) == []
 
 
-@pytest.mark.parametrize("text", PASTED)
+@pytest.mark.parametrize("text", slow_after(2, PASTED))
 def test_what_is_pasted(page: Page, language: str, text: str) -> None:
     open_page(page, f"/masks?from=paste&lang={language}")
     box = page.locator("textarea").first

@@ -13,6 +13,7 @@ from tests.browser.steps import LOADING, choose_language, click, enter, open_pag
 from tests.browser.views import GIVEN, PAGES, VIEWS, open_view
 from tests.browser.words import english
 from tests.messages import TRANSLATED
+from tests.samples import slow_after
 
 pytestmark = pytest.mark.timeout(400)
 SUN = "The sun shines."
@@ -93,7 +94,7 @@ FIRST = {address for page, views in PAGES.items() for address in [f"{page}{next(
 """A view of each page; another view of it has the same sentence box and the same frame."""
 
 
-@pytest.mark.parametrize("address", VIEWS)
+@pytest.mark.parametrize("address", slow_after(len(FIRST), sorted(VIEWS, key=lambda one: one not in FIRST)))
 def test_a_view_in_another_language(page: Page, address: str) -> None:
     language = TRANSLATED[list(VIEWS).index(address) % len(TRANSLATED)]
     open_view(page, address)

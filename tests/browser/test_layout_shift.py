@@ -9,15 +9,22 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import LOADING, open_page, settle, tile
+from tests.samples import slow_after
 
 MOST = 0.02
 PATHS = ("/", "/decode", "/why", "/positions", "/training", "/masks")
 SIZES = ((1440, 900), (1280, 720), (800, 1000), (390, 844))
+PLACES = [(path, *SIZES[(turn + at) % len(SIZES)]) for turn in range(len(SIZES)) for at, path in enumerate(PATHS)]
+"""Every page at every size, each size first at some of the pages."""
 OBSERVE = """
     window.shifts = [];
     new PerformanceObserver((list) => window.shifts.push(...list.getEntries().map(({ value }) => value)))
       .observe({ type: "layout-shift", buffered: true });
 """
+
+
+HEADS_CHOSEN = [("/", 4), ("/?layer=1", 1), ("/training", 4), ("/", 1), ("/?layer=1", 4), ("/training", 1)]
+"""Pages with tiles, and by how much the browser is slowed."""
 
 
 def shifted(page: Page) -> float:
@@ -31,8 +38,7 @@ def arrive(page: Page, path: str) -> None:
     page.wait_for_timeout(600)
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize(("path", "width", "height"), slow_after(2 * len(PATHS), PLACES))
 def test_nothing_jumps_while_a_page_loads(other: Page, path: str, width: int, height: int) -> None:
     """With nothing of the app in the browser's cache yet."""
     other.set_viewport_size({"width": width, "height": height})
@@ -41,8 +47,7 @@ def test_nothing_jumps_while_a_page_loads(other: Page, path: str, width: int, he
     assert shifted(other) < MOST
 
 
-@pytest.mark.parametrize("speed", [1, 4], ids=["quick", "slow"])
-@pytest.mark.parametrize("path", ["/", "/?layer=1", "/training"])
+@pytest.mark.parametrize(("path", "speed"), slow_after(3, HEADS_CHOSEN))
 def test_nothing_jumps_as_another_head_is_chosen(page: Page, path: str, speed: int) -> None:
     page.add_init_script(OBSERVE)
     arrive(page, path)
@@ -56,7 +61,7 @@ def test_nothing_jumps_as_another_head_is_chosen(page: Page, path: str, speed: i
     assert shifted(page) < MOST
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize(("width", "height"), slow_after(2, SIZES[::-1]))
 def test_nothing_jumps_as_heads_are_switched_off_and_on(page: Page, width: int, height: int) -> None:
     page.set_viewport_size({"width": width, "height": height})
     page.add_init_script(OBSERVE)

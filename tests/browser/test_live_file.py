@@ -31,6 +31,7 @@ from tests.browser.conftest import visit
 from tests.browser.steps import LOADING, open_file, open_page, point, saved, tile
 from tests.browser.test_accessibility import findings
 from tests.browser.test_engine import toy_checkpoint
+from tests.samples import slow_after
 
 HOSTILE = "the <img src=x onerror=alert(1)> dog </script> \u202e 狗"
 PINNED = "Pinned: “\u2068{}\u2069” looks at “\u2068{}\u2069”"
@@ -165,7 +166,7 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("form", ["half", "int8"])
+@pytest.mark.parametrize("form", slow_after(1, ["int8", "half"]))
 @pytest.mark.skipif(TOUR_MODEL not in list_checkpoints(), reason="the checkpoint is not here")
 def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> None:
     file = tmp_path / "live.html"
@@ -295,7 +296,7 @@ def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translat
     assert not findings(phone)
 
 
-@pytest.mark.parametrize("path", ["/?layer=1", "/decode?step=1"])
+@pytest.mark.parametrize("path", slow_after(1, ["/?layer=1", "/decode?step=1"]))
 def test_a_run_is_saved_with_its_model(page: Page, disk: Page, tmp_path: Path, path: str) -> None:
     open_page(page, path)
     file = saved(page, "Live file: the model too", tmp_path)

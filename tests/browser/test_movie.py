@@ -100,6 +100,7 @@ def test_a_chart_that_moves_is_filmed_and_stands_still_at_its_own_picture() -> N
     assert sum(1 for _ in ImageSequence.Iterator(Image.open(io.BytesIO(film)))) == len(figures)
 
 
+@pytest.mark.slow
 def test_a_gif_has_every_picture_for_its_time(steps_page: str) -> None:
     frames, film = record_slide_film(steps_page, "gif", 4 / 3)
     pictures = ImageSequence.Iterator(Image.open(io.BytesIO(film)))

@@ -11,8 +11,10 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.browser.conftest import visit
 from tests.browser.steps import LOADING, click, open_menu, open_page, settle
+from tests.samples import slow_after
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
+SIZES = ((390, 844), (1280, 720), (800, 1000), (1440, 900))
 LONG = "sentence=The+old+man+who+lives+next+door+reads+a+book+in+the+garden+every+evening."
 HEADER = [".st-key-badge", ".st-key-header-actions", '[data-testid="stHeader"]']
 
@@ -84,7 +86,7 @@ def test_a_finger_leaves_a_page_that_is_presented(hand: Page) -> None:
     expect(hand.locator("dialog.show")).to_have_count(0)
 
 
-@pytest.mark.parametrize("path", ["/", "/decode", "/why", "/training", "/positions", "/masks", "/talk"])
+@pytest.mark.parametrize("path", slow_after(3, ["/", "/masks", "/talk", "/decode", "/why", "/training", "/positions"]))
 def test_nothing_covers_the_status_line(phone: Page, path: str) -> None:
     open_page(phone, path)
     phone.locator(":root[data-arrived]").wait_for(state="attached")
@@ -95,9 +97,9 @@ def test_nothing_covers_the_status_line(phone: Page, path: str) -> None:
     assert not [box for _, box in boxes if box["left"] < 0 or box["right"] > PHONE["width"]]
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (800, 1000), (390, 844)])
-def test_column_labels_can_be_read(page: Page, size: tuple[int, int]) -> None:
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+@pytest.mark.parametrize(("width", "height"), slow_after(2, SIZES))
+def test_column_labels_can_be_read(page: Page, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
     open_page(page, f"/?layer=1&{LONG}&kind=encoder&words=false&hide=false")
     heatmap = page.locator(".st-key-heatmap .heatmap")
     expect(heatmap.locator("text.column").first).to_be_attached()
@@ -128,9 +130,9 @@ def test_no_curve_of_decode_crosses_a_word(phone: Page) -> None:
         expect(player).to_have_attribute("data-step", str(step + 1))
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), (800, 1000), (390, 844)])
-def test_presented_the_picture_stays_shaded_until_the_large_one_is_there(page: Page, size: tuple[int, int]) -> None:
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+@pytest.mark.parametrize(("width", "height"), slow_after(1, SIZES))
+def test_presented_the_picture_stays_shaded_until_the_large_one_is_there(page: Page, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
     open_page(page, f"/?layer=1&{LONG}")
     expect(page.locator(".st-key-heatmap .heatmap")).to_have_attribute(
         "data-painted", "Cross-attention · layer 1, head 1"
@@ -174,10 +176,10 @@ def test_a_number_stands_in_its_cell_or_is_left_out(page: Page) -> None:
         assert bool(labels.evaluate_all(widest)) == shown
 
 
-@pytest.mark.parametrize("size", [(390, 844), (800, 900), (1280, 720), (1440, 900)])
-def test_what_the_tour_says_stays_in_sight(page: Page, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("width", "height"), slow_after(2, SIZES))
+def test_what_the_tour_says_stays_in_sight(page: Page, width: int, height: int) -> None:
     """Where the window is narrow the picture that a step speaks of comes under its words; elsewhere nothing moves."""
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.set_viewport_size({"width": width, "height": height})
     open_page(page, "/")
     click(page.get_by_role("button", name="Start here"))
     tour, picture = page.locator(".st-key-tour"), page.locator(".st-key-head-picture")
@@ -186,7 +188,7 @@ def test_what_the_tour_says_stays_in_sight(page: Page, size: tuple[int, int]) ->
         expect(tour).to_contain_text(f"{step}/")
         settle(page)
         expect(tour).to_be_in_viewport(ratio=0.99)
-        if size[0] <= 1000:
+        if width <= 1000:
             under = "([one, other]) => other.getBoundingClientRect().top >= one.getBoundingClientRect().bottom - 1"
             assert page.evaluate(under, [tour.element_handle(), picture.element_handle()])
             expect(picture).to_be_in_viewport()

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import LOADING, boxes_at_rest, download, open_file, open_page, open_talk
+from tests.samples import slow_after
 
 FAULT = "The causal mask was forgotten"
 TALK = """title = "Projected"
@@ -153,7 +154,7 @@ def test_a_talk_is_printed_a_page_a_scene(talk: Page) -> None:
     assert all(height < 720 for height in pages.evaluate_all("all => all.map((one) => one.offsetHeight)"))
 
 
-@pytest.mark.parametrize("view", ["compare", "joint"])
+@pytest.mark.parametrize("view", slow_after(1, ["compare", "joint"]))
 def test_pictures_of_several_maps_are_laid_out_on_the_whole_screen_as_in_a_file(page: Page, view: str) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
     open_page(page, f"/?layer=1&sentence=He+turned+the+offer+down.&view={view}")

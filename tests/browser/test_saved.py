@@ -23,6 +23,7 @@ from tests.browser.steps import (
     tile,
 )
 from tests.browser.test_accessibility import findings
+from tests.samples import slow_after
 
 AWKWARD = "The book </script><img src=x onerror=alert(1)> مرحبا"
 VIEW, TALK = 3_000_000, 12_000_000
@@ -68,7 +69,7 @@ def test_a_heatmap_with_all_its_heads(page: Page, disk: Page, tmp_path: Path) ->
     assert not findings(disk)
 
 
-@pytest.mark.parametrize("view", ["links", "text", "pipeline"])
+@pytest.mark.parametrize("view", slow_after(1, ["links", "text", "pipeline"]))
 def test_the_other_views_of_a_head(page: Page, disk: Page, tmp_path: Path, view: str) -> None:
     open_page(page, f"/?layer=1&sentence=He+turned+the+offer+down.&view={view}&step=7")
     open_file(disk, saved(page, "Interactive page", tmp_path))
@@ -111,7 +112,7 @@ def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> 
     expect(disk.get_by_role("status").filter(has_text="needs the running model")).to_be_visible()
 
 
-@pytest.mark.parametrize("name", ["masks", "training"])
+@pytest.mark.parametrize("name", slow_after(1, ["masks", "training"]))
 def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str) -> None:
     part = {"masks": "part=gallery&fault=future-visible", "training": "model=multi30k-en-de"}[name]
     open_page(page, f"/{name}?{part}")

@@ -36,6 +36,7 @@ def shown_scene(page: Page, number: int) -> tuple[int, list[str]]:
     return turn, frame.locator('[data-testid="stMain"]').evaluate(SEEN)
 
 
+@pytest.mark.slow
 def test_a_frame_that_has_shown_other_scenes_shows_one_as_a_new_page_does(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(f"/talk?present=1&scene={WAY[0]}")

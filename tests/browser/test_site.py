@@ -18,6 +18,7 @@ from tests.browser.conftest import ROOT, visit
 from tests.browser.steps import LOADING
 from tests.browser.test_accessibility import AXE
 from tests.docs.test_pages import TEXTS
+from tests.samples import slow_after
 
 pytestmark = [pytest.mark.sweep, pytest.mark.timeout(900)]
 LIGHT_ENOUGH = 600_000
@@ -102,7 +103,7 @@ def test_from_a_disk_it_is_read_and_searched_and_says_that_the_model_cannot_be_f
     expect(disk.locator("article")).to_contain_text("unpickled")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", slow_after(1, ["light", "dark"]))
 def test_axe_finds_nothing(host: str, chromium: Browser, scheme: str) -> None:
     found = {}
     with visit(chromium, host, color_scheme=scheme, reduced_motion="reduce") as page:

@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from attenscope.viz.ui.current_sentence import EXAMPLE_SENTENCES
 from tests.browser.steps import choose, click, enter, expect_head, open_page, settle, try_something, type_sentence
+from tests.samples import slow_after
 
 WELCOME, LIBRARY = EXAMPLE_SENTENCES["en"][0], EXAMPLE_SENTENCES["zh"][0]
 CAPTION = "A young woman in a red coat is walking her dog through the snow."
@@ -28,7 +29,7 @@ def go_to(page: Page, name: str) -> None:
     settle(page)
 
 
-@pytest.mark.parametrize("address", SHOWING_NOTHING)
+@pytest.mark.parametrize("address", slow_after(3, SHOWING_NOTHING))
 def test_an_address_that_shows_nothing_opens_on_the_welcome(page: Page, address: str) -> None:
     open_page(page, address)
     reads(page, WELCOME)
@@ -64,7 +65,7 @@ def test_the_first_head_of_the_welcome_without_a_pin_is_an_address_too(page: Pag
     expect_head(page, 1, 1)
 
 
-@pytest.mark.parametrize("name", ["decode", "why", "heads", "positions", "training", "masks", "talk"])
+@pytest.mark.parametrize("name", slow_after(3, ["decode", "training", "talk", "why", "heads", "positions", "masks"]))
 def test_another_page_before_chooses_no_head(page: Page, name: str) -> None:
     open_page(page, f"/{name}")
     settle(page)
@@ -136,7 +137,7 @@ PLACES = """(root) => [root, ...root.querySelectorAll("button:not(.says *), path
 
 @pytest.mark.parametrize(
     ("width", "height", "language"),
-    [(1440, 900, "en-GB"), (1280, 720, "de-DE"), (800, 900, "zh-CN"), (390, 844, "de-DE")],
+    slow_after(2, [(390, 844, "de-DE"), (1440, 900, "en-GB"), (1280, 720, "de-DE"), (800, 900, "zh-CN")]),
 )
 def test_the_first_paint_of_the_welcome_is_what_the_page_then_shows(
     chromium: Browser, server: str, width: int, height: int, language: str

@@ -16,6 +16,7 @@ from attenscope.language import use_language
 from attenscope.text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
 from attenscope.trace import AttentionMap, Kind
 from attenscope.translate import Translator
+from tests.samples import slow_after
 
 LABELS: tuple[RowLabel, ...] = ("fed", "predicted")
 SENTENCES = 50
@@ -266,7 +267,7 @@ def test_a_released_head_that_aligns_the_token_fed_in_is_said_to() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("name", list_checkpoints(CHECKPOINTS_FOLDER))
+@pytest.mark.parametrize("name", slow_after(2, sorted(list_checkpoints(CHECKPOINTS_FOLDER))))
 def test_every_head_of_every_model_is_what_its_sentence_says(name: str) -> None:
     translator = Translator.load(name)
     language = translator.card["source_language"]
