@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
-from filelock import FileLock
 from hypothesis import settings
 
 from attenscope.checkpoint.load import save_checkpoint
@@ -78,17 +76,11 @@ def tiny_model() -> Transformer:
 
 @pytest.fixture(scope="session")
 def toy_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a checkpoint that translates the sentences of tests/toy.py without a mistake.
-
-    It is trained once for the processes of a run; each has a copy, which some tests change.
-    """
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "trained" / "toy-en-de"
-    with FileLock(shared.parent.with_suffix(".lock")):
-        if not shared.exists():
-            save_checkpoint(toy.checkpoint(toy.learned_model()), shared, torch.float32)
-            Recipe("toy-en-de", "en", "de", seed=0).save(shared / RECIPE_FILE)
-    return Path(shutil.copytree(shared, tmp_path_factory.mktemp("checkpoints") / "toy-en-de"))
+    """The folder of a checkpoint that translates the sentences of tests/toy.py without a mistake."""
+    folder = tmp_path_factory.mktemp("checkpoints") / "toy-en-de"
+    save_checkpoint(toy.checkpoint(toy.learned_model()), folder, torch.float32)
+    Recipe("toy-en-de", "en", "de", seed=0).save(folder / RECIPE_FILE)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,13 @@ def test_every_sentence_of_the_toy_language(toy_translator: Translator) -> None:
     assert toy_translator.translate_batch([english for english, _ in pairs]) == [german for _, german in pairs]
 
 
+@pytest.mark.slow
+def test_the_toy_language_can_be_learned_again() -> None:
+    learned = Translator(toy.checkpoint(toy.train_model()))
+    pairs = toy.sentences(50, seed=99)
+    assert learned.translate_batch([english for english, _ in pairs]) == [german for _, german in pairs]
+
+
 def test_the_trace_says_where_it_came_from(toy_translator: Translator) -> None:
     result = toy_translator.translate(SENTENCE)
     trace = result.trace

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache as remember
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from attenscope.viz.decode import runs
@@ -13,6 +16,16 @@ from attenscope.viz.ui import cache
 from tests.viz.fakes import FakeTranslator
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed_components() -> Iterator[None]:
+    """Every AppTest looks for components in the metadata of all that is installed, half a second long: once will do."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            manifest_scanner, "scan_component_manifests", remember(manifest_scanner.scan_component_manifests)
+        )
+        yield
 
 
 @pytest.fixture(autouse=True)
