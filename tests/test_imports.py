@@ -70,6 +70,7 @@ def running_imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
             yield from running_imports(child)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("folder", FORBIDDEN)
 def test_what_a_folder_does_without(folder: str) -> None:
     own = "attenscope." + folder.removeprefix("model").replace("/", ".")
@@ -136,6 +137,7 @@ def test_reading_and_judging_need_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sweep
 def test_the_folder_names_lead_to_the_same_modules() -> None:
     """Whatever was imported first: in copies of one process, which has loaded torch and nothing of ours."""
     code = (

@@ -127,6 +127,7 @@ def test_every_preset_computes_what_torch_computes(disk: Page, tmp_path: Path, n
         assert all(own[one] == getattr(node, one) for one in names if (one, node.position) != ("fate", last))
 
 
+@pytest.mark.sweep
 def test_weights_of_eight_bits(disk: Page, tmp_path: Path) -> None:
     checkpoint = toy_checkpoint()
     with torch.no_grad():
@@ -138,6 +139,7 @@ def test_weights_of_eight_bits(disk: Page, tmp_path: Path) -> None:
     check_numbers(Translator(checkpoint).translate(TOY), engine.translate(TOY))
 
 
+@pytest.mark.sweep
 def test_changed_heads_and_masks_and_constraints(disk: Page, tmp_path: Path) -> None:
     checkpoint = toy_checkpoint()
     engine, translator = EnginePage(disk, tmp_path, checkpoint), Translator(checkpoint)
@@ -155,6 +157,7 @@ def test_changed_heads_and_masks_and_constraints(disk: Page, tmp_path: Path) -> 
     assert [tuple(one["ids"]) for one in found] == [one.token_ids for one in best]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("preset", ["original", "annotated"])
 def test_what_a_translation_rests_on(disk: Page, tmp_path: Path, preset: str) -> None:
     """The logit lens and the effects of all heads, with changes open too; of norms after the layers and before."""
@@ -174,6 +177,7 @@ def test_what_a_translation_rests_on(disk: Page, tmp_path: Path, preset: str) ->
             assert np.abs(expected - one["changes"]).max() < 1e-4
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif("everyday-zh-en" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_a_released_model(disk: Page, tmp_path: Path) -> None:
     checkpoint = load_checkpoint("everyday-zh-en")
@@ -192,6 +196,7 @@ def test_a_released_model(disk: Page, tmp_path: Path) -> None:
         assert str(expected.value) in said.value.message
 
 
+@pytest.mark.sweep
 def test_bytes_spell_what_has_no_piece(disk: Page, tmp_path: Path) -> None:
     text = [sentence for pair in toy.sentences(400) for sentence in pair]
     tokenizer = Tokenizer.train(text, 400, byte_fallback=True, split_digits=True)

@@ -124,6 +124,7 @@ def test_how_the_maps_are_displayed(page: Page) -> None:
         close_menu(page)
 
 
+@pytest.mark.slow
 def test_links(page: Page) -> None:
     start(page, view="links")
     links = page.locator(".st-key-links")
@@ -199,6 +200,7 @@ def test_clicks_that_come_faster_than_answers(page: Page) -> None:
     expect(page).to_have_url(re.compile("step=6"))
 
 
+@pytest.mark.slow
 def test_the_pipeline(page: Page) -> None:
     start(page, view="pipeline")
     frame = page.locator(".st-key-pipeline")
@@ -278,6 +280,7 @@ def test_joint_flow_and_layers(page: Page) -> None:
         expect_pins(page)
 
 
+@pytest.mark.slow
 def test_compare(page: Page) -> None:
     start(page, view="compare")
     titles = page.locator(".st-key-compare .annotation")

@@ -55,6 +55,7 @@ def test_decode_opens_once_at_its_first_step(server: str, chromium: Browser, sen
             assert "step=" not in page.url
 
 
+@pytest.mark.slow
 def test_a_beam_search_followed_while_it_is_made_opens_at_its_end(page: Page) -> None:
     page.add_init_script(PLAYERS)
     sentence = "+".join(["the+old+man+reads+a+book+in+the+garden+and"] * 45)  # As long as the model reads.

@@ -356,6 +356,7 @@ def test_the_sentence_box_comes_back(page: Page, address: str, way: Sequence[str
     expect(box).to_be_visible()
 
 
+@pytest.mark.slow
 def test_an_emptied_sentence_box_is_a_view_with_an_address(page: Page) -> None:
     open_page(page, AT)
     trail = [seen(page)]

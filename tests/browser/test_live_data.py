@@ -95,6 +95,7 @@ def rounded(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_heads_by_every_view(views: Views, kind: Any) -> None:
     attention = views.translator.translate(TEXT).trace.maps[kind]
@@ -120,6 +121,7 @@ def attention_name(kind: str) -> str:
     return {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}[kind]
 
 
+@pytest.mark.sweep
 def test_the_translation_and_its_steps(views: Views) -> None:
     result = views.translator.translate(TEXT)
     cross = result.trace.cross
@@ -133,6 +135,7 @@ def test_the_translation_and_its_steps(views: Views) -> None:
     equal(views("playerData", None, given, views.palette), player(result, start, LOOK, "7"))
 
 
+@pytest.mark.sweep
 def test_the_telling_word_is_that_of_the_page(views: Views) -> None:
     cross = views.translator.translate(TEXT).trace.cross
     assert cross is not None
@@ -160,6 +163,7 @@ RANDOM_MAPS = """([rows, columns, layers, heads, all]) => all.map((data) => {
 })"""
 
 
+@pytest.mark.sweep
 def test_the_telling_word_of_random_weights_is_that_of_the_page(views: Views) -> None:
     """Of words, a name in pieces and punctuation, so that every kind is met."""
     chance = np.random.default_rng(1)
@@ -189,6 +193,7 @@ def test_the_telling_word_of_random_weights_is_that_of_the_page(views: Views) ->
     assert {"copied", "back"} <= kinds
 
 
+@pytest.mark.sweep
 def test_the_card_of_every_word(views: Views) -> None:
     result = views.translator.translate(TEXT)
     facts = read_word_facts(views.translator, TEXT, result.target_ids)
@@ -227,6 +232,7 @@ def test_pieces_are_merged_into_the_same_words(views: Views) -> None:
         assert [(one["text"], one["from"]) for one in found] == expected
 
 
+@pytest.mark.sweep
 def test_a_beam_tree(views: Views) -> None:
     tree = views.translator.search(TEXT, 3)
     ids = tree.best[1].token_ids
@@ -238,6 +244,7 @@ def test_a_beam_tree(views: Views) -> None:
     assert found == expected
 
 
+@pytest.mark.sweep
 def test_a_long_map_is_pooled_alike(disk: Page, tmp_path: Path) -> None:
     long = Views(disk, tmp_path, max_length=400)
     sentence = " ".join(word for _ in range(10) for word in toy.WORDS)

@@ -73,10 +73,12 @@ def words(page: Page) -> str:
     return " ".join(page.locator(".tokens .line").inner_text().split())
 
 
+@pytest.mark.sweep
 def test_it_begins_with_the_welcome(live: Page) -> None:
     expect(live.get_by_label("Sentence", exact=True)).to_have_value(EXAMPLE_SENTENCES["en"][0])
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("view", ["text", "nothing"])
 def test_the_address_says_what_is_shown_first(disk: Page, tmp_path: Path, page_text: str, view: str) -> None:
     file = tmp_path / "live.html"
@@ -89,6 +91,7 @@ def test_the_address_says_what_is_shown_first(disk: Page, tmp_path: Path, page_t
     expect(disk.locator("html")).to_have_css("color-scheme", "dark")
 
 
+@pytest.mark.sweep
 def test_a_new_sentence_and_every_view(live: Page, translator: Translator) -> None:
     text = "the old dog sees a tree today."
     say(live, text)
@@ -111,6 +114,7 @@ def test_a_new_sentence_and_every_view(live: Page, translator: Translator) -> No
     assert not findings(live)
 
 
+@pytest.mark.sweep
 def test_step_by_step_with_candidates_and_beams(live: Page, translator: Translator) -> None:
     text = "the old dog sees a tree today."
     say(live, text)
@@ -136,6 +140,7 @@ def test_step_by_step_with_candidates_and_beams(live: Page, translator: Translat
     assert not findings(live)
 
 
+@pytest.mark.sweep
 def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
     text = "the old dog sees a tree today."
     say(live, text)
@@ -165,6 +170,7 @@ def test_the_card_of_a_word(live: Page, translator: Translator) -> None:
     expect(card.locator(".word")).to_have_text(others[1].token.strip() or "␣")
 
 
+@pytest.mark.slow
 @pytest.mark.sweep
 @pytest.mark.parametrize("form", slow_after(1, ["int8", "half"]))
 @pytest.mark.skipif(TOUR_MODEL not in list_checkpoints(), reason="the checkpoint is not here")
@@ -193,6 +199,7 @@ def test_the_tour_shows_what_it_says(disk: Page, tmp_path: Path, form: Any) -> N
     assert not list_live_file_tour_steps("another")
 
 
+@pytest.mark.sweep
 def test_a_head_switched_off(live: Page, translator: Translator) -> None:
     before = words(live)
     live.get_by_text("Heads off").click()
@@ -206,6 +213,7 @@ def test_a_head_switched_off(live: Page, translator: Translator) -> None:
     expect(live.locator(".overview .tile.changed")).to_have_count(4)
 
 
+@pytest.mark.sweep
 def test_scripts_may_ask_and_bad_input_gets_its_sentence(live: Page, translator: Translator) -> None:
     for text, options in ((HOSTILE, {}), ("the cat likes a house.", {"beam": 4})):
         found = live.evaluate(CALL, [text, options])
@@ -229,6 +237,7 @@ def test_scripts_may_ask_and_bad_input_gets_its_sentence(live: Page, translator:
     expect(live.locator("body")).to_have_attribute("data-drawn", "2")
 
 
+@pytest.mark.sweep
 def test_a_file_that_was_cut_off_says_so(disk: Page, tmp_path: Path, page_text: str) -> None:
     at = page_text.index('id="model-0"')
     changed = page_text[: at + 4000] + ("A" if page_text[at + 4000] != "A" else "B") + page_text[at + 4001 :]
@@ -242,6 +251,7 @@ def test_a_file_that_was_cut_off_says_so(disk: Page, tmp_path: Path, page_text: 
     expect(disk.get_by_text("download it again")).to_be_visible()
 
 
+@pytest.mark.sweep
 def test_a_browser_that_lacks_something_is_told_what(disk: Page, tmp_path: Path, page_text: str) -> None:
     (tmp_path / "live.html").write_text(page_text, encoding="utf-8")
     disk.add_init_script("delete window.DecompressionStream; WebAssembly.validate = () => false;")
@@ -254,6 +264,7 @@ class Quiet(SimpleHTTPRequestHandler):
         """Nothing on the terminal."""
 
 
+@pytest.mark.sweep
 def test_a_folder_on_a_web_host(chromium: Browser, tmp_path: Path, translator: Translator) -> None:
     made = build_live_model_site([translator.checkpoint], date(2026, 11, 22))
     for name, data in made.items():
@@ -276,6 +287,7 @@ def phone(chromium: Browser) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.sweep
 def test_two_models_on_a_phone(phone: Page, tmp_path: Path, translator: Translator) -> None:
     file = tmp_path / "two.html"
     other = toy_checkpoint(preset="pad_row")

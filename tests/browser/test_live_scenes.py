@@ -71,6 +71,7 @@ def pieces(page: Page) -> list[str]:
     return page.locator(".live-scene .tokens button").all_inner_texts()
 
 
+@pytest.mark.sweep
 def test_the_file_of_a_talk_takes_sentences(disk: Page, tmp_path: Path, translator: Translator) -> None:
     file = tmp_path / "talk.html"
     text = talk_text(translator, SCENES)
@@ -129,6 +130,7 @@ def test_what_a_scene_hides_stays_hidden_and_a_search_is_a_search(
     expect(disk.locator(".version .words")).to_have_text(found)
 
 
+@pytest.mark.sweep
 def test_without_a_live_scene_a_talk_has_no_model(translator: Translator) -> None:
     text = talk_text(translator, [Scene("Still", "explore")])
     assert "wasm-unsafe-eval" not in text

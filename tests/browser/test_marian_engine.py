@@ -56,6 +56,7 @@ def make_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     return make
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("kind", "target", "settings"),
     [
@@ -102,6 +103,7 @@ def test_five_hundred_sentences_have_the_same_ids(
     assert len({engine.translate(text)["text"] for text in texts[:9]}) > 1
 
 
+@pytest.mark.sweep
 def test_what_the_engine_does_not_know_is_said(tmp_path: Path, make_model: Callable[..., RunnableModel]) -> None:
     with pytest.raises(PackageError, match="the engine does not have its activation, tanh"):
         describe_model(make_model("unigram", activation_function="tanh"))
@@ -111,6 +113,7 @@ def test_what_the_engine_does_not_know_is_said(tmp_path: Path, make_model: Calla
         describe_model(other)
 
 
+@pytest.mark.sweep
 def test_a_live_file_of_a_folder_translates(
     disk: Page, tmp_path: Path, make_model: Callable[..., RunnableModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_an_example_is_judged_mended_and_judged_again(page: Page, tmp_path: Path
     expect(page.locator(".st-key-mask-steps .hm").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_sizes_that_nobody_chose_follow_those_they_depend_on(page: Page) -> None:
     """What stands in the boxes is what the address shows to somebody else."""
     open_page(page, "/masks?from=build")

@@ -87,6 +87,7 @@ def test_a_film_begins_and_ends_with_the_pixels_of_the_stage(steps_page: str, di
         assert noise(seen, pixels(frames[3].png)) < noise(seen, pixels(frame.png)) - 3
 
 
+@pytest.mark.slow
 def test_a_chart_that_moves_is_filmed_and_stands_still_at_its_own_picture() -> None:
     figures = [go.Figure(go.Heatmap(z=[[at, 3 - at], [at / 2, 1]], zmin=0, zmax=3), {"height": 400}) for at in range(4)]
     view = View("Layer by layer", [Chart(figures[-1], "A map", moments=figures)])

@@ -73,6 +73,7 @@ def told(page: Page) -> list[Any]:
     return found
 
 
+@pytest.mark.sweep
 def test_a_chosen_head_is_told_and_drawn_at_once_and_other_widgets_stay(notebook: Page) -> None:
     """Two widgets of maps alike in size: what one of them says is not meant for the other."""
     first, second = show(notebook, "heatmap"), show(notebook, "heatmap")

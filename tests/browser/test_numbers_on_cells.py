@@ -20,6 +20,7 @@ def test_numbers_are_written_in_black_or_white(page: Page, address: str) -> None
     assert set(page.evaluate(INKS)) == BLACK_OR_WHITE
 
 
+@pytest.mark.slow
 def test_so_are_those_of_a_file_and_of_a_picture(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, "/heads?heads=alignment")
     expect(page.locator(".heatmap-label text").first).to_be_attached(timeout=LOADING)

@@ -77,6 +77,7 @@ def test_a_finger_goes_through_a_talk_and_leaves_it(hand: Page) -> None:
     expect(show).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_finger_leaves_a_page_that_is_presented(hand: Page) -> None:
     open_page(hand)
     click(open_menu(hand, "share").get_by_role("button", name="Full screen"))
@@ -164,6 +165,7 @@ def test_presented_the_picture_stays_shaded_until_the_large_one_is_there(page: P
     assert canvas.evaluate("canvas => canvas.getBoundingClientRect().bottom <= innerHeight + 1")
 
 
+@pytest.mark.slow
 def test_a_number_stands_in_its_cell_or_is_left_out(page: Page) -> None:
     """In the picture of a fault: with room the numbers are there, on a phone none stands on the next."""
     widest = """(labels) => Math.max(0, ...labels.filter((one) => one.checkVisibility())

@@ -202,6 +202,7 @@ def test_what_a_click_chose_stays_in_the_address(page: Page, view: str, picture:
     assert page.inner_text(".stMain") == chosen
 
 
+@pytest.mark.slow
 def test_everything_can_be_saved(page: Page, disk: Page, tmp_path: Path) -> None:
     open_view(page, "similarity", positions="32")
     page.locator(".st-key-profile .curve").first.wait_for()
@@ -237,6 +238,7 @@ CUT = """(one) => {
 """Pixels by which a formula is wider than the place it stands in."""
 
 
+@pytest.mark.slow
 def test_the_longest_formula_is_whole_on_the_stage_and_in_a_talks_file(page: Page, disk: Page, tmp_path: Path) -> None:
     """A screen of 1920 x 1080 is 960 x 540 of a scene's own pixels."""
     page.set_viewport_size({"width": 960, "height": 540})

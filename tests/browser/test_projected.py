@@ -135,6 +135,7 @@ def test_what_a_talk_projects(talk: Page) -> None:
     expect(talk.locator("body")).to_have_attribute("data-ready", "yes", timeout=LOADING)
 
 
+@pytest.mark.slow
 def test_a_talk_is_printed_a_page_a_scene(talk: Page) -> None:
     expect(talk.locator("head script")).to_have_count(1)  # Plotly comes half a second after the first scene.
     sheets = talk.pdf(prefer_css_page_size=True, print_background=True)
@@ -171,6 +172,7 @@ def test_pictures_of_several_maps_are_laid_out_on_the_whole_screen_as_in_a_file(
     expect(scene.locator(".st-key-overview")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_talk_in_another_page_is_laid_out_in_the_frame_that_it_has(talk: Page, tmp_path: Path) -> None:
     file = talk.url.rpartition("/")[2].partition("#")[0]
     frame = f'<iframe src="{file}#scene=3" width="800" height="450"></iframe>'

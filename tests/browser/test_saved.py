@@ -112,6 +112,7 @@ def test_the_player_scrubs_and_plays(page: Page, disk: Page, tmp_path: Path) -> 
     expect(disk.get_by_role("status").filter(has_text="needs the running model")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_after(1, ["masks", "training"]))
 def test_pages_of_other_kinds(page: Page, disk: Page, tmp_path: Path, name: str) -> None:
     part = {"masks": "part=gallery&fault=future-visible", "training": "model=multi30k-en-de"}[name]

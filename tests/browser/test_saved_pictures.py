@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import LOADING, click, open_file, open_menu, open_page, saved
@@ -65,6 +66,7 @@ def test_a_stop_of_the_training_with_its_names_turned(page: Page, tmp_path: Path
     assert int.from_bytes(png[16:20], "big") == 2 * (1280 + 24)
 
 
+@pytest.mark.slow
 def test_masks_with_long_notes_and_nothing_to_click(page: Page, disk: Page, tmp_path: Path) -> None:
     open_page(page, f"/masks?from=build&rule={LONG_RULE}")
     hint = ". Click a cell to turn it over"
@@ -134,6 +136,7 @@ def test_the_weights_of_a_head_step_by_step(page: Page, tmp_path: Path) -> None:
     assert "Back" not in picture.texts
 
 
+@pytest.mark.slow
 def test_a_drawn_token_with_its_wave_and_its_outlines(page: Page, tmp_path: Path) -> None:
     open_page(page, f"/decode?{SENTENCE}&method=sample&temperature=2.0&step=3")
     expect(page.locator(".legend .wave")).to_be_visible(timeout=LOADING)

@@ -289,6 +289,7 @@ def test_a_page_alone_on_the_screen_and_back(page: Page) -> None:
     expect(page.get_by_role("radio", name="table", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_broken_file_names_its_lines_and_the_rest_runs(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text(BROKEN, encoding="utf-8")
@@ -348,6 +349,7 @@ def test_every_change_is_undone_down_to_the_talk_that_ships(page: Page) -> None:
     expect(page.get_by_role("button", name="Undo", exact=True)).to_be_disabled()
 
 
+@pytest.mark.slow
 def test_the_sentence_is_the_picture_where_the_others_are_left_out(page: Page, disk: Page, tmp_path: Path) -> None:
     """On the stage and in the file the words stand with the line between them, and a guess does not give it away."""
     view = {"sentence": "Where did you buy this red bicycle?"}
@@ -410,6 +412,7 @@ def answers(page: Page, title: str, place: str) -> None:
         assert one.get("shown", "") in ("", one.get("title")) or one["opacity"] < 0.3, one
 
 
+@pytest.mark.slow
 def test_a_key_is_answered_before_its_scene_is_there(own_talk: Page) -> None:
     page = own_talk
     settle(page)
@@ -440,6 +443,7 @@ def test_a_key_is_answered_before_its_scene_is_there(own_talk: Page) -> None:
     expect(dialog(page).locator("iframe.seen")).to_have_css("opacity", "1")
 
 
+@pytest.mark.slow
 def test_the_preview_is_of_the_scene_that_is_edited_also_after_another_of_its_page(own_talk: Page) -> None:
     shown = own_talk.locator(".picture.there img")
     seen: list[str] = []
@@ -476,6 +480,7 @@ def pixels(page: Page) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L"), dtype=np.float32)
 
 
+@pytest.mark.slow
 def test_what_was_rehearsed_is_shown_until_its_page_is_there(own_talk: Page) -> None:
     page = own_talk
     page.set_viewport_size({"width": 1280, "height": 720})
@@ -497,6 +502,7 @@ def test_what_was_rehearsed_is_shown_until_its_page_is_there(own_talk: Page) -> 
     assert np.abs(pixels(page) - kept).mean() < 0.5  # Of 255.
 
 
+@pytest.mark.slow
 def test_no_page_is_begun_while_somebody_goes_through_pictures(own_talk: Page) -> None:
     page = own_talk
     rehearse(page, 3)

@@ -258,6 +258,7 @@ def test_a_stop_is_chosen_by_its_name(page: Page) -> None:
     expect(view(page)).to_have_attribute("data-stop", "released")
 
 
+@pytest.mark.slow
 def test_tables_are_saved(page: Page, tmp_path: Path) -> None:
     saved = {}
     for name in ("architecture", "parameters"):

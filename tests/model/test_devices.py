@@ -15,9 +15,10 @@ from tests.device_work import WORK, assert_same
 from tests.elsewhere import ELSEWHERE, elsewhere
 
 TEXT = "the small dog sees a cat today."
+LONG = ("attributed", "measured_heads", "observed", "three_ways", "tried_masks")
 
 
-@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.sweep if name in LONG else ()) for name in WORK])
 def test_work_is_the_same_elsewhere(toy_translator: Translator, name: str) -> None:
     expected = WORK[name](toy_translator, TEXT)
     model = copy.deepcopy(toy_translator.model)

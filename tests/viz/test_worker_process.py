@@ -112,6 +112,7 @@ def test_no_file_of_the_folder_takes_the_name_of_a_module(tmp_path: Path, monkey
     made.end()
 
 
+@pytest.mark.sweep
 def test_a_process_that_has_grown_is_let_go_with_its_memory(worker: WorkerProcess) -> None:
     first = worker.call(os.getpid)
     assert worker.call(os.getpid) == first

@@ -111,6 +111,7 @@ def network(trace: AttentionTrace) -> nx.DiGraph:
     return graph
 
 
+@pytest.mark.sweep
 @settings(max_examples=25)
 @given(
     seed=st.integers(0, 9999),

@@ -62,6 +62,7 @@ def check_tags(folder: Path) -> None:
     assert (found["even"] > 0).all()
 
 
+@pytest.mark.sweep
 def test_rows_of_a_part_of_speech_are_those_of_all_parts(toy_translator: Translator, tmp_path: Path) -> None:
     """Of parts of one sentence, some have no pair that others have."""
     build_atlas(toy_translator, corpus_of(tmp_path / "text", size=1), tmp_path / "atlas", costs=False)
@@ -73,6 +74,7 @@ def test_rows_of_released_atlases(name: str) -> None:
     check_tags(find_checkpoint_folder(name) / "atlas")
 
 
+@pytest.mark.sweep
 def test_two_processes_and_a_killed_one_give_the_rows_of_one(
     toy_translator: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

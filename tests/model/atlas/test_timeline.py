@@ -42,6 +42,7 @@ def found(toy_translator: Translator, corpus: Corpus) -> Timeline:
     return measure_timeline(stops, corpus, costs=True)
 
 
+@pytest.mark.sweep
 def test_the_last_stop_equals_an_atlas_and_the_first_does_not(
     found: Timeline, toy_translator: Translator, corpus: Corpus, tmp_path: Path
 ) -> None:

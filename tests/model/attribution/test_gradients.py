@@ -115,6 +115,7 @@ def test_the_line_is_cut_finer_until_the_promise_is_kept(teeth: int, rise: float
     assert left <= max(0.01 * rise, 0.001) + 1e-12
 
 
+@pytest.mark.sweep
 def test_a_released_model_keeps_the_promise_where_many_cuts_are_needed() -> None:
     translator = Translator.load("multi30k-en-de", "cpu")
     translation = translator.translate("I think Tom is afraid of you.")

@@ -148,6 +148,7 @@ def test_a_capture_ends_while_others_go_on(tiny_model: Transformer) -> None:
     assert hooks_on(tiny_model) == 0
 
 
+@pytest.mark.sweep
 def test_torch_and_numpy_compute_on_one_core_unless_told_otherwise() -> None:
     program = """
 import os

@@ -68,6 +68,7 @@ def measured(folder: Path, data: Path, *more: str) -> int:
     return main(["release", str(folder), "--data", str(data), "--device", "cpu", "--only", *parts, *more])
 
 
+@pytest.mark.sweep
 def test_everything_is_measured_again_as_it_was(as_before: Path, measured_again: Path) -> None:
     now = load_checkpoint(as_before).hash
     before, scores = kept(as_before), json.loads((as_before / "scores.json").read_text())["scores"]

@@ -102,6 +102,7 @@ def test_killed_and_started_again_gives_the_weights_of_an_unbroken_run(tmp_path:
     assert Recipe.load(tmp_path / "broken" / "out" / "recipe.json") == Recipe(**RUN)  # type: ignore[arg-type]
 
 
+@pytest.mark.sweep
 def test_a_mixture_of_folders_goes_on_as_it_was_begun(tmp_path: Path) -> None:
     """Stopped before the switch and once more after it; bytes, digits and copies of every kind."""
     toy.write_text(tmp_path / "other", count=100)
@@ -121,6 +122,7 @@ def test_a_mixture_of_folders_goes_on_as_it_was_begun(tmp_path: Path) -> None:
     assert tokenizer.encode("狗").tokens == (" ", "<0xE7>", "<0x8B>", "<0x97>", "</s>")
 
 
+@pytest.mark.sweep
 def test_text_for_the_fall_may_come_while_the_training_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same weights as with all of it from the start; afterwards it may not change any more."""
     one = {

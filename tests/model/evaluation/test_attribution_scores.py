@@ -26,6 +26,7 @@ from attenscope.translate import Translator
 from tests import toy
 
 
+@pytest.mark.sweep
 def test_measured_written_and_read(toy_translator: Translator, tmp_path: Path) -> None:
     scores = measure_attribution(toy_translator, toy.sentences(60, seed=9), "toy", 6)
     assert {one.method for one in scores.methods} == set(ATTRIBUTION_METHODS)

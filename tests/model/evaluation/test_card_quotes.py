@@ -49,6 +49,7 @@ def test_every_translation_that_a_card_quotes_is_what_the_model_writes(name: str
     assert not re.search('becomes ["“]', outside), "quote it in the table, where it is checked"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", list_checkpoints())
 def test_the_fixed_sentences_are_translated_as_their_table_says(name: str) -> None:
     translator = Translator.load(name, "cpu")

@@ -25,6 +25,7 @@ from attenscope.translate import Translator
 from tests import toy
 
 
+@pytest.mark.sweep
 def test_as_many_lie_below_the_threshold_as_are_said_to(toy_translator: Translator) -> None:
     pairs = toy.sentences(60, seed=5)
     found = measure_familiarity(toy_translator, pairs, "toy", 20, seed=3)

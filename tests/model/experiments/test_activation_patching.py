@@ -105,6 +105,7 @@ def test_the_shipped_pairs() -> None:
     assert all(len({one.first, one.second, one.control}) == 3 for one in pairs)
 
 
+@pytest.mark.sweep
 def test_the_default_model_knows_the_shipped_pairs() -> None:
     translator = Translator.load("everyday-en-de", "cpu")
     for one in read_minimal_pairs():

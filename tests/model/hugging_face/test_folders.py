@@ -198,6 +198,7 @@ def test_a_token_is_found_by_what_people_read(name: str, opened: Open) -> None:
     assert tokenizer.piece_id("no such piece") is None
 
 
+@pytest.mark.sweep
 def test_two_visitors_at_once_do_not_mix(opened: Open) -> None:
     live = opened("marian")
     texts = [SENTENCE, "where did you buy this book ?", "a red bicycle stands by the river ."] * 3

@@ -91,6 +91,7 @@ def test_its_marks_are_special(chat: RunnableModel) -> None:
     assert {"<|im_start|>", "<|im_end|>"} <= decoder.special_tokens
 
 
+@pytest.mark.sweep
 def test_the_template_can_be_taken_away(chat: RunnableModel, chat_folder: Path) -> None:
     plain = chat.with_prompt_template("none")
     assert (chat.name, plain.name) == ("chat", "chat?template=none")
@@ -116,10 +117,10 @@ def test_the_template_can_be_taken_away(chat: RunnableModel, chat_folder: Path) 
         "{{ raise_exception('no') }}",
         "{{ ().__class__.__base__.__subclasses__() }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "{{ 10 ** (10 ** 9) }}",
+        pytest.param("{{ 10 ** (10 ** 9) }}", marks=pytest.mark.sweep),
         "always the same",
-        "{{ messages[0]['content'] * 10 ** 10 }}",
-        "{% for a in range(99999) %}{{ messages[0]['content'] }}{% endfor %}",
+        pytest.param("{{ messages[0]['content'] * 10 ** 10 }}", marks=pytest.mark.sweep),
+        pytest.param("{% for a in range(99999) %}{{ messages[0]['content'] }}{% endfor %}", marks=pytest.mark.sweep),
     ],
 )
 def test_a_broken_or_endless_template_is_one_sentence_and_the_text_is_read_without_it(

@@ -137,6 +137,7 @@ def test_a_function_has_no_module_and_a_module_as_subject_has() -> None:
     assert "First let in" not in str(error.value)
 
 
+@pytest.mark.sweep
 def test_a_compiled_model_is_named_as_it_was_written() -> None:
     model = Model(BROKEN[0].mixer).eval()
     compiled: Any = torch.compile(model, backend="eager")

@@ -59,6 +59,7 @@ def assert_bitwise(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
     assert [name for name in one if not torch.equal(one[name], other[name])] == []
 
 
+@pytest.mark.sweep
 def test_the_loss_falls_and_history_says_so(tmp_path: Path) -> None:
     one = recipe(
         steps=120, decay_steps=40, warmup_steps=20, evaluate_every=20, average=1, model={**SMALL, "dropout": 0.0}
@@ -180,6 +181,7 @@ def test_gradients_are_clipped(tmp_path: Path) -> None:
     assert all(torch.allclose(tensor, before[name], atol=1e-6) for name, tensor in weights(fresh).items())
 
 
+@pytest.mark.sweep
 def test_bfloat16_learns_as_well(tmp_path: Path) -> None:
     rows = list(trainer(tmp_path, recipe(steps=60, decay_steps=20, evaluate_every=10, precision="bfloat16")).run())
     assert rows[-1].loss < 0.85 * rows[0].loss
@@ -236,6 +238,7 @@ def test_other_text_does_not_go_on(tmp_path: Path) -> None:
         trainer(tmp_path, recipe(), toy.batches(count=61, tokens=300))
 
 
+@pytest.mark.sweep
 def test_more_steps_asked_for_before_the_rate_falls_give_the_weights_of_the_longer_run(tmp_path: Path) -> None:
     short, long = recipe(steps=12), recipe(steps=20, save_every=5)
     whole, parts = trainer(tmp_path / "whole", long), trainer(tmp_path / "parts", short)

@@ -112,6 +112,7 @@ def test_a_file_says_what_it_was_made_from() -> None:
     assert len(body) > start + length > start
 
 
+@pytest.mark.sweep
 def test_a_file_is_in_the_language_of_who_makes_it() -> None:
     with use_language("de"):
         german = build_view_page(replace(explored("a b"), facts={"settings": "none"}), LIGHT, MADE)
@@ -138,6 +139,7 @@ def test_a_scene_of_a_talks_file_is_in_its_own_language(monkeypatch: pytest.Monk
     assert "没有页面" in made[1].missing
 
 
+@pytest.mark.sweep
 def test_plotly_stands_in_a_file_once_or_not_at_all() -> None:
     curve = Slide("Curve", charted())
     sizes = [
@@ -214,6 +216,7 @@ model = "nope"
 """
 
 
+@pytest.mark.sweep
 def test_the_command_line_writes_what_can_be_shown_and_names_every_mistake(tmp_path: Path) -> None:
     talk, out = tmp_path / "talk.toml", tmp_path / "talk.html"
     talk.write_text(TALK, encoding="utf-8")

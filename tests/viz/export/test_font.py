@@ -7,6 +7,7 @@ import io
 import re
 from datetime import date
 
+import pytest
 from fontTools.ttLib import TTFont
 
 from attenscope.viz.engine.pack_checkpoint import PackedModel
@@ -35,6 +36,7 @@ def letters(font: TTFont) -> set[str]:
     return set(map(chr, font.getBestCmap()))
 
 
+@pytest.mark.sweep
 def test_a_font_has_the_letters_asked_for_in_all_weights() -> None:
     ((_, look, upright),) = fonts(build_font_faces("Grüße, 12 → ⁂", italic=False))
     whole = letters(TTFont(find_font_file(italic=False)))
@@ -45,6 +47,7 @@ def test_a_font_has_the_letters_asked_for_in_all_weights() -> None:
     assert letters(fonts(build_font_faces("аб", italic=False))[0][2]) == set("аб")
 
 
+@pytest.mark.sweep
 def test_a_font_says_whose_it_is_and_does_not_bear_the_reserved_name() -> None:
     for said, _, font in fonts(build_font_faces("abc", italic=True)):
         names = font["name"]
@@ -55,6 +58,7 @@ def test_a_font_says_whose_it_is_and_does_not_bear_the_reserved_name() -> None:
         assert not any("Source" in str(one) for one in names.names if one.nameID not in (0, 13))
 
 
+@pytest.mark.sweep
 def test_a_file_brings_the_letters_of_its_texts_alone() -> None:
     view = View("A view", [Words("Größe Ωμέγα", "picture")])
     for page in (build_view_page(view, LIGHT, MADE), build_talk_page("Talk", [Slide("Ж", view, "Łódź")], LIGHT, MADE)):
@@ -64,6 +68,7 @@ def test_a_file_brings_the_letters_of_its_texts_alone() -> None:
     assert set("ŻЖŁódź") - letters(font) == {"Ż"}
 
 
+@pytest.mark.sweep
 def test_a_file_that_takes_sentences_brings_every_latin_letter() -> None:
     facts = {"name": "m", "title": "A model", "facts": {"weights": "half"}}
     live = live_page([facts | {"examples": [], "tour": []}], MADE, "")

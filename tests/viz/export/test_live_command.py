@@ -43,6 +43,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "toy"
 
 
+@pytest.mark.sweep
 def test_a_file_is_written_in_the_language_asked_for(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +124,7 @@ def test_what_cannot_be_written_is_said(
     assert not list(tmp_path.glob("*.html"))
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif("everyday-zh-en" not in list_checkpoints(), reason="the checkpoint is not here")
 def test_a_size_is_said_before_the_file_is_made() -> None:
     checkpoint = load_checkpoint("everyday-zh-en")

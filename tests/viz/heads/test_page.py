@@ -103,6 +103,7 @@ def said(app: AppTest) -> str:
     return " ".join(as_read(texts_of))
 
 
+@pytest.mark.sweep
 def test_the_page_opens_on_the_habits_that_the_atlas_carries(atlas: Atlas) -> None:
     found = habit_gallery.find_surest_head_per_habit(atlas)
     named = [one for one in atlas.labels if one.place is not None]

@@ -55,6 +55,7 @@ def megabytes(size: int, *words: str) -> tuple[int, int]:
 pytestmark = pytest.mark.skipif(server._load_glibc() is None, reason="the C library is not glibc")
 
 
+@pytest.mark.sweep
 def test_large_arrays_go_back_at_once() -> None:
     taken, left = megabytes(6, "keep")
     assert taken > 230

@@ -309,6 +309,7 @@ def test_models_trained_alike_stand_beside_each_other(checkpoints: Path) -> None
     assert "preset-torch_like/scores.json is not a list of scores" in said(opened("comparison"))
 
 
+@pytest.mark.sweep
 def test_it_begins_with_a_model_that_kept_snapshots_until_the_visitor_chooses() -> None:
     def model() -> str:
         assert not app.exception

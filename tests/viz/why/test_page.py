@@ -323,6 +323,7 @@ def test_without_a_pair_two_sentences_ask_for_one(open_page: Open, monkeypatch: 
     assert texts.NO_SECOND_SENTENCE in infos(open_page(why="two sentences"))
 
 
+@pytest.mark.sweep
 def test_a_pair_of_the_project_fills_the_fields(open_page: Open) -> None:
     app = open_page(why="two sentences")
     pair = read_minimal_pairs()[1]

@@ -39,6 +39,7 @@ def _fresh() -> Any:
     torch._dynamo.reset()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("how", ["returned", "in place", "held"])
 @torch.no_grad()
 def test_a_compiled_llama(how: str) -> None:

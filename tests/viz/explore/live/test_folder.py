@@ -89,6 +89,7 @@ def test_pages_that_need_our_own_model_say_so_in_one_sentence(start: Start) -> N
         assert "a model of this project can" in sentence
 
 
+@pytest.mark.sweep
 def test_a_decoder_alone_is_a_prompt_and_its_continuation(start: Start) -> None:
     app = start("gpt2", pin="target.14")
     assert not app.info
@@ -289,6 +290,7 @@ def planted(directory: Path) -> Path:
     return folder
 
 
+@pytest.mark.sweep
 def test_heads_of_a_decoder_alone_are_those_of_its_atlas(planted: Path, start: Start) -> None:
     app = page(start("planted"), "heads")
     (lead,) = [one for one in captions(app) if "Nobody told" in one]

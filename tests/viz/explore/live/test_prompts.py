@@ -34,6 +34,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
+@pytest.mark.sweep
 def test_a_chat_is_shown_as_the_model_reads_it_and_its_template_can_be_taken_away(start: Start) -> None:
     app = start("chat")
     said = " ".join(captions(app))
@@ -51,6 +52,7 @@ def test_a_chat_is_shown_as_the_model_reads_it_and_its_template_can_be_taken_awa
     assert "no prompt template 'poem'" in app.error[0].value
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("hide", ["true", "false"])
 def test_what_the_first_token_holds_is_said_and_so_is_a_sink(start: Start, directory: Path, hide: str) -> None:
     """Of the text alone: its first token is no special one, and every number is that of the weights."""
@@ -77,6 +79,7 @@ def test_the_prefix_of_a_task_is_offered_and_put_before_the_text(start: Start) -
     assert any("Before the text stands “translate English to German:”" in one for one in captions(app))
 
 
+@pytest.mark.sweep
 def test_the_choice_of_a_template_chooses_the_model_given_texts_so(directory: Path, start: Start) -> None:
     start("chat")
 

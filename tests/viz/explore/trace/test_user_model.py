@@ -110,6 +110,7 @@ def app(factories: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     ui_cache._load_model_on_device.clear()
 
 
+@pytest.mark.sweep
 def test_a_foreign_model_is_live_on_explore(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "--model", "stranger:marian"])
     app.run()
