@@ -4,7 +4,7 @@ PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
 
-.PHONY: run dev test journeys sweeps slow libraries check scripts coverage web node browser firefox bench site pictures wheel release clean
+.PHONY: run dev test suite journeys sweeps slow libraries check scripts coverage web node browser firefox bench site pictures wheel release clean
 
 # A watched tree costs time whenever any file in it changes: only `make dev` watches.
 run: .venv/app
@@ -20,11 +20,15 @@ SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 # The tests start many processes: each would compile every module again where Python is told to keep no bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-test: .venv/dev browser check
+# mypy computes on one core for minutes where it has no cache: beside the tests.
+test: .venv/dev browser node
+	@$(MAKE) --no-print-directory --jobs 2 check suite
+
+suite: .venv/dev browser
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 journeys: .venv/dev browser
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m journey
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m journey tests/journeys
 
 sweeps: .venv/dev browser
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "sweep and not slow"

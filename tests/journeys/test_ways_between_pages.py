@@ -36,7 +36,7 @@ from tests.journeys.stops import (
     word,
 )
 
-pytestmark = [pytest.mark.journey, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 SUN = "The sun shines."
 READ: dict[str, str | None] = {"heads": "", "training": CAPTION, "masks": "", "talk": ""}
 """What stands in the box of a page that does not read the visitor's sentence."""
@@ -46,6 +46,7 @@ def sentence_of(name: str, own: str = OWN) -> str:
     return READ.get(name) if READ.get(name) is not None else own  # type: ignore[return-value]
 
 
+@pytest.mark.journey
 def test_back_and_forward_go_over_all_pages_and_an_own_sentence(traveller: Page) -> None:
     page = traveller
     page.goto("/")
@@ -114,6 +115,7 @@ def test_a_view_that_needs_no_sentence_ends_in_the_next_step_also_after_one_that
     same(seen, check_stop(stranger, page_name))
 
 
+@pytest.mark.journey
 def test_two_tabs_know_nothing_of_each_other(traveller: Page) -> None:
     page = traveller
     page.goto("/")
@@ -142,6 +144,7 @@ def test_two_tabs_know_nothing_of_each_other(traveller: Page) -> None:
     check_stop(page, "explore", sentence=OWN, translation=TRANSLATED, layer="2", head="4")
 
 
+@pytest.mark.journey
 def test_a_reload_leaves_every_page_as_it_was(traveller: Page) -> None:
     page = traveller
     page.goto("/")
@@ -221,6 +224,7 @@ def tab_to(page: Page, css: str, most: int = 80) -> None:
     raise AssertionError(f"Tab does not lead to {css}")
 
 
+@pytest.mark.journey
 def test_all_of_a_way_is_gone_by_keyboard_alone(traveller: Page) -> None:
     page = traveller
     page.goto("/")
@@ -267,6 +271,7 @@ def tap(page: Page, name: str) -> None:
     settle(page)
 
 
+@pytest.mark.journey
 def test_a_phone_goes_over_all_pages_by_touch(server: str, chromium: Browser) -> None:
     look: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     with visit(chromium, server, base_url=server, reduced_motion="reduce", **look) as visitor:
