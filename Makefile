@@ -20,7 +20,7 @@ SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 # The tests start many processes: each would compile every module again where Python is told to keep no bytecode.
 export PYTHONDONTWRITEBYTECODE :=
 
-# mypy computes on one core for minutes where it has no cache: beside the tests.
+# Without its cache mypy needs two minutes of one core: it runs beside the tests.
 test: .venv/dev browser node
 	@$(MAKE) --no-print-directory --jobs 2 check suite
 

@@ -1,4 +1,4 @@
-"""Cases of one kind, of which a change is judged by a few and a night by all."""
+"""Cases of a test with parameters, of which only the first few run in every sweep."""
 
 from __future__ import annotations
 

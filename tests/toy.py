@@ -80,12 +80,12 @@ def batches(count: int = 800, tokens: int = 320, seed: int = 1) -> Batches:
 
 
 def learned_model() -> Transformer:
-    """A tiny Transformer that has learned the toy pair, as it is kept."""
+    """A tiny Transformer that has learned the toy pair, with the weights beside this file."""
     return build_model(config(), WEIGHTS.read_bytes(), WEIGHTS.name)
 
 
 def train_model(steps: int = 240) -> Transformer:
-    """The same, learned anew: 12 s of one core."""
+    """Train that Transformer again, in 12 s on one core."""
     model, text = random_model(), batches()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98))
     for step, (_, rows) in enumerate(text.steps(0)):

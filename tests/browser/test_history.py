@@ -275,7 +275,7 @@ def test_two_tabs_have_a_history_each(page: Page) -> None:
     tab = page.context.new_page()
     open_page(page, "/")
     open_page(tab, f"/decode?sentence={BOOK.replace(' ', '+')}")
-    one, other = walked(page, ("masks", "decode")), [seen(tab)]
+    one, other = walked(page, ("masks", "explore", "decode")), [seen(tab)]
     for name in ("explore", "heads"):
         go(tab, name)
         other.append(seen(tab))

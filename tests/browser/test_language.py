@@ -24,8 +24,6 @@ pytestmark = [pytest.mark.sweep, pytest.mark.timeout(600), pytest.mark.parametri
 ALERT = '[data-testid="stAlert"]'
 NONSENSE = ("/?model=none-such", "/decode?method=none", "/heads?q=1", "/positions?positions=x")
 PASTED = ("[[1, 2", "[[0.5, 0.5], [0.5]]", "import os", "tensor([[True, False], [True, True]])")
-SCENES = 2
-"""How many scenes are walked through by default."""
 
 
 @pytest.mark.parametrize("address", slow_after(2, NONSENSE))
@@ -61,11 +59,12 @@ def test_a_saved_page(page: Page, disk: Page, language: str, tmp_path: Path) -> 
     assert english(disk, language, (*GIVEN, *sentences(disk, language))) == []
 
 
-def test_the_stage(screen: Page, language: str) -> None:
+@pytest.mark.parametrize("count", slow_after(1, [2, 4]))
+def test_the_stage(screen: Page, language: str, count: int) -> None:
     scenes = load_shipped_talk()[0].scenes
     given = (*GIVEN, *(value for one in scenes for value in one.view.values() if " " in value))
     screen.goto(f"/talk?present=1&lang={language}")
-    for number, scene in enumerate(scenes[:SCENES], 1):
+    for number, scene in enumerate(scenes[:count], 1):
         on_scene(screen, number)
         ready(screen, number)
         assert english(screen, language, given) == []

@@ -14,7 +14,7 @@ from tests.browser.steps import LOADING, click, open_menu, open_page, settle
 from tests.samples import slow_after
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
-SIZES = ((390, 844), (1280, 720), (800, 1000), (1440, 900))
+SIZES = ((390, 844), (1280, 720), (800, 900), (1440, 900))
 LONG = "sentence=The+old+man+who+lives+next+door+reads+a+book+in+the+garden+every+evening."
 HEADER = [".st-key-badge", ".st-key-header-actions", '[data-testid="stHeader"]']
 

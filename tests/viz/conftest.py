@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
-from functools import cache as remember
 from pathlib import Path
 
 import pytest
@@ -20,10 +20,10 @@ APP = Path(__file__).resolve().parents[2] / "app.py"
 
 @pytest.fixture(scope="session", autouse=True)
 def installed_components() -> Iterator[None]:
-    """Every AppTest looks for components in the metadata of all that is installed, half a second long: once will do."""
+    """Search the installed packages for components once a run: each AppTest does so, which takes half a second."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            manifest_scanner, "scan_component_manifests", remember(manifest_scanner.scan_component_manifests)
+            manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests)
         )
         yield
 
