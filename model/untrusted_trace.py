@@ -190,13 +190,14 @@ def _check_trace_size(name: str, trace: AttentionTrace) -> None:
         if sizes or one.weights.size > MAX_CELLS:
             raise OpenError(
                 say(
-                    "{file}: its {kind} map has the shape {shape}; shown are at most {tokens:,} tokens and {heads:,} "
-                    "heads.",
+                    "{file}: its {kind} map has the shape {shape}; shown are at most {tokens:,} tokens, {heads:,} "
+                    "heads and {cells:,} weights.",
                     file=name,
                     kind=kind,
                     shape=shape,
                     tokens=MAX_TOKENS,
                     heads=MAX_HEADS,
+                    cells=MAX_CELLS,
                 )
             )
 

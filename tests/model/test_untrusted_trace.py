@@ -8,12 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attenscope import untrusted_trace
 from attenscope.trace import AttentionMap, AttentionTrace
 from attenscope.untrusted_trace import (
     MAX_NAME_CHARACTERS,
     MAX_TOKEN_CHARACTERS,
     OpenError,
+    clean_text,
     open_trace,
+    read_trace_file,
+    read_training_traces,
     read_uploaded_trace,
 )
 from tests.model.masks.readers.hostile_files import mutated, special
@@ -60,7 +64,7 @@ def test_weights_that_dropout_has_scaled_are_counted() -> None:
     ("weights", "said"),
     [
         (np.zeros((1, 1, 1, 1025), np.float32), "at most 1,024 tokens"),
-        (np.zeros((2305, 1, 1, 1), np.float32), "and 2,304 heads"),
+        (np.zeros((2305, 1, 1, 1), np.float32), "2,304 heads and"),
         (np.zeros((1, 0, 2, 2), np.float32), "its encoder map is empty"),
     ],
 )
@@ -71,6 +75,40 @@ def test_sizes_that_no_page_can_show_are_refused(weights: np.ndarray, said: str)
         open_trace("big", AttentionTrace(one))
     with pytest.raises(OpenError, match="without any map"):
         open_trace("none", AttentionTrace())
+
+
+def test_a_map_of_too_many_weights_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = np.zeros((2, 3, 4, 5), np.float32)
+    one = AttentionMap("encoder", weights, ("a",) * 4, ("b",) * 5, np.ones((4, 5), bool))
+    monkeypatch.setattr(untrusted_trace, "MAX_CELLS", weights.size)
+    open_trace("fits", AttentionTrace(one))
+    monkeypatch.setattr(untrusted_trace, "MAX_CELLS", weights.size - 1)
+    with pytest.raises(OpenError, match="and 119 weights"):
+        open_trace("big", AttentionTrace(one))
+
+
+def test_a_large_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = saved(tmp_path, foreign_trace())
+    run = tmp_path / "run"
+    run.mkdir()
+    for step in (1, 2):
+        (run / f"step-{step:07d}.safetensors").write_bytes(data)
+    one_file = len(data) / 2**20
+    monkeypatch.setattr(untrusted_trace, "MAX_FILE_MEGABYTES", one_file)
+    read_uploaded_trace("fits", data)
+    with pytest.raises(OpenError, match=r"run has 0 MB; at most .* MB are read"):
+        read_training_traces(run)
+    monkeypatch.setattr(untrusted_trace, "MAX_FILE_MEGABYTES", one_file / 2)
+    with pytest.raises(OpenError, match="MB are read"):
+        read_uploaded_trace("big", data)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read"))
+    with pytest.raises(OpenError, match="MB are read"):
+        read_trace_file(tmp_path / "t.safetensors")
+
+
+def test_signs_that_cannot_be_seen_are_blanks() -> None:
+    assert clean_text("a\0b\u202ec\x1bd\ud800 ä 中", 99) == "a b c d? ä 中"
+    assert clean_text("abcdef", 4) == "abc…"
 
 
 def test_hostile_files_get_a_sentence_and_run_nothing(tmp_path: Path) -> None:

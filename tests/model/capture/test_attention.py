@@ -357,3 +357,8 @@ def test_a_cell_that_any_layer_may_see_is_not_forbidden() -> None:
     assert (cross.weights[0, :, :, 2] == 0).all()
     assert (cross.weights[1:, :, :, 2] > 0).all()
     assert cross.mask.all()
+    assert cross.layer_masks is not None
+    assert cross.layer_masks.shape == (2, 1, 4, 5)
+    assert np.argwhere(~cross.layer_masks[:, 0]).tolist() == [[0, query, 2] for query in range(4)]
+    assert capture.trace.encoder is not None
+    assert capture.trace.encoder.layer_masks is None  # one mask for all its layers

@@ -58,6 +58,19 @@ def test_other_pieces_of_the_same_text(tiny_tokenizer: Tokenizer) -> None:
 def test_decoding_leaves_special_tokens_out(tiny_tokenizer: Tokenizer) -> None:
     dog = tiny_tokenizer.encode("dog").ids[0]
     assert tiny_tokenizer.decode([BOS_ID, dog, EOS_ID, PAD_ID]) == "dog"
+
+
+def test_decoding_shows_that_a_piece_was_unknown(tiny_tokenizer: Tokenizer) -> None:
+    dog = tiny_tokenizer.encode("dog").ids[0]
+    assert tiny_tokenizer.decode([dog, UNK_ID]) == "dog \u2047 "
+
+
+def test_every_piece_is_found_by_what_people_read(tiny_tokenizer: Tokenizer) -> None:
+    every = range(len(tiny_tokenizer))
+    known = [one for one in every if one != UNK_ID]
+    assert [tiny_tokenizer.piece_id(tiny_tokenizer.token(one)) for one in known] == known
+    assert tiny_tokenizer.piece_id(" dog") != tiny_tokenizer.piece_id("dog")
+    assert any(tiny_tokenizer.token(one).startswith(" ") for one in every)
     assert tiny_tokenizer.decode([]) == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from attenscope.viz.decode.texts import agreement_text, describe_problems
 from attenscope.viz.figures.figure_style import Look
 from attenscope.viz.ui import cache
 from attenscope.viz.ui.addresses.decode import DECODE_BRANCH, DECODE_FORBIDDEN, format_id_sequences, format_token_ids
+from attenscope.viz.ui.addresses.page_registry import PAGES
 from attenscope.viz.ui.addresses.shared import CHANGES
 from attenscope.viz.ui.controls import describe_given_translation
 from attenscope.viz.web.charts import beam_tree_data
@@ -312,3 +314,10 @@ def test_a_branch_is_a_link(app: AppTest, toy_translator: Translator) -> None:
     assert not app.exception
     assert header(app)["start"] == 1
     assert words(app)[1 : 1 + len(forced)] == [toy_translator.tokenizer.token(one).strip() for one in forced]
+
+
+def test_the_history_knows_what_makes_no_step_of_it_and_what_belongs_to_the_sentence(app: AppTest) -> None:
+    found = [json.loads(one.proto.json) for one in app.run().get("bidi_component") if one.proto.json]
+    (history,) = [one for one in found if isinstance(one, dict) and one.get("part") == "history"]
+    assert history["scrubbed"] == ["step"]
+    assert history["ofSentence"] == sorted(PAGES["decode"].sentence_parameter_names) != []

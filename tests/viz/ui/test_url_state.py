@@ -51,6 +51,16 @@ NONSENSE = [
 ]
 
 
+def test_sliders_alone_make_no_steps_of_the_history() -> None:
+    ignored = {name: page.history_ignored_parameter_names for name, page in PAGES.items()}
+    assert {name: names for name, names in ignored.items() if names} == {
+        "explore": ["step"],
+        "decode": ["step"],
+        "heads": ["away"],
+        "training": ["at"],
+    }
+
+
 @pytest.mark.parametrize("wrong", NONSENSE, ids=lambda text: text[:8])
 def test_no_text_raises_and_every_value_can_be_written_again(wrong: str) -> None:
     for one in EVERY:
