@@ -27,8 +27,9 @@ CLICKED = """([name, target]) => new Promise((resolve, reject) => {
     const root = inside("heatmap", ".heatmap");
     const canvas = root?.querySelector("canvas");
     if (!canvas?.width) return "";
-    const row = canvas.getContext("2d").getImageData(0, Math.floor(canvas.height * 0.37), canvas.width, 1).data;
-    return `${root.dataset.painted.replace(" …", "")} ${canvas.height} ${row.join()}`;
+    // Four rows of pixels: one may lie between two rows of cells.
+    const rows = canvas.getContext("2d").getImageData(0, Math.floor(canvas.height * 0.37), canvas.width, 4).data;
+    return `${root.dataset.painted.replace(" …", "")} ${canvas.height} ${rows.join()}`;
   };
   const seen = {
     heatmap,
