@@ -10,7 +10,7 @@ import streamlit
 
 from tests.scripts import NOT_OWN, VIZ, list_scripts
 
-NAMES_FILE = VIZ / "web" / "src" / "shared" / "streamlit.js"
+NAMES_FILE = VIZ / "web" / "src" / "shell" / "streamlit.js"
 LOOKED_FOR = re.compile(r"""data-testid[~^$*|]?=["']?([\w-]+)|(?<![\w-])\.(st[A-Z]\w*)""")
 WRITTEN = re.compile(rb"""["'`](st[A-Z]\w+|InputInstructions)["'`]""")
 

@@ -1,6 +1,6 @@
 import { element } from "../shared/element.js";
 import { mounted, unmount } from "../shared/mounted.js";
-import { mainMenuPart } from "../shared/streamlit.js";
+import { mainMenuPart } from "../shell/streamlit.js";
 
 const THEMES = ["System", "Light", "Dark"]; // As Streamlit's own menu names them.
 

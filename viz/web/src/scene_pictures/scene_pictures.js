@@ -1,6 +1,6 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { stored } from "../shared/stored.js";
-import { AT_REST, RADIO_OPTION } from "../shared/streamlit.js";
+import { AT_REST, RADIO_OPTION } from "../shell/streamlit.js";
 import { hearKept, isRehearsing, keptKeys, keptScene, keyOf } from "../studio/kept.js";
 import { isMisfit, taken } from "../studio/studio.js";
 import { preview } from "./preview.js";

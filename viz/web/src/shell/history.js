@@ -1,4 +1,4 @@
-import { AT_REST } from "../shared/streamlit.js";
+import { AT_REST } from "./streamlit.js";
 
 const STEPS = Symbol.for("attenscope.history");
 const OF_PRESENTER = ["present", "scene", "contrast", "embed"];

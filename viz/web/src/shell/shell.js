@@ -1,7 +1,7 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { stored } from "../shared/stored.js";
-import { APP, AT_REST, CLOSES_DRAWER, CONTENT, ELEMENT, LAYOUT, isDrawn } from "../shared/streamlit.js";
+import { APP, AT_REST, CLOSES_DRAWER, CONTENT, ELEMENT, LAYOUT, isDrawn } from "./streamlit.js";
 import historySteps from "./history.js";
 
 const LOOK_EVERY = 50; // Milliseconds.

@@ -1,4 +1,4 @@
-import { COLUMN } from "../shared/streamlit.js";
+import { COLUMN } from "../shell/streamlit.js";
 import { NOT_OPERATED, ON_STAGE } from "./stage.js";
 
 // Where the parts of viz/talk/scenes.py stand: in the page, and inside the views drawn in the browser.

@@ -1,5 +1,5 @@
 import { say } from "../shared/say.js";
-import { AT_REST, CONNECTED, CONTENT, isDrawn } from "../shared/streamlit.js";
+import { AT_REST, CONNECTED, CONTENT, isDrawn } from "../shell/streamlit.js";
 import { SPARE, cutAgain, cutLists, cutsOf, fitScene, leaveOutCovered, readable, undoCuts } from "../stage/fit.js";
 import { cover } from "../stage/parts.js";
 

@@ -1,7 +1,7 @@
 import { asPicture } from "../pictures/as_picture.js";
 import { drawn } from "../shared/picture.js";
 import { say, sayMany } from "../shared/say.js";
-import { APP, ICON, MAIN } from "../shared/streamlit.js";
+import { APP, ICON, MAIN } from "../shell/streamlit.js";
 import { placesOf, roots } from "../stage/parts.js";
 import { openFrame } from "./frame.js";
 
