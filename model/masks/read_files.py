@@ -59,6 +59,10 @@ class TooLargeError(ValueError):
     """Arrays of more bytes than may be read; the message says so."""
 
 
+class _TextArrayError(ValueError):
+    """An array of text where numbers are read."""
+
+
 @dataclass(frozen=True)
 class ArrayLimits:
     """The most that is read of the arrays of a file."""
@@ -88,7 +92,8 @@ def read_npy(file: IO[bytes], limits: ArrayLimits) -> np.ndarray:
         warnings.simplefilter("ignore")
         shape, fortran, dtype = readers[version](file, max_header_size=_MAX_HEADER_BYTES)
     if dtype.kind not in "biuf":
-        raise ValueError(say("it holds {kind} values, not numbers; pickled objects are never loaded", kind=dtype))
+        error = _TextArrayError if dtype.kind in "US" else ValueError
+        raise error(say("it holds {kind} values, not numbers; pickled objects are never loaded", kind=dtype))
     want = _count_bytes(shape, dtype, limits)
     array = _bytes_to_array(file.read(want + 1), dtype, shape[::-1] if fortran else shape, limits)
     return array.T if fortran else array
@@ -115,14 +120,27 @@ def _bytes_to_array(
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def read_npz(path: Path, limits: ArrayLimits) -> dict[str, np.ndarray]:
-    """Return the arrays of a .npz. Raises ValueError."""
+def read_npz(path: Path, limits: ArrayLimits) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Return the arrays of a .npz, and a sentence each about what is not read of it.
+
+    Text beside arrays of numbers, such as tokens, is left out. Raises ValueError.
+    """
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > _MAX_MEMBERS:
             raise ValueError(say("it holds {count} arrays; {most} are read", count=len(members), most=_MAX_MEMBERS))
         limits.check(0, sum(member.file_size for member in members))
-        return {member.filename[:-4]: _read_member(archive, member, limits) for member in members}
+        arrays, texts = {}, {}
+        for member in members:
+            name = member.filename[:-4]
+            try:
+                arrays[name] = _read_member(archive, member, limits)
+            except _TextArrayError as error:
+                texts[name] = error
+    if texts and not arrays:
+        raise next(iter(texts.values()))
+    said = (say("Not read, since it is text: {names}.", names=join_items(map(repr, texts))),) if texts else ()
+    return arrays, unread_array_names_text(arrays) + said
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArrayLimits) -> np.ndarray:
@@ -464,10 +482,10 @@ def _read_whole_npy(path: Path, limits: ArrayLimits) -> np.ndarray:
 
 
 def _read_npz_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
-    arrays = read_npz(path, limits)
+    arrays, notes = read_npz(path, limits)
     if list(arrays) == [_UNNAMED_NPZ_ARRAY]:
         return [MapContents("", name_array(arrays[_UNNAMED_NPZ_ARRAY], path.stem))]
-    return _group_into_maps(arrays)
+    return _group_into_maps(arrays, notes)
 
 
 def _read_safetensors_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:

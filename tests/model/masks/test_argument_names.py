@@ -70,6 +70,18 @@ def test_an_unknown_name_beside_a_known_one_is_not_dropped_silently(tmp_path: Pa
     assert json.loads(answer.as_json())["notes"] == list(answer.notes)
 
 
+def test_text_beside_arrays_of_numbers_is_left_out_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "some.npz"
+    np.savez(path, weights=PADDED, key_keep=REAL, meant="padding", tokens=["a", "b"])
+    answer = diagnose_file(str(path), "padding")
+    assert answer.verdict == "sound"
+    assert answer.notes == ("Not read, since it is text: 'meant', 'tokens'.",)
+    np.savez(path, meant="padding")
+    answer = diagnose_file(str(path), "padding")
+    assert answer.verdict == "unreadable"
+    assert "it holds <U7 values, not numbers" in answer.reason
+
+
 def test_a_causal_meaning_that_is_not_for_a_map_is_said(tmp_path: Path) -> None:
     path = tmp_path / "some.npz"
     full = weights(np.ones((6, 6), bool), 1, 2, 6, 6)
