@@ -72,7 +72,7 @@ def _beside_bertviz(tokens: int, files: dict[str, bytes], url: str, browser: Bro
         size = len(packed_overview(attention, 0, 0, Look())) / attention.weights.size
         yield _goal("bytes a weight of the overview, 64 tokens", size, BYTES_A_WEIGHT, "{:.2f}")
         yield _goal("kB of a head, 64 tokens", len(files["/heatmap.bytes"]) / 1e3, HEAD_KB, "{:.1f}")
-    sent = sum(len(files[path]) for path in ("/heatmap", "/heatmap.bytes"))
+    sent = sum(len(files[path]) for path in ("/heatmap", "/heatmap.js", "/heatmap.bytes"))
     yield _row(f"one head, {tokens} tokens: kB sent, page and code included", sent / 1e3, len(files["/theirs"]) / 1e3)
     ours, theirs = side_by_side(build, build_theirs, REPETITIONS[tokens])
     yield _row(f"one head, {tokens} tokens: ms to build", ours * 1e3, theirs * 1e3)

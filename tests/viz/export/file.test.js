@@ -1,5 +1,6 @@
 /** What a saved file keeps: its address, the audience's guesses, what was changed in it. */
-import { addressed, asked, writeScene } from "../../../viz/web/src/shared/element.js";
+import { asked, writeScene } from "../../../viz/export/browser/address.js";
+import { addressed } from "../../../viz/web/src/shared/element.js";
 import { followed, hears, leaves, stateOf } from "../../../viz/web/src/slide/follow.js";
 import { pack, unpack } from "../../../viz/web/src/shared/packed.js";
 import { countedDigits, guessesOf } from "../../../viz/web/src/talk/ballot.js";

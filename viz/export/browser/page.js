@@ -1,10 +1,11 @@
-import { asked, element, letters, writeScene } from "../../web/src/shared/element.js";
+import { element, letters } from "../../web/src/shared/element.js";
 import { say } from "../../web/src/shared/say.js";
 import { isFramed, show } from "../../web/src/slide/slide.js";
 import { content, prepare, takeColours } from "../../web/src/slide/inflate.js";
 import { ballot, guessesOf, guessesSaid } from "../../web/src/talk/ballot.js";
 import { choiceAt } from "../../web/src/talk/chosen.js";
 import { openNotes } from "../../web/src/talk/notes.js";
+import { asked, writeScene } from "./address.js";
 import { listen, rest } from "./keys.js";
 import { printable } from "./print.js";
 

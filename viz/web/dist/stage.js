@@ -1,4 +1,4 @@
-export default({shared})=>{let{_17:C}=shared;var g="minmax(0, 1fr)",b=`
+export default({shared})=>{let{_14:C}=shared;var g="minmax(0, 1fr)",b=`
   .decode-player { --small: 0.85rem; --size: 1.6rem; padding-top: 0 !important; }
   .decode-player .text { padding-top: 0.9rem; }
   .decode-player .target { margin-top: 2.6rem !important; }

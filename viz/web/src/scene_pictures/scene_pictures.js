@@ -1,5 +1,5 @@
 import { mounted, unmount } from "../shared/mounted.js";
-import { stored } from "../shared/stored.js";
+import { stored } from "../shell/stored.js";
 import { AT_REST, RADIO_OPTION } from "../shell/streamlit.js";
 import { hearKept, isRehearsing, keptKeys, keptScene, keyOf } from "../studio/kept.js";
 import { isMisfit, taken } from "../studio/studio.js";

@@ -1,5 +1,4 @@
 import { element } from "./element.js";
-import { MASKED } from "./packed.js";
 import { say } from "./say.js";
 
 /** The pixels (ABGR) of cells in a table of 256; of more pixels than cells, the rest are clear. */
@@ -33,55 +32,6 @@ export function fitCanvas(canvas, width, height) {
   canvas.style.height = `${height}px`;
   canvas.width = Math.max(1, Math.round(width * devicePixelRatio));
   canvas.height = Math.max(1, Math.round(height * devicePixelRatio));
-}
-
-const HATCHED_EACH = 32; // Cells a side, up to which each has a stroke.
-const APART = 12; // Pixels between strokes where there are more.
-
-/** Hatch the cells that are masked, of a canvas whole of cells. */
-export function hatchMasked(pen, places, rows, columns, { masked, hatch }) {
-  if (!places.includes(MASKED)) return;
-  const { width, height } = pen.canvas;
-  const [w, h] = [width / columns, height / rows];
-  pen.beginPath();
-  for (let row = 0; row < rows; row += 1) {
-    for (let from = 0; from < columns; from += 1) {
-      let to = from;
-      while (to < columns && places[row * columns + to] === MASKED) to += 1;
-      if (to > from) pen.rect(from * w, row * h, (to - from) * w, h);
-      from = to;
-    }
-  }
-  pen.save();
-  pen.clip();
-  pen.fillStyle = masked;
-  pen.fillRect(0, 0, width, height);
-  pen.strokeStyle = hatch;
-  pen.lineWidth = devicePixelRatio;
-  pen.beginPath();
-  // One stroke through the cells of each anti-diagonal; where cells are small, as far apart as they stay strokes.
-  const every = Math.max(rows, columns) <= HATCHED_EACH ? 1 : Math.max(2, Math.ceil(APART / Math.min(w, h)));
-  for (let at = 1; at < rows + columns; at += every) {
-    pen.moveTo(0, at * h);
-    pen.lineTo(at * w, 0);
-  }
-  pen.stroke();
-  pen.restore();
-}
-
-const GAPS_UP_TO = 64; // Cells a side.
-
-/** Gaps between the cells of a canvas whole of them: always a pixel of the page wide. */
-export function fillGaps(pen, rows, columns, colour) {
-  const { width, height } = pen.canvas;
-  const thin = devicePixelRatio;
-  pen.fillStyle = colour;
-  if (columns <= GAPS_UP_TO) {
-    for (let at = 1; at < columns; at += 1) pen.fillRect(Math.round((at * width) / columns - thin / 2), 0, thin, height);
-  }
-  if (rows <= GAPS_UP_TO) {
-    for (let at = 1; at < rows; at += 1) pen.fillRect(0, Math.round((at * height) / rows - thin / 2), width, thin);
-  }
 }
 
 /** Lines around cells of this size, of the rows `from` up to, not with, `to`. */

@@ -1,6 +1,6 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { stored } from "../shared/stored.js";
+import { stored } from "./stored.js";
 import { APP, AT_REST, CLOSES_DRAWER, CONTENT, ELEMENT, LAYOUT, isDrawn } from "./streamlit.js";
 import historySteps from "./history.js";
 

@@ -1,4 +1,4 @@
-import { stored } from "../shared/stored.js";
+import { stored } from "../shell/stored.js";
 import { cover, roots } from "../stage/parts.js";
 
 // A page as a text of its own, without its scripts: what a browser shows of it with no server.
