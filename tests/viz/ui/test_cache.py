@@ -39,7 +39,7 @@ def test_a_logit_lens_is_of_the_changed_model(translator: Translator) -> None:
 
 def test_an_error_is_said_to_each_reader_in_their_language(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["app.py", "--model", "nothing.there:make"])
-    said = {}
+    said: dict[str, str] = {}
     for language in ("en", "de", "zh", "en"):
         with use_language(language):
             error = cache.load_single_command_line_model()
