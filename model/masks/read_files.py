@@ -120,11 +120,8 @@ def _bytes_to_array(
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
-def read_npz(path: Path, limits: ArrayLimits) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Return the arrays of a .npz, and a sentence each about what is not read of it.
-
-    Text beside arrays of numbers, such as tokens, is left out. Raises ValueError.
-    """
+def read_npz(path: Path, limits: ArrayLimits) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Return the arrays of numbers in a .npz, and the names of what is text beside them. Raises ValueError."""
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > _MAX_MEMBERS:
@@ -139,8 +136,7 @@ def read_npz(path: Path, limits: ArrayLimits) -> tuple[dict[str, np.ndarray], tu
                 texts[name] = error
     if texts and not arrays:
         raise next(iter(texts.values()))
-    said = (say("Not read, since it is text: {names}.", names=join_items(map(repr, texts))),) if texts else ()
-    return arrays, unread_array_names_text(arrays) + said
+    return arrays, list(texts)
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArrayLimits) -> np.ndarray:
@@ -482,10 +478,11 @@ def _read_whole_npy(path: Path, limits: ArrayLimits) -> np.ndarray:
 
 
 def _read_npz_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:
-    arrays, notes = read_npz(path, limits)
+    arrays, texts = read_npz(path, limits)
+    said = (say("Not read, since it is text: {names}.", names=join_items(map(repr, texts))),) if texts else ()
     if list(arrays) == [_UNNAMED_NPZ_ARRAY]:
-        return [MapContents("", name_array(arrays[_UNNAMED_NPZ_ARRAY], path.stem))]
-    return _group_into_maps(arrays, notes)
+        return [MapContents("", name_array(arrays[_UNNAMED_NPZ_ARRAY], path.stem), notes=said)]
+    return _group_into_maps(arrays, unread_array_names_text(arrays) + said)
 
 
 def _read_safetensors_maps(path: Path, limits: ArrayLimits) -> list[MapContents]:

@@ -173,26 +173,26 @@ def test_a_sound_is_chosen_in_place_of_a_sentence(page: Page, directory: Path) -
 
 def test_a_picture_is_looked_at_patch_by_patch(page: Page, directory: Path) -> None:
     open_page(page, f"/?{urlencode({'model': 'vit', 'sentence': folders.SENTENCE})}")
-    is_titled(page, "what [CLS] looks at")
+    expect_picture_title(page, "what [CLS] looks at")
     click_patch(page, 2, 4)
-    is_titled(page, "what 3,5 looks at")
+    expect_picture_title(page, "what 3,5 looks at")
     expect(page).to_have_url(re.compile(r"pin=source\.18"))  # the 17th patch, behind [CLS]
     expect(open_menu(page, "page-help")).to_contain_text("Click a patch to make it the query")
     close_menu(page)
     upload(page, "Upload a picture", "no <b>picture</b>.png", b"\x89PNG nothing")
     shows(page, "no <b>picture</b>.png cannot be read as a picture")
-    is_titled(page, "what 3,5 looks at")  # what was there stays
+    expect_picture_title(page, "what 3,5 looks at")  # what was there stays
     close_menu(page)
     folders.write_picture(directory / "mine.png", 30, 30)
     upload(page, "Upload a picture", "mine.png", (directory / "mine.png").read_bytes())
     expect(page).to_have_url(re.compile("file=upload-"))
-    is_titled(page, "what [CLS] looks at")  # a pin belongs to the picture in which it was chosen
+    expect_picture_title(page, "what [CLS] looks at")  # a pin belongs to the picture in which it was chosen
     page.go_back()
-    is_titled(page, "what 3,5 looks at")
+    expect_picture_title(page, "what 3,5 looks at")
     page.get_by_role("link", name="Why").first.click()
     shows(page, "vit reads pictures")
     page.get_by_role("link", name="Explore").first.click()
-    is_titled(page, "looks at")
+    expect_picture_title(page, "looks at")
     page.get_by_role("combobox", name="Model").click()
     page.get_by_role("option", name="gpt2", exact=True).click()
     expect(page).not_to_have_url(re.compile("view=picture"))
@@ -201,7 +201,7 @@ def test_a_picture_is_looked_at_patch_by_patch(page: Page, directory: Path) -> N
     expect(page.get_by_role("textbox", name="Sentence").first).to_have_value(folders.SENTENCE, timeout=LOADING)
 
 
-def is_titled(page: Page, text: str) -> None:
+def expect_picture_title(page: Page, text: str) -> None:
     """Expect one picture with this in its title, once the one that it takes the place of has gone."""
     titles = page.locator(".st-key-over-picture .gtitle")
     expect(titles.filter(has_text=text).first).to_be_visible(timeout=LOADING)

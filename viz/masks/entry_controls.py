@@ -180,7 +180,7 @@ def draw_upload_input() -> MaskInput | None:
         )
     contents = found[chosen]
     for note in contents.notes:
-        draw_caption(escape_markdown(note))
+        draw_caption(note)
     if contents.tokens[1]:
         draw_caption(say("This is a saved trace: Explore shows it as well."))
     read = draw_array_interpretation(contents, f"file {chosen} {[one.file_id for one in files]}")

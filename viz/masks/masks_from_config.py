@@ -142,7 +142,7 @@ def _draw_masks(found: ShownMasks) -> None:
     register_savable_view(_build_saved_view(found))
     st.html(render_masks(found))
     for note in found.notes:
-        draw_caption(escape_markdown(note))
+        draw_caption(note)
 
 
 EXPLANATION = to_say(

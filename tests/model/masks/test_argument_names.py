@@ -76,6 +76,8 @@ def test_text_beside_arrays_of_numbers_is_left_out_and_said(tmp_path: Path) -> N
     answer = diagnose_file(str(path), "padding")
     assert answer.verdict == "sound"
     assert answer.notes == ("Not read, since it is text: 'meant', 'tokens'.",)
+    np.savez(path, PADDED, tokens=["a", "b"])  # the array has no name of its own
+    assert diagnose_file(str(path), "padding").notes == ("Not read, since it is text: 'tokens'.",)
     np.savez(path, meant="padding")
     answer = diagnose_file(str(path), "padding")
     assert answer.verdict == "unreadable"

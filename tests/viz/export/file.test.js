@@ -1,5 +1,5 @@
 /** What a saved file keeps: its address, the audience's guesses, what was changed in it. */
-import { asked, writeScene } from "../../../viz/export/browser/address.js";
+import { asked, writeScene } from "../../../viz/export/browser/page.js";
 import { addressed } from "../../../viz/web/src/shared/element.js";
 import { followed, hears, leaves, stateOf } from "../../../viz/web/src/slide/follow.js";
 import { pack, unpack } from "../../../viz/web/src/shared/packed.js";

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from attenscope import viz
 from attenscope.checkpoint.card import CheckpointSummary, summarise_checkpoint
 from attenscope.checkpoint.load import find_checkpoint_folder
 from attenscope.evaluation.in_domain_detection import DetectionRates, Familiarity
@@ -192,3 +195,15 @@ def test_a_long_time_takes_no_more_room_in_the_badge(
 )
 def test_a_command_in_a_message_is_code_and_nothing_else_in_it_is_markdown(message: str, markdown: str) -> None:
     assert escape_message(message) == markdown
+
+
+def test_a_caption_is_escaped_once() -> None:
+    """draw_caption escapes its text: one that is escaped already is read with its backslashes."""
+    calls = [
+        (path.name, call.lineno, ast.unparse(call))
+        for path in Path(viz.__file__).parent.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "draw_caption"
+    ]
+    assert len(calls) > 50
+    assert not [call for call in calls if "escape_" in call[2]]

@@ -1,13 +1,22 @@
-import { element, letters } from "../../web/src/shared/element.js";
+import { addressed, element, letters } from "../../web/src/shared/element.js";
 import { say } from "../../web/src/shared/say.js";
 import { isFramed, show } from "../../web/src/slide/slide.js";
 import { content, prepare, takeColours } from "../../web/src/slide/inflate.js";
 import { ballot, guessesOf, guessesSaid } from "../../web/src/talk/ballot.js";
 import { choiceAt } from "../../web/src/talk/chosen.js";
 import { openNotes } from "../../web/src/talk/notes.js";
-import { asked, writeScene } from "./address.js";
 import { listen, rest } from "./keys.js";
 import { printable } from "./print.js";
+
+/** The scene that the address asks for, from 0: `#scene=3` is the third. */
+export const asked = () => Math.max(Number(addressed().get("scene")) || 1, 1) - 1;
+
+/** Say in the address which scene is shown, from 0: a reload comes back to it. */
+export function writeScene(scene) {
+  const now = addressed();
+  now.set("scene", scene + 1);
+  history.replaceState(null, "", `#${now}`);
+}
 
 /**
  * What the audience guesses at the slides of a deck, by keys, by clicks on the choices and on the parts in the picture:
