@@ -14,7 +14,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeF
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
-import { findMessages } from "./messages.mjs";
+import ts from "typescript";
 
 const WEB = dirname(fileURLToPath(import.meta.url));
 const SRC = join(WEB, "src");
@@ -127,6 +127,29 @@ function check(name, text) {
   if (/\b(import|export)\b *[{*"]/.test(text)) throw new Error(`${name} has imports, or exports beside its default.`);
   if (/<\/script/i.test(text)) throw new Error(`${name} holds </script and cannot stand in a page.`);
   return text;
+}
+
+const LITERALS = { say: 1, sayMany: 2 };
+
+/** The messages of these scripts, what `say` and `sayMany` are given as literals, each once: `["…"]`, or `["… head", "… heads"]` where a number changes the words. */
+function findMessages(paths) {
+  const found = new Map();
+  for (const path of paths.filter((one) => one.endsWith(".js"))) {
+    for (const message of messagesOf(path)) found.set(JSON.stringify(message), message);
+  }
+  return [...found.keys()].sort().map((key) => found.get(key));
+}
+
+function messagesOf(path) {
+  const found = [];
+  const visit = (node) => {
+    const count = ts.isCallExpression(node) && ts.isIdentifier(node.expression) ? LITERALS[node.expression.text] : 0;
+    const given = count ? node.arguments.slice(0, count) : [];
+    if (given.length && given.every(ts.isStringLiteral)) found.push(given.map((one) => one.text));
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest));
+  return found;
 }
 
 /** What stands in dist/ after a build, by file name. */

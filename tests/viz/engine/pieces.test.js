@@ -3,7 +3,7 @@ import { marianTokenizer } from "../../../viz/engine/marian_tokenizer.js";
 import { END, START, UNKNOWN, merged, tokenizer } from "../../../viz/engine/tokenizer.js";
 import { normalizer } from "../../../viz/engine/normalizer.js";
 import { KIND, fields, lengthOfCharacter, readModel, toBytes, toStrictText, toText, toTextByByte } from "../../../viz/engine/sentencepiece_model.js";
-import { mostProbable } from "../../../viz/engine/unigram.js";
+import { mostProbable } from "../../../viz/engine/marian_tokenizer.js";
 import { message, sentencePiece, varint } from "./toy_model.js";
 
 describe("UTF-8", () => {

@@ -1,5 +1,4 @@
-import { partRules, roots } from "../../web/src/stage/parts.js";
-import { ON_STAGE } from "../../web/src/stage/stage.js";
+import { ON_STAGE, partRules, roots } from "../../web/src/stage/parts.js";
 import { say } from "../../web/src/shared/say.js";
 import { element } from "../../web/src/shared/element.js";
 import { stateOf } from "../../web/src/slide/follow.js";

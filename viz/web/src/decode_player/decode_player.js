@@ -3,10 +3,9 @@ import { listenToKeys, tellStep } from "../shared/events.js";
 import { cellAt } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { say } from "../shared/say.js";
-import { buildCandidates, showCandidates } from "./candidates.js";
+import { grouped, say } from "../shared/say.js";
 import { SURPRISING, buildMatrix, buildText, cellInWords, layMatrix, measure, showMatrix, showText, strongestKey } from "./pictures.js";
-import { appendSentence, buildPlayer, piece } from "./player.js";
+import { appendSentence, buildPlayer, percent, piece } from "./player.js";
 
 /** "3.1", "3.mean" or "aligning" (as in the address, counted from 1) -> layer and head from 0, head null for the mean. */
 function resolve(choice, aligning) {
@@ -54,6 +53,77 @@ function headSelect(label, [layers, heads], chosen, aligning, onChange) {
   select.value = chosen;
   select.onchange = () => onChange(select.value);
   return select;
+}
+
+const ROWS = 8;
+
+function buildRow(onPick, onForbid) {
+  const row = piece("div", "candidate");
+  const name = piece("button", "name");
+  const bar = piece("span", "bar");
+  const drawn = piece("span", "drawn");
+  const fill = piece("span", "fill");
+  const share = piece("span", "share");
+  const forbid = piece("button", "forbid", "×");
+  bar.append(fill, drawn, share);
+  row.append(name, bar, forbid);
+  const view = { row, name, drawn, fill, share, forbid, candidate: null };
+  name.onclick = () => view.candidate && onPick(view.candidate);
+  forbid.onclick = () => view.candidate && onForbid(view.candidate);
+  return view;
+}
+
+/** What the model considered: a bar each. Choose one to go on from it, × to forbid it. */
+function buildCandidates(root, onPick, onForbid) {
+  const box = piece("div", "candidates");
+  const title = piece("div", "title", say("next-token candidates · click one to go on from it"));
+  const rows = Array.from({ length: ROWS }, () => buildRow(onPick, onForbid));
+  const names = rows.map(({ name }) => name);
+  box.append(title, ...rows.map(({ row }) => row));
+  box.onkeydown = (event) => {
+    const at = names.indexOf(event.target);
+    const to = names[at + ({ ArrowUp: -1, ArrowDown: 1 }[event.key] ?? NaN)];
+    if (at < 0 || !to?.checkVisibility()) return;
+    event.preventDefault();
+    to.focus();
+  };
+  root.append(box);
+  return { rows, title };
+}
+
+/** The step's candidates; a chosen token that is not among the best takes the last row. */
+function shown({ candidates, chosen }) {
+  const best = candidates.slice(0, ROWS);
+  if (best.some(({ id }) => id === chosen.id)) return best;
+  return [...best.slice(0, ROWS - 1), chosen];
+}
+
+function fillRow(view, candidate, chosen) {
+  view.candidate = candidate ?? null;
+  view.row.style.visibility = candidate ? "visible" : "hidden";
+  if (!candidate) return;
+  const { text, p, drawn, forbidden } = candidate;
+  const own = candidate.id === chosen.id;
+  view.name.textContent = text;
+  view.row.classList.toggle("chosen", own);
+  view.row.classList.toggle("forbidden", Boolean(forbidden));
+  view.fill.style.setProperty("--share", p);
+  view.drawn.style.setProperty("--share", drawn ?? 0);
+  view.share.style.setProperty("--share", Math.max(p, drawn ?? 0));
+  view.drawn.style.display = drawn == null ? "none" : "";
+  const rank = () => grouped(chosen.rank);
+  view.share.textContent = own && chosen.rank > ROWS ? say("{share} · rank {rank}", { share: percent(p), rank: rank() }) : percent(p);
+  const share = drawn == null ? percent(p) : say("{share}, drawn with {drawn}", { share: percent(p), drawn: percent(drawn) });
+  const label = own ? say("{text}, {share}, chosen", { text, share }) : say("{text}, {share}: go on from it", { text, share });
+  view.name.setAttribute("aria-label", label);
+  view.name.title = own ? say("Chosen: {share}", { share }) : say("Go on from “{text}”", { text });
+  view.forbid.title = say("Never write “{text}”", { text });
+  view.forbid.setAttribute("aria-label", say("Forbid {text}", { text }));
+}
+
+function showCandidates(view, step) {
+  const found = shown(step);
+  view.rows.forEach((row, i) => fillRow(row, found[i], step.chosen));
 }
 
 const LABEL_ROOM = 130; // Pixels left of the matrix for the name of its row.

@@ -1,10 +1,9 @@
 import { say } from "../shared/say.js";
-import { asked, inField } from "../studio/frame.js";
+import { asked, inField, liveFrames } from "../studio/frame.js";
 import { keptScene, openKept } from "../studio/kept.js";
 import { add, ballot, countedDigits, guessesOf, guessesSaid } from "../talk/ballot.js";
 import { choiceAt } from "../talk/chosen.js";
 import { openNotes } from "../talk/notes.js";
-import { liveFrames } from "./live_frames.js";
 import { buildScreen, isDark } from "./rehearse.js";
 
 const TYPING = 1500; // Milliseconds after a digit until the number counts as typed.
