@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch.nn import functional as F
 
 from attenscope.checkpoint.load import Checkpoint, build_model, to_safetensors, unique_weights
@@ -81,7 +82,7 @@ def batches(count: int = 800, tokens: int = 320, seed: int = 1) -> Batches:
 
 def learned_model() -> Transformer:
     """A tiny Transformer that has learned the toy pair, with the weights beside this file."""
-    return build_model(config(), WEIGHTS.read_bytes(), WEIGHTS.name)
+    return build_model(config(), load_file(WEIGHTS), WEIGHTS.name)
 
 
 def train_model(steps: int = 240) -> Transformer:

@@ -1,4 +1,4 @@
-"""Read and write the folder of a checkpoint: weights, configuration, tokenizer and training snapshots."""
+"""Read and write the folder of a checkpoint: weights, configuration and tokenizer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +13,17 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, load_file, save
+from safetensors.torch import load, save
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from ..atomic_write import write_file
 from ..fast_linear import reorder_linear_weights
-from ..language import format_number, join_items, say
+from ..language import join_items, say
 from ..network.config import TransformerConfig
 from ..network.transformer import Transformer
 from ..text.tokenizer import Tokenizer, TokenizerError
 from . import FOLDER_VARIABLE
-from .recipe import RECIPE_FILE, Recipe
 
 # A checkpoint: a model with its tokenizer and facts.
 
@@ -91,7 +88,8 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
                     file=TOKENIZER_FILE,
                 )
             )
-    model = build_model(config, weights, f"{folder.name}/{WEIGHTS_FILE}").to(device)
+    name_of_weights = f"{folder.name}/{WEIGHTS_FILE}"
+    model = build_model(config, read_weights(weights, name_of_weights), name_of_weights).to(device)
     reorder_linear_weights(model)
     return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256_hex(weights)[:12])
 
@@ -111,9 +109,11 @@ class _SkipInitialisation(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def build_model(config: TransformerConfig, data: bytes, name: str) -> Transformer:
-    """Return a model of `config` with the weights of a safetensors file, in eval mode. Raises CheckpointError."""
-    weights = _read_weights(data, name)
+def build_model(config: TransformerConfig, weights: Mapping[str, Tensor], name: str) -> Transformer:
+    """Return a model of `config` with these weights, in eval mode.
+
+    Raises CheckpointError, naming the tensor of `name` that does not fit.
+    """
     _check_config_size(config, weights, name)
     with _SkipInitialisation():
         model = Transformer(config)
@@ -164,7 +164,8 @@ def _load_weights(model: Transformer, weights: Mapping[str, Tensor], name: str) 
             parameter.copy_(weights[key])
 
 
-def _read_weights(data: bytes, name: str) -> dict[str, Tensor]:
+def read_weights(data: bytes, name: str) -> dict[str, Tensor]:
+    """Return the tensors in the bytes of a safetensors file. Raises CheckpointError, which calls it `name`."""
     try:
         return load(data)
     except SafetensorError as error:
@@ -328,132 +329,3 @@ def hash_architecture(model: Mapping[str, Any]) -> str:
 
 def sha256_hex(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-# Snapshots of a training: the model at some of its steps, kept in half precision in the checkpoint's folder.
-#
-# The two ends of the training are not kept: the recipe's seed makes the random start again, and the end is the
-# checkpoint itself. Snapshots share the checkpoint's configuration and tokenizer. config.json holds the hash of each,
-# so that only the files that belong to it are loaded.
-
-
-SNAPSHOTS_FOLDER = "snapshots"
-SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors")
-
-
-def list_snapshot_steps(name: str | Path) -> tuple[int, ...]:
-    """Return the steps that a checkpoint, by name or folder, has snapshots of; none for most.
-
-    Raises CheckpointError.
-    """
-    return _parse_snapshot_steps(read_checkpoint_config(find_checkpoint_folder(name)))
-
-
-def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:
-    """Return the checkpoint as it was at `step`, on the same device; at 0, as its training began.
-
-    `folder` is where it lies, if not under its name. Raises CheckpointError, naming the file and the fault, for a step
-    of which there is no sound snapshot, and for step 0 where no recipe has the seed.
-    """
-    place = find_checkpoint_folder(folder or checkpoint.name)
-    if step == 0:
-        return restore_random_initial_weights(checkpoint, read_initial_weight_seed(place))
-    facts = read_checkpoint_config(place)
-    if step not in _parse_snapshot_steps(facts):
-        known = join_items(format_number(one, ",") for one in _parse_snapshot_steps(facts)) or say("none")
-        raise CheckpointError(
-            say("{place} has no snapshot of step {step:,}; it has: {known}.", place=place.name, step=step, known=known)
-        )
-    if parse_config(place, facts) != checkpoint.model.config:
-        raise CheckpointError(
-            say(
-                "The snapshots in {place} are of another architecture than {model}.",
-                place=place.name,
-                model=checkpoint.name,
-            )
-        )
-    weights = read_verified_file(place, _snapshot_file(step), facts)
-    model = build_model(checkpoint.model.config, weights, f"{place.name}/{_snapshot_file(step)}")
-    return _replace_model(checkpoint, model, sha256_hex(weights)[:12])
-
-
-def restore_random_initial_weights(checkpoint: Checkpoint, seed: int) -> Checkpoint:
-    """Return the checkpoint with the random weights that the `seed` of its recipe gives."""
-    return _replace_model(checkpoint, build_random_model(checkpoint.model.config, seed), f"random {seed}")
-
-
-def build_random_model(config: TransformerConfig, seed: int) -> Transformer:
-    """Return a model as it is before its first step; the random generator stays as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return Transformer(config).eval()
-
-
-def has_random_initial_weights(name: str | Path) -> bool:
-    """Return whether a recipe beside the checkpoint says that its training began with random weights.
-
-    Also True for a recipe that cannot be read: :func:`read_initial_weight_seed` says what is wrong with it.
-    """
-    path = find_checkpoint_folder(name) / RECIPE_FILE
-    try:
-        return not Recipe.load(path).begin_from
-    except ValueError:
-        return path.is_file()
-
-
-def read_initial_weight_seed(name: str | Path) -> int:
-    """Return the seed of a checkpoint's random start, from the recipe beside it.
-
-    Raises CheckpointError where there is no recipe to read it from, or where training began with trained weights.
-    """
-    folder = find_checkpoint_folder(name)
-    try:
-        recipe = Recipe.load(folder / RECIPE_FILE)
-    except ValueError as error:
-        raise CheckpointError(
-            say(
-                "The random start of {folder} is not known, since the seed is read in its {recipe}. {error}",
-                folder=folder.name,
-                recipe=RECIPE_FILE,
-                error=error,
-            )
-        ) from error
-    if recipe.begin_from:
-        raise CheckpointError(
-            say("{folder} had no random start: its training began with trained weights.", folder=folder.name)
-        )
-    return recipe.seed
-
-
-def copy_snapshots_to_checkpoint(run: Path, folder: Path) -> tuple[int, ...]:
-    """Copy the snapshots of a training's folder into a checkpoint's, in half precision; return their steps.
-
-    Those of an earlier release are removed. Raises CheckpointError for a file that is no snapshot.
-    """
-    shutil.rmtree(folder / SNAPSHOTS_FOLDER, ignore_errors=True)
-    facts = read_checkpoint_config(folder)
-    hashes = {name: one for name, one in facts["sha256"].items() if not SNAPSHOT_PATTERN.fullmatch(name)}
-    for path in sorted(run.glob("snapshot-*.safetensors")):
-        try:
-            data = to_safetensors(load_file(path))
-        except SafetensorError as error:
-            raise CheckpointError(say("{path} is not a safetensors file: {error}.", path=path, error=error)) from error
-        name = _snapshot_file(int(path.stem.removeprefix("snapshot-")))
-        (folder / SNAPSHOTS_FOLDER).mkdir(exist_ok=True)
-        write_file(folder / name, data)
-        hashes[name] = sha256_hex(data)
-    write_checkpoint_config(folder, {**facts, "sha256": hashes})
-    return list_snapshot_steps(folder)
-
-
-def _parse_snapshot_steps(facts: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(sorted(int(found[1]) for found in map(SNAPSHOT_PATTERN.fullmatch, facts["sha256"]) if found))
-
-
-def _snapshot_file(step: int) -> str:
-    return f"{SNAPSHOTS_FOLDER}/step-{step:07d}.safetensors"
-
-
-def _replace_model(checkpoint: Checkpoint, model: Transformer, name: str) -> Checkpoint:
-    device = next(checkpoint.model.parameters()).device
-    return dataclasses.replace(checkpoint, model=model.to(device), hash=name)

@@ -32,12 +32,12 @@ from ..atlas.teacher_forced_batches import PLACE_NAMES
 from ..checkpoint.load import (
     WEIGHTS_FILE,
     find_checkpoint_folder,
-    list_snapshot_steps,
     load_checkpoint,
     read_checkpoint_config,
     read_verified_file,
     sha256_hex,
 )
+from ..checkpoint.snapshots import list_snapshot_steps
 from ..devices import choose_device
 from ..experiments.lens import load_training_snapshots
 from ..language import format_number, join_items, say

@@ -14,15 +14,9 @@ from typing import Any, NamedTuple
 from ..atlas import heads_over_training, pruning
 from ..atlas.files import ATLAS_FORMAT, MANIFEST_FILE
 from ..atlas.query import released_atlas_folder
-from ..checkpoint.load import (
-    WEIGHTS_FILE,
-    find_checkpoint_folder,
-    has_random_initial_weights,
-    list_snapshot_steps,
-    read_checkpoint_config,
-    sha256_hex,
-)
+from ..checkpoint.load import WEIGHTS_FILE, find_checkpoint_folder, read_checkpoint_config, sha256_hex
 from ..checkpoint.measurements import Score, read_scores
+from ..checkpoint.snapshots import has_random_initial_weights, list_snapshot_steps
 from ..devices import choose_device
 from ..evaluation import attribution, in_domain_detection, quality
 from ..language import say

@@ -17,16 +17,10 @@ from tqdm import tqdm
 
 from ..atomic_write import atomic_write, write_file
 from ..checkpoint.card import make_model_card
-from ..checkpoint.load import (
-    OUTPUT_FOLDER,
-    Checkpoint,
-    copy_snapshots_to_checkpoint,
-    load_checkpoint,
-    save_checkpoint,
-    unique_weights,
-)
+from ..checkpoint.load import OUTPUT_FOLDER, Checkpoint, load_checkpoint, save_checkpoint, unique_weights
 from ..checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow
 from ..checkpoint.recipe import RECIPE_FILE, WEIGHT_FREE_FIELDS, Recipe
+from ..checkpoint.snapshots import copy_snapshots_to_checkpoint
 from ..devices import choose_device
 from ..language import join_items, say
 from ..network.config import TransformerConfig, make_preset_config

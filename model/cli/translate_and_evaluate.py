@@ -12,14 +12,9 @@ from unicodedata import east_asian_width
 import torch
 
 from ..atomic_write import write_file
-from ..checkpoint.load import (
-    CHECKPOINTS_FOLDER,
-    CheckpointError,
-    find_checkpoint_folder,
-    list_checkpoints,
-    load_snapshot,
-)
+from ..checkpoint.load import CHECKPOINTS_FOLDER, CheckpointError, find_checkpoint_folder, list_checkpoints
 from ..checkpoint.measurements import CARD_FILE, ScoringProtocol, save_score
+from ..checkpoint.snapshots import load_snapshot
 from ..decoding.beam import BEAM_STOPS
 from ..devices import available_devices, choose_device, limit_to_one_thread
 from ..evaluation.device_check import DeviceCheck, compare_device_with_cpu

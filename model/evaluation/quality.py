@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ..atomic_write import write_file
-from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, to_safetensors, unique_weights
+from ..checkpoint.load import CHECKPOINTS_FOLDER, Checkpoint, build_model, unique_weights
 from ..checkpoint.measurements import CardSection, Score, ScoringProtocol
 from ..decoding.beam import BeamStop
 from ..fast_linear import reorder_linear_weights
@@ -434,7 +434,7 @@ def _round_to_8_bits(checkpoint: Checkpoint) -> Transformer:
         if weight.ndim == 2:
             scales, numbers = quantise_rows(weight.cpu().numpy())
             weights[name] = torch.from_numpy(scales[:, None] * numbers)
-    model = build_model(checkpoint.model.config, to_safetensors(weights, torch.float32), checkpoint.name)
+    model = build_model(checkpoint.model.config, weights, checkpoint.name)
     reorder_linear_weights(model.to(next(checkpoint.model.parameters()).device))
     return model
 

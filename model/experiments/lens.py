@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from ..attribution.any_model import compute_decoder_streams
-from ..checkpoint.load import Checkpoint, has_random_initial_weights, list_snapshot_steps, load_snapshot
+from ..checkpoint.load import Checkpoint
+from ..checkpoint.snapshots import has_random_initial_weights, list_snapshot_steps, load_snapshot
 from ..decoding.greedy_and_sampling import decode_batch_greedily
 from ..network.abstract_model import AutoregressiveModel, shift_right
 from ..network.hooks import hook_streams, record_streams

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attenscope.analysis.telling_word import pick_telling_word
-from attenscope.checkpoint.load import list_checkpoints, list_snapshot_steps, load_checkpoint
+from attenscope.checkpoint.load import list_checkpoints, load_checkpoint
+from attenscope.checkpoint.snapshots import list_snapshot_steps
 from attenscope.network.config import PRESETS
 from attenscope.translate import Translator
 from tests.browser.conftest import visit

@@ -6,8 +6,8 @@ import streamlit as st
 
 from attenscope.checkpoint.card import PresetModel, read_preset_model
 from attenscope.checkpoint.load import find_checkpoint_folder
-from attenscope.checkpoint.load import list_snapshot_steps as list_steps_in_folder
 from attenscope.checkpoint.measurements import CARD_FILE, HistoryRow, Score, read_history, read_scores
+from attenscope.checkpoint.snapshots import list_snapshot_steps as list_steps_in_folder
 from attenscope.experiments.lens import SnapshotRun, TrainingSnapshot, load_training_snapshots, run_snapshots
 from attenscope.language import to_say
 from attenscope.viz.ui import cache

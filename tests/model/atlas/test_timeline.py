@@ -13,12 +13,8 @@ from attenscope.atlas.build import Corpus, build_atlas
 from attenscope.atlas.files import HEADS_TABLE
 from attenscope.atlas.heads_over_training import TIMELINE_FILE, Timeline, TimelineError, measure_timeline, read_timeline
 from attenscope.atlas.query import open_atlas, released_atlas_folder
-from attenscope.checkpoint.load import (
-    CHECKPOINTS_FOLDER,
-    find_checkpoint_folder,
-    read_checkpoint_config,
-    restore_random_initial_weights,
-)
+from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, find_checkpoint_folder, read_checkpoint_config
+from attenscope.checkpoint.snapshots import restore_random_initial_weights
 from attenscope.experiments.lens import TrainingSnapshot
 from attenscope.translate import Translator
 from tests import toy

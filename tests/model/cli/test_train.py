@@ -19,16 +19,9 @@ import pytest
 import torch
 
 from attenscope.__main__ import main
-from attenscope.checkpoint.load import (
-    TOKENIZER_FILE,
-    WEIGHTS_FILE,
-    CheckpointError,
-    load_checkpoint,
-    load_snapshot,
-    read_initial_weight_seed,
-    unique_weights,
-)
+from attenscope.checkpoint.load import TOKENIZER_FILE, WEIGHTS_FILE, CheckpointError, load_checkpoint, unique_weights
 from attenscope.checkpoint.recipe import Recipe
+from attenscope.checkpoint.snapshots import load_snapshot, read_initial_weight_seed
 from attenscope.cli.train import _read_phase_texts, build_config
 from attenscope.network.transformer import Transformer
 from attenscope.training.trainer import STATE_FILE

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attenscope.checkpoint.load import build_random_model
+from attenscope.checkpoint.snapshots import build_random_model
 from attenscope.network.config import (
     DROPOUT_PLACES,
     FIELDS_FROM_SOURCE,

@@ -17,7 +17,7 @@ from attenscope.atlas.build import Corpus
 from attenscope.atlas.heads_over_training import Timeline
 from attenscope.atlas.pruning import Pruning, measure_pruning, shuffle_heads, translate_without_heads
 from attenscope.checkpoint import load
-from attenscope.checkpoint.load import restore_random_initial_weights
+from attenscope.checkpoint.snapshots import restore_random_initial_weights
 from attenscope.experiments.lens import TrainingSnapshot
 from attenscope.text.words import split_words
 from attenscope.trace import KINDS, Head

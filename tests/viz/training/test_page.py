@@ -14,14 +14,10 @@ from streamlit.testing.v1 import AppTest
 
 from attenscope.checkpoint import card, load
 from attenscope.checkpoint.card import find_differing_fields, read_preset_model
-from attenscope.checkpoint.load import (
-    copy_snapshots_to_checkpoint,
-    list_snapshot_steps,
-    save_checkpoint,
-    unique_weights,
-)
+from attenscope.checkpoint.load import save_checkpoint, unique_weights
 from attenscope.checkpoint.measurements import CARD_FILE, HISTORY_FILE, HistoryRow, Score, save_score, write_history
 from attenscope.checkpoint.recipe import RECIPE_FILE, Recipe
+from attenscope.checkpoint.snapshots import copy_snapshots_to_checkpoint, list_snapshot_steps
 from attenscope.network.config import PRESETS, make_preset_config
 from attenscope.network.transformer import Transformer
 from attenscope.translate import Translator
@@ -148,9 +144,9 @@ def test_a_model_that_began_with_trained_weights_has_nothing_to_scrub(checkpoint
 
 
 def test_a_damaged_snapshot_gets_a_sentence(checkpoints: Path) -> None:
-    (checkpoints / "toy-en-de" / "snapshots" / "step-0000010.safetensors").write_bytes(b"broken")
+    (checkpoints / "toy-en-de" / "snapshots" / "step-0000010.safetensors.gz").write_bytes(b"broken")
     app = opened("snapshots")
-    assert "step-0000010.safetensors is damaged" in said(app)
+    assert "step-0000010.safetensors.gz is damaged" in said(app)
 
 
 def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:

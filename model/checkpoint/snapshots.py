@@ -1,0 +1,242 @@
+"""Snapshots of a training: the model at some of its steps, kept small in the folder of its checkpoint.
+
+The two ends of a training are not kept: the recipe's seed makes the random start again, and the end is the checkpoint
+itself. Snapshots share the checkpoint's configuration and tokenizer, and config.json holds the hash of each, so that
+only files that belong to it are loaded.
+
+A snapshot is a compressed safetensors file. A matrix is kept as the change since the random start, each row in whole
+multiples of a step of its own: half a standard deviation of the row, so that no weight is off by more than a quarter of
+one. Such a file takes 3 to 4 bits a weight, and far fewer in the first steps, which change little. What is said of a
+snapshot, its scores and its pictures, is said of the weights as they are kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import io
+import re
+import shutil
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from ..atomic_write import write_file
+from ..language import format_number, join_items, say
+from ..network.config import TransformerConfig
+from ..network.transformer import Transformer
+from .load import (
+    Checkpoint,
+    CheckpointError,
+    build_model,
+    find_checkpoint_folder,
+    parse_config,
+    read_checkpoint_config,
+    read_verified_file,
+    read_weights,
+    sha256_hex,
+    unique_weights,
+    write_checkpoint_config,
+)
+from .recipe import RECIPE_FILE, Recipe
+
+SNAPSHOTS_FOLDER = "snapshots"
+SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors(\.gz)?")
+STEP_OF_ROW = 0.5
+"""The step in which the weights of a row are kept, in standard deviations of the row."""
+STEPS_SUFFIX = ".row_steps"
+START_SAMPLE = "random_start"
+"""The name of a few weights of the random start, by which it is known again."""
+SAMPLED = 64
+
+
+def list_snapshot_steps(name: str | Path) -> tuple[int, ...]:
+    """Return the steps that a checkpoint, by name or folder, has snapshots of; none for most.
+
+    Raises CheckpointError.
+    """
+    return tuple(_list_snapshot_files(read_checkpoint_config(find_checkpoint_folder(name))))
+
+
+def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None = None) -> Checkpoint:
+    """Return the checkpoint as it was at `step`, on the same device; at 0, as its training began.
+
+    `folder` is where it lies, if not under its name. Raises CheckpointError, naming the file and the fault, for a step
+    of which there is no sound snapshot, and for step 0 where no recipe has the seed.
+    """
+    place = find_checkpoint_folder(folder or checkpoint.name)
+    if step == 0:
+        return restore_random_initial_weights(checkpoint, read_initial_weight_seed(place))
+    facts = read_checkpoint_config(place)
+    files = _list_snapshot_files(facts)
+    if step not in files:
+        known = join_items(format_number(one, ",") for one in files) or say("none")
+        raise CheckpointError(
+            say("{place} has no snapshot of step {step:,}; it has: {known}.", place=place.name, step=step, known=known)
+        )
+    config = checkpoint.model.config
+    if parse_config(place, facts) != config:
+        raise CheckpointError(
+            say(
+                "The snapshots in {place} are of another architecture than {model}.",
+                place=place.name,
+                model=checkpoint.name,
+            )
+        )
+    data, name = read_verified_file(place, files[step], facts), f"{place.name}/{files[step]}"
+    weights = _unpack(data, name, checkpoint.model, place) if name.endswith(".gz") else read_weights(data, name)
+    return _replace_model(checkpoint, build_model(config, weights, name), sha256_hex(data)[:12])
+
+
+def pack_snapshot(weights: Mapping[str, Tensor], start: Mapping[str, Tensor] | None = None) -> bytes:
+    """Return the file of a snapshot.
+
+    Args:
+        weights: of the model, each under its name.
+        start: the weights before the first step, if the seed of the recipe makes them again.
+    """
+    kept: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if weight.ndim != 2:
+            kept[name] = weight.half()
+            continue
+        change = weight - start[name] if start else weight
+        spread, largest = weight.std(1, correction=0), change.abs().amax(1)
+        steps = torch.maximum(STEP_OF_ROW * spread, largest / 127).clamp_min(torch.finfo(torch.float32).tiny)
+        kept[name], kept[name + STEPS_SUFFIX] = (change / steps[:, None]).round().to(torch.int8), steps
+    if start:
+        kept[START_SAMPLE] = _sample(start)
+    return gzip.compress(save({name: tensor.contiguous() for name, tensor in kept.items()}), mtime=0)
+
+
+def _sample(start: Mapping[str, Tensor]) -> Tensor:
+    """Return some of the weights of a random start, of all of its tensors."""
+    each = [start[name].flatten() for name in sorted(start)]
+    return torch.cat([one[:: max(1, len(one) // SAMPLED)][:SAMPLED] for one in each])
+
+
+def _unpack(data: bytes, name: str, model: Transformer, place: Path) -> dict[str, Tensor]:
+    """Return the weights of a snapshot of a training of `model`. Raises CheckpointError, naming the fault."""
+    most = 4 * sum(weight.numel() for weight in model.parameters()) + 1_000_000
+    try:
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
+    except (OSError, EOFError, zlib.error):
+        unpacked = b""
+    kept = read_weights(unpacked, name) if 0 < len(unpacked) <= most else {}
+    steps = {one: kept.pop(one + STEPS_SUFFIX) for one in list(kept) if one + STEPS_SUFFIX in kept}
+    if not kept or any(kept[one].ndim != 2 or kept[one].shape[:1] != row.shape for one, row in steps.items()):
+        raise CheckpointError(
+            say("{name} is no snapshot of this model: it cannot be unpacked. Restore it from its source.", name=name)
+        )
+    sample = kept.pop(START_SAMPLE, None)
+    start = {} if sample is None else _draw_start(model.config, place, sample, name)
+    for one, row in steps.items():
+        kept[one] = kept[one] * row[:, None]
+        if one in start and start[one].shape == kept[one].shape:
+            kept[one] += start[one]
+    return kept
+
+
+def _draw_start(config: TransformerConfig, place: Path, sample: Tensor, name: str) -> dict[str, Tensor]:
+    """Return the random start of the training in a folder. Raises CheckpointError where it is not that of `sample`."""
+    start = unique_weights(build_random_model(config, read_initial_weight_seed(place)))
+    drawn = _sample(start)
+    if drawn.shape != sample.shape or not torch.allclose(drawn, sample.float(), atol=1e-4):
+        raise CheckpointError(
+            say(
+                "{name} holds what changed since the random start of its training, but the start that is drawn here "
+                "is another: the seed in {recipe} is not that of the training, or PyTorch draws other numbers now.",
+                name=name,
+                recipe=RECIPE_FILE,
+            )
+        )
+    return start
+
+
+def restore_random_initial_weights(checkpoint: Checkpoint, seed: int) -> Checkpoint:
+    """Return the checkpoint with the random weights that the `seed` of its recipe gives."""
+    return _replace_model(checkpoint, build_random_model(checkpoint.model.config, seed), f"random {seed}")
+
+
+def build_random_model(config: TransformerConfig, seed: int) -> Transformer:
+    """Return a model as it is before its first step; the random generator stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Transformer(config).eval()
+
+
+def has_random_initial_weights(name: str | Path) -> bool:
+    """Return whether a recipe beside the checkpoint says that its training began with random weights.
+
+    Also True for a recipe that cannot be read: :func:`read_initial_weight_seed` says what is wrong with it.
+    """
+    path = find_checkpoint_folder(name) / RECIPE_FILE
+    try:
+        return not Recipe.load(path).begin_from
+    except ValueError:
+        return path.is_file()
+
+
+def read_initial_weight_seed(name: str | Path) -> int:
+    """Return the seed of a checkpoint's random start, from the recipe beside it.
+
+    Raises CheckpointError where there is no recipe to read it from, or where training began with trained weights.
+    """
+    folder = find_checkpoint_folder(name)
+    try:
+        recipe = Recipe.load(folder / RECIPE_FILE)
+    except ValueError as error:
+        raise CheckpointError(
+            say(
+                "The random start of {folder} is not known, since the seed is read in its {recipe}. {error}",
+                folder=folder.name,
+                recipe=RECIPE_FILE,
+                error=error,
+            )
+        ) from error
+    if recipe.begin_from:
+        raise CheckpointError(
+            say("{folder} had no random start: its training began with trained weights.", folder=folder.name)
+        )
+    return recipe.seed
+
+
+def copy_snapshots_to_checkpoint(run: Path, folder: Path) -> tuple[int, ...]:
+    """Copy the snapshots of a training's folder into a checkpoint's, packed; return their steps.
+
+    Those of an earlier release are removed. Raises CheckpointError for a file that is no snapshot.
+    """
+    shutil.rmtree(folder / SNAPSHOTS_FOLDER, ignore_errors=True)
+    facts = read_checkpoint_config(folder)
+    hashes = {name: one for name, one in facts["sha256"].items() if not SNAPSHOT_PATTERN.fullmatch(name)}
+    start = None
+    if has_random_initial_weights(folder):
+        start = unique_weights(build_random_model(parse_config(folder, facts), read_initial_weight_seed(folder)))
+    for path in sorted(run.glob("snapshot-*.safetensors")):
+        try:
+            data = pack_snapshot(load_file(path), start)
+        except SafetensorError as error:
+            raise CheckpointError(say("{path} is not a safetensors file: {error}.", path=path, error=error)) from error
+        name = f"{SNAPSHOTS_FOLDER}/step-{int(path.stem.removeprefix('snapshot-')):07d}.safetensors.gz"
+        (folder / SNAPSHOTS_FOLDER).mkdir(exist_ok=True)
+        write_file(folder / name, data)
+        hashes[name] = sha256_hex(data)
+    write_checkpoint_config(folder, {**facts, "sha256": hashes})
+    return list_snapshot_steps(folder)
+
+
+def _list_snapshot_files(facts: dict[str, Any]) -> dict[int, str]:
+    """Return the names of the snapshots that a configuration vouches for, by their steps, in order."""
+    found = [match for name in facts["sha256"] if (match := SNAPSHOT_PATTERN.fullmatch(name))]
+    return {int(match[1]): match[0] for match in sorted(found, key=lambda match: match[1])}
+
+
+def _replace_model(checkpoint: Checkpoint, model: Transformer, name: str) -> Checkpoint:
+    device = next(checkpoint.model.parameters()).device
+    return dataclasses.replace(checkpoint, model=model.to(device), hash=name)
