@@ -17,7 +17,7 @@ export function writeScene(scene) {
   history.replaceState(null, "", `#${now}`);
 }
 
-const AFTER = 2500; // Milliseconds.
+const RESTS_AFTER = 2500; // Milliseconds.
 
 /** Mark the page as at rest while nobody moves the mouse or touches the screen: its buttons are then not shown. */
 function rest(main) {
@@ -26,7 +26,7 @@ function rest(main) {
   const wake = () => {
     main.classList.remove("resting");
     clearTimeout(timer);
-    timer = setTimeout(sleep, AFTER);
+    timer = setTimeout(sleep, RESTS_AFTER);
   };
   for (const name of ["pointermove", "pointerdown"]) addEventListener(name, wake);
   sleep();

@@ -79,7 +79,7 @@ function chart(host, part, view) {
   host.setAttribute("aria-label", part.alt);
   const { height = 450 } = part.figure.layout;
   host.style.height = pictureHeight(height);
-  view.charts.push(() => drawn(host, part, view.file.header.talk));
+  view.charts.push(() => drawChart(host, part, view.file.header.talk));
   return () => {};
 }
 
@@ -89,7 +89,7 @@ const filmOf = (moments, draw) => ({ count: moments.length, seconds: 1.5, show: 
 const isResized = ({ width, height }, { clientWidth, clientHeight }) => width !== clientWidth || height !== clientHeight;
 
 /** Plotly finds the mouse under a transform but not under a zoom: inside a slide that is zoomed, its own box is not. */
-async function drawn(host, { figure, moments }, projected) {
+async function drawChart(host, { figure, moments }, projected) {
   const plotly = await library();
   if (!host.isConnected) return () => {}; // Another slide was asked for meanwhile.
   const box = host.appendChild(element("div", "chart"));
@@ -111,20 +111,20 @@ async function drawn(host, { figure, moments }, projected) {
 
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 
-function made([tag, inside]) {
+function mathElement([tag, inside]) {
   const one = document.createElementNS(MATHML, tag);
-  one.append(...(typeof inside === "string" ? [inside] : inside.map(made)));
+  one.append(...(typeof inside === "string" ? [inside] : inside.map(mathElement)));
   return one;
 }
 
 /** Steps of a calculation below each other, set by the browser itself. */
 function formula(host, { math }) {
   host.classList.add("formula");
-  host.append(made(math));
+  host.append(mathElement(math));
   return () => {};
 }
 
-function rowOf(cells, tags) {
+function tableRow(cells, tags) {
   const row = element("tr");
   row.append(...cells.map(([text, look], at) => element(tags[Math.min(at, tags.length - 1)], look, text)));
   return row;
@@ -134,8 +134,8 @@ function rowOf(cells, tags) {
 function table(host, { headings, rows, name }) {
   const [made, head, body] = ["table", "thead", "tbody"].map((tag) => element(tag));
   made.setAttribute("aria-label", name);
-  head.append(rowOf(headings.map((text) => [text, ""]), ["th"]));
-  body.append(...rows.map((cells) => rowOf(cells, ["th", "td"])));
+  head.append(tableRow(headings.map((text) => [text, ""]), ["th"]));
+  body.append(...rows.map((cells) => tableRow(cells, ["th", "td"])));
   head.querySelectorAll("th").forEach((one) => (one.scope = "col"));
   body.querySelectorAll("th").forEach((one) => (one.scope = "row"));
   made.append(head, body);
