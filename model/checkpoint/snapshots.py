@@ -4,20 +4,17 @@ The two ends of a training are not kept: the recipe's seed makes the random star
 itself. Snapshots share the checkpoint's configuration and tokenizer, and config.json holds the hash of each, so that
 only files that belong to it are loaded.
 
-A snapshot is a compressed safetensors file. A matrix is kept as the change since the random start, each row in whole
-multiples of a step of its own: half a standard deviation of the row, so that no weight is off by more than a quarter of
-one. Such a file takes 3 to 4 bits a weight, and far fewer in the first steps, which change little. What is said of a
-snapshot, its scores and its pictures, is said of the weights as they are kept.
+A snapshot is a compressed safetensors file. A matrix is kept as its change since the random start, each row in whole
+multiples of a step of its own (`_choose_row_steps`): fine where little has changed yet and that little is all there is
+to see, coarser where much has. What is said of a snapshot, its scores and its pictures, is said of the weights as kept.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import gzip
-import io
+import lzma
 import re
 import shutil
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,13 +44,13 @@ from .load import (
 from .recipe import RECIPE_FILE, Recipe
 
 SNAPSHOTS_FOLDER = "snapshots"
-SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors(\.gz)?")
-STEP_OF_ROW = 0.5
-"""The step in which the weights of a row are kept, in standard deviations of the row."""
+SNAPSHOT_PATTERN = re.compile(rf"{SNAPSHOTS_FOLDER}/step-(\d{{7}})\.safetensors(\.xz)?")
 STEPS_SUFFIX = ".row_steps"
 START_SAMPLE = "random_start"
 """The name of a few weights of the random start, by which it is known again."""
 SAMPLED = 64
+DECOMPRESSOR_MEMORY = 100_000_000
+"""Bytes; a snapshot needs a tenth."""
 
 
 def list_snapshot_steps(name: str | Path) -> tuple[int, ...]:
@@ -90,7 +87,7 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
             )
         )
     data, name = read_verified_file(place, files[step], facts), f"{place.name}/{files[step]}"
-    weights = _unpack(data, name, checkpoint.model, place) if name.endswith(".gz") else read_weights(data, name)
+    weights = _unpack(data, name, checkpoint.model, place) if name.endswith(".xz") else read_weights(data, name)
     return _replace_model(checkpoint, build_model(config, weights, name), sha256_hex(data)[:12])
 
 
@@ -107,12 +104,27 @@ def pack_snapshot(weights: Mapping[str, Tensor], start: Mapping[str, Tensor] | N
             kept[name] = weight.half()
             continue
         change = weight - start[name] if start else weight
-        spread, largest = weight.std(1, correction=0), change.abs().amax(1)
-        steps = torch.maximum(STEP_OF_ROW * spread, largest / 127).clamp_min(torch.finfo(torch.float32).tiny)
+        steps = _choose_row_steps(weight, change)
         kept[name], kept[name + STEPS_SUFFIX] = (change / steps[:, None]).round().to(torch.int8), steps
     if start:
         kept[START_SAMPLE] = _sample(start)
-    return gzip.compress(save({name: tensor.contiguous() for name, tensor in kept.items()}), mtime=0)
+    return lzma.compress(save({name: tensor.contiguous() for name, tensor in kept.items()}))
+
+
+def _choose_row_steps(weight: Tensor, change: Tensor) -> Tensor:
+    """Return the step in which each row of a matrix is kept.
+
+    0.6 of the geometric mean of the standard deviations of its weights and of their change, at most 1.5 of the latter.
+    A file of 9.9 M weights, 20 MB in half precision, has 0.8 to 1.9 MB up to step 200, and 3.3 MB at step 800; the next
+    token has a distribution that differs from that of the exact weights by 0.006 and 0.014 nats (KL divergence).
+
+    Args:
+        weight: (rows, columns).
+        change: since the random start, as large.
+    """
+    spread, changed = weight.std(1, correction=0), change.std(1, correction=0)
+    steps = torch.minimum(0.6 * (spread * changed).sqrt(), 1.5 * changed)
+    return torch.maximum(steps, change.abs().amax(1) / 127).clamp_min(torch.finfo(torch.float32).tiny)
 
 
 def _sample(start: Mapping[str, Tensor]) -> Tensor:
@@ -124,11 +136,12 @@ def _sample(start: Mapping[str, Tensor]) -> Tensor:
 def _unpack(data: bytes, name: str, model: Transformer, place: Path) -> dict[str, Tensor]:
     """Return the weights of a snapshot of a training of `model`. Raises CheckpointError, naming the fault."""
     most = 4 * sum(weight.numel() for weight in model.parameters()) + 1_000_000
+    unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DECOMPRESSOR_MEMORY)
     try:
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
-    except (OSError, EOFError, zlib.error):
+        unpacked = unpacking.decompress(data, max_length=most)
+    except lzma.LZMAError:
         unpacked = b""
-    kept = read_weights(unpacked, name) if 0 < len(unpacked) <= most else {}
+    kept = read_weights(unpacked, name) if unpacking.eof else {}
     steps = {one: kept.pop(one + STEPS_SUFFIX) for one in list(kept) if one + STEPS_SUFFIX in kept}
     if not kept or any(kept[one].ndim != 2 or kept[one].shape[:1] != row.shape for one, row in steps.items()):
         raise CheckpointError(
@@ -223,7 +236,7 @@ def copy_snapshots_to_checkpoint(run: Path, folder: Path) -> tuple[int, ...]:
             data = pack_snapshot(load_file(path), start)
         except SafetensorError as error:
             raise CheckpointError(say("{path} is not a safetensors file: {error}.", path=path, error=error)) from error
-        name = f"{SNAPSHOTS_FOLDER}/step-{int(path.stem.removeprefix('snapshot-')):07d}.safetensors.gz"
+        name = f"{SNAPSHOTS_FOLDER}/step-{int(path.stem.removeprefix('snapshot-')):07d}.safetensors.xz"
         (folder / SNAPSHOTS_FOLDER).mkdir(exist_ok=True)
         write_file(folder / name, data)
         hashes[name] = sha256_hex(data)

@@ -144,9 +144,9 @@ def test_a_model_that_began_with_trained_weights_has_nothing_to_scrub(checkpoint
 
 
 def test_a_damaged_snapshot_gets_a_sentence(checkpoints: Path) -> None:
-    (checkpoints / "toy-en-de" / "snapshots" / "step-0000010.safetensors.gz").write_bytes(b"broken")
+    (checkpoints / "toy-en-de" / "snapshots" / "step-0000010.safetensors.xz").write_bytes(b"broken")
     app = opened("snapshots")
-    assert "step-0000010.safetensors.gz is damaged" in said(app)
+    assert "step-0000010.safetensors.xz is damaged" in said(app)
 
 
 def test_a_broken_history_gets_a_sentence(checkpoints: Path) -> None:
