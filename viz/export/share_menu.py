@@ -156,7 +156,7 @@ def _draw_notes_field() -> list[str]:
 
 
 def has_picture(parts: Sequence[Part]) -> bool:
-    """Whether there is anything among `parts` that PNG and SVG are taken of, as compose.js finds it."""
+    """Whether there is anything among `parts` that PNG and SVG are taken of, as save.js finds it."""
     return any(isinstance(part, (Chart, Component)) and part.role in PICTURE_ROLES for part in flatten_parts(parts))
 
 

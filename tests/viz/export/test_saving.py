@@ -38,7 +38,7 @@ def test_only_what_is_drawn_makes_a_picture(parts: list[Part], found: bool) -> N
 
 
 def test_the_browser_takes_pictures_of_the_same_roles() -> None:
-    code = (COMPONENTS_FOLDER / "save" / "compose.js").read_text(encoding="utf-8")
+    code = (COMPONENTS_FOLDER / "save" / "save.js").read_text(encoding="utf-8")
     assert set(re.findall(r"\[data-role=(\w+)\]", code)) == set(PICTURE_ROLES)
 
 
