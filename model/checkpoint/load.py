@@ -70,7 +70,7 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
     folder = find_checkpoint_folder(name)
     facts = read_checkpoint_config(folder)
     config = parse_config(folder, facts)
-    weights = read_verified_file(folder, WEIGHTS_FILE, facts)
+    data = read_verified_file(folder, WEIGHTS_FILE, facts)
     tokenizer_bytes = read_verified_file(folder, TOKENIZER_FILE, facts)
     try:
         tokenizer = Tokenizer(tokenizer_bytes)
@@ -88,10 +88,10 @@ def load_checkpoint(name: str | Path, device: torch.device | str = "cpu") -> Che
                     file=TOKENIZER_FILE,
                 )
             )
-    name_of_weights = f"{folder.name}/{WEIGHTS_FILE}"
-    model = build_model(config, read_weights(weights, name_of_weights), name_of_weights).to(device)
+    file = f"{folder.name}/{WEIGHTS_FILE}"
+    model = build_model(config, read_weights(data, file), file).to(device)
     reorder_linear_weights(model)
-    return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256_hex(weights)[:12])
+    return Checkpoint(folder.name, model, tokenizer, facts["card"], sha256_hex(data)[:12])
 
 
 class _SkipInitialisation(TorchFunctionMode):

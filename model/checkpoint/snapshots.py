@@ -92,7 +92,7 @@ def load_snapshot(checkpoint: Checkpoint, step: int, folder: str | Path | None =
 
 
 def pack_snapshot(weights: Mapping[str, Tensor], start: Mapping[str, Tensor] | None = None) -> bytes:
-    """Return the file of a snapshot.
+    """Return the bytes of the file of a snapshot.
 
     Args:
         weights: of the model, each under its name.
@@ -142,8 +142,10 @@ def _unpack(data: bytes, name: str, model: Transformer, place: Path) -> dict[str
     except lzma.LZMAError:
         unpacked = b""
     kept = read_weights(unpacked, name) if unpacking.eof else {}
-    steps = {one: kept.pop(one + STEPS_SUFFIX) for one in list(kept) if one + STEPS_SUFFIX in kept}
-    if not kept or any(kept[one].ndim != 2 or kept[one].shape[:1] != row.shape for one, row in steps.items()):
+    steps = {one.removesuffix(STEPS_SUFFIX): kept.pop(one) for one in list(kept) if one.endswith(STEPS_SUFFIX)}
+    if not kept or any(
+        one not in kept or kept[one].ndim != 2 or kept[one].shape[:1] != row.shape for one, row in steps.items()
+    ):
         raise CheckpointError(
             say("{name} is no snapshot of this model: it cannot be unpacked. Restore it from its source.", name=name)
         )
@@ -221,7 +223,7 @@ def read_initial_weight_seed(name: str | Path) -> int:
 
 
 def copy_snapshots_to_checkpoint(run: Path, folder: Path) -> tuple[int, ...]:
-    """Copy the snapshots of a training's folder into a checkpoint's, packed; return their steps.
+    """Copy the snapshots of a training's folder into a checkpoint's, each packed; return their steps.
 
     Those of an earlier release are removed. Raises CheckpointError for a file that is no snapshot.
     """

@@ -131,7 +131,10 @@ function check(name, text) {
 
 const LITERALS = { say: 1, sayMany: 2 };
 
-/** The messages of these scripts, what `say` and `sayMany` are given as literals, each once: `["…"]`, or `["… head", "… heads"]` where a number changes the words. */
+/**
+ * The messages of these scripts, each once, as `say` and `sayMany` are given them in literals: `["…"]`, or
+ * `["… head", "… heads"]` where a number changes the words.
+ */
 function findMessages(paths) {
   const found = new Map();
   for (const path of paths.filter((one) => one.endsWith(".js"))) {

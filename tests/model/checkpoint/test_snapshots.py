@@ -135,6 +135,11 @@ def wider_with_start(_: bytes) -> bytes:
     return lzma.compress(save({**kept, START_SAMPLE: load(lzma.decompress(pack_snapshot(start, start)))[START_SAMPLE]}))
 
 
+def with_stray_rows(data: bytes) -> bytes:
+    kept = load(lzma.decompress(data))
+    return lzma.compress(save({**kept, f"none{STEPS_SUFFIX}{STEPS_SUFFIX}": kept[START_SAMPLE].clone()}))
+
+
 WIDER = r"step-0000003\.safetensors\.xz: .* has the shape .* but the configuration asks for"
 
 
@@ -157,6 +162,7 @@ def without_rows(data: bytes) -> bytes:
         (vouched(lambda data: data[:-9]), "it cannot be unpacked"),
         (vouched(lambda _: lzma.compress(bytes(50_000_000))), "it cannot be unpacked"),
         (vouched(without_rows), "it cannot be unpacked"),
+        (vouched(with_stray_rows), "it cannot be unpacked"),
         (vouched(wider), WIDER),
         (
             vouched(wider_with_start),

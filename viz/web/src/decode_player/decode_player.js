@@ -55,9 +55,9 @@ function headSelect(label, [layers, heads], chosen, aligning, onChange) {
   return select;
 }
 
-const ROWS = 8;
+const CANDIDATE_ROWS = 8;
 
-function buildRow(onPick, onForbid) {
+function buildCandidate(onPick, onForbid) {
   const row = piece("div", "candidate");
   const name = piece("button", "name");
   const bar = piece("span", "bar");
@@ -77,7 +77,7 @@ function buildRow(onPick, onForbid) {
 function buildCandidates(root, onPick, onForbid) {
   const box = piece("div", "candidates");
   const title = piece("div", "title", say("next-token candidates · click one to go on from it"));
-  const rows = Array.from({ length: ROWS }, () => buildRow(onPick, onForbid));
+  const rows = Array.from({ length: CANDIDATE_ROWS }, () => buildCandidate(onPick, onForbid));
   const names = rows.map(({ name }) => name);
   box.append(title, ...rows.map(({ row }) => row));
   box.onkeydown = (event) => {
@@ -92,13 +92,13 @@ function buildCandidates(root, onPick, onForbid) {
 }
 
 /** The step's candidates; a chosen token that is not among the best takes the last row. */
-function shown({ candidates, chosen }) {
-  const best = candidates.slice(0, ROWS);
+function candidatesShown({ candidates, chosen }) {
+  const best = candidates.slice(0, CANDIDATE_ROWS);
   if (best.some(({ id }) => id === chosen.id)) return best;
-  return [...best.slice(0, ROWS - 1), chosen];
+  return [...best.slice(0, CANDIDATE_ROWS - 1), chosen];
 }
 
-function fillRow(view, candidate, chosen) {
+function showCandidate(view, candidate, chosen) {
   view.candidate = candidate ?? null;
   view.row.style.visibility = candidate ? "visible" : "hidden";
   if (!candidate) return;
@@ -112,7 +112,7 @@ function fillRow(view, candidate, chosen) {
   view.share.style.setProperty("--share", Math.max(p, drawn ?? 0));
   view.drawn.style.display = drawn == null ? "none" : "";
   const rank = () => grouped(chosen.rank);
-  view.share.textContent = own && chosen.rank > ROWS ? say("{share} · rank {rank}", { share: percent(p), rank: rank() }) : percent(p);
+  view.share.textContent = own && chosen.rank > CANDIDATE_ROWS ? say("{share} · rank {rank}", { share: percent(p), rank: rank() }) : percent(p);
   const share = drawn == null ? percent(p) : say("{share}, drawn with {drawn}", { share: percent(p), drawn: percent(drawn) });
   const label = own ? say("{text}, {share}, chosen", { text, share }) : say("{text}, {share}: go on from it", { text, share });
   view.name.setAttribute("aria-label", label);
@@ -122,8 +122,8 @@ function fillRow(view, candidate, chosen) {
 }
 
 function showCandidates(view, step) {
-  const found = shown(step);
-  view.rows.forEach((row, i) => fillRow(row, found[i], step.chosen));
+  const found = candidatesShown(step);
+  view.rows.forEach((row, i) => showCandidate(row, found[i], step.chosen));
 }
 
 const LABEL_ROOM = 130; // Pixels left of the matrix for the name of its row.
