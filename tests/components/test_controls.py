@@ -96,6 +96,19 @@ def test_the_language_is_told_and_the_theme_kept_for_all_pages(bare: BarePage) -
     assert bare.page.evaluate("() => localStorage.getItem('stActiveTheme-/heads-v2')") == '"Dark"'
 
 
+def test_the_preferences_are_there_where_a_browser_keeps_nothing(bare: BarePage) -> None:
+    words = {"language": "Language", "theme": "Theme", "themes": ["as the system", "light", "dark"]}
+    bare.page.evaluate(
+        "Object.defineProperty(window, 'localStorage', { configurable: true,"
+        " get: () => { throw new DOMException('', 'SecurityError'); } })"
+    )
+    view = bare.mount("preferences", {"words": words, "languages": [["en", "English"]], "current": "en", "pages": [""]})
+    expect(view.get_by_label("Theme")).to_have_value("System")
+    view.get_by_label("Theme").select_option("dark")
+    expect(view.get_by_label("Language")).to_have_value("en")
+    bare.page.reload()
+
+
 def test_the_menu_copies_the_address_and_presents_the_page(bare: BarePage) -> None:
     bare.page.evaluate("""() => {
       window.keys = [];

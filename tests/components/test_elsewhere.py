@@ -21,10 +21,16 @@ WAYS = {
 }
 
 
+def ask(room: BrowserContext, script: str) -> None:
+    """Run a script in a page that is watched."""
+    with watch(room, ADDRESS) as page:
+        page.set_content("<p>A page</p>")
+        page.evaluate(script)
+        page.wait_for_timeout(200)
+        page.close()
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_request_for_elsewhere_is_found(room: BrowserContext, way: str) -> None:
-    with pytest.raises(AssertionError, match=r"elsewhere\.example|192\.0\.2\.1"), watch(room, ADDRESS) as page:
-        page.set_content("<p>A page</p>")
-        page.evaluate(WAYS[way])
-        page.wait_for_timeout(200)
-    page.close()
+    with pytest.raises(AssertionError, match=r"elsewhere\.example|192\.0\.2\.1"):
+        ask(room, WAYS[way])

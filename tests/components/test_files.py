@@ -136,6 +136,41 @@ def test_keys_go_through_the_slides_and_uncover_what_is_hidden(opened: Opened) -
     expect(heading).to_have_text("Rows")
 
 
+FITTED = """() => {
+  const slide = document.querySelector(".slide");
+  const rows = [...slide.querySelectorAll("tbody tr")].filter((one) => one.checkVisibility());
+  return slide.style.visibility ? null : [slide.style.zoom, slide.style.getPropertyValue("--picture"), rows.length];
+}"""
+"""How a slide is fitted: its zoom, the height of its pictures, the rows of its table in sight; null while it is not."""
+
+
+def fitted(page: Page) -> object:
+    return page.wait_for_function(FITTED).json_value()
+
+
+def test_a_slide_is_fitted_the_same_however_one_comes_to_it(opened: Opened) -> None:
+    """By itself; passed while it was being fitted; left and come back to; in a window that was smaller meanwhile."""
+    lost, rows = SLIDES[3], SLIDES[2]
+    page = opened(talk(lost, rows, lost))
+    page.keyboard.press("2")
+    alone = fitted(page)
+    assert page.locator(".more").is_visible()
+    page.keyboard.press("1")
+    page.reload()
+    fitted(page)
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert fitted(page) == alone
+    for key in ("Home", "2"):
+        page.keyboard.press(key)
+    assert fitted(page) == alone
+    assert page.locator(".more").is_visible()
+    for size in ((1100, 600), (1200, 640), (1040, 500), (1280, 720)):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.evaluate("new Promise((done) => setTimeout(done, 300))")
+    assert fitted(page) == alone
+
+
 def test_the_audience_guesses_before_the_next_key(opened: Opened) -> None:
     page = opened(talk(*SLIDES[:2]))
     place, choices = page.locator("p.place"), page.locator(".choice")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -174,6 +175,16 @@ def test_rehearsed_scenes_are_kept_and_shown_before_the_app_answers(stage: BareP
     page.keyboard.press("Home")
     expect(dialog).to_have_attribute("data-scene", "1")
     page.keyboard.press("Escape")
+
+
+def test_a_rehearsal_ends_with_the_reason_where_the_browser_keeps_nothing(stage: BarePage) -> None:
+    stage.page.evaluate(
+        "void (IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError'); })"
+    )
+    view = mount(stage, SCENES[:2])
+    view.get_by_text("Rehearse").click()
+    expect(view.locator(".ready")).to_have_text(re.compile("0 of 2 ready.* its storage is full, or closed to pages"))
+    expect(view.get_by_text("Rehearse")).to_be_visible()
 
 
 def test_a_part_of_the_edited_scene_is_hidden_and_left_out_by_clicks_on_its_picture(stage: BarePage) -> None:

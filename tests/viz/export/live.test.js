@@ -1,5 +1,7 @@
 /** What a live file works out of a run: words, telling, alignment, labels, levels, state. */
 import { bestAligning, fine, isSpecial, labelText, mapOf, percentOf, quantised, quoted, readable, rowInWords, signed } from "../../../viz/export/live/attention_map.js";
+import { connections } from "../../../viz/export/live/connection.js";
+import { headInWords } from "../../../viz/export/live/head_views.js";
 import { FREELY, arrive, begun, changesText, hearing, pinName } from "../../../viz/export/live/state.js";
 import { tellingWord } from "../../../viz/export/live/telling.js";
 import { mergedWords } from "../../../viz/export/live/word_view.js";
@@ -207,5 +209,41 @@ describe("what components tell", () => {
   ])("%s says %j", (place, [name, value], expected) => {
     heard[place](name, value);
     expect(said).toEqual(expected);
+  });
+});
+
+test("the strongest link of a text as long as a model reads is found", () => {
+  const tokens = Array.from({ length: 512 }, (_, at) => ` t${at}`);
+  const data = new Float32Array(512 * 512).fill(0.001);
+  data[7 * 512 + 9] = 0.5;
+  const map = mapOf({ tokens, sourceTokens: tokens, maps: { encoder: { shape: [1, 1, 512, 512], data, mask: null } } }, "encoder");
+  expect(headInWords(map, { layer: 0, head: 0 }, null)).toContain("“\u2068t7\u2069” → “\u2068t9\u2069”, 0.50");
+});
+
+describe("a model in a file beside the page", () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  test("is fetched again after it could not be", async () => {
+    const ended = [];
+    class Worker {
+      postMessage({ number }) {
+        queueMicrotask(() => this.onmessage({ data: { number, found: "translated" } }));
+      }
+      terminate() {
+        ended.push(this);
+      }
+    }
+    const bytes = { ok: true, arrayBuffer: async () => new ArrayBuffer(4) };
+    const fetch = vi.fn().mockRejectedValueOnce(new TypeError("offline")).mockResolvedValue(bytes);
+    vi.stubGlobal("Worker", Worker);
+    vi.stubGlobal("fetch", fetch);
+    vi.stubGlobal("document", { getElementById: () => null });
+    vi.stubGlobal("URL", { createObjectURL: () => "" });
+    const of = connections([{ file: "model.bin" }]);
+    await expect(of(0).translate("One.", {})).rejects.toThrow("could not be fetched");
+    expect(ended).toHaveLength(1);
+    expect(await of(0).translate("One.", {})).toBe("translated");
+    expect(await of(0).translate("Two.", {})).toBe("translated");
+    expect(fetch).toHaveBeenCalledTimes(2);
   });
 });

@@ -5,7 +5,8 @@ import { readCells } from "../../../viz/web/src/matrix/matrix.js";
 import { named, told as toldOfMask } from "../../../viz/web/src/mask_editor/mask_editor.js";
 import { readArrays, shown } from "../../../viz/web/src/pipeline/numbers.js";
 import { inked, lookup, position } from "../../../viz/web/src/shared/picture.js";
-import { cellAt, cellUnder, coloured, stepped } from "../../../viz/web/src/shared/grid.js";
+import { cellInWords, strongestKey } from "../../../viz/web/src/decode_player/pictures.js";
+import { cellAt, cellUnder, coloured, penOn, stepped } from "../../../viz/web/src/shared/grid.js";
 import { FINE_FULL, FINE_MASKED, FULL, MASKED, pack, unpack } from "../../../viz/web/src/shared/packed.js";
 
 const words = (...numbers) => new Uint8Array(Uint16Array.from(numbers).buffer);
@@ -224,4 +225,31 @@ describe("a cell of a grid", () => {
     const table = Uint32Array.from({ length: 256 }, (_, at) => at + 1);
     expect([...coloured(Uint8Array.of(0, 254), table, 4)]).toEqual([1, 255, 0, 0]);
   });
+});
+
+describe("the row of a step in a decoding", () => {
+  const tokens = ["<s>", "Er", "ging"].map((text) => ({ text }));
+  const later = [MASKED, MASKED, MASKED];
+  const weights = Uint8Array.from([FULL, MASKED, MASKED, MASKED, 100, MASKED, MASKED, MASKED, MASKED]);
+
+  test.each([
+    [0, 0, "“\u2068<s>\u2069” looks back at “\u2068<s>\u2069”: 1.00"],
+    [1, 1, "“\u2068Er\u2069” looks back at “\u2068Er\u2069”: 0.39"],
+    [2, 0, "“\u2068ging\u2069” → “\u2068<s>\u2069”: masked, it may not look there"],
+  ])("%d is read at key %d: %s", (step, key, words) => {
+    expect(strongestKey(weights, 3, step)).toBe(key);
+    expect(cellInWords(weights, 3, [step, key], step, tokens)).toBe(words);
+  });
+
+  test("says of what comes later that it is not written, and of what is blocked that it is masked", () => {
+    expect(cellInWords(weights, 3, [0, 2], 1, tokens)).toContain("not written yet");
+    expect(cellInWords(weights, 3, [1, 0], 1, tokens)).toContain("may not look there");
+    expect(cellInWords(Uint8Array.from([...weights.slice(0, 6), ...later]), 3, [2, 2], 1, tokens)).toContain("still to come");
+  });
+});
+
+test("a canvas is drawn on whole, on a screen of another pixel ratio than the one it was fitted on too", () => {
+  const pen = { setTransform: vi.fn() };
+  penOn({ width: 800, height: 381, getContext: () => pen }, 400, 190.5);
+  expect(pen.setTransform).toHaveBeenCalledWith(2, 0, 0, 2, 0, 0);
 });

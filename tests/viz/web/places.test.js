@@ -115,6 +115,18 @@ describe("arrow keys", () => {
     const all = items();
     expect(pressed((event) => walk(event, nodes, all), name, all, from)).toEqual(to);
   });
+
+  test.each(["altKey", "ctrlKey", "metaKey"])("are the browser's with %s, which goes back or to the end of the page", (modifier) => {
+    const all = items();
+    const nodes = all.map(({ at }) => ({ row: at, column: 0 }));
+    for (const key of ["ArrowLeft", "ArrowDown", "Home", "End"]) {
+      const event = { key, [modifier]: true, target: all[3], preventDefault: vi.fn() };
+      arrowKeys(event, all, 2);
+      walk(event, nodes, all);
+      expect(event.preventDefault).not.toHaveBeenCalled();
+    }
+    expect(all.some(({ focus }) => focus.mock.calls.length)).toBe(false);
+  });
 });
 
 test("an element knows the widget that it stands in, from inside a shadow too", () => {

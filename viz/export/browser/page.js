@@ -1,4 +1,5 @@
 import { addressed, element, letters } from "../../web/src/shared/element.js";
+import { isShortcut } from "../../web/src/shared/events.js";
 import { say } from "../../web/src/shared/say.js";
 import { isFramed, show } from "../../web/src/slide/slide.js";
 import { content, prepare, takeColours } from "../../web/src/slide/inflate.js";
@@ -79,7 +80,7 @@ function listen(deck, picture, talk) {
     return inside && !/^(Page|Backspace|[cf]$)/.test(event.key) ? null : turn[event.key];
   };
   const onKey = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isShortcut(event)) return;
     const target = event.composedPath()[0];
     if (target.matches?.(TYPING) && !event.key.startsWith("Page")) return;
     const act = actionOf(event);

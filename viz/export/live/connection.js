@@ -68,6 +68,7 @@ function connect(model) {
     ready,
     translate: (text, options) => ready.then(() => ask({ text, options })),
     explain: ({ sourceIds, ids, changes }) => ready.then(() => ask({ explain: { sourceIds, ids, changes } })),
+    end: () => worker.terminate(),
   };
 }
 
@@ -85,8 +86,12 @@ function note({ unknown, stopped }) {
 export function connections(models) {
   const made = new Map();
   return (at) => {
-    if (!made.has(at)) made.set(at, connect(models[at]));
-    return made.get(at);
+    if (made.has(at)) return made.get(at);
+    const connection = connect(models[at]);
+    made.set(at, connection);
+    // A file beside the page may come at the next try; what stood in the page is used up.
+    if (models[at].file) connection.ready.catch(() => (made.delete(at), connection.end()));
+    return connection;
   };
 }
 

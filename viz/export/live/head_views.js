@@ -25,7 +25,7 @@ export function overviewData(map, { layer, head }, palette, off = []) {
 export function headInWords(map, { layer, head }, query) {
   if (query !== null) return say("Pinned: {row}", { row: rowInWords(map.rows[query], map.columns, map.row(layer, head, query)) });
   const weights = map.weights(layer, head);
-  const largest = Math.max(...weights);
+  const largest = weights.reduce((most, one) => Math.max(most, one), 0); // As arguments, those of a long text are too many.
   const ties = [...weights.keys()].filter((at) => weights[at] >= largest * (1 - TIE));
   const best = ties[0];
   const [row, column] = [Math.floor(best / map.keys), best % map.keys];

@@ -1,3 +1,4 @@
+import { isShortcut } from "../shared/events.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
 import { drawn, pictureHeight } from "../shared/picture.js";
@@ -157,6 +158,7 @@ export default function curves({ data, parentElement, setTriggerValue }) {
     view.brushed = false;
   };
   view.plot.onkeydown = (event) => {
+    if (isShortcut(event)) return;
     if (event.key === "Enter" && view.at) setTriggerValue("point", view.at);
     else if (event.key.startsWith("Arrow")) read(beside(marks, view.at, event.key));
     else return;

@@ -1,5 +1,5 @@
 import { lookup } from "../shared/picture.js";
-import { listenToKeys, tellStep } from "../shared/events.js";
+import { isShortcut, listenToKeys, tellStep } from "../shared/events.js";
 import { cellAt } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
@@ -83,7 +83,7 @@ function buildCandidates(root, onPick, onForbid) {
   box.onkeydown = (event) => {
     const at = names.indexOf(event.target);
     const to = names[at + ({ ArrowUp: -1, ArrowDown: 1 }[event.key] ?? NaN)];
-    if (at < 0 || !to?.checkVisibility()) return;
+    if (at < 0 || !to?.checkVisibility() || isShortcut(event)) return;
     event.preventDefault();
     to.focus();
   };

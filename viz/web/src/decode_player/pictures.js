@@ -1,5 +1,5 @@
 import { drawn, inked, leastType } from "../shared/picture.js";
-import { coloured, fitCanvas, paintCells, strokeLines } from "../shared/grid.js";
+import { coloured, fitCanvas, paintCells, penOn, strokeLines } from "../shared/grid.js";
 import { FULL, MASKED } from "../shared/packed.js";
 import { say, written } from "../shared/say.js";
 import { piece } from "./player.js";
@@ -140,8 +140,7 @@ export function layMatrix(view, size, room) {
 /** Rows 0..step in colour, those to come as empty cells. */
 export function showMatrix(view, step, weights, size, table, colours) {
   const { canvas, width, height } = view;
-  const context = canvas.getContext("2d");
-  context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+  const context = penOn(canvas, width * size, height * size);
   context.clearRect(0, 0, width * size, height * size);
   const pixels = coloured(weights.subarray(0, (step + 1) * size), table, size * size);
   paintCells(context, pixels, size, width * size, height * size);
@@ -163,13 +162,15 @@ export function cellInWords(weights, size, /** @type {number[]} */ [query, key],
   const byte = weights[query * size + key];
   const [from, to] = [tokens[query], tokens[key]].map((token) => `\u2068${token.text}\u2069`);
   if (query > step) return say("This row is still to come.");
+  const pair = `“${from}” → “${to}”`;
+  if (byte === MASKED && key <= query) return say("{pair}: masked, it may not look there", { pair });
   if (byte === MASKED) return say("At “{token}”, what comes after it is not written yet: masked, grey.", { token: tokens[query].text });
   return say("“{query}” looks back at “{key}”: {weight}", { query: from, key: to, weight: written((byte / FULL).toFixed(2)) });
 }
 
-/** The strongest cell of the row of `step`. */
+/** The key of the strongest cell in the row of `step`, of those that it may look at; 0 where there is none. */
 export function strongestKey(weights, size, step) {
-  let best = 0;
-  for (let key = 0; key <= step; key += 1) if (weights[step * size + key] > weights[step * size + best]) best = key;
-  return best;
+  const row = weights.subarray(step * size, step * size + step + 1);
+  const open = [...row.keys()].filter((key) => row[key] !== MASKED);
+  return open.reduce((best, key) => (row[key] > row[best] ? key : best), open[0] ?? 0);
 }

@@ -1,4 +1,4 @@
-import { hearChoices, hearHeads } from "../shared/events.js";
+import { hearChoices, hearHeads, isShortcut } from "../shared/events.js";
 import { cellUnder, stepped } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
@@ -148,6 +148,7 @@ const under = ({ plot, header }, event) => cellUnder(event, plot, header.rows.le
 
 /** The arrow keys go from cell to cell, Enter chooses one. */
 function pressed(view, event) {
+  if (isShortcut(event)) return;
   const { header, at } = view;
   const from = at ?? [header.pinned[0] ?? 0, header.pinned[1] ?? 0];
   const to = stepped(event.key, from, header.rows.length, header.columns.length);

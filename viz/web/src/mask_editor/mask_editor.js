@@ -1,3 +1,4 @@
+import { isShortcut } from "../shared/events.js";
 import { cellAt, stepped } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
@@ -161,6 +162,7 @@ export default function mask_editor({ data, parentElement, setTriggerValue }) {
     plot.onblur = leave;
     plot.onclick = (event) => under(event) && turn(i, ...under(event));
     plot.onkeydown = (event) => {
+      if (isShortcut(event)) return;
       const from = view.at ?? [0, 0];
       const to = stepped(event.key, from, rows, columns);
       if (event.key === "Enter" || event.key === " ") turn(i, Math.min(from[0], rows - 1), Math.min(from[1], columns - 1));

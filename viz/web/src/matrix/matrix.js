@@ -1,3 +1,4 @@
+import { isShortcut } from "../shared/events.js";
 import { lookup, pictureHeight } from "../shared/picture.js";
 import { cellUnder, coloured, paintCells, paintPixels, stepped } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
@@ -155,6 +156,7 @@ export default function matrix({ data, parentElement, setTriggerValue }) {
   view.plot.onblur = leave;
   view.plot.onclick = (event) => choose(...under(event));
   view.plot.onkeydown = (event) => {
+    if (isShortcut(event)) return;
     const from = view.at ?? header.chosen ?? [0, 0];
     const to = stepped(event.key, from, rows, columns);
     if (event.key === "Enter") choose(...from);

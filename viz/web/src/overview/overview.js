@@ -1,4 +1,4 @@
-import { announceHead, hearChoices } from "../shared/events.js";
+import { announceHead, hearChoices, isShortcut } from "../shared/events.js";
 import { unpack } from "../shared/packed.js";
 import { lookup } from "../shared/picture.js";
 import { arrowKeys, mounted, unmount } from "../shared/mounted.js";
@@ -80,7 +80,7 @@ function switchBy(view, { target, altKey }) {
 function switchByKey(view, event) {
   const { switches, heads } = view.header;
   const tile = event.target.closest(".tile");
-  if (!switches || !tile || event.key.toLowerCase() !== "x" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!switches || !tile || event.key.toLowerCase() !== "x" || isShortcut(event)) return;
   toggle(view, event.shiftKey ? placesOf(placeOf(tile)[0], heads) : [placeOf(tile)]);
 }
 

@@ -1,3 +1,4 @@
+import { isShortcut } from "../shared/events.js";
 import { paintPixels } from "../shared/grid.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
@@ -153,9 +154,9 @@ export default function pipeline({ data, parentElement, setTriggerValue }) {
   view.back.onclick = () => move(view.step - 1);
   view.next.onclick = () => move(view.step + 1);
   view.steps.onclick = ({ target }) => target.dataset.to && move(Number(target.dataset.to));
-  view.root.onkeydown = ({ key }) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
-    if (by) move(view.step + by);
+  view.root.onkeydown = (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by && !isShortcut(event)) move(view.step + by);
   };
   view.table.onpointerover = ({ target }) => {
     const over = target.closest(".cell");

@@ -1,5 +1,6 @@
 import { element } from "../shared/element.js";
 import { mounted, unmount } from "../shared/mounted.js";
+import { keepText, keptText } from "../shell/stored.js";
 import { mainMenuPart } from "../shell/streamlit.js";
 
 const THEMES = ["System", "Light", "Dark"]; // As Streamlit's own menu names them.
@@ -18,7 +19,7 @@ function listOf(name, choices) {
 const keyOfTheme = (path) => `stActiveTheme-${path}-v2`;
 
 function keptTheme() {
-  const kept = localStorage.getItem(keyOfTheme(location.pathname));
+  const kept = keptText(keyOfTheme(location.pathname));
   return THEMES.find((name) => kept === JSON.stringify(name)) ?? THEMES[0];
 }
 
@@ -31,7 +32,7 @@ function chooseTheme(name, pages) {
   mainMenuPart()?.click();
   requestAnimationFrame(() => mainMenuPart(name)?.click());
   const folder = location.pathname.replace(/[^/]*$/, "");
-  for (const page of pages) localStorage.setItem(keyOfTheme(folder + page), JSON.stringify(name));
+  for (const page of pages) keepText(keyOfTheme(folder + page), JSON.stringify(name));
 }
 
 function build(root, { words, languages, pages }) {

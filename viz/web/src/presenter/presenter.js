@@ -1,8 +1,10 @@
+import { isShortcut } from "../shared/events.js";
 import { mounted, unmount } from "../shared/mounted.js";
 import { listed, say, sentences } from "../shared/say.js";
 import { guessesOf } from "../talk/ballot.js";
 import { inField } from "../studio/frame.js";
 import { isRehearsing, keptKeys, keyOf, tellRehearsing } from "../studio/kept.js";
+import { keptText } from "../shell/stored.js";
 import { rehearse } from "./rehearse.js";
 import { openShow } from "./show.js";
 
@@ -59,7 +61,7 @@ function build(root, view) {
     view.start(sceneAsked() ?? 0);
   };
   const listen = (event) => {
-    if (event.key.toLowerCase() !== "p" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || inField(event)) return;
+    if (event.key.toLowerCase() !== "p" || isShortcut(event) || event.repeat || inField(event)) return;
     if (view.show) return;
     event.preventDefault();
     const at = event.shiftKey && view.scenes ? view.at : 0;
@@ -94,19 +96,18 @@ function buttons(view) {
 }
 
 /** Say how many scenes this browser has kept as they now are. */
-async function sayReady(view) {
+async function sayReady(view, said = "") {
   const there = new Set(await keptKeys());
-  tellReady(view, view.scenes.filter((scene) => there.has(view.keyOf(scene))).length);
+  tellReady(view, view.scenes.filter((scene) => there.has(view.keyOf(scene))).length, said);
 }
 
-function tellReady(view, done, lost = []) {
+function tellReady(view, done, said = "") {
   const count = view.scenes.length;
   const all = done === count && count > 0;
   view.rehearse.textContent = isRehearsing() ? say("Stop") : say("Rehearse");
   view.rehearse.hidden = all || !count;
   const ready = all ? say("{done} of {count} ready, works without a network", { done, count }) : say("{done} of {count} ready", { done, count });
-  const numbers = listed(lost.map((at) => at + 1));
-  view.ready.textContent = done || isRehearsing() ? sentences(ready, lost.length && say("Did not come: {numbers}", { numbers })) : "";
+  view.ready.textContent = done || said || isRehearsing() ? sentences(ready, said) : "";
 }
 
 async function toggleRehearsal(view) {
@@ -115,23 +116,16 @@ async function toggleRehearsal(view) {
   const { scenes, keyOf: key } = view;
   const isStopped = () => !isRehearsing() || !view.root.isConnected || view.show || view.scenes !== scenes;
   const told = (done) => view.scenes === scenes && tellReady(view, done);
-  try {
-    const lost = await rehearse(view.root, scenes, key, { told, isStopped });
-    tellRehearsing(false);
-    if (lost.length) tellReady(view, scenes.length - lost.length, lost);
-    else await sayReady(view);
-  } finally {
-    tellRehearsing(false);
-  }
+  const { lost, isFull } = await rehearse(view.root, scenes, key, { told, isStopped }).finally(() => tellRehearsing(false));
+  const numbers = listed(lost.map((at) => at + 1));
+  if (isFull) await sayReady(view, say("This browser keeps no more: its storage is full, or closed to pages."));
+  else if (lost.length) tellReady(view, scenes.length - lost.length, say("Did not come: {numbers}", { numbers }));
+  else await sayReady(view);
 }
 
 /** Whether the browser keeps a talk that the page has yet to ask for (components/draft). */
 function comesBack(view) {
-  try {
-    return Boolean(view.scenes) && !view.own && localStorage.getItem("attenscope-talk") !== null;
-  } catch {
-    return false;
-  }
+  return Boolean(view.scenes) && !view.own && keptText("attenscope-talk") !== "";
 }
 
 /** Start as the address asks, only once: what follows are changes of the talk. */

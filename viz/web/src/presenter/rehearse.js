@@ -67,7 +67,8 @@ async function drawn(stage, scene) {
 
 /**
  * Draw all scenes that are not kept yet and keep them, one after the other; `told(done)` hears how many there are.
- * `isStopped()` ends it. Resolves to the numbers, from 0, of the scenes that did not come.
+ * `isStopped()` ends it. Resolves to the numbers, from 0, of the scenes that did not come (`lost`), and to whether it
+ * ended because the browser keeps no more (`isFull`).
  */
 export async function rehearse(root, scenes, keyOf, { told, isStopped }) {
   const stage = hiddenStage(root);
@@ -79,11 +80,11 @@ export async function rehearse(root, scenes, keyOf, { told, isStopped }) {
       const key = keyOf(scene);
       if (keys.has(key)) continue;
       const picture = await drawn(stage, scene);
-      if (isStopped()) return lost;
-      if (picture) await keepScene(key, picture);
-      else lost.push(at);
+      if (isStopped()) break;
+      if (!picture) lost.push(at);
+      else if (!(await keepScene(key, picture))) return { lost, isFull: true };
     }
-    return lost;
+    return { lost, isFull: false };
   } finally {
     stage.dialog.remove();
   }

@@ -73,6 +73,9 @@ export function hearStep(hear) {
 
 const BUSY = "input, textarea, select, button, [role=radio], [role=slider], [role=combobox], [role=option], [contenteditable]";
 
+/** Whether a key is pressed with one that makes it the browser's, as Alt and an arrow that go back. */
+export const isShortcut = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;
+
 /** Keys work wherever no other control has the focus, so that a speaker need not click first; in a widget, inside it. */
 export function listenToKeys(root, player, last) {
   const keys = {
@@ -86,7 +89,7 @@ export function listenToKeys(root, player, last) {
   const listen = (event) => {
     const target = event.composedPath()[0];
     if (event.defaultPrevented) return; // Arrow keys that have moved the focus do no more.
-    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key] || !root.isConnected) return;
+    if (isShortcut(event) || !keys[event.key] || !root.isConnected) return;
     const presses = event.key === " " || event.key === "f";
     const busy = target.matches?.("select") || (presses ? target.closest?.("button, a, input:not([type=range])") : target.matches?.("input"));
     if (root.contains(target) ? busy : widgetOf(root) || target.closest?.(presses ? `a, ${BUSY}` : BUSY)) return; // A link has no use for arrows.

@@ -34,6 +34,13 @@ export function fitCanvas(canvas, width, height) {
   canvas.height = Math.max(1, Math.round(height * devicePixelRatio));
 }
 
+/** What draws on a canvas that was fitted, in pixels of the page: the screen may be another one since then. */
+export function penOn(canvas, width, height) {
+  const pen = canvas.getContext("2d");
+  pen.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
+  return pen;
+}
+
 /** Lines around cells of this size, of the rows `from` up to, not with, `to`. */
 export function strokeLines(pen, columns, [from, to], { width, height }, colour, thick) {
   pen.strokeStyle = colour;

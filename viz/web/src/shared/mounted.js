@@ -1,3 +1,5 @@
+import { isShortcut } from "./events.js";
+
 /**
  * Where an element has its view. Each language has a script of its own (component_scripts.py), so another script may have built it.
  */
@@ -40,6 +42,7 @@ function remove(parent) {
 
 /** Move the focus among `items` with the arrow keys, Home and End; `across` and `down` say how far one press goes. */
 export function arrowKeys(event, items, down, across = 1) {
+  if (isShortcut(event)) return;
   const at = items.indexOf(event.target);
   const steps = { ArrowLeft: -across, ArrowRight: across, ArrowUp: -down, ArrowDown: down };
   const to = { Home: 0, End: items.length - 1 }[event.key] ?? at + (steps[event.key] ?? NaN);
@@ -66,7 +69,7 @@ export function walk(event, nodes, buttons) {
   const from = nodes[buttons.indexOf(event.target)];
   const across = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   const down = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  if (!from || (!across && !down)) return arrowKeys(event, buttons, 1);
+  if (!from || isShortcut(event) || (!across && !down)) return arrowKeys(event, buttons, 1);
   const distance = ({ row, column }) => {
     if (across) return column === from.column + across ? Math.abs(row - from.row) : Infinity;
     return column === from.column && (row - from.row) * down > 0 ? Math.abs(row - from.row) : Infinity;

@@ -1,6 +1,6 @@
 import { mounted, unmount } from "../shared/mounted.js";
 import { unpack } from "../shared/packed.js";
-import { stored } from "./stored.js";
+import { keepText, keptText, stored } from "./stored.js";
 import { APP, AT_REST, CLOSES_DRAWER, CONTENT, ELEMENT, LAYOUT, isDrawn } from "./streamlit.js";
 import historySteps from "./history.js";
 
@@ -118,23 +118,6 @@ function submitPaste({ box }, parent) {
     document.addEventListener("input", submit, true);
     return { dispose: () => document.removeEventListener("input", submit, true) };
   });
-}
-
-/** What the browser keeps; "" where it keeps nothing for pages, as in some private windows. */
-function keptText(place) {
-  try {
-    return localStorage.getItem(place) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-function keepText(place, text) {
-  try {
-    localStorage.setItem(place, text);
-  } catch {
-    // Full or forbidden: the session has the text all the same.
-  }
 }
 
 /** A text is kept while there is one, and given back, once, where there is none. */

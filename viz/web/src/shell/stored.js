@@ -6,6 +6,24 @@ const done = (request) =>
     request.onerror = () => reject(request.error);
   });
 
+/** A text that the browser keeps; "" where there is none, or it keeps nothing for pages, as in some private windows. */
+export function keptText(place) {
+  try {
+    return localStorage.getItem(place) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Keep a text where the browser does so: storage can be full or forbidden, and what is on the page stays there. */
+export function keepText(place, text) {
+  try {
+    localStorage.setItem(place, text);
+  } catch {
+    // Then the page that comes next is without it.
+  }
+}
+
 /**
  * What a browser keeps for pages under names, each with a key that tells whether it is still the same, in a database of
  * its own (IndexedDB); of more than `most` entries, those that were kept first go. A browser that keeps nothing for

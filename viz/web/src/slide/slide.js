@@ -1,7 +1,7 @@
 import { element, shadowed } from "../shared/element.js";
 import { pictureHeight } from "../shared/picture.js";
 import { say } from "../shared/say.js";
-import { cutLists, fitScene, leaveOutCovered } from "../stage/fit.js";
+import { cutAgain, cutLists, cutsOf, fitScene, leaveOutCovered, undoCuts } from "../stage/fit.js";
 import { ON_STAGE, cover, roots } from "../stage/parts.js";
 import { library } from "./inflate.js";
 import { followed, hears, stateOf } from "./follow.js";
@@ -20,12 +20,19 @@ const painted = () => new Promise((done) => requestAnimationFrame(() => requestA
 async function fit(place, inside, state) {
   const size = `${innerWidth} ${innerHeight} ${place.clientHeight}`;
   const put = (name, value) => inside.style.setProperty(name, value);
-  const found = { zoom: 1, picture: null };
+  const found = { zoom: 1, picture: null, cuts: [] };
   const set = ({ zoom, picture }) => (put("zoom", zoom), put("--picture", picture));
+  const turn = (state.turn = (state.turn ?? 0) + 1);
+  const isAsked = () => inside.isConnected && state.turn === turn; // Else the slide was left, or has other room now.
+  undoCuts(inside);
+  inside.style.visibility = "";
   if (matchMedia(NARROW).matches && !isFramed()) return set(found);
-  if (state.fitted === size) return set(state.found);
+  if (state.fitted === size) {
+    set(state.found);
+    if (cutAgain(inside, state.found.cuts)) return;
+  }
   inside.style.visibility = "hidden";
-  const change = (what) => (Object.assign(found, what), set(found), painted());
+  const change = (what) => isAsked() && (Object.assign(found, what), set(found), painted());
   try {
     await fitScene({
       tall: () => inside.scrollHeight,
@@ -33,12 +40,12 @@ async function fit(place, inside, state) {
       largest: [...roots(inside)].some((root) => root.querySelector(".panels")) ? 1 : undefined,
       room: () => (place.clientHeight - 4) / found.zoom,
       zoom: (zoom) => change({ zoom }),
-      cut: (over) => cutLists(inside, over, found.zoom) && painted(),
+      cut: (over) => isAsked() && cutLists(inside, over, found.zoom) && painted(),
       picture: (height) => change({ picture: `${height}px` }),
     });
-    Object.assign(state, { fitted: size, found });
+    if (isAsked()) Object.assign(state, { fitted: size, found: { ...found, cuts: cutsOf(inside) } });
   } finally {
-    inside.style.visibility = "";
+    if (state.turn === turn) inside.style.visibility = "";
   }
 }
 

@@ -1,4 +1,4 @@
-import { cellAt, coloured, fitCanvas, paintCells, strokeLines } from "../shared/grid.js";
+import { cellAt, coloured, fitCanvas, paintCells, penOn, strokeLines } from "../shared/grid.js";
 import { FULL, MASKED } from "../shared/packed.js";
 import { say, written } from "../shared/say.js";
 import { leastType } from "../shared/picture.js";
@@ -64,8 +64,7 @@ export function layHead(view, { queries, keys, rows, columns }) {
 /** Paint the weights (queries x keys, bytes). */
 export function showHead(view, bytes, table, { queries, keys, background }) {
   if (!view.width) return; // Not laid out yet.
-  const pen = view.canvas.getContext("2d");
-  pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+  const pen = penOn(view.canvas, view.width * keys, view.height * queries);
   paintCells(pen, coloured(bytes, table), keys, view.width * keys, view.height * queries);
   view.canvas.setAttribute("aria-label", view.title.textContent);
   if (Math.min(view.width, view.height) >= GAPS_FROM) strokeLines(pen, keys, [0, queries], view, background, 2);

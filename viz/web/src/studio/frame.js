@@ -1,3 +1,4 @@
+import { isShortcut } from "../shared/events.js";
 import { say } from "../shared/say.js";
 import { AT_REST, CONNECTED, CONTENT, isDrawn } from "../shell/streamlit.js";
 import { SPARE, cutAgain, cutLists, cutsOf, fitScene, leaveOutCovered, readable, undoCuts } from "../stage/fit.js";
@@ -24,7 +25,7 @@ const STEPS = {
  * field has the focus; the others belong to the field.
  */
 export function asked(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return null;
+  if (isShortcut(event)) return null;
   if (inField(event, OWN_ARROWS) && !ALWAYS.has(event.key)) return null;
   if (/^[0-9]$/.test(event.key)) return event.key;
   if (event.key === "Enter") return "enter";

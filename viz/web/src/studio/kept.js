@@ -83,9 +83,11 @@ export const keptScene = (key) => scenes.entryOf(key, key).catch(() => undefined
 
 export const keptKeys = () => scenes.names().catch(() => []);
 
+/** Keep a scene; resolves to whether it was: a browser's storage can be full, or closed to pages. */
 export async function keepScene(key, scene) {
-  await scenes.keep(key, key, scene);
-  document.dispatchEvent(new Event(CHANGED));
+  const isKept = await scenes.keep(key, key, scene).then(() => true, () => false);
+  if (isKept) document.dispatchEvent(new Event(CHANGED));
+  return isKept;
 }
 
 const REHEARSING = "rehearsing";
