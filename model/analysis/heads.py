@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..language import say, to_say
+from ..masks.softmax import count_extra_keys
 from ..text.words import END_TOKENS, RowLabel, find_text_tokens, get_special_tokens
 from ..trace import AttentionMap, Head, Kind, TraceError, select_head
 
@@ -107,10 +108,11 @@ def find_attention_pattern_cells(attention: AttentionMap) -> dict[Habit, np.ndar
     Only rows with a choice hold such cells, and the habit is a mean over the rows that hold one.
     """
     mask = attention.mask & find_multi_key_rows(attention.mask)[:, None]
-    rows, columns = np.indices(mask.shape)
+    columns = np.broadcast_to(np.arange(mask.shape[1]), mask.shape)
     cells: dict[Habit, np.ndarray] = {}
     if attention.kind != "cross":  # across two sentences there is no "previous"
-        cells |= {"previous": columns == rows - 1, "same": columns == rows, "next": columns == rows + 1}
+        apart = measure_key_offsets(attention)
+        cells |= {"previous": apart == -1, "same": apart == 0, "next": apart == 1}
     ends = np.array([token in END_TOKENS for token in attention.key_tokens], dtype=bool)
     cells |= {"first": columns == 0, "end": np.broadcast_to(ends, mask.shape)}
     if attention.kind == "cross":
@@ -134,7 +136,7 @@ def find_repetition_cells(decoder: AttentionMap) -> dict[Habit, np.ndarray]:
     special = get_special_tokens(decoder)
     text = np.array([token not in special for token in queries])
     same = np.array([[query == key for key in keys] for query in queries]) & text[:, None]
-    earlier = np.tri(len(queries), len(keys), -1, dtype=bool)
+    earlier = measure_key_offsets(decoder) < 0
     after = np.pad(same & earlier, ((0, 0), (1, 0)))[:, :-1]
     return {"induction": after & earlier, "duplicate token": same & earlier}
 
@@ -182,15 +184,30 @@ def attention_entropy(attention: AttentionMap) -> np.ndarray:
 def attention_distance(attention: AttentionMap) -> np.ndarray:
     """Weighted mean of |query - key| in tokens -> (L, H).
 
-    In cross-attention the query's place is scaled to the length of the source, so that 0 is the diagonal.
+    In cross-attention the query's place is scaled to the length of the source, so that 0 is the diagonal. A key that is
+    no token, such as a sink, is at no distance.
     """
-    queries, keys = attention.mask.shape
-    rows, columns = np.arange(queries)[:, None], np.arange(keys)[None, :]
     if attention.kind == "cross":
+        queries, keys = attention.mask.shape
+        rows, columns = np.arange(queries)[:, None], np.arange(keys)[None, :]
         apart = np.abs((rows + 0.5) * keys / queries - (columns + 0.5))
     else:
-        apart = np.abs(rows - columns)
+        apart = np.abs(np.nan_to_num(measure_key_offsets(attention)))
     return _mean_over_rows((attention.weights * apart).sum(-1), find_multi_key_rows(attention.mask))
+
+
+def measure_key_offsets(attention: AttentionMap) -> np.ndarray:
+    """Return (Q, K) how far each key of self-attention lies after its query, in tokens; NaN for one that is no token.
+
+    The newest query stands at the newest key, as in a cached step: at the last that any query may attend to, since the
+    slots of a static cache after it are not filled yet.
+    """
+    queries, keys = attention.mask.shape
+    tokens = keys - count_extra_keys(queries, attention.key_tokens)
+    filled = np.flatnonzero(attention.mask[:, :tokens].any(0))
+    newest = max(queries, int(filled[-1]) + 1) if filled.size and queries < tokens else tokens
+    offsets = np.arange(keys) - (np.arange(queries)[:, None] + newest - queries)
+    return np.where(np.arange(keys) < tokens, offsets, np.nan)
 
 
 def rank_heads(values: np.ndarray, largest_first: bool = True) -> tuple[HeadPlace, ...]:

@@ -81,8 +81,8 @@ def compare_device_with_cpu(cpu: Translator, there: Translator, texts: Sequence[
         len(texts),
         sum(one == other for one, other in zip(*pairs, strict=True)),
         max(leads),
-        max(differences),
-        max(float(np.abs(one - other).max()) for one, other in maps),
+        float(np.max(differences)),  # NaN if there is one, as Python's max would not be
+        float(np.max([np.abs(one - other).max() for one, other in maps])),
         there.check_observer(shown),
         tokens_per_second,
         memory,
@@ -101,8 +101,7 @@ def _compare_translations(
     source = torch.tensor([cpu.encode(text).ids], device=cpu.device)
     ours = teacher_forced_log_probs(cpu.model, source, expected)
     theirs = teacher_forced_log_probs(there.model, source.to(there.device), expected).to(ours.device)
-    finite = ours.isfinite() & theirs.isfinite()
-    difference = float((ours - theirs)[finite].abs().max())
+    difference = float((ours - theirs).masked_fill(ours == theirs, 0).abs().max())  # both may be -inf
     padded = zip((*expected, EOS_ID), (*found, EOS_ID), strict=False)
     parted = next((at for at, (one, other) in enumerate(padded) if one != other), None)
     lead = 0.0 if parted is None else float(ours[parted, expected[parted]] - ours[parted, found[parted]])

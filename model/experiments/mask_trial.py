@@ -338,7 +338,8 @@ class CacheAgreement:
 
     @property
     def largest(self) -> float:
-        return max(value for one in self.differences.values() for value in one.values())
+        """NaN if there is one."""
+        return float(np.max([value for one in self.differences.values() for value in one.values()]))
 
     @property
     def is_within_tolerance(self) -> bool:

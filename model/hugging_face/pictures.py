@@ -26,8 +26,11 @@ from .tokenizer import FolderTokenizer
 
 PICTURE_FORMATS = ("PNG", "JPEG", "WEBP")
 MAX_PICTURE_PIXELS = 50_000_000
-UNREADABLE_PICTURE_ERRORS = (OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error)
-"""What Pillow raises for a damaged file."""
+UNREADABLE_PICTURE_ERRORS = (
+    *(OSError, ValueError, SyntaxError, EOFError, struct.error, zlib.error),
+    Image.DecompressionBombError,
+)
+"""What Pillow raises for a damaged file, or for one that promises far too many pixels."""
 MAX_WRITTEN_TOKENS = 128
 MAX_MAP_CELLS = 2**28
 """Weights of all layers and heads: a gigabyte in single precision."""

@@ -32,6 +32,14 @@ UNREADABLE_SOUND_ERRORS = (OSError, EOFError, wave.Error, KeyError, ValueError)
 """What is raised for a file that is no sound."""
 
 
+class TooLongError(Exception):
+    """A sound that lasts longer than the model hears."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
 @dataclass(frozen=True, eq=False)
 class SpeechModel(MediaModel):
     """Whisper: its trace is that of what it wrote."""
@@ -60,21 +68,21 @@ class SpeechModel(MediaModel):
         return MediaReading(self._name_rows_and_seconds(capture.sample(0), ids[0].tolist(), frames))
 
     def decode_file(self, file: io.BytesIO) -> np.ndarray:
-        return read_sound(file, self.extractor.sampling_rate)
+        return read_sound(file, self.extractor.sampling_rate, self.extractor.n_samples)
 
     def load_input(self, name: str, data: bytes | None = None) -> np.ndarray:
         """As :meth:`MediaModel.load_input`, the samples (N,). Raises LocalError too for a sound that lasts too long."""
-        sound: np.ndarray = super().load_input(name, data)
-        most = self.extractor.n_samples
-        if len(sound) > most:
+        try:
+            sound: np.ndarray = super().load_input(name, data)
+        except TooLongError as error:
             raise LocalError(
                 say(
                     "{file} lasts {seconds:.0f} seconds; the model hears {most:.0f} at most.",
                     file=name.strip(),
-                    seconds=len(sound) / self.extractor.sampling_rate,
-                    most=most / self.extractor.sampling_rate,
+                    seconds=error.seconds,
+                    most=self.extractor.n_samples / self.extractor.sampling_rate,
                 )
-            )
+            ) from error
         return sound
 
     def _name_rows_and_seconds(self, trace: AttentionTrace, ids: list[int], frames: int) -> AttentionTrace:
@@ -151,10 +159,10 @@ def count_prompt_tokens(tokens: list[str], special: frozenset[str]) -> int:
     return next((at for at, one in enumerate(tokens) if one not in special), len(tokens))
 
 
-def read_sound(file: io.BytesIO, rate: int) -> np.ndarray:
+def read_sound(file: io.BytesIO, rate: int, most: int) -> np.ndarray:
     """Return the samples of a WAV file (N,) from -1 to 1, at so many a second, its channels averaged.
 
-    Raises one of UNREADABLE_SOUND_ERRORS for what is no WAV file of whole numbers.
+    Raises one of UNREADABLE_SOUND_ERRORS for what is no WAV file of whole numbers, TooLongError for more than `most`.
     """
     with wave.open(file) as sound_file:
         kind = SAMPLE_TYPES[sound_file.getsampwidth()]
@@ -162,10 +170,15 @@ def read_sound(file: io.BytesIO, rate: int) -> np.ndarray:
             -1, sound_file.getnchannels()
         )
         own = sound_file.getframerate()
+    if not own:
+        raise ValueError("no samples a second")
+    count = len(data) * rate // own  # a header can call a few samples a second each: checked before they are made
+    if count > most:
+        raise TooLongError(count / rate)
     largest = -float(np.iinfo(kind).min) or 128.0  # eight bits count from 0, with silence at 128
     values = (data.astype(np.float32) - (128 if kind is np.uint8 else 0)) / largest
     sound = values.mean(1)
     if own == rate or not len(sound):
         return sound
-    places = np.arange(int(len(sound) * rate / own)) * (own / rate)
+    places = np.arange(count) * (own / rate)
     return np.interp(places, np.arange(len(sound)), sound).astype(np.float32)

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from ..capture.any_model.module_kinds import DECODER_PATH
+from ..capture.any_model.module_kinds import DECODER_PATH, is_on_path
 from ..capture.any_model.recording import AnyModelRecording
 from ..capture.any_model.watcher import watch
 from ..language import join_items, say
@@ -263,7 +263,7 @@ class Batch:
 
     def get_layer_keep_mask(self, path: str) -> Tensor:
         """Return which positions count of the outputs of a layer, by its path."""
-        decoded = path == OUTPUT_LAYER or DECODER_PATH.search(path)
+        decoded = path == OUTPUT_LAYER or is_on_path(DECODER_PATH, path)
         return self.target.keep if self.target is not None and decoded else self.keep
 
 

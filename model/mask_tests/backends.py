@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -62,7 +63,7 @@ class BackendResult:
     row: int = 0
     """The first row of that layer that parts, counted in real tokens from 0."""
     difference: float = 0.0
-    """The largest difference of that layer; of all layers where none parts."""
+    """The largest difference of that layer, NaN if there is one; of all layers where none parts."""
     noise: float = 0.0
     """How far that layer may differ: the noise of another batch size, and rounding."""
     masks: MasksByKind = field(default_factory=dict, compare=False, repr=False)
@@ -75,14 +76,17 @@ class BackendResult:
             return say("{way}: not run, {reason}", way=self.name, reason=self.reason)
         if self.status == "same":
             return say("{way}: the same, up to {difference:.1e}", way=self.name, difference=self.difference)
+        place = {"way": self.name, "layer": self.layer, "sample": self.sample, "token": self.row}
+        if not math.isfinite(self.difference):
+            return say(
+                "{way}: parts at {layer}, sample {sample}, token {token}; outputs of this layer are NaN or infinite",
+                **place,
+            )
         return say(
             "{way}: parts at {layer}, sample {sample}, token {token}, by {difference:.2g}, {times:.0f} times the noise",
-            way=self.name,
-            layer=self.layer,
-            sample=self.sample,
-            token=self.row,
             difference=self.difference,
             times=self.difference / self.noise,
+            **place,
         )
 
 
@@ -234,15 +238,28 @@ def _make_run_functions(causal: bool) -> dict[str, Callable[[Any, Batch], LayerO
 
 
 def _compute_layer_tolerances(reference: LayerOutputs, again: LayerOutputs) -> dict[str, float]:
-    """Return how far each layer may differ: what another batch size changes, and rounding beside its largest output."""
+    """Return how far each layer may differ: what another batch size changes, and rounding beside its largest output.
+
+    NaN and infinity are no noise, and hide nothing else.
+    """
     found = {}
     for path, rows in reference.items():
-        largest = max(float(row.abs().max()) for row in rows)
-        measured = max(float((row - other).abs().max()) for row, other in zip(rows, again[path], strict=True))
+        largest = _find_largest_finite(rows)
+        measured = _find_largest_finite(_measure_row_changes(rows, again[path]))
         found[path] = max(
             _ROUNDING_UNITS * torch.finfo(rows[0].dtype).eps * max(1.0, largest), _NOISE_FACTOR * measured
         )
     return found
+
+
+def _measure_row_changes(rows: list[Tensor], others: list[Tensor]) -> list[Tensor]:
+    """Return the largest change of each row, (T,) a sample; NaN if there is one, 0 where both are equally infinite."""
+    return [(one - other).abs().masked_fill(one == other, 0).amax(-1) for one, other in zip(rows, others, strict=True)]
+
+
+def _find_largest_finite(values: list[Tensor]) -> float:
+    """Return the largest absolute value of all samples that is finite; 0 where none is."""
+    return float(torch.cat(values).nan_to_num(0, 0, 0).abs().max())
 
 
 def _join_static_cache_masks(recording: AnyModelRecording) -> MasksByKind:
@@ -276,8 +293,8 @@ def _compare_one_backend(
     for path in (*(one for one in reference if one != OUTPUT_LAYER), OUTPUT_LAYER):
         if path not in found:
             continue
-        changes = [(one - other).abs().amax(-1) for one, other in zip(reference[path], found[path], strict=True)]
-        largest = max(float(change.max()) for change in changes)
+        changes = _measure_row_changes(reference[path], found[path])
+        largest = float(torch.cat(changes).max())  # NaN if there is one, as Python's max would not be
         if not largest <= noise[path]:
             sample, row = _find_first_difference(changes, noise[path])
             return BackendResult(name, "parts", "", path, sample, row, largest, noise[path])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..language import say
-from .arrays import ARRAY_NAMES, MAX_CELLS, Arrays, DiagnosisError, MaskWriting
+from .arrays import ARRAY_NAMES, MAX_CELLS, Arrays, DiagnosisError, MaskWriting, check_numeric_array
 from .softmax import is_blocked, softmax
 
 # The weights become (B, L, H, Q, K), and the others broadcast to them. Shapes are right-aligned:
@@ -34,7 +35,7 @@ def normalise_arrays(
         DiagnosisError: for shapes that do not fit each other, wrong kinds of numbers, or nothing to judge.
     """
     named = {
-        name: _check_numeric_array(name, np.asarray(raw[name])) for name in ARRAY_NAMES if raw.get(name) is not None
+        name: check_numeric_array(name, np.asarray(raw[name])) for name in ARRAY_NAMES if raw.get(name) is not None
     }
     over_batch = is_attention_over_batch(named)
     named = {"weights": named["weights"]} if over_batch else reorder_axes(named, extra_keys)
@@ -50,7 +51,7 @@ def normalise_arrays(
         if _is_filled_after_softmax(weights):
             weights = np.where(np.isneginf(weights), 0, weights)
         _check_weights(weights)
-    shape = weights.shape
+    shape, positions = weights.shape, named.get("position_ids")
     bias, mask = _normalise_mask(named.get("mask"), shape)
     return Arrays(
         weights=weights,
@@ -63,7 +64,7 @@ def normalise_arrays(
         meant=_normalise_meant(named.get("meant"), shape),
         key_keep=_normalise_padding("key_keep", named.get("key_keep"), shape[0], shape[4]),
         query_keep=_normalise_padding("query_keep", named.get("query_keep"), shape[0], shape[3]),
-        position_ids=_normalise_positions(named.get("position_ids"), shape[0], shape[4]),
+        position_ids=None if positions is None else normalise_positions(positions, shape[0], shape[4]),
         writing=_detect_mask_convention(bias, blocks),
         transposed=transposed,
         extra_keys=extra_keys,
@@ -110,25 +111,6 @@ def is_zeros_and_ones(mask: np.ndarray) -> bool:
     return not mask.min() < 0 and bool(((mask == 0) | (mask == 1)).all() and mask.any())
 
 
-def _check_numeric_array(name: str, array: np.ndarray) -> np.ndarray:
-    if array.dtype.kind not in "biuf":
-        raise DiagnosisError(
-            say("{name} holds {kind} values; it must hold numbers or booleans.", name=name, kind=array.dtype)
-        )
-    if array.size == 0:
-        raise DiagnosisError(say("{name} is empty: its shape is {shape}.", name=name, shape=array.shape))
-    if array.ndim > 5 or array.size > MAX_CELLS:
-        raise DiagnosisError(
-            say(
-                "{name} has the shape {shape}; at most five axes and {most:,} cells are read.",
-                name=name,
-                shape=array.shape,
-                most=MAX_CELLS,
-            )
-        )
-    return array
-
-
 def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> tuple[np.ndarray, bool]:
     """Return the softmax of scores or mask, for files without weights, and whether all values of a row are one or zero.
 
@@ -148,25 +130,27 @@ def _compute_implied_weights(named: Mapping[str, np.ndarray]) -> tuple[np.ndarra
             fills = softmax(mask[empty].astype(np.float32), nan_rows=True)
             weights[empty] = fills
             return weights, bool(((fills == 0) | ~(fills != fills.max(-1, keepdims=True))).all())
-        added = np.where(mask.astype(bool), 0.0, -np.inf) if compared else mask
         base = expand_to_five_axes(named["scores"]) if "scores" in named else np.zeros((1, 1))
-        try:
-            scores = base.astype(np.float32) + added.astype(np.float32)
-        except ValueError as error:
-            raise DiagnosisError(
-                say("The mask {mask} does not broadcast to the scores {scores}.", mask=mask.shape, scores=base.shape)
-            ) from error
+        _check_broadcast_size(base, mask)
+        added = np.where(mask.astype(bool), 0.0, -np.inf) if compared else mask
+        scores = base.astype(np.float32) + added.astype(np.float32)
     else:
         raise DiagnosisError(say("There is nothing to judge: give weights, masked_scores or a mask."))
-    if scores.size > MAX_CELLS:
-        raise DiagnosisError(
-            say(
-                "The mask and the scores broadcast to {cells:,} cells; {most:,} are read.",
-                cells=scores.size,
-                most=MAX_CELLS,
-            )
-        )
     return softmax(scores, nan_rows="mask" not in named or named["mask"].dtype.kind == "f"), False
+
+
+def _check_broadcast_size(scores: np.ndarray, mask: np.ndarray) -> None:
+    """Raise DiagnosisError where the two do not broadcast, or to more cells than are read."""
+    try:
+        cells = math.prod(np.broadcast_shapes(scores.shape, mask.shape))
+    except ValueError as error:
+        raise DiagnosisError(
+            say("The mask {mask} does not broadcast to the scores {scores}.", mask=mask.shape, scores=scores.shape)
+        ) from error
+    if cells > MAX_CELLS:
+        raise DiagnosisError(
+            say("The mask and the scores broadcast to {cells:,} cells; {most:,} are read.", cells=cells, most=MAX_CELLS)
+        )
 
 
 def _build_uniform_weights(allowed: np.ndarray) -> np.ndarray:
@@ -311,10 +295,8 @@ def _normalise_padding(name: str, array: np.ndarray | None, samples: int, length
     return np.broadcast_to(keep, (samples, length))
 
 
-def _normalise_positions(array: np.ndarray | None, samples: int, keys: int) -> np.ndarray | None:
-    """Return (B, K) whole numbers."""
-    if array is None:
-        return None
+def normalise_positions(array: np.ndarray, samples: int, keys: int) -> np.ndarray:
+    """Return (B, K) whole numbers. Raises DiagnosisError for others."""
     rows = np.atleast_2d(array)
     if array.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1] != keys or rows.shape[0] not in (1, samples):
         raise DiagnosisError(
@@ -351,7 +333,8 @@ def reorder_axes(named: Mapping[str, np.ndarray], extra_keys: int = 0) -> dict[s
     out the ``extra_keys`` last keys, which are no tokens, get them.
 
     Raises:
-        DiagnosisError: for weights whose last axis seems to be that of the heads: that is a question to a person.
+        DiagnosisError: for weights whose last axis seems to be that of the heads: that is a question to a person; and
+            for a mask and padding of more cells than are read.
     """
     arrays = dict(named)
     keep = arrays.get("key_keep")
@@ -450,6 +433,9 @@ def _split_mask_samples(mask: np.ndarray, key_keep: np.ndarray) -> np.ndarray:
 
     Both become (N, 1 or H, L, S). The first has no place for padding, so the two are joined, as torch does; unless
     nothing but padding would be left to a real query: then the mask is left to be judged as it is.
+
+    Raises:
+        DiagnosisError: where the two together have more cells than are read.
     """
     samples = key_keep.shape[0] if key_keep.ndim == 2 else 0
     if not samples or mask.ndim not in (2, 3) or mask.shape[-1] != key_keep.shape[-1]:
@@ -459,6 +445,14 @@ def _split_mask_samples(mask: np.ndarray, key_keep: np.ndarray) -> np.ndarray:
         return mask.reshape(samples, -1, *mask.shape[1:]) if batched else mask
     if len(mask) == 1:
         return mask
+    if samples * mask.size > MAX_CELLS:
+        raise DiagnosisError(
+            say(
+                "The mask and the padding broadcast to {cells:,} cells; {most:,} are read.",
+                cells=samples * mask.size,
+                most=MAX_CELLS,
+            )
+        )
     keep = key_keep.astype(bool)[:, None, None, :]
     whole = np.broadcast_to(mask, (samples, 1, *mask.shape))
     added = mask.dtype.kind == "f" and bool((mask < 0).any())

@@ -94,6 +94,26 @@ class Arrays:
         return np.ones((b, queries), bool)
 
 
+def check_numeric_array(name: str, array: np.ndarray) -> np.ndarray:
+    """Return the array of numbers or booleans. Raises DiagnosisError for any other, an empty or too large one."""
+    if array.dtype.kind not in "biuf":
+        raise DiagnosisError(
+            say("{name} holds {kind} values; it must hold numbers or booleans.", name=name, kind=array.dtype)
+        )
+    if array.size == 0:
+        raise DiagnosisError(say("{name} is empty: its shape is {shape}.", name=name, shape=array.shape))
+    if array.ndim > 5 or array.size > MAX_CELLS:
+        raise DiagnosisError(
+            say(
+                "{name} has the shape {shape}; at most five axes and {most:,} cells are read.",
+                name=name,
+                shape=array.shape,
+                most=MAX_CELLS,
+            )
+        )
+    return array
+
+
 def broadcast_key_mask(keep: np.ndarray) -> np.ndarray:
     """Return (B, K) as (B, 1, 1, 1, K), which broadcasts to the weights."""
     return keep[:, None, None, None, :]
@@ -513,11 +533,13 @@ def assign_roles(arrays: Mapping[str, np.ndarray], meant: str | None = None) -> 
     ``meant``, a name, or the array ``meant`` tells the convention of a mask that reads both ways.
 
     Raises:
-        DiagnosisError: for two arrays of one role, and where the values do not tell which role it is.
+        DiagnosisError: for arrays that are none of numbers, or too large, for two of one role, and where the values do
+            not tell which role it is.
     """
     found: dict[str, np.ndarray] = {}
     blocks = False
     for name, array in arrays.items():
+        check_numeric_array(name, array)
         if name == CAPTURED_KEEP:
             continue
         if name in ARRAY_NAMES:

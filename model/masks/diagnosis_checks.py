@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..language import say, say_many, to_say
-from .array_normalisation import is_zeros_and_ones
-from .arrays import Arrays, DiagnosisError, broadcast_key_mask
+from .array_normalisation import is_zeros_and_ones, normalise_positions
+from .arrays import MAX_CELLS, Arrays, DiagnosisError, broadcast_key_mask
 from .evidence import drop_last_keys, gather_evidence, has_sink_column, measure_nonzero_cell_depth
 from .fault_catalogue import FAULTS, NOTHING_TO_FIX, Severity
 from .fault_hypotheses import (
@@ -426,7 +426,7 @@ def convert_cu_seqlens_to_meant(
     if shown is None or shown.ndim < 2 or "meant" in arrays:
         return arrays, meant
     queries, keys = shown.shape[-2:]
-    document = _compute_document_ids(ends, keys)
+    document = _compute_document_ids(_convert_to_document_ends(ends), keys)
     if queries != keys:
         raise DiagnosisError(
             say("cu_seqlens is of {keys} tokens, but there are {queries} queries.", keys=keys, queries=queries)
@@ -439,18 +439,26 @@ def convert_cu_seqlens_to_meant(
     return arrays | {"meant": masks[None, :, None] if len(masks) > 1 else masks[0]}, None
 
 
-def _compute_document_ids(ends: np.ndarray, tokens: int) -> np.ndarray:
-    """Return (tokens,): the number of the document of each token, from cumulative lengths. Raises DiagnosisError."""
-    ends = np.asarray(ends)
-    flat = ends.reshape(-1)
-    whole = flat.size > 1 and bool((flat == np.round(flat)).all())
-    if flat.size != ends.shape[-1] or not whole or flat[0] != 0 or (np.diff(flat) < 0).any():
+def _convert_to_document_ends(lengths: np.ndarray) -> np.ndarray:
+    """Return cumulative lengths as (N,) whole numbers. Raises DiagnosisError for any that are none, or too large."""
+    flat = lengths.reshape(-1)
+    whole = flat.size > 1 and bool((np.isfinite(flat) & (flat == np.round(flat))).all())
+    if lengths.shape[-1:] != flat.shape or not whole or flat[0] != 0 or (flat[1:] < flat[:-1]).any():
         raise DiagnosisError(say("cu_seqlens is a list of growing whole numbers that starts at 0."))
-    if flat[-1] != tokens:
+    if flat[-1] > MAX_CELLS:
         raise DiagnosisError(
-            say("cu_seqlens ends at {last}, but there are {tokens} tokens.", last=int(flat[-1]), tokens=tokens)
+            say("cu_seqlens ends at {last:,}; at most {most:,} tokens are read.", last=int(flat[-1]), most=MAX_CELLS)
         )
-    return np.searchsorted(flat[1:], np.arange(tokens), side="right")
+    return flat.astype(np.int64)
+
+
+def _compute_document_ids(ends: np.ndarray, tokens: int) -> np.ndarray:
+    """Return (tokens,): the number of the document of each token, by where each (N,) ends. Raises DiagnosisError."""
+    if ends[-1] != tokens:
+        raise DiagnosisError(
+            say("cu_seqlens ends at {last}, but there are {tokens} tokens.", last=int(ends[-1]), tokens=tokens)
+        )
+    return np.searchsorted(ends[1:], np.arange(tokens), side="right")
 
 
 def _is_causal(shown: np.ndarray) -> bool:
@@ -467,21 +475,18 @@ def diagnose_document_positions(named: Mapping[str, np.ndarray]) -> Diagnosis | 
     """
     if CUMULATIVE not in named or {"weights", "scores", "masked_scores", "mask"} & named.keys():
         return None
-    ends = np.asarray(named[CUMULATIVE]).reshape(-1)
-    positions = named.get("position_ids")
-    tokens = int(ends[-1]) if positions is None and ends.size else np.asarray(positions).size
-    document = _compute_document_ids(named[CUMULATIVE], tokens)
-    count = np.unique(document).size
+    ends, positions = _convert_to_document_ends(named[CUMULATIVE]), named.get("position_ids")
     words = say_many(
         "{count:,} packed document of {tokens:,} tokens",
         "{count:,} packed documents of {tokens:,} tokens",
-        count,
-        tokens=tokens,
+        int(np.count_nonzero(np.diff(ends))),
+        tokens=int(ends[-1]),
     )
     if positions is None:
         return Diagnosis((), (), words, 1.0, stated=True)
+    document = _compute_document_ids(ends, positions.size)
     starts = np.concatenate([[False], document[1:] != document[:-1]])
-    flat = np.asarray(positions).reshape(-1)
+    flat = normalise_positions(positions.reshape(-1), 1, len(document))[0]
     disagree = {"document-leak": find_position_restarts(flat) & ~starts, "over-blocked": starts & (flat != flat[0])}
     findings = [_make_document_finding(code, wrong, document) for code, wrong in disagree.items() if wrong.any()]
     return Diagnosis(tuple(findings), (), words, 1.0, stated=True)

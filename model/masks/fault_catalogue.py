@@ -231,7 +231,7 @@ FAULTS: dict[str, Fault] = {
         "error",
         ("weights|mask", "meant|mask"),
         to_say("tokens attend to another document of the same packed row"),
-        "mask = mask & (document[:, None, :, None] == document[:, None, None, :])",
+        "mask = mask & (document[:, None, K - Q:, None] == document[:, None, None, :])",
     ),
     "hole-inside": Fault(
         "error",

@@ -529,9 +529,9 @@ def _find_zero_weight_cause(
 ) -> Literal["choice", "mask", "unknown"]:
     """Return whether the scores chose what is left out, as sparsemax and the top k do, or a mask closed it.
 
-    A mask alone has no softmax, and scores that a mask blocks were not chosen by it. Where all heads leave out the same
-    keys in a structure that has a name it is a mask. Else the scores prove it, or as many keys in every row that has
-    them, or heads that leave out others.
+    A mask alone has no softmax, and scores that a mask blocks were not chosen by it. Where all heads, or each layer or
+    head, leave out keys in a structure that has a name it is a mask. Else the scores prove it, or as many keys in every
+    row that has them, or heads that leave out others.
     """
     arrays, evidence = case.arrays, case.evidence
     masked = arrays.masked_scores
@@ -797,8 +797,8 @@ def _misplace_padding(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothes
         yield "wrong-axis", intent.base & keep[None, None, None]
     if queries == keys:
         yield "wrong-axis", intent.base & keep[:, None, None, :, None]
-    for sample in range(b if b > 1 else 0):
-        yield "wrong-axis", intent.base & broadcast_key_mask(keep[sample : sample + 1])
+    for row in dict.fromkeys(map(bytes, keep)) if b > 1 else ():  # many samples of a batch are alike
+        yield "wrong-axis", intent.base & broadcast_key_mask(np.frombuffer(row, bool)[None])
 
 
 def _shift_padding_or_document_boundaries(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -828,10 +828,9 @@ def _reorder_sample_padding(arrays: Arrays, evidence: Evidence, intent: Intended
     """The padding of another sample for each, as the weights show it: the batch in another order."""
     rows = evidence.informative_rows[..., None]
     attended = (evidence.nonzero & rows).any((1, 2, 3))
-    same = (attended[:, None] == intent.keep[None]).all(-1)
-    order = np.argmax(same, -1)
-    if same.any(-1).all() and not np.diag(same).all() and len(set(map(bytes, intent.keep[order]))) > 1:
-        yield "sample-order", intent.base & broadcast_key_mask(intent.keep[order])
+    kinds, known = set(map(bytes, attended)), set(map(bytes, intent.keep))
+    if kinds <= known and len(kinds) > 1 and not np.array_equal(attended, intent.keep):
+        yield "sample-order", intent.base & broadcast_key_mask(attended)
 
 
 def _reorder_heads(arrays: Arrays, intent: IntendedMask) -> Iterator[Hypothesis]:
@@ -989,11 +988,17 @@ def find_positions_counting_padding(arrays: Arrays) -> np.ndarray | None:
     counted = np.array(
         [_has_consecutive_padding_positions(row, count) for row, count in zip(positions, pads, strict=True)]
     )
-    fewer = pads[None, :] < pads[:, None]
-    late = first[:, None] - first[None, :] == pads[:, None] - pads[None, :]
-    same = first[:, None] == first[None, :]
-    wrong = counted & np.where(fewer.any(1), (fewer & late).any(1) & ~(fewer & same).any(1), pads > 1)
+    late, same = (_has_fewer_pads_in_group(pads, group) for group in (first - pads, first))
+    wrong = counted & np.where(pads > pads.min(), late & ~same, pads > 1)
     return keep & wrong[:, None] if wrong.any() else None
+
+
+def _has_fewer_pads_in_group(pads: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Return (B,) bool: whether another sample of the same ``group`` (B,) has less padding; both are whole numbers."""
+    _, number = np.unique(group, return_inverse=True)
+    fewest = np.full(len(pads), pads.max())
+    np.minimum.at(fewest, number, pads)
+    return pads > fewest[number]
 
 
 def _has_consecutive_padding_positions(positions: np.ndarray, pads: int) -> bool:

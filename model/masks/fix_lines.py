@@ -53,7 +53,7 @@ _RESTRICTING_CELLS = {
     "padding-visible": _COLUMN_CELLS.format(name="key_keep"),
     "window-missing": "(i - j < window)",
     "stale-cache": "(torch.arange(K) <= cache_position[:, None])",
-    "document-leak": "(document[:, None, :, None] == document[:, None, None, :])",
+    "document-leak": "(document[:, None, K - Q:, None] == document[:, None, None, :])",
     "leak": "meant",
 }
 """Codes whose fix blocks what the mask leaves open: all but these cells."""
@@ -111,7 +111,7 @@ def _write_mask_rebuild_line(arrays: Arrays, intent: IntendedMask) -> str:
     """Return the line that builds the mask of the intent; empty where it has no name and nobody gave it."""
     kinds = intent.structures
     known = len(set(kinds)) == 1 and not intent.keyless_queries.any()
-    if known and (not kinds[0].starts or arrays.sizes[3] == arrays.sizes[4]):
+    if known and (not kinds[0].starts or arrays.sizes[3] <= arrays.sizes[4]):
         origins = tuple(dict.fromkeys(one.origin for one in kinds if one.chunk or one.block)) or (0,)
         padding = _write_real_keys_expression(arrays) if intent.has_padding else ""
         if len(origins) == 1 or padding:
@@ -210,7 +210,7 @@ def has_position_based_cells(structure: Structure) -> bool:
 
 
 def write_structure_cells(
-    structure: Structure, same_document: str = "(document[:, None] == document)", first: str = "0"
+    structure: Structure, same_document: str = "(document[K - Q:, None] == document)", first: str = "0"
 ) -> str:
     """Return the allowed cells of a structure, by the positions i of queries and j of keys; empty where all are.
 

@@ -141,7 +141,7 @@ def build_intent_from_name(arrays: Arrays, name: str, keep: np.ndarray) -> Inten
         return build_intent_from_structures(found, keep, queries, 1.0, True)
     known = [one for one in structures if one is not None]
     each_layer = [known[layer % len(known)] for layer in range(layers)] if len(known) == len(parts) else []
-    words = _unit_structures_text(each_layer, (layers, 1)) if each_layer else say("a mask of its own kind")
+    words = unit_structures_text(each_layer, (layers, 1)) if each_layer else say("a mask of its own kind")
     words = words if keep.all() else say("{mask}, without padding", mask=words)
     keyless = np.zeros((len(keep), queries), bool)
     return IntendedMask(base, keep, (), words, 1.0, True, keyless, tuple(each_layer))
@@ -472,7 +472,7 @@ def find_alternative_masks(arrays: Arrays, evidence: Evidence, keep: np.ndarray 
     keep = find_attended_keys(evidence) if keep is None else keep
     samples, layers, heads, queries, keys = arrays.sizes
     for shape in dict.fromkeys(((1, 1), (layers, 1), (layers, heads))):
-        units = _recognise_unit_structures(evidence, keep, shape)
+        units = recognise_unit_structures(evidence, keep, shape)
         if units is None or not _has_plausible_structures(arrays, units):
             continue
         forward = all(one.forward for one in units)
@@ -484,7 +484,7 @@ def find_alternative_masks(arrays: Arrays, evidence: Evidence, keep: np.ndarray 
         few = _find_odd_direction_units(units)
         if few is None:
             yield AlternativeMask(
-                IntendedMask(base, keep, (), _unit_structures_text(units, shape), 0.6, False, keyless), None, forward
+                IntendedMask(base, keep, (), unit_structures_text(units, shape), 0.6, False, keyless), None, forward
             )
         else:
             usual = Counter(units).most_common(1)[0][0]
@@ -492,7 +492,7 @@ def find_alternative_masks(arrays: Arrays, evidence: Evidence, keep: np.ndarray 
             yield AlternativeMask(intent, np.array(few).reshape(1, *shape))
 
 
-def _recognise_unit_structures(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int]) -> list[Structure] | None:
+def recognise_unit_structures(evidence: Evidence, keep: np.ndarray, shape: tuple[int, int]) -> list[Structure] | None:
     """Return one structure for each unit of layers x heads (axes of 1 are joined), or None where one has none."""
     axes = tuple(axis for axis, size in zip((1, 2), shape, strict=True) if size == 1)
     nonzero = np.asarray(evidence.nonzero.any(axes, keepdims=True))
@@ -537,7 +537,7 @@ def _find_odd_direction_units(units: list[Structure]) -> list[bool] | None:
     return [_classify_attention_direction(one) != usual for one in units] if few <= _MAX_ODD_PART * len(units) else None
 
 
-def _unit_structures_text(units: list[Structure], shape: tuple[int, int]) -> str:
+def unit_structures_text(units: list[Structure], shape: tuple[int, int]) -> str:
     """Return each structure with the layers or heads that follow it."""
     places: dict[str, list[str]] = {}
     for at, one in enumerate(units):

@@ -7,7 +7,7 @@ import numpy as np
 from ..language import say, say_many, to_say
 from .findings import DiagnosisCase
 from .index_ranges import format_query_ranges
-from .intent import IntendedMask
+from .intent import IntendedMask, recognise_unit_structures, unit_structures_text
 from .structure import CAUSAL, Structure, recognise_structure
 
 _BOTH_TEXT = to_say("in force: {found}; meant: {meant}")
@@ -30,7 +30,10 @@ def describe_mask_difference(case: DiagnosisCase, intent: IntendedMask, cells: n
 
 
 def describe_mask_in_force(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> str:
-    """Return the mask in force in words where all units that have such ``cells`` follow one; else empty."""
+    """Return the mask in force in words where units that have such ``cells`` follow one, or one in each layer or head.
+
+    Empty where they do not.
+    """
     evidence = case.evidence
     rows = case.rows(intent) & evidence.informative_rows
     underflow = np.broadcast_to(evidence.maybe_underflow, evidence.nonzero.shape)
@@ -41,7 +44,24 @@ def describe_mask_in_force(case: DiagnosisCase, intent: IntendedMask, cells: np.
         unit = sample, layer, head
         columns = np.broadcast_to(intent.columns, (len(wrong), 1, 1, 1, intent.keep.shape[1]))[sample, 0, 0]
         words.add(_describe_unit(evidence.nonzero[unit], known[unit], columns, wrong[unit], intent))
+    if len(words) > 1 and "" not in words:
+        return _describe_masks_of_layers_or_heads(case, intent, cells)
     return words.pop() if len(words) == 1 else ""
+
+
+def _describe_masks_of_layers_or_heads(case: DiagnosisCase, intent: IntendedMask, cells: np.ndarray) -> str:
+    """Return the masks in force, by layer or else by head, where they explain all ``cells``; else empty."""
+    _, layers, heads, queries, keys = case.arrays.sizes
+    for shape in ((layers, 1), (layers, heads)):
+        units = recognise_unit_structures(case.evidence, intent.keep, shape)
+        if units is None:
+            continue
+        masks = np.stack([one.build_mask(queries, keys) for one in units]).reshape(1, *shape, queries, keys)
+        # All heads of a layer together look dense where each leaves out other keys: then its cells tell.
+        if not (((masks & intent.columns) ^ case.evidence.nonzero) & cells).any():
+            words = unit_structures_text(units, shape)
+            return words if intent.keep.all() else say("{mask}, without padding", mask=words)
+    return ""
 
 
 def _describe_unit(

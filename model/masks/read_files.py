@@ -17,7 +17,15 @@ import numpy as np
 
 from ..language import join_items, join_sentences, say, say_many
 from ..trace import TRACE_FORMAT, AttentionMap, AttentionTrace, Kind, TraceError
-from .arrays import ARRAY_NAMES, MAX_CELLS, DiagnosisError, is_tensor, stack_layer_tensors, tensor_to_array
+from .arrays import (
+    ARRAY_NAMES,
+    MAX_CELLS,
+    DiagnosisError,
+    check_numeric_array,
+    is_tensor,
+    stack_layer_tensors,
+    tensor_to_array,
+)
 from .attention_call_origin import AttentionCall
 from .read_text import (
     group_by_map,
@@ -423,9 +431,14 @@ def read_array_file(path: str | Path, size: int = MAX_BINARY_BYTES, cells: int =
 
 
 def _check_limits(maps: list[MapContents], limits: ArrayLimits) -> list[MapContents]:
-    """Return the maps if they are no larger than may be read; a trace, shown in parts, may have more cells."""
+    """Return the maps if they hold numbers, and no more than may be read; a trace, shown in parts, may have more cells.
+
+    Raises ValueError and DiagnosisError.
+    """
     limits.check(0, sum(array.nbytes for one in maps for array in one.arrays.values()))
-    limits.check(max((array.size for one in maps if not one.tokens[1] for array in one.arrays.values()), default=0), 0)
+    for name, array in (named for one in maps if not one.tokens[1] for named in one.arrays.items()):
+        limits.check(array.size, 0)
+        check_numeric_array(name, array)
     return maps
 
 

@@ -103,7 +103,7 @@ def detect_real_tokens(tokens: Sequence[str]) -> np.ndarray | None:
 
 
 def _is_padding_token(token: str) -> bool:
-    return token.lower() in PAD_NAMES and token != "pad"
+    return token.lower() in PAD_NAMES and (token.lower() != "pad" or token == "PAD")
 
 
 def find_real_source_keys(encoder_mask: np.ndarray, keys: int) -> np.ndarray | None:

@@ -65,7 +65,7 @@ class Structure:
             grid[inside, first:end] |= True if self.lo is None else key[first:end] >= places[inside] + self.lo
         if self.starts:
             edges = np.asarray(self.starts)
-            document, other = (np.searchsorted(edges, at, side="right") for at in (query, key))
+            document, other = (np.searchsorted(edges, at, side="right") for at in (places[:, 0], key))
             grid &= document[:, None] == other
         if self.chunk:
             grid &= self._number(places, self.chunk) == self._number(key, self.chunk)

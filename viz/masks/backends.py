@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from pathlib import Path
 
 import numpy as np
@@ -140,16 +141,23 @@ def describe_result(one: BackendResult) -> str:
         return say("the same, to the last bit")
     if one.status == "same":
         return say("the same, up to {difference:.1e}", difference=one.difference)
+    where = {
+        "place": say("the output") if one.layer == OUTPUT_LAYER else one.layer,
+        "sample": one.sample + 1,
+        "token": one.row + 1,
+    }
+    if not math.isfinite(one.difference):
+        return say(
+            "parts at {place}, sample {sample}, token {token}: outputs of this layer are NaN or infinite", **where
+        )
     times = one.difference / one.noise
     return say(
         "parts at {place}, sample {sample}, token {token}, by {difference:.2g}: {size}",
-        place=say("the output") if one.layer == OUTPUT_LAYER else one.layer,
-        sample=one.sample + 1,
-        token=one.row + 1,
         difference=one.difference,
         size=say("{times:,.0f} times the noise", times=times)
         if times < 1e6
         else say("more than a million times the noise"),
+        **where,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attenscope.analysis.heads import HeadClaim, describe_head_pattern, rank_heads_by_alignment
+from attenscope.analysis.heads import HeadClaim, attention_distance, describe_head_pattern, rank_heads_by_alignment
 from attenscope.checkpoint.load import CHECKPOINTS_FOLDER, list_checkpoints
 from attenscope.language import use_language
 from attenscope.text.words import END_TOKENS, SPECIAL_TOKENS, RowLabel
@@ -43,18 +44,23 @@ PHRASES_BY_PREDICTION = {
 }
 
 
+def own_key(one: AttentionMap, row: int) -> int:
+    """The key of a query of self-attention; of a cached step the newest query stands at the newest key."""
+    return row + one.mask.shape[1] - one.mask.shape[0]
+
+
 def expected_keys(one: AttentionMap, habit: str, row: int) -> list[int]:
     """The keys that a habit names in a row, by its definition alone."""
     queries, keys = one.mask.shape
     if habit in ("previous", "same", "next"):
-        at = row + {"previous": -1, "same": 0, "next": 1}[habit]
+        at = own_key(one, row) + {"previous": -1, "same": 0, "next": 1}[habit]
         found = [at] if one.kind != "cross" and 0 <= at < keys else []
     elif habit in REPEATING:
         token = one.query_tokens[row]
         if one.kind != "decoder" or token in SPECIAL_TOKENS:
             return []
-        before = [key for key in range(row) if one.key_tokens[key] == token]
-        found = before if habit == "duplicate token" else [key + 1 for key in before if key + 1 < row]
+        before = [key for key in range(own_key(one, row)) if one.key_tokens[key] == token]
+        found = before if habit == "duplicate token" else [key + 1 for key in before if key + 1 < own_key(one, row)]
     elif habit == "first":
         found = [0]
     elif habit == "end":
@@ -144,7 +150,8 @@ def far(one: AttentionMap, layer: int, head: int, rows: list[int]) -> float:
     total = 0.0
     for row in rows:
         for key in range(keys):
-            apart = abs((row + 0.5) * keys / queries - (key + 0.5)) if one.kind == "cross" else abs(row - key)
+            diagonal = abs((row + 0.5) * keys / queries - (key + 0.5))
+            apart = diagonal if one.kind == "cross" else abs(own_key(one, row) - key)
             total += float(one.weights[layer, head, row, key]) * apart
     return total / len(rows)
 
@@ -198,6 +205,42 @@ def test_a_planted_habit_is_named(kind: Kind, habit: str, label: RowLabel) -> No
     for seed in range(5):
         one = planted(kind, habit, 0.9, 9, seed)
         assert check(one, 1, 1, label).habit == habit
+
+
+@pytest.mark.parametrize(("kind", "habit"), [plant for plant in PLANTS if plant[0] == "decoder"])
+def test_a_planted_habit_is_named_in_the_rows_of_cached_steps_too(kind: Kind, habit: str) -> None:
+    for seed in range(5):
+        whole = planted(kind, habit, 0.9, 12, seed)
+        for count in (1, 2, 6):
+            claim = check(take_last_rows(whole, count), 1, 1, "fed")
+            assert claim.habit == habit or (habit in REPEATING and count < 4)
+
+
+def take_last_rows(one: AttentionMap, count: int) -> AttentionMap:
+    """The map of the last steps, as cached decoding computes them."""
+    return dataclasses.replace(
+        one,
+        weights=one.weights[:, :, -count:],
+        query_tokens=one.query_tokens[-count:],
+        predicted_tokens=one.predicted_tokens[-count:],
+        mask=one.mask[-count:],
+    )
+
+
+def test_what_is_said_of_a_cached_step() -> None:
+    tokens = tuple("abcdef")
+    own = AttentionMap("decoder", np.eye(6, dtype=np.float32)[None, None, 4:], tokens[4:], tokens, np.tri(2, 6, 4) > 0)
+    assert (
+        describe_head_pattern(own, 0, 0).text
+        == "Head 1 of layer 1 mostly looks at the token itself: 100% of its weight."
+    )
+    assert attention_distance(own).tolist() == [[0]]
+    weights = np.array([[0.9, 0, 0, 0, 0, 0.1]], np.float32)[None, None]
+    far = AttentionMap("decoder", weights, tokens[5:], tokens, np.ones((1, 6), bool))
+    assert (
+        describe_head_pattern(far, 0, 0).text == "Head 1 of layer 1 mostly looks at the first token: 90% of its weight."
+    )
+    assert attention_distance(far)[0, 0] == pytest.approx(0.9 * 5)
 
 
 @given(st.sampled_from(PLANTS), st.floats(0, 1), st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from(LABELS))

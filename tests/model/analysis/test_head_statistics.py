@@ -123,6 +123,31 @@ def test_focus_on_previous_same_and_first() -> None:
     np.testing.assert_allclose(found["first"], [[1 / 3, 0]])
 
 
+def test_a_sink_column_is_no_token() -> None:
+    """As many columns as the keys of two cached steps, and the sink of gpt-oss behind them."""
+    weights = np.array([[0, 0, 0.4, 0, 0.6], [0, 0, 0, 0.4, 0.6]], np.float32)
+    mask = np.concatenate([np.tri(2, 4, 2, dtype=bool), np.ones((2, 1), bool)], 1)
+    step = AttentionMap("decoder", weights[None, None], ("3", "4"), ("1", "2", "3", "4", "sink"), mask)
+    found = compute_head_statistics(step)
+    assert found["same"][0, 0] == pytest.approx(0.4)
+    assert found["distance"][0, 0] == 0
+    assert "next" not in found
+    assert not find_repetition_cells(step)["induction"].any()
+
+
+def test_slots_of_a_static_cache_that_are_not_filled_yet_are_no_tokens() -> None:
+    numbered = tuple(map(str, range(1, 9)))
+    for filled, queries in ((4, 4), (6, 2)):
+        places = np.arange(filled - queries, filled)
+        mask = np.tri(8, dtype=bool)[places]
+        step = AttentionMap(
+            "decoder", np.eye(8, dtype=np.float32)[None, None, places - 1], numbered[:queries], numbered, mask
+        )
+        found = compute_head_statistics(step)
+        assert found["previous"][0, 0] == 1
+        assert found["distance"][0, 0] == 1
+
+
 def test_focus_on_next_and_end() -> None:
     found = compute_head_statistics(a_map("encoder", np.eye(4, k=1), np.eye(4)[[3, 3, 3, 3]]))
     np.testing.assert_allclose(found["next"], [[1, 1 / 3]])

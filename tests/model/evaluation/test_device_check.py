@@ -36,6 +36,10 @@ def favour_one_token(model: Transformer) -> None:
     model.generator.bias.data[toy.tokenizer().encode("Hund").ids[0]] = 50.0
 
 
+def lose_the_last_cross_attention(model: Transformer) -> None:
+    model.get_parameter("decoder.layers.1.cross_attention.q_proj.weight").fill_(torch.nan)
+
+
 def test_the_same_model_has_no_fault(toy_translator: Translator) -> None:
     found = compare_device_with_cpu(toy_translator, toy_translator, TEXTS)
     assert (found.sentences, found.same, found.lead, found.log_probs) == (3, 3, 0.0, 0.0)
@@ -60,6 +64,11 @@ def test_other_weights_are_found(toy_translator: Translator) -> None:
     assert found.log_probs > LOG_PROB_TOLERANCE
     assert "attention differs" in found.faults
     assert "log-probabilities differ" in found.faults
+
+
+def test_nan_is_found(toy_translator: Translator) -> None:
+    found = compare_device_with_cpu(toy_translator, other(toy_translator, lose_the_last_cross_attention), TEXTS[:1])
+    assert {"attention differs", "log-probabilities differ"} <= set(found.faults)
 
 
 def test_other_texts_are_found_and_by_how_much(toy_translator: Translator) -> None:

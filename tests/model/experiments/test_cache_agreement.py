@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -117,6 +118,11 @@ class IgnoresPadding(Transformer):
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
         return super().encode(source, torch.ones(1, 1, 1, 1, dtype=torch.bool))
+
+
+def test_nan_in_any_map_is_no_agreement() -> None:
+    pair = CAPTURE_WAYS[:2]
+    assert not CacheAgreement({pair: {"encoder": 0.0, "decoder": math.nan, "cross": 0.0}}).is_within_tolerance
 
 
 def differing_pairs(found: CacheAgreement) -> set[tuple[str, str]]:

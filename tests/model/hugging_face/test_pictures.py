@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,12 @@ def encode_picture(pixels: np.ndarray, format: str = "PNG", **settings: Any) -> 
     written = io.BytesIO()
     Image.fromarray(pixels).save(written, format, **settings)
     return written.getvalue()
+
+
+def promise_pixels(data: bytes, side: int) -> bytes:
+    """A PNG whose header promises so many pixels a side, whatever it holds."""
+    head = b"IHDR" + struct.pack(">II", side, side) + data[24:29]
+    return data[:12] + head + struct.pack(">I", zlib.crc32(head)) + data[33:]
 
 
 def make_encoder(folder: Path, kind: str) -> Path:
@@ -182,8 +190,9 @@ def test_a_file_that_is_no_picture_is_said(vit: PictureModel, monkeypatch: pytes
         with pytest.raises(LocalError, match=r"x\.png cannot be read as a picture: PNG, JPEG and WebP are"):
             vit.load_input("x.png", data)
     monkeypatch.setattr("attenscope.hugging_face.pictures.MAX_PICTURE_PIXELS", 30 * 40 - 1)
-    with pytest.raises(LocalError, match="at most 50 million pixels"):
-        vit.read("x.png", whole)
+    for data in (whole, promise_pixels(whole, 20_000)):
+        with pytest.raises(LocalError, match="at most 50 million pixels"):
+            vit.read("x.png", data)
     for name in ("../config.json", "config.json", "", "none.png"):
         with pytest.raises(LocalError, match=r"reads pictures.*one of the files in its folder \(garden\.png\)"):
             vit.trace(name)

@@ -90,18 +90,36 @@ def test_a_planted_alignment_is_found(seed: int) -> None:
     assert np.abs(found - begins * 0.02).max() <= 0.02
 
 
-def test_a_sound_is_read_at_the_rate_of_the_model(model: SpeechModel) -> None:
+def encode_sound(values: np.ndarray, rate: int) -> bytes:
+    """A WAV file of values of 16 bits, of both channels alike."""
     written = io.BytesIO()
-    values = (np.sin(np.arange(800) / 40) * 20_000).astype(np.int16)
     with wave.open(written, "wb") as file:
-        file.setparams((2, 2, 8_000, 0, "NONE", ""))
+        file.setparams((2, 2, rate or 1, 0, "NONE", ""))
         file.writeframes(np.repeat(values, 2).tobytes())
-    sound = read_sound(io.BytesIO(written.getvalue()), 16_000)
+    data = written.getvalue()
+    return data if rate else data[:24] + bytes(8) + data[32:]  # a rate of 0 is never written by Python
+
+
+def test_a_sound_is_read_at_the_rate_of_the_model(model: SpeechModel) -> None:
+    values = (np.sin(np.arange(800) / 40) * 20_000).astype(np.int16)
+    whole = encode_sound(values, 8_000)
+    sound = read_sound(io.BytesIO(whole), 16_000, 1_600)
     assert sound.shape == (1600,)
     assert np.abs(sound[::2] - values / 32_768).max() < 1e-6
-    for data in (b"no sound", b"", written.getvalue()[:20]):
+    for data in (b"no sound", b"", whole[:20], encode_sound(values, 0)):
         with pytest.raises(LocalError, match=r"a\.wav cannot be read as sound"):
             model.load_input("a.wav", data)
+
+
+@pytest.mark.parametrize(
+    ("rate", "count", "seconds"), [(1, 200_000, "200000"), (16_000, 48_001, "3"), (8_000, 24_001, "3")]
+)
+def test_a_sound_that_lasts_too_long_is_refused_before_it_is_resampled(
+    model: SpeechModel, monkeypatch: pytest.MonkeyPatch, rate: int, count: int, seconds: str
+) -> None:
+    monkeypatch.setattr(np, "interp", None)
+    with pytest.raises(LocalError, match=f"a.wav lasts {seconds} seconds; the model hears 3 at most"):
+        model.load_input("a.wav", encode_sound(np.zeros(count, np.int16), rate))
 
 
 def test_an_uploaded_sound_is_read_as_one_of_the_folder(model: SpeechModel) -> None:

@@ -27,15 +27,13 @@ NAMES = (
     *("ahead:2", "window:3+ahead:1", "blocks:3", "blocks:3+causal+window:4", "causal+window:2+keys:2-3"),
     *("causal+keys:1-2+packed:3,5", "keys:1-2+packed:3,5", "causal+chunked:3+keys:1-2", "tree:0,0,1,1"),
 )
+SIZES = (5, 8)
+"""Queries and keys: as many steps of a cached decoder, the newest query at the newest key."""
 
 
 def reference(name: str, queries: int, keys: int, key_keep: Tensor | None) -> Tensor:
     allowed = torch.from_numpy(parse_structure(name).build_mask(queries, keys)).expand(B, 1, -1, -1)
     return allowed if key_keep is None else allowed & key_keep[:, None, None, :]
-
-
-def sizes(name: str) -> tuple[int, int]:
-    return (8, 8) if "packed" in name else (5, 8)
 
 
 def run(line: str, queries: int, keys: int, **names: Any) -> dict[str, Any]:
@@ -51,7 +49,7 @@ def run(line: str, queries: int, keys: int, **names: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("api", ["sdpa", "flex_attention"])
 def test_a_kernel_gets_the_mask_that_was_meant(api: Any, name: str, padded: bool) -> None:
-    queries, keys = sizes(name)
+    queries, keys = SIZES
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(B, H, size, D, generator=generator) for size in (queries, keys, keys))
     keep = torch.arange(keys) < torch.tensor([[keys], [keys - 2]])
@@ -67,7 +65,7 @@ def test_a_kernel_gets_the_mask_that_was_meant(api: Any, name: str, padded: bool
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_torchs_attention_gets_the_mask_that_was_meant(name: str, padded: bool) -> None:
-    queries, keys = sizes(name)
+    queries, keys = SIZES
     torch.manual_seed(0)
     attention = nn.MultiheadAttention(D, H, batch_first=True).eval()
     q, k = torch.randn(B, queries, D), torch.randn(B, keys, D)

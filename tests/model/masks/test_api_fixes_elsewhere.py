@@ -20,6 +20,8 @@ NAMES = (
 )
 KEEP = np.arange(8) < np.array([[8], [6]])
 DOCUMENT = np.arange(8) >= 3
+SIZES = (5, 8)
+"""Queries and keys: as many steps of a cached decoder, the newest query at the newest key."""
 
 
 def installed(name: str) -> ModuleType:
@@ -28,13 +30,9 @@ def installed(name: str) -> ModuleType:
     return pytest.importorskip(name, reason=f"{name} is not installed: its lines are compiled, not run")
 
 
-def sizes(name: str) -> tuple[int, int]:
-    return (8, 8) if "packed" in name else (5, 8)
-
-
 def allowed_cells(name: str, padded: bool) -> np.ndarray:
     """(B, 1, Q, K) bool."""
-    allowed = np.broadcast_to(parse_structure(name).build_mask(*sizes(name)), (B, 1, *sizes(name)))
+    allowed = np.broadcast_to(parse_structure(name).build_mask(*SIZES), (B, 1, *SIZES))
     return allowed & KEEP[:, None, None, :] if padded else allowed
 
 
@@ -47,7 +45,7 @@ def weights_of(q: np.ndarray, k: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 def projected(name: str) -> tuple[np.ndarray, np.ndarray]:
-    generator, (queries, keys) = np.random.default_rng(0), sizes(name)
+    generator, (queries, keys) = np.random.default_rng(0), SIZES
     q, k = (generator.standard_normal((B, size, H, D)).astype(np.float32) for size in (queries, keys))
     return q, k
 
@@ -57,7 +55,7 @@ def projected(name: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("name", NAMES)
 def test_jax_gets_the_mask_that_was_meant(name: str, padded: bool) -> None:
     jax = installed("jax")
-    jnp, (queries, keys), (q, k) = jax.numpy, sizes(name), projected(name)
+    jnp, (queries, keys), (q, k) = jax.numpy, SIZES, projected(name)
     known: dict[str, Any] = {"jax": jax, "jnp": jnp, "Q": queries, "K": keys, "B": B, "H": H}
     known |= {"q": jnp.array(q), "k": jnp.array(k), "v": jnp.array(k), "key_keep": jnp.array(KEEP)}
     exec(write_mask_call("jax", parse_structure(name), padded), known | {"document": jnp.array(DOCUMENT)}, known)
@@ -72,7 +70,7 @@ def test_jax_gets_the_mask_that_was_meant(name: str, padded: bool) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_keras_gets_the_mask_that_was_meant(name: str, padded: bool) -> None:
     keras = installed("keras")
-    (queries, keys), generator = sizes(name), np.random.default_rng(0)
+    (queries, keys), generator = SIZES, np.random.default_rng(0)
     layer = keras.layers.MultiHeadAttention(H, D)
     query, value = (generator.standard_normal((B, size, D)).astype(np.float32) for size in (queries, keys))
     seen: dict[str, Any] = {}
@@ -93,7 +91,7 @@ def test_keras_gets_the_mask_that_was_meant(name: str, padded: bool) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_flax_and_keras_read_a_converted_mask_as_it_was(name: str) -> None:
     allowed, (q, k) = allowed_cells(name, True), projected(name)
-    rows = np.broadcast_to(allowed, (B, H, *sizes(name))).any(-1)
+    rows = np.broadcast_to(allowed, (B, H, *SIZES)).any(-1)
     linen = installed("flax.linen")
     found = linen.dot_product_attention_weights(q, k, mask=mask_from_boolean(allowed, "flax"))
     np.testing.assert_allclose(np.asarray(found)[rows], weights_of(q, k, allowed)[rows], atol=1e-5)
@@ -102,5 +100,5 @@ def test_flax_and_keras_read_a_converted_mask_as_it_was(name: str) -> None:
     given = mask_from_boolean(allowed, "keras")
     flat = [one.reshape(B, -1, H * D) for one in (q, k)]
     _, weights = layer(*flat, attention_mask=given, return_attention_scores=True)
-    seen = np.broadcast_to(allowed, (B, H, *sizes(name)))
+    seen = np.broadcast_to(allowed, (B, H, *SIZES))
     np.testing.assert_array_equal((np.asarray(weights) > 1e-6)[rows], seen[rows])

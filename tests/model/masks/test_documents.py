@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,6 +68,40 @@ def test_lengths_that_do_not_fit_are_refused() -> None:
     for wrong in ([0, 3], [1, 3], [0, 5, 3], [0.5, 2], [0, weights.shape[-1] + 1]):
         with pytest.raises(DiagnosisError, match="cu_seqlens"):
             diagnose(weights, cu_seqlens=np.array(wrong))
+    with pytest.raises(DiagnosisError, match="position_ids are float64"):
+        diagnose(cu_seqlens=[0, 3], position_ids=[0.0, 1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "said"),
+    [
+        (3, "cu_seqlens is a list of growing whole numbers that starts at 0."),
+        ([0, np.inf], "cu_seqlens is a list of growing whole numbers that starts at 0."),
+        ([0, np.nan], "cu_seqlens is a list of growing whole numbers that starts at 0."),
+        (np.array([0, 5, 3], np.uint32), "cu_seqlens is a list of growing whole numbers that starts at 0."),
+        ([], "cu_seqlens is empty: its shape is (0,)."),
+        (["a", "b"], "cu_seqlens holds <U1 values; it must hold numbers or booleans."),
+        ([0, 10**15], "cu_seqlens ends at 1,000,000,000,000,000; at most 67,108,864 tokens are read."),
+        ([0, 1e15], "cu_seqlens ends at 1,000,000,000,000,000; at most 67,108,864 tokens are read."),
+        (
+            [0, 1e30],
+            "cu_seqlens ends at 1,000,000,000,000,000,019,884,624,838,656; at most 67,108,864 tokens are read.",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "more", [{}, {"weights": (np.tri(4) / np.arange(1, 5)[:, None]).tolist()}], ids=["alone", "weights"]
+)
+def test_lengths_that_are_none_are_refused_in_words(
+    lengths: Any, said: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(DiagnosisError) as refused:
+        diagnose(cu_seqlens=lengths, **more)
+    assert str(refused.value) == said
+    file = tmp_path / "lengths.json"
+    file.write_text(json.dumps({"cu_seqlens": np.asarray(lengths).tolist(), **more}))
+    answer = diagnose_file(str(file))
+    assert (answer.verdict, answer.reason) == ("unreadable", said)
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,13 @@ def run(line: str, **names: Any) -> dict[str, Any]:
 def test_a_fix_that_blocks_more_blocks_the_right_cells(writing: MaskWriting) -> None:
     allowed = torch.ones(2, 1, Q, K, dtype=torch.bool)
     causal = torch.ones(Q, K, dtype=torch.bool).tril(K - Q)
-    columns = KEEP[:, None, None, :]
+    columns, documents = KEEP[:, None, None, :], DOCUMENT[K - Q :, None] == DOCUMENT
     mask = written(allowed, writing)
-    for code, meant in (("future-visible", causal), ("padding-visible", columns), ("leak", causal)):
+    blocking = (
+        *(("future-visible", causal), ("padding-visible", columns)),
+        *(("leak", causal), ("document-leak", documents)),
+    )
+    for code, meant in blocking:
         fixed = run(write_generic_fix_line(code, writing), mask=mask.clone(), meant=causal)["mask"]
         assert torch.equal(read(fixed, writing), allowed & meant), code
     for code, meant in (("padding-swapped", columns), ("wrong-axis", columns), ("top-left-causal", causal)):
@@ -70,15 +74,12 @@ MEANINGS = ("causal", "causal+window:3", "window:3", "prefix:2", "causal+packed:
     ("name", "padded"), [(name, padded) for name in MEANINGS for padded in (False, True) if padded or name != "padding"]
 )
 def test_a_fix_builds_what_was_meant(writing: MaskWriting, name: str, padded: bool) -> None:
-    structure = parse_structure(name)
-    queries = K if structure.starts else Q
-    meant = torch.from_numpy(structure.build_mask(queries, K)) & (
-        KEEP[:, None, None, :] if padded else torch.tensor(True)
-    )
-    whole = torch.ones(2, 1, queries, K, dtype=torch.bool)
+    columns = KEEP[:, None, None, :] if padded else torch.tensor(True)
+    meant = torch.from_numpy(parse_structure(name).build_mask(Q, K)) & columns
+    whole = torch.ones(2, 1, Q, K, dtype=torch.bool)
     for code in ("leak", "over-blocked", "window-off-by-one", "future-visible"):
         line = fix_for(code, writing, name, whole, padded)
-        fixed = torch.broadcast_to(run(line, mask=written(whole, writing), Q=queries)["mask"], (2, 1, queries, K))
+        fixed = torch.broadcast_to(run(line, mask=written(whole, writing))["mask"], (2, 1, Q, K))
         assert torch.equal(read(fixed, writing), torch.broadcast_to(meant, fixed.shape)), line
 
 

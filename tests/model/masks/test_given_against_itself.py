@@ -9,6 +9,7 @@ import pytest
 
 from attenscope.masks.diagnose import diagnose
 from attenscope.masks.findings import Diagnosis
+from attenscope.masks.rule import build_meaning_mask
 from attenscope.masks.softmax import softmax
 
 SEEDS = range(6)
@@ -176,6 +177,37 @@ def test_a_mask_is_no_choice_of_the_top_k(seed: int, view: str, heads: int) -> N
         found = diagnose(**given, meant=meant)
         assert (found.verdict, named(found)) == ("faulty", ["over-blocked"])
         assert words in found.findings[0].message
+
+
+WRONG_BY_TURNS = [
+    ("window:2", "window:3", "window:5", "a window from -1 to 1", "a window from -2 to 2"),
+    ("causal+window:3", "causal+window:5", "window:5", "a causal window of 3", "a causal window of 5"),
+    ("causal+window:2", "causal+chunked:4", "causal+window:5", "a causal window of 2", "causal, in chunks of 4"),
+]
+"""Two masks, what was meant in the place of both, and the words for the two."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("samples", [1, 2])
+@pytest.mark.parametrize(("axis", "layers", "heads"), [("layer", 4, 2), ("head", 1, 4)])
+@pytest.mark.parametrize(("one", "other", "meant", "first", "second"), WRONG_BY_TURNS)
+def test_masks_that_differ_by_layer_or_head_are_no_choice_of_the_top_k(
+    seed: int,
+    samples: int,
+    axis: str,
+    layers: int,
+    heads: int,
+    one: str,
+    other: str,
+    meant: str,
+    first: str,
+    second: str,
+) -> None:
+    masks = np.stack([build_meaning_mask(name, 10, 10) for name in (one, other, one, other)])
+    scores = np.random.default_rng(seed).normal(size=(samples, layers, heads, 10, 10))
+    found = diagnose(softmax(np.where(masks[:, None] if axis == "layer" else masks, scores, -np.inf)), meant=meant)
+    assert (found.verdict, named(found)) == ("faulty", ["over-blocked"])
+    assert f"in force: {first} in {axis} 1, 3; {second} in {axis} 2, 4; meant: " in found.findings[0].message
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from attenscope.masks.array_normalisation import normalise_arrays
+from attenscope.masks.arrays import DiagnosisError
 from attenscope.masks.diagnose import diagnose
+from attenscope.masks.fault_hypotheses import find_positions_counting_padding
 
 TOKENS = 4096
 MOST = 6
@@ -38,6 +41,56 @@ def test_a_large_mask_in_little_memory(meant: str | None, opened: tuple[tuple[in
     if meant and opened:
         (leak,) = found.findings
         assert (leak.code, leak.queries, leak.keys) == ("leak", (100,), (3000,))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        (
+            {"scores": np.zeros((2**20, 1)), "mask": np.zeros((1, 2**20))},
+            "The mask and the scores broadcast to 1,099,5",
+        ),
+        (
+            {"key_keep": np.ones((2**18, 16), bool), "mask": np.ones((2**18, 16), bool)},
+            "The mask and the padding broadcast to 1,099,511,627,776 cells; 67,108,864 are read.",
+        ),
+    ],
+    ids=["scores", "padding"],
+)
+def test_arrays_that_make_more_cells_together_than_are_read_are_refused(arrays: dict[str, Any], said: str) -> None:
+    with pytest.raises(DiagnosisError, match=said):
+        diagnose(**arrays)
+
+
+def pad_every_other_sample(samples: int) -> np.ndarray:
+    """Padding (B, 4), True = a real token: the first two keys of every other sample."""
+    keep = np.ones((samples, 4), bool)
+    keep[::2, :2] = False
+    return keep
+
+
+def test_positions_of_many_samples_in_little_memory() -> None:
+    keep = pad_every_other_sample(4096)
+    positions = np.broadcast_to(np.arange(4), keep.shape)
+    uniform = keep[:, None, None, None] / keep.sum(-1)[:, None, None, None, None]
+    arrays = normalise_arrays({"weights": uniform, "key_keep": keep, "position_ids": positions})
+    tracemalloc.start()
+    found = find_positions_counting_padding(arrays)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100 * keep.nbytes
+    np.testing.assert_array_equal(found, keep & ~keep[:, :1])
+
+
+def test_many_samples_in_another_order_in_little_memory() -> None:
+    keep = pad_every_other_sample(4096)
+    weights = keep[:, None, None, None] * np.random.default_rng(0).uniform(0.1, 1, (4096, 1, 1, 1, 4))
+    tracemalloc.start()
+    found = diagnose(weights / weights.sum(-1, keepdims=True), key_keep=keep[::-1])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 * weights.nbytes
+    assert [one.code for one in found.findings] == ["sample-order"]
 
 
 @pytest.mark.slow

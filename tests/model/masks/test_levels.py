@@ -89,6 +89,15 @@ def test_names_are_padding_only_at_an_end() -> None:
     assert detect_real_keys(("a", "b"), np.eye(3, dtype=bool)) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "is_padding"), [("PAD", True), ("[pad]", True), ("<Pad>", True), ("Pad", False), ("pad", False)]
+)
+def test_a_word_is_no_padding(name: str, is_padding: bool) -> None:
+    """The German path, or a dish from Thailand; without the marks of a special token only capitals are one."""
+    assert (detect_real_tokens((name, "thai", "is", "good")) is not None) == is_padding
+    assert (detect_real_keys(("a", "long", name)) is not None) == is_padding
+
+
 def test_a_sample_without_tokens_is_not_sound() -> None:
     """All keys are padding, and a finite fill makes every row uniform (keras, issue 21149)."""
     keep = np.concatenate([KEEP, np.zeros_like(KEEP)])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,9 @@ def test_what_came_of_each_way() -> None:
     assert backends.describe_result(SAME) == "the same, up to 2.0e−06"
     assert backends.describe_result(EXACT) == "the same, to the last bit"
     assert backends.describe_result(PARTS) == "parts at layers.1, sample 2, token 3, by 0.5: 5,000 times the noise"
+    nan = replace(PARTS, difference=math.nan)
+    said = "parts at layers.1, sample 2, token 3: outputs of this layer are NaN or infinite"
+    assert backends.describe_result(nan) == said
     assert (
         backends.describe_agreement(BackendComparison((SAME, EXACT)))
         == "All 2 ways that ran give the same, within noise."

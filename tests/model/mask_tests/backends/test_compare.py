@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attenscope.mask_tests.backend_runs import Batch
 from attenscope.mask_tests.backends import (
     WAYS,
     assert_backends_agree,
@@ -93,6 +94,41 @@ def test_a_layer_that_one_kernel_computes_otherwise_is_named() -> None:
     assert "eager: parts at transformer.h.1, sample 0, token 1, by" in str(found)
     with pytest.raises(AssertionError, match=r"eager: parts at transformer\.h\.1"):
         assert_backends_agree(replaced(gpt2(), "transformer.h.1.attn", louder_in_eager), INPUTS)
+
+
+def second_sample_in_eager(value: float) -> Callable[..., Any]:
+    """Sets all outputs of the second sample, in eager alone."""
+
+    def change(module: Any, output: Any, *inputs: Any) -> Any:
+        if module.config._attn_implementation != "eager":
+            return output
+        spoilt = output[0].clone()
+        spoilt[1] = value
+        return (spoilt, *output[1:])
+
+    return change
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_nan_and_infinity_in_any_sample_part_and_are_said_in_words(value: float) -> None:
+    model = replaced(gpt2(), "transformer.h.1.attn", second_sample_in_eager(value))
+    found = compare_backends(model, IDS[:2], ways=("eager", "batch of one"))
+    assert [(one.name, one.layer, one.sample, one.row) for one in found.differing_results] == [
+        ("eager", "transformer.h.1", 1, 0)
+    ]
+    said = "eager: parts at transformer.h.1, sample 1, token 0; outputs of this layer are NaN or infinite"
+    assert str(found["eager"]) == said
+    with pytest.raises(AssertionError, match=said):
+        assert_backends_agree(model, IDS[:2])
+
+
+def test_infinity_in_the_model_as_it_is_is_no_noise() -> None:
+    model = gpt2()
+    model.set_attn_implementation("eager")
+    found = compare_backends(
+        replaced(model, "transformer.h.1.attn", second_sample_in_eager(torch.inf)), IDS[:2], ways=("sdpa math",)
+    )
+    assert [(one.layer, one.sample) for one in found.differing_results] == [("transformer.h.1", 1)]
 
 
 def columns(module: nn.Embedding, output: Tensor, positions: Tensor) -> Tensor:
@@ -188,3 +224,14 @@ def test_padding_that_cross_attention_sees_parts_in_the_decoder() -> None:
     with pytest.raises(AssertionError, match=r"cache: parts at model\.decoder\.layers\.1"):
         assert_cache_agrees(model, INPUTS | TARGET)
     assert_cache_agrees(TWO_STACKS["BART"](), INPUTS | TARGET)
+
+
+def test_the_layers_of_an_encoder_are_those_of_the_source_whatever_is_around_them() -> None:
+    target = Batch(torch.tensor([[1, 2, 3]]), torch.ones(1, 3, dtype=torch.bool))
+    batch = Batch(torch.tensor([[4, 5]]), torch.ones(1, 2, dtype=torch.bool), target)
+    for path, length in (
+        ("encoder_decoder.encoder.layers.0", 2),
+        ("encoder_decoder.decoder.layers.0", 3),
+        ("decoder.0", 3),
+    ):
+        assert batch.get_layer_keep_mask(path).shape == (1, length), path
