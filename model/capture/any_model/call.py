@@ -26,8 +26,8 @@ class CapturedCall:
 
     path: str
     attention: ComputedAttention
-    is_cross: bool
-    """Whether queries and keys were made of different tensors, where that can be known."""
+    is_cross: bool | None
+    """Whether queries and keys were made of different tensors; None where that cannot be known."""
     fused: bool
     """Whether a fused kernel ran, and the weights were computed beside it."""
     fast_path: bool
@@ -44,6 +44,9 @@ class CapturedCall:
     """How many samples the module makes of an image that the model was given: windows, attended to apart."""
     origin: AttentionCall | None = None
     """Where in the code it was made, and with which masks."""
+    is_other_text: bool | None = False
+    """Whether its module ran before in this forward, and this call is of another text: of another length, or of nothing
+    that the module gave then; None where that cannot be told."""
     run: int = 0
     """Number of the run of the model that made it."""
     forward: int = 0

@@ -26,6 +26,8 @@ CROSS_PATH = re.compile(
 )
 DECODER_PATH = re.compile(r"decoder|(^|\.)dec(_|\.|$)", re.IGNORECASE)
 ENCODER_PATH = re.compile(r"encoder|(^|\.)enc(_|\.|$)", re.IGNORECASE)
+_NAME_OF_BOTH = re.compile(r"[^.]*(enc(oder)?_?dec|dec(oder)?_?enc)[^.]*", re.IGNORECASE)
+"""One name of a path, as of a model of both stacks, that says of neither which it is."""
 
 
 @dataclass(frozen=True)
@@ -33,37 +35,44 @@ class KindEvidence:
     """The evidence that decides the kind of a path."""
 
     path: str
-    is_cross: bool
-    """Queries and keys were made of different tensors."""
+    is_cross: bool | None
+    """Queries and keys were made of different tensors; None where that is not known, or both come from one sequence."""
     causal: bool | None
     """No query may attend to a later key, in every call that could show it; None where none could."""
 
 
 def read_kind_from_path(path: str) -> Kind:
     """Return the kind of an attention of this project: ``encoder.layers.0.self_attention`` -> encoder, and so on."""
-    if CROSS_PATH.search(path):
+    if CROSS_PATH.search(get_path_in_layer(path)):
         return "cross"
-    return "decoder" if "decoder" in path else "encoder"
+    return "decoder" if "decoder" in _NAME_OF_BOTH.sub("", path) else "encoder"
+
+
+def get_path_in_layer(path: str) -> str:
+    """Return the part of a path inside its layer: what follows a number, but not one at the end, as of a head."""
+    numbered = re.sub(r"(\.\d+)+$", "", path)
+    return re.split(r"(?:^|\.)\d+\.", numbered)[-1]
 
 
 def infer_attention_kinds(facts: Sequence[KindEvidence], model: str) -> Mapping[str, Kind]:
     """Return the kind of every path; `model` is the name of the model's class.
 
-    What a path says, encoder or decoder, holds when the model has both. Where there is one stack alone, it is a
+    Where a module was seen to make queries and keys of one tensor, or of different ones, no name says otherwise. What a
+    path says, encoder or decoder, holds when the model has both. Where there is one stack alone, it is a
     decoder if its mask is causal, or if the model is a language model by its name and so ought to be. A mask that could
     be either is a decoder's in a layer that has cross-attention too, else an encoder's.
     """
     crossed = {_get_parent_path(one.path) for one in facts if _is_cross(one)}
-    alone = not any(_is_cross(one) or DECODER_PATH.search(one.path) for one in facts)
+    alone = not any(_is_cross(one) or is_on_path(DECODER_PATH, one.path) for one in facts)
     return {one.path: _infer_kind(one, alone, _get_parent_path(one.path) in crossed, model) for one in facts}
 
 
 def _infer_kind(one: KindEvidence, alone: bool, crossed: bool, model: str) -> Kind:
     if _is_cross(one):
         return "cross"
-    if DECODER_PATH.search(one.path):
+    if is_on_path(DECODER_PATH, one.path):
         return "decoder"
-    if alone or not ENCODER_PATH.search(one.path):
+    if alone or not is_on_path(ENCODER_PATH, one.path):
         causal = crossed if one.causal is None else one.causal
         return "decoder" if causal or is_causal_language_model_class(model) else "encoder"
     return "encoder"
@@ -73,8 +82,21 @@ def _get_parent_path(path: str) -> str:
     return path.rpartition(".")[0]
 
 
+def is_on_path(side: re.Pattern[str], path: str) -> bool:
+    """Return whether a path leads through a side, `DECODER_PATH` or the other; `encoder_decoder` names neither."""
+    return side.search(_NAME_OF_BOTH.sub("", path)) is not None
+
+
 def _is_cross(one: KindEvidence) -> bool:
-    return bool(CROSS_PATH.search(one.path)) or (one.is_cross and "self" not in one.path)
+    """Whether it is cross-attention: by what is known, else by its name in the layer.
+
+    What the network around is called says nothing: the layers of a cross-encoder have self-attention.
+    """
+    name = get_path_in_layer(one.path)
+    named = CROSS_PATH.search(name) is not None
+    if one.is_cross is None:
+        return named
+    return one.is_cross and (named or "self" not in name)
 
 
 def is_causal_language_model_class(name: str) -> bool:
@@ -256,12 +278,24 @@ REMARK_MESSAGES = {
         "A fused kernel ran, as it does unobserved; the weights were computed beside it, and weights times values "
         "differ from its output by at most {difference:.1e}."
     ),
+    "several-texts": to_say(
+        "{module} ran several times in one forward, each time on something else, as on two texts: the last is shown. "
+        "Run the network on each alone to see the others."
+    ),
+    "side-by-side": to_say(
+        "{module} ran several times in one forward, each time on something else, in turn with other layers: each is "
+        "shown as a layer."
+    ),
+    "perhaps-texts": to_say(
+        "{module} ran several times in one forward, and it cannot be told whether as several layers, on several texts "
+        "or for several heads: each is shown as a layer."
+    ),
     "not-laid-out": to_say(
         "Not recorded, because it cannot be laid out as samples, heads, queries and keys: softmax of {modules}."
     ),
     "not-understood": to_say("Not recorded, because its effect on the weights is not known: {modules}."),
 }
-"""What a remark on a capture says; `modules` is a list of (path, code of a reason, values)."""
+"""What a remark on a capture says; `modules` is a list of (path, code of a reason, values), `module` a path."""
 REASON_MESSAGES = {
     "axis": to_say("axis {axis} of {shape}"),
     "axis-heads": to_say("axis {axis} of {shape}, {heads} heads"),
@@ -305,7 +339,8 @@ def path_text(path: str) -> str:
 
 def _remark_text(code: str, values: Mapping[str, Any]) -> str:
     if code not in LEFT_OUT_MESSAGES:
-        return say(REMARK_MESSAGES[code], **values)
+        named = {"module": path_text(values["module"])} if "module" in values else {}
+        return say(REMARK_MESSAGES[code], **{**values, **named})
     return say(
         REMARK_MESSAGES[code],
         modules=join_items(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Any
 
@@ -30,9 +30,16 @@ ROW_SELECTION_FUNCTIONS = {torch.index_select, Tensor.index_select, Tensor.__get
 class TensorNode:
     """One tensor, and those that it was computed from. Holds no tensor."""
 
-    __slots__ = "__weakref__", "factors", "is_weight", "learned", "number", "outputs", "parents", "projects", "reorders"
+    __slots__ = (
+        *("__weakref__", "factors", "is_weight", "known", "learned"),
+        *("number", "outputs", "parents", "projects", "reorders"),
+    )
 
-    def __init__(self, number: int, parents: tuple[TensorNode, ...] = (), is_weight: bool = False) -> None:
+    def __init__(
+        self, number: int, parents: tuple[TensorNode, ...] = (), is_weight: bool = False, known: bool = True
+    ) -> None:
+        self.known = known
+        """Whether it is known what it was computed from, be it nothing."""
         self.number = number
         """Later ones have higher numbers."""
         self.parents = parents
@@ -68,10 +75,12 @@ class Provenance:
         if not results:
             return
         given = [*_list_tensors(args), *_list_tensors(kwargs)]
-        if not given:
-            return
         parents = tuple(self.node(tensor) for tensor in given)
         node = TensorNode(next(self._numbers), parents)
+        if not given:  # made of nothing, as zeros are
+            for tensor in results:
+                self._store_tensor_node(tensor, node)
+            return
         weighted = any(parent.is_weight for parent in parents)
         node.is_weight = weighted and len(given) == 1
         node.projects = weighted and function in PROJECTION_FUNCTIONS
@@ -95,9 +104,9 @@ class Provenance:
             return known
         own = id(tensor) in self._own
         self.saw_weights = self.saw_weights or own
-        return self._store_tensor_node(
-            tensor, TensorNode(next(self._numbers), is_weight=own or isinstance(tensor, nn.Parameter))
-        )
+        weight = own or isinstance(tensor, nn.Parameter)
+        begins = weight or not tensor.is_floating_point()  # whole numbers are ids, which a text begins with
+        return self._store_tensor_node(tensor, TensorNode(next(self._numbers), is_weight=weight, known=begins))
 
     def _find_known_node(self, tensor: Tensor) -> TensorNode | None:
         known = self._nodes.get(id(tensor))
@@ -111,18 +120,20 @@ class Provenance:
     def is_cross_from_scores(self, scores: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
         """Return :meth:`is_cross` for the queries and keys that scores were computed from.
 
-        Where these are several pairs, one of self-attention decides.
+        Where these are several pairs, one of self-attention decides, or else one that cannot be told.
         """
         products = _find_score_products(self.node(scores))
-        answers = [self._is_cross(node.factors[0], node.factors[1], calls) for node in products]
-        known = [answer for answer in answers if answer is not None]
-        return all(known) if known else None
+        answers = {self._is_cross(node.factors[0], node.factors[1], calls) for node in products}
+        return next((answer for answer in (False, None, True) if answer in answers), None)
 
     def is_cross(self, query: Tensor, key: Tensor, calls: Sequence[ModuleCall]) -> bool | None:
         """Whether keys come from elsewhere than the queries of a module's call; None where that cannot be told.
 
-        The innermost module that projects its inputs to queries decides. Keys that come from none of its inputs, as out
-        of a cache, belong to another sequence unless they depend on everything that the queries depend on.
+        The innermost module that projects its inputs to queries decides: it is no cross-attention if the keys are made
+        of nothing but what the queries are made of. Keys that come from none of its inputs, as out of a cache, belong
+        to another sequence unless they depend on everything that the queries depend on. Where queries and keys were
+        given apart and come from one sequence, each its own way, only a name can tell: a decoder may be given its own
+        input as memory, and self-attention a sum with positions for each.
         """
         return self._is_cross(self.node(query), self.node(key), calls)
 
@@ -134,17 +145,16 @@ class Provenance:
             inputs = {node: (tensor.data_ptr(), tensor.shape) for node, tensor in nodes if node is not None}
             queries, keys = _find_reachable_ancestors(query, inputs), _find_reachable_ancestors(key, inputs)
             if answer:  # around a module that was given both apart, they may be of one sequence all the same
-                return not (queries and queries.keys() <= keys.keys())
-            if query.learned and keys:
+                return None if queries and queries.keys() <= keys.keys() else True
+            if query.learned and keys and not key.learned:
                 return True
             if any(queries.values()):
                 if not keys:
-                    return self._is_key_older_than_run(key, calls[-1]) or not _find_root_nodes(
-                        query
-                    ) <= _find_root_nodes(key)
-                answer = {one for one in queries if queries[one]}.isdisjoint(keys)
-                if not answer:
-                    return False
+                    older = self._is_key_older_than_run(key, calls[-1])
+                    return True if older or not _find_root_nodes(query) <= _find_root_nodes(key) else None
+                if not {one for one in queries if queries[one]}.isdisjoint(keys):
+                    return False if keys.keys() <= queries.keys() else None
+                answer = True
         return answer
 
     def _is_key_older_than_run(self, key: TensorNode, outermost: ModuleCall) -> bool:
@@ -175,6 +185,33 @@ class Provenance:
             node = known[0]
         return 0 if node.factors else node.outputs
 
+    def list_factors(self, scores: Tensor) -> list[TensorNode]:
+        """Return the queries and keys that scores are products of, or the scores where they are none."""
+        factors = [factor for node in _find_score_products(self.node(scores)) for factor in node.factors]
+        return factors or [self.node(scores)]
+
+    def is_other_text(
+        self,
+        now: Collection[TensorNode],
+        before: Collection[TensorNode],
+        results: Collection[TensorNode],
+        inputs: Iterable[Tensor],
+    ) -> bool | None:
+        """Whether a module is given another text `now` than `before`, of which it made `results`.
+
+        What was computed from a result is the same text. None where it cannot be told: where something newer than the
+        results came from where no call of torch was seen, unless it is one of the `inputs` of the model; and where both
+        were computed from one of these, or from one tensor in the model, as heads are, and two texts of one batch.
+        """
+        oldest, given = min(node.number for node in results), {self.node(tensor) for tensor in inputs}
+        newer = {node for node in _collect_ancestors(now, given, oldest) if node.number >= oldest}
+        if not newer.isdisjoint(results):
+            return False
+        if not all(node.known for node in newer - given):
+            return None
+        common = _collect_ancestors(now, given) & _collect_ancestors(before, given)
+        return None if any(not node.learned and (node.parents or not node.known) for node in common) else True
+
     def has_joined_parameter(self, tensor: Tensor, parameter: Tensor) -> bool:
         """Whether `parameter` was joined to what a tensor was computed from, by no product."""
         target = self.node(parameter)
@@ -191,7 +228,8 @@ class Provenance:
         nodes[key] = (weakref.ref(tensor, forget), node)
         self._recent.append(node)
         if len(self._recent) > MAX_REMEMBERED_NODES:
-            self._recent.popleft().parents = ()
+            oldest = self._recent.popleft()
+            oldest.parents, oldest.known = (), oldest.known and not oldest.parents
         return node
 
 
@@ -205,6 +243,15 @@ def _walk_ancestors(start: TensorNode, onwards: Callable[[TensorNode], bool]) ->
             new = [parent for parent in node.parents if parent not in seen]
             seen.update(new)
             waiting += new
+
+
+def _collect_ancestors(starts: Iterable[TensorNode], ends: Collection[TensorNode], oldest: int = 0) -> set[TensorNode]:
+    """Nodes and all that they were computed from, not beyond `ends` or what is older than number `oldest`."""
+
+    def onwards(node: TensorNode) -> bool:
+        return node.number >= oldest and node not in ends
+
+    return {node for start in starts for node in _walk_ancestors(start, onwards)}
 
 
 def _has_reordered_samples(key: TensorNode) -> bool:

@@ -30,7 +30,7 @@ from .module_kinds import (
     make_left_out_remark,
     remarks_text,
 )
-from .provenance import Provenance
+from .provenance import Provenance, TensorNode
 from .stacking import (
     BEAM_SEARCH_MESSAGE,
     CallRun,
@@ -39,8 +39,10 @@ from .stacking import (
     join_heads,
     join_time_steps,
     make_missing_sentence_error,
+    make_repeat_remarks,
     replace_weights_by_gradients,
     select_last_runs,
+    separate_texts,
     stack_map,
 )
 
@@ -79,6 +81,10 @@ class AnyModelRecording:
         """Tokens of the run's frame and of the outermost forward's in it."""
         self._module_call: object = None
         """The token of the frame of the module that was last recorded."""
+        self._sources: dict[str, list[TensorNode]] = {}
+        """The queries and keys of the last call of each module."""
+        self._results: dict[str, list[TensorNode]] = {}
+        """What that call has given."""
 
     def records(self, path: str) -> bool:
         """Whether calls at this path are recorded."""
@@ -99,8 +105,8 @@ class AnyModelRecording:
         """
         self.refused[path] = reason, values
 
-    def add(self, call: CapturedCall, site: CallSite | None) -> None:
-        """Note a call made at `site`, None where it was not made inside the model.
+    def add(self, call: CapturedCall, site: CallSite | None, sources: Sequence[TensorNode], result: Tensor) -> None:
+        """Note a call made at `site`, None where it was not made inside the model, of queries and keys, and its result.
 
         A run ends with its frame, and where a module comes again in another shape, or in another forward, unless that
         may be the next time step.
@@ -109,12 +115,18 @@ class AnyModelRecording:
         before = None if step or site is None or site.module is self.model else self.get_running_call(site)
         if before is not None and site is not None:
             self._merge_call_attentions(before, call, site)
+            self._sources[call.path] += sources
+            self._results[call.path].append(self.provenance.node(result))
             return
         run, forward = (get_frame_identity(site.run), get_frame_identity(site.forward)) if site else (None, None)
         if forward is None or forward is not self._frames[1]:
             self._forward += 1
         earlier = [one for one in self._list_run_calls() if one.path == call.path]
         again = any(one.shape != call.shape or (one.forward != self._forward and not step) for one in earlier)
+        if site is not None and not step and earlier and earlier[0].forward == self._forward:
+            call = replace(call, is_other_text=self._is_other_text(call, earlier[0], site, sources))
+        self._sources[call.path] = [*sources]
+        self._results[call.path] = [self.provenance.node(result)]
         if run is None or run is not self._frames[0] or again:
             self._run += 1
         self._frames = run, forward
@@ -137,9 +149,20 @@ class AnyModelRecording:
         same = last is not None and last.path == site.path and site.frame is not None
         return last if same and get_frame_identity(site.frame) is self._module_call else None
 
-    def replace_last(self, attention: ComputedAttention) -> None:
-        """Replace what was recorded last by what the same call of the module has made of it."""
+    def replace_last(self, attention: ComputedAttention, result: Tensor) -> None:
+        """Replace what was recorded last by what the same call of the module has made of it, and note what it gave."""
         self.calls[-1] = replace(self.calls[-1], attention=self._copy_requested_tensors(attention, None))
+        self._results[self.calls[-1].path].append(self.provenance.node(result))
+
+    def _is_other_text(
+        self, call: CapturedCall, before: CapturedCall, site: CallSite, sources: Sequence[TensorNode]
+    ) -> bool | None:
+        """Whether a module that ran `before` in this forward now runs on another text; None where that is not known."""
+        queries, keys = call.shape
+        if call.shape != before.shape:  # more keys than queries are those of a cache
+            return not queries < keys > before.shape[1]
+        given, results = self._sources[call.path], self._results[call.path]
+        return self.provenance.is_other_text(sources, given, results, site.calls[-1].inputs)
 
     def _merge_call_attentions(self, before: CapturedCall, call: CapturedCall, site: CallSite) -> None:
         """Join two attentions of one call of a module: the same one over other values, or more heads of it.
@@ -147,7 +170,8 @@ class AnyModelRecording:
         Others, such as a few queries at a time, are refused.
         """
         first, second = before.attention, self._copy_requested_tensors(call.attention, None)
-        same = (before.is_cross, before.shape, len(first.weights)) == (call.is_cross, call.shape, len(second.weights))
+        one_kind = bool(before.is_cross) == bool(call.is_cross)
+        same = one_kind and (before.shape, len(first.weights)) == (call.shape, len(second.weights))
         if not same or (len(second.weights), call.shape[0]) not in gather_axis_evidence(site).sides:
             one, other = (str(tuple(part.weights.shape)) for part in (first, second))
             self.refuse(call.path, "several", first=one, second=other)
@@ -183,6 +207,8 @@ class AnyModelRecording:
     def end(self) -> None:
         """Forget what only matters while the model runs."""
         self._frames, self._module_call = (None, None), None
+        self._sources.clear()
+        self._results.clear()
         self.provenance.forget()
 
     def _list_run_calls(self) -> list[CapturedCall]:
@@ -223,7 +249,7 @@ class AnyModelRecording:
     def _remarks(self) -> list[Remark]:
         remarks: list[Remark] = [("fast-path", {})] if any(call.fast_path for call in self.calls) else []
         remarks += [_make_kernel_remark(self.calls)] if any(call.fused for call in self.calls) else []
-        return [*(remarks or [("unchanged", {})]), *self._make_left_out_remarks()]
+        return [*(remarks or [("unchanged", {})]), *make_repeat_remarks(self.calls), *self._make_left_out_remarks()]
 
     def sample(self, index: int) -> AttentionTrace:
         recorded = [
@@ -233,7 +259,7 @@ class AnyModelRecording:
         ]
         if not recorded:
             raise TraceError(self._empty_capture_text())
-        calls = join_time_steps(recorded)
+        calls = join_time_steps(separate_texts(recorded))
         of = self._infer_kinds_by_path(calls)
         by_kind: dict[Kind, list[CapturedCall]] = {}
         for call in calls:
@@ -265,10 +291,7 @@ class AnyModelRecording:
         by_path: dict[str, list[CapturedCall]] = {}
         for call in calls:
             by_path.setdefault(call.path, []).append(call)
-        facts = [
-            KindEvidence(path, any(one.is_cross for one in found), _is_always_causal(found))
-            for path, found in by_path.items()
-        ]
+        facts = [KindEvidence(path, _is_ever_cross(found), _is_always_causal(found)) for path, found in by_path.items()]
         guessed = infer_attention_kinds(facts, type(self.model).__name__)
         said = {path: self.kinds_by_path.get(find_named_ancestor(path, self.kinds_by_path) or "") for path in by_path}
         return {path: said[path] or guessed[path] for path in by_path}
@@ -302,6 +325,11 @@ def _make_kernel_remark(calls: Sequence[CapturedCall]) -> Remark:
         return "explicit", {}
     differences = [call.kernel_difference.item() for call in calls if call.kernel_difference is not None]
     return ("fused", {"difference": max(differences)}) if differences else ("fused-dropout", {})
+
+
+def _is_ever_cross(calls: Sequence[CapturedCall]) -> bool | None:
+    found = {call.is_cross for call in calls}
+    return next((answer for answer in (True, False) if answer in found), None)
 
 
 def _is_always_causal(calls: Sequence[CapturedCall]) -> bool | None:

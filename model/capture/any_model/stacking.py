@@ -16,7 +16,7 @@ from ...language import join_items, say, to_say
 from ...trace import AttentionMap, Kind, TraceError
 from .call import CapturedCall
 from .kernel_weights import ComputedAttention
-from .module_kinds import is_broadcast_scalar_mask, stack_as_view
+from .module_kinds import Remark, get_path_in_layer, is_broadcast_scalar_mask, stack_as_view
 
 # From calls to maps.
 
@@ -81,6 +81,41 @@ def select_last_runs(kind: Kind, by_kind: dict[Kind, list[CapturedCall]]) -> lis
     steps = _select_cached_decoding_runs(group_calls_by_run(by_kind.get("decoder", [])))
     numbers = {run[0].run for run in steps}
     return [run for run in runs if run[0].run in numbers] or runs[-1:]
+
+
+def separate_texts(calls: Sequence[CapturedCall]) -> list[CapturedCall]:
+    """Return the calls with the texts that a network ran on in one forward as runs of their own."""
+    runs = (_split_by_text(list(run)) for _, run in groupby(calls, key=lambda call: call.run))
+    texts = enumerate(text for run in runs for text in run)
+    return [replace(call, run=number) for number, text in texts for call in text]
+
+
+def _split_by_text(run: CallRun) -> list[CallRun]:
+    """A text begins where a module comes again for another one, always the same module.
+
+    Where several do, layers take turns, as on two texts side by side: which are of one text is not known, and the calls
+    stay together.
+    """
+    texts: list[CallRun] = [[]]
+    for call in run:
+        if call.is_other_text and any(one.path == call.path for one in texts[-1]):
+            texts.append([])
+        texts[-1].append(call)
+    return texts if len({text[0].path for text in texts[1:]}) == 1 else [run]
+
+
+def make_repeat_remarks(calls: Sequence[CapturedCall]) -> list[Remark]:
+    """Return what is to be said of modules that ran several times in one forward, each remark of the first of them."""
+    found: dict[str, str] = {}
+    for _, run in groupby(separate_texts(calls), key=lambda call: call.run):
+        paths = set()
+        for call in run:
+            if call.path in paths and call.is_other_text is None:
+                found.setdefault("perhaps-texts", call.path)
+            elif call.is_other_text:
+                found.setdefault("side-by-side" if call.path in paths else "several-texts", call.path)
+            paths.add(call.path)
+    return [(code, {"module": path}) for code, path in found.items()]
 
 
 def group_calls_by_run(calls: Sequence[CapturedCall]) -> list[CallRun]:
@@ -251,7 +286,7 @@ def _format_shape_mismatch_message(message: str, kind: Kind, calls: CallRun, **v
 def is_time_step(call: CapturedCall) -> bool:
     """Whether this may be one time step of a recurrent decoder: one query, over keys that are not its own."""
     queries, keys = call.shape
-    return queries == 1 and keys > 1 and "self" not in call.path
+    return queries == 1 and keys > 1 and "self" not in get_path_in_layer(call.path)
 
 
 def join_time_steps(calls: Sequence[CapturedCall]) -> list[CapturedCall]:

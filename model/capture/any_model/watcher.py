@@ -64,8 +64,8 @@ class AttentionWatcher(TorchFunctionMode):
     def __init__(self, recording: AnyModelRecording) -> None:
         super().__init__()
         self.recording = recording
-        self._is_cross: bool | None = None
-        """Whether nn.MultiheadAttention was given keys of another tensor; None outside of it."""
+        self._same_tensor = False
+        """Whether nn.MultiheadAttention was given one tensor as queries and keys; False outside of it."""
         self._multi_head_arguments: Mapping[str, Any] = {}
         """What nn.MultiheadAttention was given, by name; empty outside of it."""
 
@@ -112,10 +112,9 @@ class AttentionWatcher(TorchFunctionMode):
         words = describe_varlen_arguments(arguments)
         text = ", ".join(f"{one}={two}" for one, two in words.items())
         origin = make_call_origin(site, name, words).copy_with_mask_readings([("arguments", {"arguments": text})])
-        call = CapturedCall(
-            site.path, attention, bool(self._is_cross), True, site.fast_path, None, difference, origin=origin
-        )
-        self.recording.add(call, site)
+        call = CapturedCall(site.path, attention, None, True, site.fast_path, None, difference, origin=origin)
+        sources = [self.recording.provenance.node(one) for one in arguments.values() if isinstance(one, Tensor)]
+        self.recording.add(call, site, sources, first)
 
     def _run_and_record_flex(self, func: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         """Run flex_attention and record its attention; its weights are no part of a graph of gradients."""
@@ -141,17 +140,18 @@ class AttentionWatcher(TorchFunctionMode):
             site.path, apply_layout(attention, layout), is_cross, True, site.fast_path, None, difference
         )
         reordered = self.recording.provenance.is_key_batch_reordered(key)
-        self.recording.add(replace(call, reordered=reordered, origin=origin), site)
+        sources = [self.recording.provenance.node(one) for one in (query, key)]
+        self.recording.add(replace(call, reordered=reordered, origin=origin), site, sources, output)
         return (output, *more)
 
     def _run_multi_head(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         bound = inspect.signature(F.multi_head_attention_forward).bind(*args, **given).arguments
-        self._is_cross, self._multi_head_arguments = not _is_same_tensor(bound["query"], bound["key"]), bound
+        self._same_tensor, self._multi_head_arguments = _is_same_tensor(bound["query"], bound["key"]), bound
         try:
             with self:
                 return self._multi_head(*args, **given)
         finally:
-            self._is_cross, self._multi_head_arguments = None, {}
+            self._same_tensor, self._multi_head_arguments = False, {}
 
     def _add_call_origin_and_mask(
         self, call: CapturedCall, site: CallSite, function: Callable[..., Any], given: Mapping[str, Any] | None
@@ -185,7 +185,8 @@ class AttentionWatcher(TorchFunctionMode):
         )
         call = replace(call, reordered=self.recording.provenance.is_key_batch_reordered(key))
         arguments = dict(zip(_FUSED_ARGUMENTS, args, strict=False)) | given
-        self.recording.add(self._add_call_origin_and_mask(call, site, F.scaled_dot_product_attention, arguments), site)
+        call = self._add_call_origin_and_mask(call, site, F.scaled_dot_product_attention, arguments)
+        self.recording.add(call, site, [self.recording.provenance.node(one) for one in (query, key)], output)
 
     def _record_softmax(self, args: tuple[Any, ...], given: dict[str, Any], output: Tensor) -> None:
         scores = args[0] if args else given.get("input")
@@ -207,7 +208,7 @@ class AttentionWatcher(TorchFunctionMode):
             None,
         )
         if attention is not None and before is not None:
-            self.recording.replace_last(attention)
+            self.recording.replace_last(attention, weights)
             return
         if attention is None and (layout := self._find_softmax_layout(scores, weights, axis, site)) is not None:
             attention = self._name_extra_keys(read_softmax_attention(scores, weights, layout), scores, site)
@@ -218,9 +219,8 @@ class AttentionWatcher(TorchFunctionMode):
                 site.path, attention, self._is_cross_attention_call(is_cross), False, site.fast_path, in_graph
             )
             reordered = self.recording.provenance.is_key_batch_reordered_from_scores(scores)
-            self.recording.add(
-                self._add_call_origin_and_mask(replace(call, reordered=reordered), site, F.softmax, None), site
-            )
+            call = self._add_call_origin_and_mask(replace(call, reordered=reordered), site, F.softmax, None)
+            self.recording.add(call, site, self.recording.provenance.list_factors(scores), weights)
 
     def _name_extra_keys(self, attention: ComputedAttention, scores: Tensor, site: CallSite) -> ComputedAttention:
         """Name the columns that are no tokens: of a learned sink, and those that nn.MultiheadAttention adds."""
@@ -228,8 +228,8 @@ class AttentionWatcher(TorchFunctionMode):
         has_sink = any(self.recording.provenance.has_joined_parameter(scores, sink) for sink in sinks)
         return replace(attention, extra_keys=("sink",) if has_sink else list_added_key_names(site.module))
 
-    def _is_cross_attention_call(self, seen: bool | None) -> bool:
-        return bool(self._is_cross) if seen is None else seen
+    def _is_cross_attention_call(self, seen: bool | None) -> bool | None:
+        return False if self._same_tensor else seen
 
     def _find_softmax_layout(self, scores: Tensor, weights: Tensor, axis: int, site: CallSite) -> AxisLayout | None:
         """The layout of a softmax; None for one that is not of scores, as linear attention has them."""

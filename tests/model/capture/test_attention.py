@@ -301,6 +301,9 @@ def test_sites_and_their_kinds(tiny_model: Transformer) -> None:
     assert read_kind_from_path("encoder.layers.0.self_attention") == "encoder"
     assert read_kind_from_path("model.decoder.layers.3.encoder_attn") == "cross"
     assert read_kind_from_path("decoder.layers.0.multihead_attn") == "cross"
+    assert read_kind_from_path("encoder_decoder.encoder.layers.0.self_attention") == "encoder"
+    assert read_kind_from_path("encoder_decoder.decoder.layers.0.self_attention") == "decoder"
+    assert read_kind_from_path("cross_encoder.layers.0.self_attention") == "encoder"
 
 
 def test_rows_carry_the_token_fed_in_and_the_token_predicted(toy_translator: Translator) -> None:

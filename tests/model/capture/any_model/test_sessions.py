@@ -10,8 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attenscope.capture.any_model.module_kinds import REMARK_MESSAGES, read_saved_remarks
 from attenscope.capture.any_model.recording import AnyModelRecording
 from attenscope.capture.attention import capture_attention
+from attenscope.language import say
 from attenscope.masks.diagnose import diagnose
 from attenscope.trace import AttentionTrace, TraceError
 from tests.model.capture.any_model.models import encoder, state
@@ -52,6 +54,106 @@ def test_the_last_of_several_calls_is_the_trace_and_shared_layers_are_layers() -
         model(X[:1, :3])
     assert capture.trace.encoder is not None
     assert capture.trace.encoder.weights.shape == (4, 4, 3, 3)
+
+
+class Texts(nn.Module):
+    """One network on several texts in one forward: one after the other, or layer by layer."""
+
+    def __init__(self, layers: int = 2, shared: int = 1, embedded: bool = False, in_turn: bool = False) -> None:
+        super().__init__()
+        made = (nn.TransformerEncoderLayer(16, 4, 32, batch_first=True) for _ in range(layers))
+        self.layers, self.shared, self.in_turn = nn.ModuleList(made), shared, in_turn
+        self.embedding = nn.Embedding(9, 16) if embedded else None
+
+    def forward(self, *texts: Tensor) -> Tensor:
+        states = [self.embedding(text) if self.embedding else text for text in texts]
+        if self.in_turn:
+            for layer in self.layers:
+                states = [layer(x) for x in states]
+        else:
+            states = [self.encode(x) for x in states]
+        return torch.cat([x.mean(1) for x in states])
+
+    def encode(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            for _ in range(self.shared):
+                x = layer(x)
+        return x
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+@pytest.mark.parametrize(("layers", "shared"), [(2, 1), (1, 2)])
+@pytest.mark.parametrize("lengths", [(5, 5), (5, 3), (3, 5), (5, 5, 5)])
+@torch.no_grad()
+def test_of_several_texts_in_one_forward_the_last_is_shown(
+    lengths: tuple[int, ...], layers: int, shared: int, embedded: bool
+) -> None:
+    model = Texts(layers, shared, embedded).eval()
+    made = torch.Generator().manual_seed(0)
+    texts = [torch.randint(9, (1, n), generator=made) if embedded else torch.randn(1, n, 16) for n in lengths]
+    with capture_attention(model) as capture:
+        model(*(text.clone() for text in texts))
+    with capture_attention(model) as alone:
+        model(texts[-1])
+    one, other = capture.trace.encoder, alone.trace.encoder
+    assert one is not None
+    assert other is not None
+    assert one.layer_paths == other.layer_paths
+    np.testing.assert_array_equal(one.weights, other.weights)
+    said = say(REMARK_MESSAGES["several-texts"], module="layers.0.self_attn")
+    assert said in capture.observer_effect
+    assert said in read_saved_remarks(capture.trace.settings)
+    assert "several times" not in alone.observer_effect
+
+
+@torch.no_grad()
+def test_texts_side_by_side_are_not_told_apart() -> None:
+    model = Texts(in_turn=True).eval()
+    with capture_attention(model) as capture:
+        model(X[:1], X[1:])
+    assert capture.trace.encoder is not None
+    assert capture.trace.encoder.layer_paths == ("layers.0.self_attn",) * 2 + ("layers.1.self_attn",) * 2
+    assert say(REMARK_MESSAGES["side-by-side"], module="layers.0.self_attn") in capture.observer_effect
+
+
+@torch.no_grad()
+def test_a_module_that_is_called_for_each_head_loses_none() -> None:
+    class Attention(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return (x @ x.mT).softmax(-1) @ x
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.project, self.attention = nn.ModuleList([nn.Linear(16, 8), nn.Linear(16, 8)]), Attention()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cat([self.attention(project(x)) for project in self.project], -1)
+
+    with capture_attention(model := Heads()) as capture:
+        model(X[:1])
+    assert capture.trace.encoder is not None
+    assert capture.trace.encoder.weights.shape == (2, 1, 5, 5)
+    assert say(REMARK_MESSAGES["perhaps-texts"], module="attention") in capture.observer_effect
+
+
+@torch.no_grad()
+def test_where_it_is_not_known_what_a_layer_is_given_the_trace_says_so() -> None:
+    class Unseen(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.texts = Texts(layers=1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            for _ in range(2):
+                x = torch.from_numpy(self.texts.encode(x).numpy())
+            return x
+
+    with capture_attention(model := Unseen().eval()) as capture:
+        model(X[:1])
+    assert capture.trace.encoder is not None
+    assert capture.trace.encoder.layers == 2
+    assert say(REMARK_MESSAGES["perhaps-texts"], module="texts.layers.0.self_attn") in capture.observer_effect
 
 
 def test_gradients_and_training_go_on_as_if_nobody_looked() -> None:

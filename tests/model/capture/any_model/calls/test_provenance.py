@@ -127,6 +127,75 @@ def test_learned_queries_pool_what_they_are_given() -> None:
     assert layers(model, lambda: model(X)) == {"cross": 1}
 
 
+@pytest.mark.parametrize("torchs", [True, False])
+def test_learned_queries_that_attend_to_each_other_are_self_attention(torchs: bool) -> None:
+    class Latents(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.latents, self.turn = nn.Parameter(torch.randn(5, 16)), nn.Parameter(TURN)
+            self.attention = nn.MultiheadAttention(16, 4, batch_first=True) if torchs else Attention(True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            own = self.latents.expand(2, -1, -1)
+            return x + (self.attention(own, own, own)[0] if torchs else self.attention(own, turn=self.turn))
+
+    model = Latents().eval()
+    assert layers(model, lambda: model(X)) == {"encoder": 1}
+
+
+@pytest.mark.parametrize("name", ["multihead_attn", "encoder_attn", "encoder_decoder_attn", "cross_attn"])
+def test_self_attention_is_no_cross_attention_whatever_its_name(name: str) -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.add_module(name, nn.MultiheadAttention(16, 2, batch_first=True))
+
+        def forward(self, x: Tensor) -> Tensor:
+            later = torch.ones(5, 5, dtype=torch.bool).triu(1)
+            return x + self.get_submodule(name)(x, x, x, attn_mask=later)[0]
+
+    model = nn.Sequential(Block(), Block()).eval()
+    assert layers(model, lambda: model(X)) == {"decoder": 2}
+
+
+@pytest.mark.parametrize("name", ["encoder_decoder", "enc_dec", "cross_encoder"])
+@pytest.mark.parametrize("length", [4, 5])
+def test_what_a_network_is_called_is_no_kind_of_its_layers(name: str, length: int) -> None:
+    model = nn.ModuleDict({name: nn.Transformer(16, 2, 2, 3, 32, batch_first=True)}).eval()
+    later = torch.ones(length, length, dtype=torch.bool).triu(1)
+    assert layers(model, lambda: model[name](X, MEMORY[:, :length], tgt_mask=later)) == {
+        "encoder": 2,
+        "decoder": 3,
+        "cross": 3,
+    }
+
+
+def test_a_stack_called_cross_encoder_has_self_attention() -> None:
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = nn.ModuleDict({"cross_encoder": nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)}).eval()
+    assert layers(model, lambda: model["cross_encoder"](X)) == {"encoder": 2}
+
+
+def test_a_name_decides_where_queries_and_keys_come_from_one_sequence_by_two_ways() -> None:
+    """A decoder whose memory is its own input, and attention of a sequence to what an encoder made of it."""
+    layer = nn.TransformerDecoderLayer(16, 2, 32, batch_first=True)
+    decoder, later = nn.TransformerDecoder(layer, 2).eval(), torch.ones(5, 5, dtype=torch.bool).triu(1)
+    assert layers(decoder, lambda: decoder(X, X, tgt_mask=later)) == {"decoder": 2, "cross": 2}
+
+    class Reread(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read = nn.Linear(16, 16)
+            self.cross_attn = nn.MultiheadAttention(16, 2, batch_first=True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            memory = self.read(x)
+            return self.cross_attn(x, memory, memory)[0]
+
+    model = Reread().eval()
+    assert layers(model, lambda: model(X)) == {"cross": 1}
+
+
 @pytest.mark.parametrize("extra", [{}, {"attn_flash": True}, {"rotary_pos_emb": True}], ids=str)
 def test_a_decoder_of_x_transformers(extra: dict[str, bool]) -> None:
     package = pytest.importorskip("x_transformers")
